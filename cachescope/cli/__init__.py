@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import inspect
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Final
 
 from cachescope.cli.arguments import COMMANDS
@@ -54,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         parser.parse_args(arguments, args)
         _hide_passwords(args)
-        status: int = import_module(args.module).run(args)
+        command = _imported(args.module) if argv is None else import_module(args.module)
+        status: int = command.run(args)
         if getattr(args, "unread", None):
             # What could be read is answered for; that there was more must not pass unseen.
             status = 1
@@ -77,6 +80,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module that is needed until this process ends, and let the garbage collector leave it alone."""
+    gc.disable()
+    module = import_module(name)
+    gc.freeze()
+    gc.enable()
+    return module
 
 
 def _hide_passwords(args: argparse.Namespace) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import inspect
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -68,3 +72,47 @@ def test_a_template_is_parsed_when_it_is_rendered(has_jinja: bool) -> None:
     assert not parsed
     assert template.render("block", size=8) == "block of 8"
     assert parsed == ["{0} of {size}"]
+
+
+@pytest.mark.torch
+def test_the_place_where_an_operator_is_registered_is_what_torch_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    utils: Any = importlib.import_module("torch._library.utils")
+
+    def places() -> list[str]:
+        return [get_source(level) for get_source in (torchs_own, utils.get_source) for level in (1, 2)]
+
+    torchs_own = utils.get_source
+    cheaper.patch_library_utils(utils, monkeypatch.setattr)
+    assert utils.get_source is not torchs_own
+    own, own_above, ours, ours_above = places()
+    assert own == ours
+    assert own_above == ours_above
+    assert own.startswith(__file__)
+
+
+def _frame(**names: object) -> FrameType:
+    """A frame of code that calls itself as its globals say."""
+    code = compile("import sys; frame = sys._getframe()", __file__, "exec")
+    given: dict[str, Any] = dict(names)
+    exec(code, given)
+    frame: FrameType = given["frame"]
+    return frame
+
+
+def test_the_module_of_a_frame_is_what_python_says() -> None:
+    module = SimpleNamespace(inspect=inspect)
+    cheaper.patch_library(module, setattr)
+    frames = [
+        sys._getframe(),
+        _frame(__name__=__name__),
+        _frame(__name__="json"),
+        _frame(__name__="of no module"),
+        _frame(__name__="__main__"),
+        _frame(),
+    ]
+    for of in (*frames, sys, gc.collect, cheaper.patch_library):
+        assert module.inspect.getmodule(of) is inspect.getmodule(of), of
+    assert module.inspect.getmodule(frames[0]) is sys.modules[__name__]
+    assert module.inspect.signature is inspect.signature

@@ -147,3 +147,12 @@ def test_verify_runs_the_command_against_the_directory(trained: Path, tmp_path: 
     assert ("fxgraph", entry.parent.name) in keys
     went = really(program("training"), cache, tmp_path / "real")
     assert keys == {(cache, key) for cache, key, way in went.lookups if way == "miss"}
+
+
+def test_what_a_mega_cache_adds_that_the_program_itself_loads_is_not_known(tmp_path: Path) -> None:
+    file = tmp_path / "mega.bin"
+    ran_mega("save", file, tmp_path / "made")
+    loading = [sys.executable, str(MEGA), "load", str(file)]
+    traces = preflown(loading, tmp_path / "none", tmp_path / "preflight")
+    assert told_of_mega(traces, tmp_path / "none") == {"fxgraph not_known": 2, "aotautograd not_known": 1}
+    assert ran_mega("load", file, tmp_path / "none") == {"fxgraph hit": 2, "aotautograd hit": 1}

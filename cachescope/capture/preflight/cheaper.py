@@ -1,14 +1,18 @@
-"""Work that decides no key and that a pre-flight need not do: a seventh of its processor time.
+"""Work that decides no key and that a pre-flight need not do.
 
 While torch is imported and compiles, Python runs its garbage collector again and again, and finds almost nothing. Inductor parses its
-templates when it is imported, and a pre-flight renders hardly any.
+templates when it is imported, and a pre-flight renders hardly any. To say where an operator was registered, torch has Python go through
+the files of all modules.
 """
 
 from __future__ import annotations
 
 import gc
+import inspect
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType, ModuleType
 from typing import Any
 
 
@@ -55,3 +59,38 @@ def patch_common(module: Any, replace: Any) -> None:
 
     if module.jinja2_env() is not None:
         replace(module.KernelTemplate, "_template_from_string", staticmethod(Template))
+
+
+def patch_library_utils(module: Any, replace: Any) -> None:
+    """Say where an operator is registered without its lines of code (torch/_library/utils.py, `get_source`)."""
+
+    def get_source(stacklevel: int) -> str:
+        frame = inspect.getframeinfo(sys._getframe(stacklevel), context=0)
+        return f"{frame.filename}:{frame.lineno}"
+
+    replace(module, "get_source", get_source)
+
+
+def patch_library(module: Any, replace: Any) -> None:
+    """Know which module registers an operator without the files of all modules (torch/library.py, `_register_fake`)."""
+    replace(module, "inspect", _Inspect())
+
+
+class _Inspect:
+    """Python's `inspect`, for which a frame is of the module that it names, if that is of the same file."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(inspect, name)
+
+    def getmodule(self, of: Any, filename: str | None = None) -> ModuleType | None:
+        if isinstance(of, FrameType):
+            module = sys.modules.get(of.f_globals.get("__name__", ""))
+            # What runs as __main__ may have been imported as well.
+            is_main = module is sys.modules.get("__main__")
+            if (
+                module is not None
+                and not is_main
+                and getattr(module, "__file__", None) == of.f_code.co_filename
+            ):
+                return module
+        return inspect.getmodule(of, filename)

@@ -50,6 +50,8 @@ def _patch_compile_fx(module: Any, replace: Replace) -> None:
 
 PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
     "torch": _patch_torch,
+    "torch._library.utils": cheaper.patch_library_utils,
+    "torch.library": cheaper.patch_library,
     "torch._dynamo.callback": cheaper.patch_callback,
     "torch._dynamo.pgo": notes.patch_pgo,
     "torch._dynamo.output_graph": without_weights.patch_output_graph,
