@@ -107,6 +107,8 @@ LOADS_BY_NAME = {
     "__init__.py",
     # what a command runs, which its help does not need
     "cli/__init__.py",
+    # a pane, which is made when it is first seen
+    "views/explorer.py",
     # what --redact needs, and what explains a recorded run: a recorder has no package but torch
     "cli/messages.py",
     "cli/record.py",

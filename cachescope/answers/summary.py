@@ -36,7 +36,8 @@ def headline(read: Read) -> str:
 
 def foretold_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:
     """How many lookups, of all or of some, are predicted by pre-flights."""
-    preflights = [run for run, row in read.facts.runs.items() if row.is_preflight]
+    runs = read.runs
+    preflights = runs.loc[runs["is_preflight"].fillna(False).astype(bool), "run"]
     return int((read.lookups if lookups is None else lookups)["run"].isin(preflights).sum())
 
 

@@ -44,7 +44,7 @@ class _Block:
     """One cache and direction, with the graphs that were looked up there."""
 
     title: str
-    cells: list[Cell]
+    cells: list[tuple[Cell, Graph]]
     graphs: list[Graph]
 
 
@@ -100,16 +100,15 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
 
 
 def _blocks(cells: list[Cell]) -> tuple[list[_Block], int]:
-    of_block: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    of_block: dict[tuple[str, str], list[tuple[Cell, Graph]]] = defaultdict(list)
     for cell in cells:
-        of_block[cell.cache, cell.direction].append(cell)
+        of_block[cell.cache, cell.direction].append((cell, cell.graph))
     share = max(1, _MOST_GRAPHS // max(1, len(of_block)))
     blocks, left_out = [], 0
     for cache, direction in sorted(of_block, key=_place_of_block):
         mine = of_block[cache, direction]
         first: dict[Graph, int] = {}
-        for cell in mine:
-            graph = cell.graph
+        for cell, graph in mine:
             first[graph] = min(cell.order, first.get(graph, cell.order))
         graphs = sorted(first, key=lambda graph: (compile_order(graph.compile_id), first[graph], graph))
         left_out += len(graphs[share:])
@@ -156,8 +155,8 @@ def _add_block(
     z: list[list[int | None]] = [[None] * count for _ in rows.labels]
     said = [[""] * count for _ in rows.labels]
     lookups: list[list[int | None]] = [[None] * count for _ in rows.labels]
-    for cell in block.cells:
-        at = column.get(cell.graph)
+    for cell, graph in block.cells:
+        at = column.get(graph)
         if at is None:
             continue
         z[cell.row][at] = cell.code

@@ -135,13 +135,13 @@ def _at_once(marks: pd.DataFrame, time: pd.Series[Any]) -> pd.Series[bool]:
         }
     )
     spans = spans[(marks["span"] > 0) & (marks["key"] != _NO_KEY)].sort_values("begun", kind="stable")
+    same = spans.groupby(["cache", "key"], sort=False)
+    # Sorted by their beginnings: one overlaps an earlier one, or a later one overlaps it.
+    latest = same["ended"].cummax().groupby(same.ngroup()).shift()
+    after = spans["begun"] < latest
+    overlaps = after | after.groupby(same.ngroup()).shift(-1, fill_value=False)
     found = pd.Series(False, index=marks.index)
-    for _, same in spans.groupby(["cache", "key"], sort=False):
-        if same["run"].nunique() < 2:
-            continue
-        # Sorted by their beginnings: one overlaps an earlier one, or a later one overlaps it.
-        after = same["begun"] < same["ended"].cummax().shift()
-        found[same.index] = after | after.shift(-1, fill_value=False)
+    found[spans.index] = overlaps & (same["run"].transform("nunique") > 1)
     return found
 
 

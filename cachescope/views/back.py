@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import anywidget
 import traitlets
 
+from cachescope.views.bare import Control
 from cachescope.views.scripts import STYLE, script
 from cachescope.views.state import State
 
 
-class Back(anywidget.AnyWidget):
+class Back(Control):
     """Leads back to ``state.origin``; hidden if there is none."""
 
     _esm = script("focus.js", "back.js")

@@ -8,18 +8,32 @@ from typing import Any
 import ipywidgets
 from traitlets.utils.bunch import Bunch
 
+from cachescope.views.bare import bare
 from cachescope.views.state import State
 from cachescope.wording import harmless
 
 
 class Pane(ipywidgets.VBox):
-    """Widgets below each other, with a short repr."""
+    """Widgets below each other, with a short repr.
 
-    def __init__(self, children: Iterable[ipywidgets.Widget] = ()) -> None:
-        super().__init__(tuple(children))
-        self.add_class("cs")
-        self.layout.width = "auto"
-        self.layout.overflow = "visible"
+    Parameters
+    ----------
+    children : iterable of Widget
+    layout : Layout, optional
+        For what the style sheet does not say.
+    classes : sequence of str
+        Names in the style sheet, besides ``cs``.
+    """
+
+    layout = bare(ipywidgets.Layout)
+
+    def __init__(
+        self,
+        children: Iterable[ipywidgets.Widget] = (),
+        layout: ipywidgets.Layout | None = None,
+        classes: Iterable[str] = (),
+    ) -> None:
+        super().__init__(tuple(children), layout=layout, _dom_classes=("cs", *classes))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -32,31 +46,34 @@ def close_all(widget: ipywidgets.Widget) -> None:
     widget.close()
 
 
-def markup(html: str = "") -> ipywidgets.HTML:
+class Markup(ipywidgets.HTML):
     """A place for HTML."""
-    place = ipywidgets.HTML(html)
-    place.layout.width = "auto"
-    place.add_class("cs")
-    return place
+
+    layout = bare(ipywidgets.Layout)
+    style = bare(ipywidgets.widgets.widget_string.HTMLStyle)
 
 
-def row(*widgets: ipywidgets.Widget) -> ipywidgets.HBox:
-    """Widgets side by side, wrapped if there is no room."""
-    return ipywidgets.HBox(widgets, layout=_wrapping("center", "0 14px"))
+def markup(html: str = "", layout: ipywidgets.Layout | None = None) -> Markup:
+    """A place for HTML."""
+    return Markup(html, layout=layout, _dom_classes=("cs",))
 
 
-def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -> ipywidgets.HBox:
+class SideBySide(ipywidgets.HBox):
+    """Widgets beside each other, wrapped if there is no room."""
+
+    layout = bare(ipywidgets.Layout)
+
+
+def row(*widgets: ipywidgets.Widget, classes: Iterable[str] = ()) -> SideBySide:
+    """Controls side by side."""
+    return SideBySide(widgets, _dom_classes=("cs-row", *classes))
+
+
+def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -> SideBySide:
     """Widgets side by side, in pixels and in these proportions; below each other if the page is narrow."""
     for widget, width in zip(widgets, widths, strict=False):
-        widget.layout.flex = f"{width} 1 {width}px"
-        widget.layout.min_width = "0px"
-        widget.layout.width = "auto"
-    return ipywidgets.HBox(widgets, layout=_wrapping("flex-start", "12px 28px"))
-
-
-def _wrapping(align: str, gap: str) -> ipywidgets.Layout:
-    # The old name of CSS's gap, which also applies to flex boxes; ipywidgets lacks the new one.
-    return ipywidgets.Layout(flex_flow="row wrap", align_items=align, width="auto", grid_gap=gap)
+        widget.layout = ipywidgets.Layout(flex=f"{width} 1 {width}px", min_width="0px", width="auto")
+    return SideBySide(widgets, _dom_classes=("cs-columns",))
 
 
 def button(label: str, act: Callable[[], None], hint: str = "") -> ipywidgets.Button:

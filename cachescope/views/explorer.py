@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import ipywidgets
@@ -16,12 +16,7 @@ from cachescope.report.html import safe
 from cachescope.report.page.still import still_html
 from cachescope.views import html
 from cachescope.views.carried import carried
-from cachescope.views.compare import Compare
 from cachescope.views.controls import Pane, close_all, markup
-from cachescope.views.entries import Entries
-from cachescope.views.lookups import Lookups
-from cachescope.views.machines import Machines
-from cachescope.views.overview import Overview
 from cachescope.views.placeholders import Failed, waiting
 from cachescope.views.span import SpanChip
 from cachescope.views.state import (
@@ -37,10 +32,7 @@ from cachescope.views.state import (
     State,
 )
 from cachescope.views.style import Style
-from cachescope.views.time import Time
 from cachescope.views.watching import Watching
-from cachescope.views.what_if import WhatIfView
-from cachescope.views.why import Why
 from cachescope.wording import plural
 
 if TYPE_CHECKING:
@@ -61,15 +53,16 @@ class Shows(Protocol):
         """Show some of the lookups alone."""
 
 
-_MAKES: Final[dict[str, Callable[[Any, State], Any]]] = {
-    OVERVIEW: Overview,
-    LOOKUPS: Lookups,
-    WHY: Why,
-    COMPARE: Compare,
-    TIME: Time,
-    WHAT_IF: WhatIfView,
-    MACHINES: Machines,
-    ENTRIES: Entries,
+# By name, as the first pane would wait for the imports of all.
+_MAKES: Final = {
+    OVERVIEW: ("cachescope.views.overview", "Overview"),
+    LOOKUPS: ("cachescope.views.lookups", "Lookups"),
+    WHY: ("cachescope.views.why", "Why"),
+    COMPARE: ("cachescope.views.compare", "Compare"),
+    TIME: ("cachescope.views.time", "Time"),
+    WHAT_IF: ("cachescope.views.what_if", "WhatIfView"),
+    MACHINES: ("cachescope.views.machines", "Machines"),
+    ENTRIES: ("cachescope.views.entries", "Entries"),
 }
 
 
@@ -99,20 +92,20 @@ class Explorer(Pane):
         self._all = self._chosen = Chosen(scope)
         self._narrowed: dict[str, Chosen] = {}
         self.span = SpanChip(self.state)
-        self._error = markup()
-        self._error.layout.display = "none"
+        self._error = markup(layout=ipywidgets.Layout(display="none"))
         self._line = markup()
         # The tabs stay: if their children changed, the page might go back to the first.
-        self._places = {name: Pane([waiting()]) for name in PANES}
-        self.tabs = ipywidgets.Tab(children=list(self._places.values()), titles=PANES)
-        self.tabs.layout.width = "auto"
+        self._waiting = waiting()
+        self._places = {name: Pane([self._waiting]) for name in PANES}
+        self.tabs = ipywidgets.Tab(
+            list(self._places.values()), titles=PANES, layout=ipywidgets.Layout(width="auto")
+        )
         self.tabs.observe(self._turned, "selected_index")
         parts = [Style(), self._error, self.span, self.tabs, self._line]
         if following is not None:
             self.watching = Watching(following, self.state.guarded(self.show), self._is_seen)
             parts = [self.watching, *parts]
-        super().__init__(parts)
-        self.add_class("cs-explorer")
+        super().__init__(parts, ipywidgets.Layout(), ["cs-explorer"])
         self._observe()
         self._follow()
         if self.watching is not None:
@@ -150,7 +143,7 @@ class Explorer(Pane):
         self._choose()
         for name, place in self._places.items():
             if name != self.state.pane:
-                place.children = [waiting()]
+                place.children = [self._waiting]
         self.pane(self.state.pane)
         for pane in before:
             close_all(pane)
@@ -174,7 +167,8 @@ class Explorer(Pane):
         """One of the panes, made now if it was not seen yet."""
         if name not in self._made:
             try:
-                self._made[name] = _MAKES[name](self._scope, self.state)
+                module, pane = _MAKES[name]
+                self._made[name] = getattr(import_module(module), pane)(self._scope, self.state)
             except Exception as error:  # one pane that fails leaves the others usable
                 self._made[name] = Failed(error)
             self._places[name].children = [self._made[name]]

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import anywidget
 import traitlets
 
 from cachescope.figures.javascript import drawing_js
 from cachescope.json_types import JsonObject
+from cachescope.views.bare import Control
 from cachescope.views.scripts import STYLE, script
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-class Plot(anywidget.AnyWidget):
+class Plot(Control):
     """A figure, made for the theme of the page.
 
     Parameters

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-import anywidget
 import traitlets
 
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.report.what_if_forms import NO_FIELD, SAFETY, field_note, saves
+from cachescope.views.bare import Control
 from cachescope.views.scripts import STYLE, script
 from cachescope.wording import and_more, harmless, listed
 
@@ -19,7 +19,7 @@ _MOST: Final = 20
 _NAMED: Final = 6
 
 
-class Ranking(anywidget.AnyWidget):
+class Ranking(Control):
     """Sets of fields that would help if they did not count; what does not count is in `off`.
 
     Parameters

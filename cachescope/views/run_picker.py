@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import anywidget
 import traitlets
 
 from cachescope.answers.starts import OneRun, Sides, Start
 from cachescope.json_types import JsonObject
+from cachescope.views.bare import Control
 from cachescope.views.scripts import STYLE, script
 from cachescope.wording import clock, date, duration, harmless, percent, plural, short_names
 
@@ -17,7 +17,7 @@ _CELL: Final = 80
 SIDES: Final = ("A", "B")
 
 
-class RunPicker(anywidget.AnyWidget):
+class RunPicker(Control):
     """A list of runs, the newest first, each with a cell for A and one for B.
 
     A click picks this run alone; with Ctrl or ⌘ it is added or taken away, with Shift all up to it are added. The row of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ipywidgets import Layout
+
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.figures.texts import run_labels
@@ -46,7 +48,7 @@ class SameCause(Pane):
             on_choose=state.guarded(state.show_why),
             page_size=_PAGE,
         )
-        super().__init__([self.title, self.table])
+        super().__init__([self.title, self.table], Layout())
 
     def show(self, lookup: int | None, chosen: Chosen) -> None:
         """List the chosen lookups of the cause of one lookup."""

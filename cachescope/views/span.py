@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipywidgets import Layout
+
 from cachescope.answers.chosen import Chosen, Span
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
@@ -22,21 +24,25 @@ class SpanChip(Pane):
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.said = markup()
-        self.clear = button("Clear", self._clear, "Show all times again, in every pane")
-        self.chip = row(self.said, self.clear)
-        self.chip.add_class("cs-span")
-        self.beyond = markup()
-        super().__init__([self.chip, self.beyond])
-        self.layout.display = "none"
+        super().__init__(layout=Layout(display="none"))
 
     def show(self, chosen: Chosen, beyond: str) -> None:
         """Say what is chosen, and what the pane below shows besides."""
         span = self._state.span
-        self.layout.display = "none" if span is None or chosen.is_all else ""
-        if span is not None and not chosen.is_all:
-            self.said.value = html.paragraph(_text(chosen, span), "strong")
-            self.beyond.value = html.paragraph(beyond, "faint") if beyond else ""
+        if span is None or chosen.is_all:
+            self.layout.display = "none"
+            return
+        if not self.children:
+            self._make()
+        self.said.value = html.paragraph(_text(chosen, span), "strong")
+        self.beyond.value = html.paragraph(beyond, "faint") if beyond else ""
+        self.layout.display = ""
+
+    def _make(self) -> None:
+        # Most never choose a span.
+        self.said, self.beyond = markup(), markup()
+        self.clear = button("Clear", self._clear, "Show all times again, in every pane")
+        self.children = [row(self.said, self.clear, classes=["cs-span"]), self.beyond]
 
     def _clear(self) -> None:
         self._state.span = None

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
-import anywidget
 import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.json_types import JsonObject
+from cachescope.views.bare import Control
 from cachescope.views.delimited import SEPARATORS, delimited
 from cachescope.views.scripts import STYLE, script
 from cachescope.wording import harmless
@@ -80,7 +80,7 @@ class Fold:
     is_open: bool = False
 
 
-class Table(anywidget.AnyWidget):
+class Table(Control):
     """Rows in pages. A row that is clicked, or on which Enter is pressed, is `chosen`.
 
     The page asks for the rows to be copied, and gets them as text: only the kernel has all.

@@ -38,8 +38,8 @@ class Tabled(Pane):
             description=_SHOW,
             tooltip=f"The rows of: {plot.label}",
             layout=ipywidgets.Layout(width="auto"),
+            _dom_classes=("cs-as-table",),
         )
-        self.show.add_class("cs-as-table")
         self.show.observe(self._toggled, "value")
         super().__init__([plot, self.show])
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import anywidget
 import traitlets
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
+from cachescope.views.bare import Control
 from cachescope.views.scripts import STYLE, script
 from cachescope.wording import harmless
 
@@ -22,7 +22,7 @@ _SECTIONS: Final = {
 _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"
 
 
-class Tree(anywidget.AnyWidget):
+class Tree(Control):
     """Check boxes for what counts; what does not count is in `off`.
 
     Parameters

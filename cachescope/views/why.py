@@ -63,6 +63,7 @@ class Why(Pane):
         self.other.observe(state.guarded(self._picked), "value")
         self.verdict, self.changes = markup(), markup()
         self.plot = Plot(self._draw, "fields of the key, changed ones named", guarded=state.guarded)
+        self.plot.layout = ipywidgets.Layout()
         self.same = SameCause(scope, state)
         steps = [
             button("Previous miss", lambda: self._step(-1)),

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.json_types import JsonObject
 from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
+from cachescope.views.bare import Control
 from cachescope.views.scripts import STYLE, script
 from cachescope.views.state import LOOKUPS, WHY
 from cachescope.wording import harmless
 
 
-class WorklistView(anywidget.AnyWidget):
+class WorklistView(Control):
     """The worklist of what was read, or of some of its lookups.
 
     Parameters

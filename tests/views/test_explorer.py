@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import pandas as pd
 import pytest
 
@@ -81,6 +84,21 @@ def test_panes_are_made_when_looked_at(tour: Explorer) -> None:
     assert list(tour._made) == ["Overview"]
     tour.tabs.selected_index = PANES.index("Why")
     assert tour.state.pane == "Why" and "Why" in tour._made
+
+
+def test_the_first_pane_waits_for_no_other() -> None:
+    """Neither for the imports of another pane, nor for messages: each widget is one, and a model and a view of the page."""
+    code = """
+import cachescope, comm, sys
+sent = []
+comm.DummyComm.publish_msg = lambda self, kind, *args, **named: sent.append(kind)
+made = cachescope.read(cachescope.sample("tour")).explore()
+panes = ("why", "compare", "time", "what_if", "machines", "entries")
+print(len(sent), *(name for name in panes if f"cachescope.views.{name}" in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    sent, *others = done.stdout.split()
+    assert 20 < int(sent) < 75 and others == []
 
 
 def test_hit_rates_three_ways(tour: Explorer) -> None:
@@ -403,7 +421,11 @@ def test_a_pane_that_fails_leaves_the_others(tour: Explorer, monkeypatch: pytest
 
 def test_every_control_has_a_label(tour: Explorer) -> None:
     def check(widget: Any) -> None:
-        if hasattr(widget, "description") and hasattr(widget, "value") and type(widget).__name__ != "HTML":
+        if (
+            hasattr(widget, "description")
+            and hasattr(widget, "value")
+            and not isinstance(widget, ipywidgets.HTML)
+        ):
             assert widget.description, widget
         if hasattr(widget, "_esm") and type(widget).__name__ not in ("Tree", "Back"):
             assert widget.label, widget

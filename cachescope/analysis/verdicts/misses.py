@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -126,6 +127,15 @@ class Misses(Sequence[Miss]):
     def of_lookup(self, lookup: int) -> Miss | None:
         """The miss of a lookup, by its id; None if it did not miss."""
         place = self.lookups.place_of(lookup)
-        if place is None or not len(found := np.flatnonzero(self.at == place)):
+        if place is None:
             return None
-        return self[int(found[0])]
+        order, places = self._by_place
+        number = int(np.searchsorted(places, place))
+        is_there = number < len(places) and places[number] == place
+        return self[int(order[number])] if is_there else None
+
+    @cached_property
+    def _by_place(self) -> tuple[Numbers, Numbers]:
+        """The misses in the order of their places, and these."""
+        order = np.argsort(self.at, kind="stable")
+        return order, self.at[order]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
+from itertools import product
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cachescope
 from cachescope.columns import records
@@ -149,3 +153,57 @@ def test_each_rank_is_compared_the_same_time_at_the_same_place() -> None:
     # A process of no known rank is compared with none.
     unknown = made.run(made.fx("f9", details={"gm": "g", "x": "9"}, at=9), rank=None)
     assert found(looked_up(0, ("0/0", "1")), unknown) == []
+
+
+VALUES = st.sampled_from([None, "1", "2", "3"])
+LOOKED_UP = st.tuples(
+    st.sampled_from(["0/0", "1/0", None]), st.fixed_dictionaries({"gm": VALUES, "x": VALUES, "y": VALUES})
+)
+
+
+@pytest.mark.parametrize("at_once", [1, 4096])
+@given(
+    processes=st.lists(
+        st.tuples(st.sampled_from([0, 1, 2, 3, None]), st.lists(LOOKED_UP, max_size=4)), max_size=7
+    )
+)
+def test_however_many_are_compared_at_once_a_place_is_compared_by_itself(
+    at_once: int, processes: list[tuple[int | None, list[tuple[str | None, dict[str, str | None]]]]]
+) -> None:
+    """Held against a loop over the places, with Python's own values."""
+    places: dict[tuple[object, ...], list[tuple[int, dict[str, str]]]] = defaultdict(list)
+    times: Counter[tuple[object, ...]] = Counter()
+    runs = []
+    for process, (rank, lookups) in enumerate(processes):
+        made_lookups = []
+        for at, (compile_id, values) in enumerate(lookups):
+            details = {name: value for name, value in values.items() if value is not None}
+            made_lookups.append(
+                made.fx(
+                    f"f{process}{at}", details=details or None, at=10 * process + at, compile_id=compile_id
+                )
+            )
+            if rank is not None and details:
+                times[rank, compile_id] += 1
+                places[compile_id, times[rank, compile_id]].append((rank, details))
+        runs.append(made.run(*made_lookups, rank=rank))
+    expected: Counter[tuple[str, tuple[int, ...], bool]] = Counter()
+    for place in places.values():
+        graphs = {details.get("gm") for _, details in place}
+        expected.update(differing(place, "gm"))
+        for graph, field in product(graphs, ("x", "y")):
+            expected.update(differing([one for one in place if one[1].get("gm") == graph], field))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cachescope.analysis.verdicts.ranks._AT_ONCE", at_once)
+        found = records(made.scope_of(*runs).rank_differences) if runs else []
+    assert {(row["field"], row["ranks"], row["has_majority"]): row["graphs"] for row in found} == expected
+
+
+def differing(place: list[tuple[int, dict[str, str]]], field: str) -> list[tuple[str, tuple[int, ...], bool]]:
+    """The ranks of one place that differ in a field from the most, or all of them."""
+    values = [details.get(field) for _, details in place]
+    if len(set(values)) < 2:
+        return []
+    most = [value for value, count in Counter(values).items() if 2 * count > len(values)]
+    ranks = sorted(rank for rank, details in place if not most or details.get(field) != most[0])
+    return [(field, tuple(ranks), bool(most))]
