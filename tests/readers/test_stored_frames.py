@@ -142,5 +142,5 @@ def test_a_changed_byte_of_a_page_is_not_believed(
     data = file.read_bytes()
     assert data.count(value) == 1
     file.write_bytes(data.replace(value, (0x1234566).to_bytes(4, "little")))
-    with pytest.raises(OSError, match="checksum|CRC"):
+    with pytest.raises(OSError, match=r"checksum|CRC"):
         read(file, ["number"])

@@ -87,7 +87,7 @@ def test_a_text_that_is_none_is_refused(tmp_path: Path) -> None:
         len(texts), texts.cast(pa.large_binary()).buffers()[1], texts.cast(pa.large_binary()).buffers()[2]
     )
     parquet.write_table(pa.table({"component": whole}), file)
-    with pytest.raises(SourceError, match="a saved scope that cannot be read: .*UTF8"):
+    with pytest.raises(SourceError, match=r"a saved scope that cannot be read: .*UTF8"):
         cachescope.read(tmp_path / "saved")
 
 
