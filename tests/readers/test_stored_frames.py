@@ -12,6 +12,8 @@ import pytest
 from pyarrow import parquet
 
 import cachescope
+from cachescope.columns import STORED, TEXT, TUPLE, WHOLE
+from cachescope.frames import FRAMES
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.stored_frames import read_batches, read_frames, read_table
 from tests.made import aot, entry, fx, run, scope_of
@@ -59,6 +61,7 @@ def said(tables: dict[str, pa.Table], folder: Path, frame: str, **changed: Any) 
         ("lookups", "lookup", [0, 2], "does not count its rows"),
         ("lookups", "lookup", [1, 0], "does not count its rows"),
         ("lookups", "lookup", [0, None], "does not count its rows"),
+        ("lookups", "lookup", [None, 1], "does not count its rows"),
         ("runs", "run", [1], "does not count its rows"),
         ("lookups", "cache", [None, "fxgraph"], "has missing values"),
         ("lookups", "cache_key", [None, None], None),
@@ -117,6 +120,33 @@ def test_times_are_of_an_age_that_a_column_holds(tables: dict[str, pa.Table], tm
         values = pa.array([moment, None], pa.int64()).cast(kind)
         wrong = f"lookups.parquet: time has values beyond 0 and {MOST_NS}"
         assert said(tables, tmp_path, "lookups", time=values) == (None if is_fine else wrong)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_fine"),
+    [([], True), ([0, 1], True), ([2], False), ([0, 2], False), ([-1], False), ([0, None], False)],
+)
+def test_the_lookups_of_a_compile_are_there(
+    numbers: list[int | None], is_fine: bool, tables: dict[str, pa.Table], tmp_path: Path
+) -> None:
+    columns = {column.name: pa.nulls(1, STORED.get(column.dtype)) for column in FRAMES["compiles"].columns}
+    for column in FRAMES["compiles"].columns:
+        if column.dtype == TUPLE:
+            columns[column.name] = pa.array([[]], pa.list_(pa.string()))
+        if column.dtype == TEXT:
+            columns[column.name] = pa.array(["first"], pa.large_string())
+        if column.dtype == WHOLE:
+            columns[column.name] = pa.array([0], pa.int64())
+    known = {"lookups": pa.array([numbers], pa.list_(pa.int64()))}
+    parquet.write_table(pa.table(columns | known), tmp_path / "compiles.parquet")
+    for name in ("runs", "lookups", "contexts"):
+        parquet.write_table(tables[name], tmp_path / f"{name}.parquet")
+    names = ("runs", "lookups", "contexts", "compiles")
+    if is_fine:
+        assert read_frames(tmp_path, names, 1)["compiles"]["lookups"].tolist() == [tuple(numbers)]
+        return
+    with pytest.raises(ValueError, match=r"compiles\.parquet: lookups points nowhere"):
+        read_frames(tmp_path, names, 1)
 
 
 def test_a_column_is_there_once(tables: dict[str, pa.Table], tmp_path: Path) -> None:

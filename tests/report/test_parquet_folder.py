@@ -12,6 +12,7 @@ from pyarrow import parquet
 import cachescope
 from cachescope.errors import SourceError
 from cachescope.readers import stored_frames
+from cachescope.readers.parquet_folder import FORMAT
 from cachescope.report import parquet_folder
 from cachescope.scope import Scope
 from tests.made import fx, run, scope_of
@@ -63,7 +64,7 @@ def test_other_sets_are_refused(column: pa.Array, wrong: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("manifest", "wrong"),
     [
-        ('{"format": 4}', "was saved in format 4; this cachescope reads 5"),
+        ('{"format": 4}', f"was saved in format 4; this cachescope reads {FORMAT}"),
         ("{}", "was saved in format None"),
         ("[5]", "was saved in format None"),
         ("5", "was saved in format None"),

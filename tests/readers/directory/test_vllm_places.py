@@ -60,6 +60,8 @@ SGLANG = "computation_graph_1795348800.25.py"
         ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}", f"rank_0_0/backbone/{FACTORS}"], TREE),
         ("tree", [f"other/{KEY}/rank_0_0/model"], None),
         ("tree", [f"not_a_hash/rank_0_0/backbone/{FACTORS}"], None),
+        ("tree", [f"{NAME}/"], None),
+        ("tree", ["torch_aot_compile/notes"], None),
         ("tree", [], None),
     ],
 )  # fmt: skip

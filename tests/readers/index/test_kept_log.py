@@ -216,6 +216,17 @@ def test_a_folder_that_cannot_be_made_is_no_error(log: Path, tmp_path: Path) -> 
     assert Index(log / "index").logs() == []
 
 
+def test_a_failure_to_write_leaves_nothing(log: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    kept = place(index, log)
+    monkeypatch.setattr(os, "replace", refuse)
+    kept.store(table(log))
+    assert {path.name for path in index.folder.iterdir()} <= {"lock"}
+    assert index.folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_logs_are_listed_and_trimmed_by_when_they_were_used(index: Index, log: Path, tmp_path: Path) -> None:
     now = time.time()
     for number, name in enumerate(("a.log", "b.log", "c.log")):

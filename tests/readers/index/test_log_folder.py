@@ -183,6 +183,7 @@ def found(reading: Reading) -> dict[str, list[str | None]]:
 
 
 def test_logs_are_in_the_order_of_their_names_and_have_their_own_details(tmp_path: Path) -> None:
+    tmp_path /= "a/folder/below"
     assert write_logs(tmp_path, [one_log("/c", A, B, A), one_log("/a")]) == 2
     assert write_logs(tmp_path, [one_log("/b", B, BACKWARD)]) == 1
     assert len(list(tmp_path.iterdir())) == 2
@@ -208,6 +209,7 @@ def test_logs_are_in_the_order_of_their_names_and_have_their_own_details(tmp_pat
 def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
     write_logs(tmp_path / "logs", [one_log("/a", A)])
     (file,) = (tmp_path / "logs").iterdir()
+    (tmp_path / "logs" / "notes.txt").write_text("beside it")
     assert is_log_file(str(file)) and is_log_folder(str(tmp_path / "logs"))
     (tmp_path / "other.parquet").write_bytes(file.read_bytes())
     (tmp_path / "x.logs.parquet").write_bytes(b"PAR2" + b"x" * 99)
