@@ -205,7 +205,7 @@ VLLM_STARTS: Final = Frame(
 class StartRow:
     """A row of the frame ``vllm_starts``."""
 
-    lookup: int | None
+    lookup: int
     source: str
     line: int
     process: str | None

@@ -60,7 +60,7 @@ class VllmMisses:
     def __init__(self, starts: pd.DataFrame, factors: pd.DataFrame, entries: pd.DataFrame) -> None:
         self.changes: dict[int, tuple[FieldChange, ...]] = {}
         rows = rows_of(starts, StartRow)
-        self.starts = {row.lookup: row for row in rows if row.lookup is not None}
+        self.starts = {row.lookup: row for row in rows}
         self._factors = factors
         self._entries = entries
 

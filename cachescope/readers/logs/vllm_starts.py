@@ -93,7 +93,7 @@ class _Start:
         is_loaded = bool(self.said & {"aot_loaded", "graphs_loaded"})
         outcome = "compiled" if "compiled" in self.said else "loaded" if is_loaded else "not_known"
         return StartRow(
-            lookup=None,
+            lookup=-1,  # `assemble` numbers all lookups
             source=source,
             line=self.line,
             process=self.lead["process"],
