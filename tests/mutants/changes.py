@@ -137,7 +137,9 @@ def _others(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Call(ast.Name(name)) if name in _OTHER_FUNCTION:
             yield ast.Call(ast.Name(_OTHER_FUNCTION[name], ast.Load()), node.args, node.keywords)
         case ast.Call(args=[ast.Name() | ast.Attribute() as one, ast.Name() | ast.Attribute() as two, *rest]):
-            if not (isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "getattr", "hasattr")):
+            is_one = ast.dump(one) == ast.dump(two)
+            is_odd = isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "getattr", "hasattr")
+            if not (is_one or is_odd):
                 yield ast.Call(node.func, [two, one, *rest], node.keywords)
     yield from _without_a_way_out(node)
     yield from _without_a_condition(node)

@@ -21,9 +21,11 @@ _SEVERAL_SIZES: Final = (
     "An input's size changed. Pad it to one size, or compile with dynamic=True or "
     "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
 )
-_SIZE_OF_THE_MODEL: Final = (
-    "A parameter or buffer has another size: the model is another one, which needs code of its own."
-)
+_OF_THE_MODEL: Final = {
+    "shape": "A parameter or buffer has another size: the model is another one, which needs code of its own.",
+    "dtype": "A parameter or buffer has another dtype: give the model one dtype in every process, with model.to(dtype).",
+    "requires_grad": "A parameter's requires_grad changed: freeze the same parameters in every process.",
+}
 _ZERO_OR_ONE: Final = (
     "An input's size changed to or from 0 or 1, which torch compiles on its own also with dynamic=True: "
     "pad it to one size."
@@ -90,9 +92,9 @@ def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterat
         yield _OTHER_INDEX if before == after else _OTHER_DEVICE
     for name in ("dtype", "layout", "requires_grad"):
         if name in parts:
-            yield _ADVICE[name]
+            yield _OF_THE_MODEL.get(name, _ADVICE[name]) if change.is_static else _ADVICE[name]
     if "shape" in parts and change.is_static:
-        yield _SIZE_OF_THE_MODEL
+        yield _OF_THE_MODEL["shape"]
     elif "shape" in parts:
         yield _of_shape(*map(_sizes, parts["shape"]))
     elif "layout" not in parts and ("stride" in parts or "memory_format" in parts):

@@ -71,11 +71,17 @@ def test_what_is_said_of_an_input(change: FieldChange, said: list[str]) -> None:
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
 
 
-def test_a_size_of_the_model_is_not_to_be_padded() -> None:
-    change = replace(size("4, 2", "5, 2"), is_static=True)
-    assert tensor_advice(change) == (
-        "A parameter or buffer has another size: the model is another one, which needs code of its own.",
-    )
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (size("4, 2", "5, 2"), "the model is another one"),
+        (changed(dtype=("torch.float32", "torch.float64")), "with model.to(dtype)"),
+        (changed(requires_grad=("True", "False")), "freeze the same parameters"),
+    ],
+)
+def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
+    (sentence,) = tensor_advice(replace(change, is_static=True))
+    assert said in sentence and "input" not in sentence
 
 
 @pytest.mark.parametrize(
