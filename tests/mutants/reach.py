@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import time
 import traceback
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +61,7 @@ class Reach:
         if state.get("") != self.state.get(""):
             return set()
         same = {file for file, digest in state.items() if self.state.get(file) == digest}
-        return {test for test in self.seconds if (file := test.split("::")[0]) in same or file not in state}
+        return {test for test in self.seconds if (file := _file_of(test)) in same or file not in state}
 
     def keep_only(self, tests: set[str]) -> None:
         self.seconds = {test: taken for test, taken in self.seconds.items() if test in tests}
@@ -78,19 +80,35 @@ class Reach:
                 known[line] = [*known.get(line, ()), *(names[number] for number in tests)]
 
     def tests_of(self, change: Change, seconds: float) -> list[str]:
-        """Those of its line: first those that are named like the module, then the quickest, for so long together."""
+        """Those of its line: first those that are named like the module, then the quickest, for so long together.
+
+        Last the other tests of their files: what a fixture that they share computes was measured with the first of them alone.
+        """
         path, of_module = change.path, self._lines.get(str(change.path), {})
         # Of a constant alone in its line nothing is measured.
         names = list(of_module.get(str(change.line)) or of_module.get(str(change.statement), []))
         stem = path.stem if path.stem != "__init__" else path.parent.name
         names.sort(key=lambda name: (f"test_{stem}" not in name, self.seconds[name]))
+        files, own = {_file_of(name) for name in names}, set(names)
+        beside = [name for name in self.seconds if _file_of(name) in files and name not in own]
         left, found = seconds, []
-        for name in names:
+        for name in [*names, *sorted(beside, key=self.seconds.__getitem__)]:
             left -= self.seconds[name]
             if left < 0 and found:
                 break
             found.append(name)
         return found
+
+
+def _file_of(test: str) -> str:
+    return test.split("::")[0]
+
+
+def _forget_readings() -> None:
+    """Let each file of tests read its recordings by itself (`tests/readings.py`), so that it is seen to reach what reads them."""
+    for one in gc.get_objects():
+        if isinstance(one, _lru_cache_wrapper) and one.__module__.endswith("readings"):
+            one.cache_clear()
 
 
 def reach_of(session: pytest.Session, items: list[pytest.Item]) -> dict[str, Any]:
@@ -116,9 +134,13 @@ def _measured(items: list[pytest.Item]) -> dict[str, Any]:
     root = Path("cachescope").resolve()
     measure = coverage.Coverage(data_file=None, include=[f"{root}/{room}/*" for room in ROOMS])
     seconds: dict[str, float] = {}
+    file = ""
     measure.start()
     for item, following in zip(items, [*items[1:], None], strict=True):
         measure.switch_context(item.nodeid)
+        if _file_of(item.nodeid) != file:
+            file = _file_of(item.nodeid)
+            _forget_readings()
         began = time.process_time()
         reports = runtestprotocol(item, nextitem=following, log=False)
         if all(report.passed for report in reports):
