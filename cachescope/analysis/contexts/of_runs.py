@@ -277,17 +277,11 @@ def _verified(text: str, expected: str) -> object:
     if len(text) > _LONGEST:
         return _UNKNOWN
     # A text is printed without quotes: try it unchanged before parsing it as a literal.
-    for value in (text, _literal(text)):
+    for parse in (str, literal_value):
         try:
-            if value is not _UNKNOWN and expected in (detail_hash(value, protocol) for protocol in PROTOCOLS):
+            value = parse(text)
+            if expected in (detail_hash(value, protocol) for protocol in PROTOCOLS):
                 return _UNKNOWN if json_ready(value)[1] else value
-        except UnsupportedValueError:
+        except (ValueError, UnsupportedValueError):
             continue
     return _UNKNOWN
-
-
-def _literal(text: str) -> object:
-    try:
-        return literal_value(text)
-    except ValueError:
-        return _UNKNOWN

@@ -225,22 +225,14 @@ class Baselines:
         return self._rank_fields.all_hold_a_rank(sets[before], sets[after], ranks)
 
     def _may_have_nearer(self, at: Numbers, found: Compared) -> Flags:
-        """Which lookups are compared with a key of the same graph, and not with one that the user chose."""
+        """Which are compared with a lookup of the same graph, and not with one that the user chose."""
         if self._choice.mode != "auto":
             return np.zeros(len(at), dtype=bool)
-        direction = self._rows.direction
-        codes = direction.codes_of({entry.direction or "" for entry in self.stored.rows})
-        of_entry = [
-            NONE if entry.direction is None else codes.get(entry.direction, _NOT_KNOWN)
-            for entry in self.stored.rows
-        ]
-        of_found = np.where(
-            found.entry == NONE,
-            direction.codes[found.lookup],
-            np.array([*of_entry, NONE], dtype=np.int64)[found.entry],
-        )
-        has_graph = self._rows.gm[at] != NONE
-        may: Flags = has_graph & self.are_of_one_graph(at, found) & (of_found == direction.codes[at])
+        direction = self._rows.direction.codes
+        # An entry is a baseline only if it is nearer than every lookup of the graph.
+        is_lookup, has_graph = found.entry == NONE, self._rows.gm[at] != NONE
+        is_one = self.are_of_one_graph(at, found) & (direction[found.lookup] == direction[at])
+        may: Flags = is_lookup & has_graph & is_one
         return may
 
     def _may_have_nearer_in_parts(self, at: int, found: Candidate) -> bool:

@@ -69,8 +69,7 @@ class RankFields:
         if NONE in (before, after):
             return False
         old, new = (parse_component(self._details.components[code]) for code in (before, after))
-        if old is None or new is None:
-            return False
+        assert old is not None and new is not None
         change = field_change(old.field, old.value_text, new.value_text)
         if change.kind == "tensor":
             return all(

@@ -39,8 +39,24 @@ def test_a_foretold_hit_saves_what_its_entry_took() -> None:
     assert lookups["outcome"].tolist() == ["would_hit", "would_hit", "would_miss", "would_bypass"]
     assert [plain(value) for value in lookups["foretold_entry"]] == [1, 2, None, None]
     assert [plain(value) for value in lookups["time_saved_ns"]] == [3 * SECOND_NS, None, None, None]
+    # Its status is what torch would print after the real run.
+    assert [plain(value) for value in lookups["status_detailed"]] == ["hit", "hit", "full_miss", None]
     # The stand-in for the compiler took no time of a compile.
     assert lookups["time_taken_ns"].isna().all()
+
+
+def test_a_process_may_find_what_another_one_of_the_command_would_store() -> None:
+    note = {"lookup": {"cache": "fxgraph", "key": "f11", "cache_dir": "/cache"}}
+    stores = note | {"stored": {"cache": "fxgraph", "key": "f11", "guards": ""}}
+    one, other, third = (
+        fx("f11", "full_miss", at=at, took=0.25, preflight_note=json.dumps(noted) if noted else None)
+        for at, noted in ((0, stores), (1, note), (2, None))
+    )
+    runs = [run(lookup, is_preflight=True) for lookup in (one, other, third)]
+    lookups = scope_of(*runs, entries=[entry("fxgraph", "f99")]).lookups
+    # Only the second may find what a process beside it stores; of the third, nothing was noted.
+    assert lookups["outcome"].tolist() == ["would_miss", "not_known", "not_known"]
+    assert "run 0 of the same command" in lookups["foretold"][1]
 
 
 REMOTE = "redis://host:1/0"

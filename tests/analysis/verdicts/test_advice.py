@@ -13,6 +13,7 @@ from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, chang
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.terms import Verdict
 from tests.conftest import Recording
+from tests.made import fx, run, scope_of
 
 TENSOR = (
     "TensorMetadata(dtype={dtype}, shape=torch.Size([{shape}]), stride={stride}, device=device(type={device}), "
@@ -202,6 +203,19 @@ def test_what_torch_did_not_cache_is_advised_on_by_its_reason(
     kind = "never stored" if verdict == "entry_unavailable" else reason
     advice = cause_advice(AdviceFacts(verdict, kind, cache="aotautograd", bypass_reason=reason))
     assert said in (advice or "")
+
+
+def test_a_bypass_is_advised_on_where_torch_said_it() -> None:
+    """Of a lookup: there. Of a key that was not stored: at its lookup before."""
+    frozen = "Cannot cache a graph with freezing enabled"
+    bypassed = run(fx(None, "bypass", bypass_reason=frozen, at=0))
+    runs = (
+        run(fx("f1", at=at, took=1, save_bypass=frozen if at == 0 else None), cache_dir="/cache")
+        for at in (0, 9)
+    )
+    for made, verdict in ((scope_of(bypassed), "bypassed"), (scope_of(*runs), "entry_unavailable")):
+        advice = made.causes.set_index("verdict")["advice"]
+        assert "freezing off" in advice[verdict]
 
 
 @pytest.mark.parametrize(

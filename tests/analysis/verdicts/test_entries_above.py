@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import cachescope
+from cachescope.readers.reading import Entry
 from cachescope.samples import sample
 from tests.conftest import Recording
+from tests.made import CODE, Details, aot, entry, fx, miss_rows, run, scope_of
 
 CHANGED = ("cpp_runtime_thread_count", "inductor_config[epilogue_fusion]")
 """What the recorded pre-flight had changed: it ran with one thread and without this fusion."""
@@ -104,3 +106,31 @@ def test_in_an_empty_directory_the_graph_is_new(foretold: Path) -> None:
     misses = aot_misses(cachescope.read(foretold), 0)
     assert set(misses["verdict"]) == {"first_lookup"}
     assert set(misses["evidence"]) == {"inferred"}
+
+
+OTHER: Details = {"gm": "def forward(self, y):\n    return (torch.fft.fft(y),)"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "evidence"),
+    [
+        ([], "inferred"),
+        # Of another graph is an entry whose graphs are known, and are others.
+        (
+            [entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", OTHER, at=1)],
+            "inferred",
+        ),
+        ([entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", at=1)], "not_known"),
+        ([entry("aotautograd", "a2", at=1, fx_keys=("f2",))], "not_known"),
+        # One that names none may be of any graph; of one that was stored later, this is no question.
+        ([entry("aotautograd", "a2", at=1)], "not_known"),
+        ([entry("aotautograd", "a2", at=50)], "inferred"),
+    ],
+)
+def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
+    entries: list[tuple[Entry, Details | None]], evidence: str
+) -> None:
+    details = {"gm": CODE}
+    made = run(aot("a1", details=details, at=9), fx("f1", details=details, at=9), cache_dir="/cache")
+    above = miss_rows(scope_of(made, entries=entries))[0]
+    assert (above["verdict"], above["evidence"]) == ("first_lookup", evidence)
