@@ -196,6 +196,14 @@ def test_where_no_function_is_named_runs_that_share_a_program_are_compared(
     assert Made(before, *shared, graph(like(6), 1, **UNNAMED)).of_last == wanted
 
 
+@pytest.mark.parametrize(("other", "wanted"), [(B, 1), (C, NONE)])
+def test_where_no_function_is_named_runs_with_an_equal_graph_before_it_are_compared(
+    other: str, wanted: int
+) -> None:
+    graphs = [(B, 0), (A, 0), (other, 1), (like(6), 1)]
+    assert Made(*(graph(words, run, **UNNAMED) for words, run in graphs)).of_last == wanted
+
+
 @pytest.mark.parametrize(
     ("above", "wanted"),
     [

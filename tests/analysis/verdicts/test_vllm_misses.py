@@ -127,6 +127,34 @@ def test_why_is_known_of_a_start_that_made_its_folder(tmp_path: Path) -> None:
     assert miss.baseline.startswith("entry ")
 
 
+@pytest.mark.parametrize(
+    ("copied", "evidence", "text"),
+    [
+        (0, "recorded", "this one was made by this start"),
+        (80_000, "inferred", "no earlier start into this one was read"),
+    ],
+)
+def test_why_is_known_after_a_start_that_used_the_other_folder(
+    copied: int, evidence: str, text: str, tmp_path: Path
+) -> None:
+    old = make_folder(tmp_path, time=NOON - 497 + copied)
+    new = make_folder(tmp_path, OTHER, time=NOON + 3 + copied)
+    scope = cachescope.read(
+        tmp_path, write_log(tmp_path / "server.log", start(old, NOON - 500), start(new, pid=2))
+    )
+    first, miss = scope.misses.itertuples()
+    assert (miss.verdict, miss.changed, miss.evidence) == ("key_changed", ("env[VLLM_A]",), evidence)
+    assert miss.baseline_lookup == first.lookup
+    assert miss.evidence_text.endswith(f"run {scope.lookups['run'][0]} had used the other before, and {text}")
+
+
+def test_a_variable_that_is_no_longer_counted_is_a_change(tmp_path: Path) -> None:
+    make_folder(tmp_path, {**ENV, "VLLM_RAY_BUNDLE_INDICES": "0"}, time=NOON - 500)
+    new = make_folder(tmp_path, time=NOON + 3)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new)))
+    assert (miss.verdict, miss.changed) == ("key_changed", ("env[VLLM_RAY_BUNDLE_INDICES]",))
+
+
 def test_a_folder_that_was_there_before_is_blamed_on_nothing(tmp_path: Path) -> None:
     make_folder(tmp_path, time=NOON - 500)
     old = make_folder(tmp_path, OTHER, time=NOON - 300)
@@ -183,6 +211,17 @@ def test_without_hashes_it_is_not_known(tmp_path: Path) -> None:
     assert first.verdict == "first_lookup"
     assert (second.verdict, second.evidence) == ("details_not_recorded", "not_known")
     assert "VLLM_LOGGING_LEVEL=DEBUG" in second.reason
+
+
+@pytest.mark.parametrize(
+    ("prefix", "verdict"), [("backbone", "details_not_recorded"), ("eagle_head", "first_lookup")]
+)
+def test_a_folder_that_was_not_read_is_unknown_beside_another_that_has_its_part(
+    prefix: str, verdict: str, tmp_path: Path
+) -> None:
+    make_folder(tmp_path, prefix=prefix, time=NOON - 500)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start("aaaaaaaaaa")))
+    assert (miss.verdict, miss.changed) == (verdict, ())
 
 
 def test_a_name_that_does_not_follow_is_not_compared(tmp_path: Path) -> None:

@@ -233,13 +233,15 @@ def test_folders_come_in_the_order_in_which_they_were_written_and_their_parts_by
     later = make_folder(tmp_path, {**ENV, "VLLM_A": "2"}, time=NOON + 1)
     for rank in ("rank_1_0", "rank_0_1", "rank_0_0"):
         name = make_folder(tmp_path, rank=rank, time=NOON)
-    make_folder(tmp_path, rank="rank_0_0", prefix="a_head", time=NOON)
+    for rank in ("rank_0_0", "rank_0_1"):
+        make_folder(tmp_path, rank=rank, prefix="a_head", time=NOON)
     unknown = make_folder(tmp_path, {"VLLM_A": "3"}, name="0000000000", time=NOON - 60)
     rows = cachescope.read(tmp_path).vllm_folders
     names = ("folder", "rank", "dp_rank", "prefix")
     assert list(zip(*(rows[name] for name in names), strict=True)) == [
         (name, 0, 0, "a_head"),
         (name, 0, 0, "backbone"),
+        (name, 0, 1, "a_head"),
         (name, 0, 1, "backbone"),
         (name, 1, 0, "backbone"),
         (later, 0, 0, "backbone"),

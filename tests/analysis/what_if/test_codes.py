@@ -47,6 +47,8 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
     assert misses.at.tolist() == [0, 1, 3, 4]
     assert misses.aot.tolist() == [-1, 0, -1, -1]
     assert misses.is_open.tolist() == [False, False, False, True]
+    # Without hash details nothing makes its key equal to another.
+    assert misses.cell.tolist() == [0, 1, 2, -1]
     # By the position of the first lookup that could find it.
     assert misses.since.tolist()[1:] == [2, NEVER, 5]
 

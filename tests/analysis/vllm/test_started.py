@@ -1,0 +1,45 @@
+"""The clock of vLLM's logs beside that of files: a few starts in, how far it is off."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachescope.analysis.vllm.parts import Part
+from cachescope.analysis.vllm.started import Started, clock_off
+from cachescope.frames.vllm import StartRow
+
+SECOND = 1_000_000_000
+HOUR = 3600 * SECOND
+NOON = 1_790_000_000 * SECOND
+
+
+def started(folder: str) -> Started:
+    """A start of ten seconds at noon that compiled into a folder."""
+    row = StartRow(
+        0, "server.log", 1, None, None, "", "backbone", None, folder, 0, None, None, None, None,
+        "compiled", False, False, None, None, None, None,
+    )  # fmt: skip
+    return Started(0, row, Part(0, 0, "backbone"), 0, NOON, NOON + 10 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("hours", "off"),
+    [
+        ([], 0),
+        ([("a", 0.0)], 0),
+        ([("a", 9.0)], 0),
+        # The same folder twice is one.
+        ([("a", 9.0), ("a", 9.0)], 0),
+        ([("a", 9.0), ("b", 9.0)], 9),
+        ([("a", -8.0), ("b", -8.0), ("c", 9.0)], -8),
+        ([("a", 9.25), ("b", 9.25)], 9.25),
+        # One folder that was made by the clock of the log shows that it is not off.
+        ([("a", 9.0), ("b", 9.0), ("c", 0.0)], 0),
+        # No time zone is a day off, and none a few minutes.
+        ([("a", 24.0), ("b", 24.0)], 0),
+        ([("a", 9.1), ("b", 9.1)], 0),
+    ],
+)
+def test_the_clock_is_off_by_what_two_folders_show(hours: list[tuple[str, float]], off: float) -> None:
+    made = [(started(folder), NOON + int(HOUR * by) + 3 * SECOND) for folder, by in hours]
+    assert clock_off(made) == off * HOUR
