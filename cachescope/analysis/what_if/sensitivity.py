@@ -97,11 +97,10 @@ class _Trial:
         """What some fields keep from hitting; None if it is nothing, or smaller parts keep all of it."""
         result = self._without(fields)
         together, staggered = result.turned, result.staggered
-        if len(fields) > 1:
-            for part in self._known_parts(fields):
-                known = self._without(part)
-                together = np.setdiff1d(together, known.turned, assume_unique=True)
-                staggered = np.setdiff1d(staggered, known.staggered, assume_unique=True)
+        for part in self._known_parts(fields):
+            known = self._without(part)
+            together = np.setdiff1d(together, known.turned, assume_unique=True)
+            staggered = np.setdiff1d(staggered, known.staggered, assume_unique=True)
         if not len(together) and not len(staggered):
             return None
         helped = result.turned if len(result.turned) else result.staggered

@@ -118,7 +118,7 @@ def _before_any_entry(
     group_of_lookup = group_of_cell[replay.cells.of_lookup]
     at = np.flatnonzero((after == MISS) & (group_of_lookup >= 0))
     group = group_of_lookup[at]
-    count = int(group_of_cell.max(initial=-1)) + 1
+    count = int(group_of_cell.max()) + 1
     first, since = np.full((2, count), NEVER, dtype=np.int64)
     first[group[::-1]] = at[::-1]
     np.minimum.at(since, group_of_cell[cells], replay.cells.early[cells])

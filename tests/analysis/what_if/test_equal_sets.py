@@ -22,6 +22,7 @@ def lanes(*columns: tuple[int, int]) -> np.ndarray:
         # One lane alone does not make them equal.
         ([(5, 1), (5, 2), (6, 1), (5, 1), (5, 2)], [0, 1, 2, 0, 1], [0, 1, 2]),
         ([(5, 1), (6, 1)], [0, 1], [0, 1]),
+        ([(5, 5), (5, 6)], [0, 1], [0, 1]),
     ],
 )
 def test_equal_columns_have_one_number(

@@ -107,8 +107,10 @@ def sets_of(found: list[Key], largest: int = 2) -> list[str]:
         (keys_of("0000", "0011", "1100", "1111"), 2, ["ab", "cd"]),
         (keys_of("0000", "0011", "1111", "1122"), 2, ["cd", "ab"]),
         (keys_of("0000", "0011", "1100"), 1, ["ab", "cd"]),
+        # Keys of two graphs are not compared.
+        ([(0, (0, 0, 0, 0), True), (1, (1, 1, 0, 0), True)], 2, []),
     ],
-    ids=range(15),
+    ids=range(16),
 )  # fmt: skip
 def test_the_sets_that_separate_keys(found: list[Key], largest: int, wanted: list[str]) -> None:
     assert sets_of(found, largest) == wanted

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_pickles import Object, detail_line, entry_bytes
+from hostile_pickles import Object, detail_line, entry_bytes, plain
 
 from cachescope.keys.system import system_hash
 from cachescope.readers import steady_file
@@ -420,6 +422,22 @@ MEMO = "torch._inductor.runtime.caching.interfaces.CacheEntry"
 def test_a_memoized_result(value: object, wanted: tuple[str, str]) -> None:
     entry, damage = filled(fill_memoized, HEADER + entry_bytes(value))
     assert (entry.cache, entry.detail, entry.name, damage) == (*wanted, "folder", None)
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_the_name_of_a_memoized_result_is_that_of_its_parameters(protocol: int) -> None:
+    """As torch names it: the hash of the parameters, pickled as the entry is."""
+    data = (
+        HEADER
+        + bytes([0x80, protocol])
+        + plain(Object(MEMO, {"encoded_params": [1, 2], "encoded_result": 3}))
+        + b"."
+    )
+    name = hashlib.sha256(pickle.dumps([1, 2], protocol)).hexdigest()[:32]
+    entry, _ = filled(fill_memoized, data, name)
+    assert entry.detail == "[1, 2] -> 3"
+    entry, _ = filled(fill_memoized, data, "0" * 32)
+    assert entry.detail == "[1, 2] -> 3 (the name is not that of these parameters)"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,20 @@ def test_a_file_that_is_cut_gives_what_comes_before_the_cut(directory: Directory
         found = names(cut)
         assert found == whole[: len(found)]
     assert len(found) < len(whole)
+
+
+def test_a_standalone_artifact_holds_what_its_mega_cache_does(directory: Directory, tmp_path: Path) -> None:
+    """If its header says that it has one: torch reads anything else as a pickle."""
+    path = mega_cache(directory)
+    key = base64.b64encode(b"a" * 52)
+    for header, parts, wanted in (
+        (b"CacheCompiledArtifact", (b"k" * 32, key), names(path)),
+        (b"AOTCompiledArtifact", (b"k" * 32,), []),
+    ):
+        body = b"".join(len(part).to_bytes(8, "big") + part for part in (header, *parts, path.read_bytes()))
+        made = tmp_path / "artifact.bin"
+        made.write_bytes(zlib.crc32(body).to_bytes(4, "big") + body)
+        assert names(made) == wanted
 
 
 def test_a_file_that_is_gone_holds_none(tmp_path: Path) -> None:

@@ -63,6 +63,16 @@ def test_objects_are_told_to_the_eighth_in_another(depth: int, cut: int) -> None
     assert cut == 0 or "fractions.Fraction(...)" in text
 
 
+@pytest.mark.parametrize(("depth", "cut"), [(7, 0), (8, 1), (12, 1)])
+def test_attributes_are_shown_to_the_same_depth(depth: int, cut: int) -> None:
+    inner = Object("m.One", {})
+    for _ in range(depth):
+        inner = Object("m.One", {"part": inner})
+    text = value_text(loads_inert(entry_bytes(inner)))
+    assert text.count("(...)") == cut
+    assert text.startswith("One(part=" * min(depth, 7) + "One(")
+
+
 @pytest.mark.parametrize("count", [49, 50, 51])
 def test_of_an_object_so_many_parts_are_told(count: int) -> None:
     many: Any = held(Fraction(1, 3))
