@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +71,9 @@ def _sets(file: Path) -> Iterator[npt.NDArray[np.integer]]:
         lists = batch.column(0)
         if not pa.types.is_list(lists.type) or not pa.types.is_integer(lists.type.value_type):
             raise ValueError("detail_sets.parquet: components has another type")
-        codes, ends = lists.flatten(), lists.offsets.to_numpy()
+        codes = lists.flatten()
         if lists.null_count or codes.null_count:
             raise ValueError("detail_sets.parquet: components has missing values")
-        yield from np.split(codes.to_numpy(), ends[1:-1] - ends[0])
+        numbers, ends = codes.to_numpy(), lists.offsets.to_numpy()
+        for start, end in pairwise((ends - ends[0]).tolist()):
+            yield numbers[start:end]

@@ -117,10 +117,10 @@ def _check_details(columns: Mapping[str, Any]) -> None:
 
 def _points(lists: Any, values: pa.Array, sizes: np.ndarray[Any, Any], name: str) -> None:
     """Check that the values in each log's list are valid indices into a list of the log's size."""
-    most = np.repeat(sizes, _sizes(lists))
-    present = pc.is_valid(values).to_numpy(zero_copy_only=False)
-    places = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
-    _need(bool(np.all(~present | ((places >= 0) & (places < most)))), name, "point nowhere")
+    most = pa.array(np.repeat(sizes, _sizes(lists)))
+    # Missing values are skipped.
+    are_valid = pc.all(pc.and_(pc.greater_equal(values, 0), pc.less(values, most)), min_count=0)
+    _need(are_valid.as_py(), name, "point nowhere")
 
 
 def _sums(lists: Any, values: pa.Array) -> np.ndarray[Any, Any]:

@@ -87,6 +87,11 @@ def test_a_compile_with_no_end_takes_no_known_time(tmp_path: Path) -> None:
     assert one.place == ("f", "model.py", 3)
 
 
+def test_a_whole_record_at_the_end_needs_no_newline(tmp_path: Path) -> None:
+    (one,) = read(tmp_path, START, metrics().removesuffix("\n")).rows
+    assert (one.has_ended, one.time_taken_ns) == (True, 5_000)
+
+
 def test_where_the_limit_is_reached_the_place_is_that_of_the_frame(tmp_path: Path) -> None:
     limit = record(
         "compilation_metrics", {"fail_type": "RecompileLimitExceeded", "duration_us": 1}, frame_compile_id=8

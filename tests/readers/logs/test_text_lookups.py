@@ -97,6 +97,11 @@ def writing(name: str) -> str:
             Log().details("a1").details("f1", "1/0").outcome("f1", "miss", "1/0"),
             "a1 unknown, f1 full_miss",
         ),
+        # A graph that is looked up twice by another compile says nothing of this one.
+        (
+            Log().details("a1").outcome("f1", "miss", "1/0").details("f1", "1/0").outcome("f1", "miss", "1/0"),
+            "a1 unknown, f1 full_miss, f1 full_miss",
+        ),
         (
             Log().details("f0").outcome("f0", "miss").details("a1").details("f1").outcome("f1", "hit"),
             "f0 full_miss, a1 unknown, f1 hit",

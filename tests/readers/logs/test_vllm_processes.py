@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.frames.vllm import StartRow
+from cachescope.readers.logs import vllm_starts
 from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
 from tests.vllm_recordings import VERSIONS, recorded_ranks
@@ -151,6 +152,16 @@ def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) ->
     )
     (row,) = starts(tmp_path, *attempt, *compiled)
     assert (row.outcome, row.load_error) == ("compiled", "Source code has changed")
+
+
+def test_a_model_that_was_refused_is_none_of_the_most_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vllm_starts, "_MOST_STARTS", 2)
+    attempt = said(TP1, DIRECTORY.format(FOLDER, 1), LOADED, REFUSED.format("e" * 64))
+    reading = read(tmp_path, *attempt, *said(TP1, COMPILED.format(3), ENDS.format(4)))
+    assert [row.outcome for row in reading.vllm_starts] == ["compiled"]
+    assert not reading.problems
 
 
 def test_no_year_is_claimed(logs: Path) -> None:
