@@ -26,7 +26,7 @@ RELU, TANH = "y = relu(x)", "y = tanh(x)"
         ((RELU, RELU), (("t1",), ("t2",)), "kernels", "other Triton kernels"),
         # What is compiled says nothing once the sources differ.
         ((RELU, TANH), (("t1",), ("t1",)), "code", "line 1 is 'y = relu(x)' and 'y = tanh(x)'"),
-        ((RELU, f"# of process 2\n{RELU}"), ((), ()), "same", "no compiled kernel"),
+        ((f"# process 1\n{RELU}", f"# process 2\n{RELU}"), ((), ()), "same", "no compiled kernel"),
         ((RELU, None), (("t1",), ("t2",)), "not_known", "the code could not be read"),
     ],
 )

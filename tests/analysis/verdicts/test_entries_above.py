@@ -14,6 +14,7 @@ import pytest
 import cachescope
 from cachescope.samples import sample
 from tests.conftest import Recording
+from tests.made import aot, entry, fx, miss_rows, run, scope_of
 
 CHANGED = ("cpp_runtime_thread_count", "inductor_config[epilogue_fusion]")
 """What the recorded pre-flight had changed: it ran with one thread and without this fusion."""
@@ -104,3 +105,14 @@ def test_in_an_empty_directory_the_graph_is_new(foretold: Path) -> None:
     misses = aot_misses(cachescope.read(foretold), 0)
     assert set(misses["verdict"]) == {"first_lookup"}
     assert set(misses["evidence"]) == {"inferred"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "evidence"), [(None, "not_known"), (50, "not_known"), (100, "not_known"), (200, "inferred")]
+)
+def test_what_was_stored_after_a_miss_could_not_be_found(stored: float | None, evidence: str) -> None:
+    """An entry made by a run that nothing recorded, and a miss; made by hand."""
+    key = {"gm": "code", "x": "1"}
+    looked_up = run(aot("a11", details=key, at=100, took=3), fx("f11", details=key, at=101, took=1))
+    above, _ = miss_rows(scope_of(looked_up, entries=[entry("aotautograd", "a99", at=stored)]))
+    assert (above["verdict"], above["evidence"]) == ("first_lookup", evidence)
