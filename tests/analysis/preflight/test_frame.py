@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from tests.made import Details, Made, entry, fx, run, scope_of
+import cachescope
+from cachescope.analysis.preflight.frame import with_foretold
+from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
 
@@ -41,6 +44,17 @@ def test_a_foretold_hit_saves_what_its_entry_took() -> None:
     assert [plain(value) for value in lookups["time_saved_ns"]] == [3 * SECOND_NS, None, None, None]
     # The stand-in for the compiler took no time of a compile.
     assert lookups["time_taken_ns"].isna().all()
+
+
+def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
+    """Nor against a directory that has changed since."""
+    hit, miss = asked("f11"), asked("f22")
+    scope = scope_of(run(hit, miss, is_preflight=True), entries=[entry("fxgraph", "f11")])
+    scope.save(tmp_path / "saved")
+    saved = cachescope.read(tmp_path / "saved")
+    assert saved.lookups["foretold"].tolist() == scope.lookups["foretold"].tolist()
+    tables = replace(saved.tables, entries=saved.entries.iloc[:0])
+    assert with_foretold(tables).lookups["outcome"].tolist() == ["would_hit", "would_miss"]
 
 
 REMOTE = "redis://host:1/0"
@@ -91,6 +105,19 @@ def test_a_value_in_a_remote_cache_is_replaced_by_one_with_other_guards() -> Non
         "would_miss",
         "would_hit",
     ]
+
+
+def test_the_graphs_of_an_entry_are_looked_up_in_the_directory() -> None:
+    """Also where the entry itself is looked up in a remote cache alone."""
+    asks = {"cache": "aotautograd", "key": "a11", "cache_dir": "/cache", "not_local": True, "remote": True}
+    made = aot("a11", at=0, took=0.5, preflight_note=json.dumps({"lookup": asks}))
+    stored = entry(
+        "aotautograd", "a11", root=REMOTE, path=f"{REMOTE}/pt2:autograd-v1::a11:c1", fx_keys=("f11",)
+    )
+    assert outcomes([made], stored, entry("fxgraph", "f11")) == ["would_hit", "would_hit"]
+    assert outcomes([made], stored, entry("fxgraph", "f22"))[0] == "would_miss"
+    # Of itself nothing is looked up there.
+    assert outcomes([made], entry("aotautograd", "a11"), stored_remotely("f99")) == ["would_miss"]
 
 
 OPTION = "inductor_config[epilogue_fusion]"
