@@ -225,8 +225,6 @@ class Cause:
 
 def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cause]:
     """Give every miss its cause, and return the causes, the costliest first."""
-    if not len(misses):
-        return []
     lookups, at = misses.lookups, misses.at
     roots = _roots_of(misses)
     kind_of = _KindsOfMisses(misses)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from tests.made import Details, Made, entry, fx, run, scope_of
+import cachescope
+from cachescope.analysis.preflight.frame import with_foretold
+from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
 
@@ -107,6 +110,19 @@ def test_a_value_in_a_remote_cache_is_replaced_by_one_with_other_guards() -> Non
         "would_miss",
         "would_hit",
     ]
+
+
+def test_the_graphs_of_an_entry_are_looked_up_in_the_directory() -> None:
+    """Also where the entry itself is looked up in a remote cache alone."""
+    asks = {"cache": "aotautograd", "key": "a11", "cache_dir": "/cache", "not_local": True, "remote": True}
+    made = aot("a11", at=0, took=0.5, preflight_note=json.dumps({"lookup": asks}))
+    stored = entry(
+        "aotautograd", "a11", root=REMOTE, path=f"{REMOTE}/pt2:autograd-v1::a11:c1", fx_keys=("f11",)
+    )
+    assert outcomes([made], stored, entry("fxgraph", "f11")) == ["would_hit", "would_hit"]
+    assert outcomes([made], stored, entry("fxgraph", "f22"))[0] == "would_miss"
+    # Of itself nothing is looked up there.
+    assert outcomes([made], entry("aotautograd", "a11"), stored_remotely("f99")) == ["would_miss"]
 
 
 OPTION = "inductor_config[epilogue_fusion]"

@@ -9,7 +9,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
-from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, changes_advice
+from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, changes_advice, field_sentences
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.terms import Verdict
 from tests.conftest import Recording
@@ -116,11 +116,12 @@ def test_an_upgrade_is_one_sentence() -> None:
     changes = tuple(
         FieldChange(f"inductor_config[option_{number}]", "new", None, "1", "") for number in range(75)
     )
-    advice = (
-        cause_advice(AdviceFacts("key_changed", f"{UPGRADE}torch 2.13.0 -> 2.15.0", changes=changes)) or ""
-    )
+    facts = AdviceFacts("key_changed", f"{UPGRADE}torch 2.13.0 -> 2.15.0", changes=changes)
+    advice = cause_advice(facts) or ""
     assert "a cache serves the very build that made it" in advice
     assert "option" not in advice
+    assert field_sentences(facts) == []
+    assert field_sentences(AdviceFacts("key_changed", changes=changes)) != []
 
 
 def test_many_options_are_said_at_once() -> None:

@@ -254,3 +254,16 @@ def test_the_size_is_of_all_files_of_a_part(tmp_path: Path) -> None:
     (part / "vllm_compile_cache.py").write_text("{}")
     (row,) = cachescope.read(tmp_path).vllm_folders.itertuples()
     assert row.size_bytes == sum(file.stat().st_size for file in part.iterdir())
+
+
+def test_a_part_that_was_copied_out_of_its_folder_has_no_name(tmp_path: Path) -> None:
+    """Beside one that has one; parts without a name come after it, in the order of their names."""
+    name = make_folder(tmp_path)
+    for copied in ("two", "one"):
+        part = tmp_path / "torch_compile_cache" / copied
+        part.mkdir()
+        (part / "vllm_compile_cache.py").write_text("{}")
+    rows = cachescope.read(tmp_path).vllm_folders
+    assert rows["folder"].tolist() == [name, "", ""]
+    assert rows["prefix"].tolist() == ["backbone", "one", "two"]
+    assert rows["name_is"].tolist() == ["recomputed", "not_known", "not_known"]

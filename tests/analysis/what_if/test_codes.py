@@ -43,8 +43,12 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
         here(fx("f2", details={**G, "x": "2"}, at=20, took=3.0, save_error="OSError: full")),
         here(fx("f3", details=None, at=30, took=4.0)),
     )
-    misses = ReplayCodes.of(scope.replayed).misses
+    codes = ReplayCodes.of(scope.replayed)
+    misses = codes.misses
     assert misses.at.tolist() == [0, 1, 3, 4]
+    # A key without hash details can become equal to no other: it has no cell there.
+    assert misses.cell.tolist() == [0, 1, 2, -1]
+    assert len(codes.cells.home) == 3
     assert misses.aot.tolist() == [-1, 0, -1, -1]
     assert misses.is_open.tolist() == [False, False, False, True]
     # Without hash details nothing makes its key equal to another.
