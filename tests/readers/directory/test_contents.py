@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -420,6 +422,19 @@ MEMO = "torch._inductor.runtime.caching.interfaces.CacheEntry"
 def test_a_memoized_result(value: object, wanted: tuple[str, str]) -> None:
     entry, damage = filled(fill_memoized, HEADER + entry_bytes(value))
     assert (entry.cache, entry.detail, entry.name, damage) == (*wanted, "folder", None)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+@pytest.mark.parametrize("of_name", [0, 2, 4])
+def test_the_name_of_a_memoized_result_is_of_the_protocol_of_its_pickle(protocol: int, of_name: int) -> None:
+    params = {"op": "mm"}
+    name = hashlib.sha256(pickle.dumps(params, of_name)).hexdigest()[:32]
+    data = entry_bytes(Object(MEMO, {"encoded_params": params, "encoded_result": 1}))
+    # Protocols before 2 do not write their number.
+    begin = bytes([0x80, protocol]) if protocol else b""
+    entry, _ = filled(fill_memoized, HEADER + begin + data[2:], name)
+    assert entry.detail is not None
+    assert ("the name is not" in entry.detail) is (protocol != of_name)
 
 
 @pytest.mark.parametrize(
