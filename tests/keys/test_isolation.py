@@ -171,7 +171,9 @@ def assert_keys_are_torchs(context: Context, key: Callable[[Any], str]) -> None:
 
 
 def test_there_are_340_schemas() -> None:
-    assert len(SCHEMAS) == len({json.dumps(schema) for schema in SCHEMAS}) == 340
+    schemas = list(all_schemas())
+    assert len(schemas) == len({json.dumps(schema) for schema in schemas}) == 340
+    assert len({IsolationSchema.from_dict(schema) for schema in schemas}) == 256
 
 
 def test_keys_of_this_process_are_torchs(real: Context, caching_context: ModuleType) -> None:

@@ -90,7 +90,7 @@ class Leads:
     def short_of(self, line: bytes) -> re.Match[bytes] | None:
         """The prefix of TORCH_LOGS_FORMAT=short in a line; only a launcher's text may precede it."""
         found = _SHORT.search(line)
-        if found is None or not (found.start() == 0 or _LAUNCHERS.fullmatch(line, 0, found.start())):
+        if found is None or not _LAUNCHERS.fullmatch(line, 0, found.start()):
             return None
         return found
 

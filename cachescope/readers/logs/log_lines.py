@@ -89,8 +89,7 @@ class Lines:
         while end < 0:
             self._at = len(self._data)
             if not self._read():
-                end = 0
-                break
+                break  # no data are left
             end = self._data.find(b"\n")
         self._data = line + self._data[end:]
         return size

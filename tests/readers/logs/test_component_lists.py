@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cachescope.components import join_components
 from cachescope.details import HashDetails
+from cachescope.readers.logs import component_lines
 from cachescope.readers.logs.component_lines import ComponentLines
 from cachescope.readers.logs.component_lists import ComponentLists
 
@@ -157,6 +158,18 @@ def test_a_line_that_is_known_is_looked_up_once() -> None:
         known.count = 0
         assert reader.read(texts) is not None
         assert known.count == asked
+
+
+def test_not_every_line_of_a_long_log_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(component_lines, "_MOST_KNOWN", 100)
+    store, known = HashDetails(), dict[bytes, int]()
+    reader = ComponentLines(store, known)
+    for number in range(500):
+        text = component("x", str(number))
+        code = reader.read([text.encode()])
+        assert code is not None
+        assert told(store, code) == [text]
+    assert len(known) <= 101
 
 
 @settings(max_examples=25)

@@ -144,6 +144,13 @@ def test_a_worker_that_is_lost_loses_nothing(logs: list[Path], monkeypatch: pyte
         assert told(read([large], Lost())) == told(read([large], None))
 
 
+def test_a_worker_that_is_lost_has_no_result_for_any_of_its_logs(logs: list[Path]) -> None:
+    two = logs[:2]
+    with pytest.warns(RuntimeWarning, match="a worker was lost"):
+        found = told(read(two, Lost()))
+    assert found == told(read(two, None))
+
+
 def test_problems_are_rows_and_under_strict_the_first_is_raised(logs: list[Path]) -> None:
     with pytest.raises(RecordError):
         read(logs, Now(), strict=True)

@@ -394,6 +394,8 @@ def test_artifacts_that_are_no_lookups_are_passed_over(tmp_path: Path) -> None:
         ("\ufeff", "not_a_record", "the log begins with a byte order mark"),
         ("\trest of a payload\n", "truncated", "the log begins within a record"),
         ("a shell says something\n", "not_a_record", "'a shell says something'"),
+        # Of a long line, only the beginning is quoted.
+        ("s" * 1_000 + "\n", "not_a_record", repr("s" * 80)),
     ],
 )
 def test_what_is_before_the_first_record(first: str, kind: str, message: str, tmp_path: Path) -> None:

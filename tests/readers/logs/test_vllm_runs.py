@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,13 @@ def test_parts_of_one_engine_are_lookups_of_one_run(tmp_path: Path) -> None:
     ]
     assert scope.lookups["time"].astype("int64").tolist() == [NOON * 10**9, (NOON + 11) * 10**9]
     assert scope.vllm_starts["lookup"].tolist() == [0, 1]
+
+
+def test_a_start_that_lasts_into_the_new_year_began_in_the_old_one(tmp_path: Path) -> None:
+    began = int(time.mktime((2026, 12, 31, 23, 59, 55, 0, 0, -1)))
+    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa", began))
+    os.utime(log, (began + 60, began + 60))
+    assert cachescope.read(log).lookups["time"].astype("int64").tolist() == [began * 10**9]
 
 
 def test_a_whole_model_that_was_loaded_is_a_hit_of_its_folder(tmp_path: Path) -> None:
