@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-import cachescope
-from cachescope.analysis.preflight.frame import with_foretold
 from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
