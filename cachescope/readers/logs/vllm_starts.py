@@ -148,6 +148,7 @@ class Starts:
         self._open: dict[_Process, _Start] = {}
         self._closed: dict[_Process, list[list[tuple[_Start, StartRow]]]] = {}
         self._count = 0
+        self._are_left_out = False
         self._not_named = 0
 
     def take(self, said: Said) -> None:
@@ -163,6 +164,7 @@ class Starts:
         if start is None or _begins_another(start, said):
             self._close(process)
             if self._count == _MOST_STARTS:
+                self._are_left_out = True
                 return
             self._count += 1
             start = self._open[process] = _Start(said)
@@ -204,7 +206,7 @@ class Starts:
             self._reading.processes += [
                 _process(self._path, pid, starts, modified) for starts in found if starts
             ]
-        if self._count == _MOST_STARTS:
+        if self._are_left_out:
             message = f"says of more than {_MOST_STARTS:,} parts that they were compiled or loaded: the rest is left out"
             self._reading.problem(self._path, "", "limit", message)
         if self._not_named:

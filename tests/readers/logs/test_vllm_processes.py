@@ -164,6 +164,17 @@ def test_a_model_that_was_refused_is_none_of_the_most_starts(
     assert not reading.problems
 
 
+@pytest.mark.parametrize(("most", "kinds"), [(1, ["limit"]), (2, [])])
+def test_only_a_log_with_more_than_the_most_starts_is_said_to_be_cut(
+    most: int, kinds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vllm_starts, "_MOST_STARTS", most)
+    once = (DIRECTORY.format(FOLDER, 1), COMPILED.format(3), ENDS.format(4))
+    reading = read(tmp_path, *said(TP1, *once), *said(TP1, *once))
+    assert len(reading.vllm_starts) == most
+    assert [problem.kind for problem in reading.problems] == kinds
+
+
 def test_no_year_is_claimed(logs: Path) -> None:
     reading = Reading()
     read_vllm_log(str(logs / "first.log"), reading)
