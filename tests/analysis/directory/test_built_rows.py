@@ -1,6 +1,8 @@
-"""Choices of max-autotune in two directories: their rows in, what differs out; made by hand."""
+"""What two directories built under one key: choices of max-autotune and graphs in, what differs out; made by hand."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -48,3 +50,36 @@ def test_choices_for_one_operator(before: Times, after: Times, wanted: tuple[str
     assert (built.result, built.before, built.after, built.evidence) == wanted
     assert (built.cache, built.name) == ("autotune", "mm")
     assert (built.entry_before, built.entry_after) == (old.entry, new.entry)
+
+
+RELU, TANH = "y = relu(x)", "y = tanh(x)"
+
+
+@pytest.mark.parametrize(
+    ("sources", "kernels", "result", "evidence"),
+    [
+        ((RELU, RELU), (("t1",), ("t1",)), "same", "Triton kernels bundled in both"),
+        ((RELU, RELU), (("t1",), ("t2",)), "kernels", "other Triton kernels"),
+        # What is compiled says nothing once the sources differ.
+        ((RELU, TANH), (("t1",), ("t1",)), "code", "line 1 is 'y = relu(x)' and 'y = tanh(x)'"),
+        ((f"# process 1\n{RELU}", f"# process 2\n{RELU}"), ((), ()), "same", "no compiled kernel"),
+        ((RELU, None), (("t1",), ("t2",)), "not_known", "the code could not be read"),
+    ],
+)
+def test_a_graph_under_one_key(
+    sources: tuple[str | None, ...], kernels: tuple[Any, ...], result: str, evidence: str
+) -> None:
+    """The key of its code is another on each side."""
+    scope = scope_of(
+        entries=[
+            entry("fxgraph", "f11", root=root, code_key=root[1:], triton_hashes=bundled)
+            for root, bundled in zip(("/a", "/b"), kernels, strict=True)
+        ]
+    )
+    of_path = dict(zip(scope.entries["path"], sources, strict=True))
+    code = GeneratedCode(scope.entries, lambda file: of_path[file.path])
+    binaries = KernelBinaries(scope.entries, scope.links, lambda path: None)
+    before, after = ([row] for row in rows_of(scope.entries, EntryRow))
+    (built,) = built_alike(before, after, [], code, binaries)
+    assert built.result == result
+    assert evidence in built.evidence

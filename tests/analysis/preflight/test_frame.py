@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+import cachescope
+from cachescope.analysis.preflight.frame import with_foretold
 from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
@@ -57,6 +60,17 @@ def test_a_process_may_find_what_another_one_of_the_command_would_store() -> Non
     # Only the second may find what a process beside it stores; of the third, nothing was noted.
     assert lookups["outcome"].tolist() == ["would_miss", "not_known", "not_known"]
     assert "run 0 of the same command" in lookups["foretold"][1]
+
+
+def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
+    """Nor against a directory that has changed since."""
+    hit, miss = asked("f11"), asked("f22")
+    scope = scope_of(run(hit, miss, is_preflight=True), entries=[entry("fxgraph", "f11")])
+    scope.save(tmp_path / "saved")
+    saved = cachescope.read(tmp_path / "saved")
+    assert saved.lookups["foretold"].tolist() == scope.lookups["foretold"].tolist()
+    tables = replace(saved.tables, entries=saved.entries.iloc[:0])
+    assert with_foretold(tables).lookups["outcome"].tolist() == ["would_hit", "would_miss"]
 
 
 REMOTE = "redis://host:1/0"

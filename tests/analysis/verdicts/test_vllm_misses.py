@@ -224,6 +224,21 @@ def test_a_folder_that_was_not_read_is_unknown_beside_another_that_has_its_part(
     assert (miss.verdict, miss.changed) == (verdict, ())
 
 
+@pytest.mark.parametrize(
+    "between",
+    [{}, {"env": OTHER, "outcome": "not known"}, {"env": OTHER, "code": "old"}],
+    ids=["no hashes", "not stored", "farther"],
+)
+def test_a_start_is_compared_with_the_nearest_that_can_be(between: dict[str, Any], tmp_path: Path) -> None:
+    """It stored its part, and logged its hashes; another start, just before, did not or is farther."""
+    first = start(folder_name(ENV, code="old"), env=ENV, code="old")
+    other = start(folder_name(OTHER), NOON + 60, pid=2, **between)
+    new = start(folder_name(ENV), NOON + 120, pid=3, env=ENV)
+    *_, miss = verdicts(write_log(tmp_path / "server.log", first, other, new))
+    assert (miss.verdict, miss.changed, miss.evidence) == ("key_changed", ("code_hash",), "recorded")
+    assert miss.baseline_lookup == 0
+
+
 def test_a_name_that_does_not_follow_is_not_compared(tmp_path: Path) -> None:
     make_folder(tmp_path, time=NOON - 500)
     make_folder(tmp_path, OTHER, name="0123456789", time=NOON + 3)
