@@ -6,6 +6,7 @@ Run it again after recording anew: ``python tests/data/make_samples.py``.
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 import tarfile
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ import pyarrow as pa
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data"
 SAMPLES = ROOT / "cachescope" / "samples"
+# For texts: a tenth smaller than what `preset=9` alone gives.
+PACKED_AS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 # What each sample takes from its recording. Logs are compressed one by one.
 OPEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "tour": ("recordings/2.13.0/tour", ("trace",)),
@@ -82,7 +85,10 @@ def make_packed_sample(name: str, recording: str, wanted: tuple[str, ...]) -> No
     folder.mkdir()
     with tarfile.open(DATA / f"{recording}.tar.xz") as archive:
         (provenance,) = (m for m in archive if m.name in _ABOUT)
-        with tarfile.open(folder / "recording.tar.xz", "w:xz", preset=9) as packed:
+        with (
+            lzma.open(folder / "recording.tar.xz", "w", filters=PACKED_AS) as packed_file,
+            tarfile.open(fileobj=packed_file, mode="w") as packed,
+        ):
             for member in _wanted(archive, wanted):
                 packed.addfile(member, archive.extractfile(member) if member.isreg() else None)
         text = archive.extractfile(provenance)
