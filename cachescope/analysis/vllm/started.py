@@ -103,10 +103,10 @@ def clock_off(made: Iterable[tuple[Started, int]]) -> int:
     """
     folders: dict[int, set[str | None]] = defaultdict(set)
     for start, written in made:
+        if start.made(written) == "by it":
+            return 0
         off = (written - start.began) // _QUARTER_NS * _QUARTER_NS if start.has_times else _MOST_OFF_NS + 1
         if abs(off) <= _MOST_OFF_NS and start._replace(off=off).made(written) == "by it":
             folders[off].add(start.row.folder)
-    if 0 in folders or not folders:
-        return 0
-    most = max(folders, key=lambda off: len(folders[off]))
+    most = max(folders, key=lambda off: len(folders[off]), default=0)
     return most if len(folders[most]) > 1 else 0

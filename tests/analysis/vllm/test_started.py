@@ -43,3 +43,8 @@ def started(folder: str) -> Started:
 def test_the_clock_is_off_by_what_two_folders_show(hours: list[tuple[str, float]], off: float) -> None:
     made = [(started(folder), NOON + int(HOUR * by) + 3 * SECOND) for folder, by in hours]
     assert clock_off(made) == off * HOUR
+
+
+def test_factors_that_are_written_long_after_a_start_began_show_no_other_clock() -> None:
+    slow = [started(folder)._replace(ended=NOON + HOUR) for folder in ("a", "b")]
+    assert clock_off((one, NOON + HOUR // 3) for one in slow) == 0
