@@ -1,0 +1,49 @@
+"""Which changes are drawn for a seed, and what is printed of them: one that could not be tried is not one that a test noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cachescope import wording
+from mutants.__main__ import print_outcomes, sampled
+from mutants.changes import changes_of
+from mutants.trial import NOT_TRIED, Outcome
+
+CHANGES = changes_of(Path(wording.__file__))
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["noticed"] * 9 + ["survived"], 0, "9 of 10 died, 90.0%"),
+        (["noticed"] * 8 + ["survived"] * 2, 1, "8 of 10 died, 80.0%"),
+        (["noticed"] * 9 + [NOT_TRIED], 2, "only 9 of 10 were tried"),
+        (["noticed"] * 9, 2, "only 9 of 10 were tried"),
+    ],
+)
+def test_only_what_was_tried_has_died(
+    words: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert print_outcomes([Outcome(CHANGES[0], word, 1) for word in words], 10) == status
+    assert said in capsys.readouterr().out
+
+
+def test_an_edit_moves_no_other_change_in_or_out() -> None:
+    before = sampled(CHANGES, 1, 5)
+    edited = [
+        replace(change, line=change.line + 2, place=change.place + 7)
+        for change in CHANGES
+        if change not in before[:1]
+    ]
+
+    assert [(one.function, one.before) for one in sampled(edited, 1, 4)] == [
+        (one.function, one.before) for one in before[1:]
+    ]
+
+
+def test_a_smaller_sample_is_a_part_of_a_larger_one_and_another_seed_is_another_sample() -> None:
+    assert set(sampled(CHANGES, 1, 5)) < set(sampled(CHANGES, 1, 10))
+    assert sampled(CHANGES, 1, 10) != sampled(CHANGES, 2, 10)
