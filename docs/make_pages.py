@@ -104,6 +104,38 @@ FRAME_GROUPS = {
     "vLLM": ("vllm_folders", "vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_factors", "vllm_starts"),
     "Fields of keys, bypasses": ("fields", "bypasses"),
 }
+# How the frames that are not simply an attribute of the Scope are asked for in Python.
+ASKED_BY = {
+    "hash_details": "scope.hash_details(lookup=…)",
+    "changes": "scope.explain(…).frame",
+    "hit_rates": "scope.hit_rates(by=[…])",
+    "checks": "scope.check(…).frame",
+    "locks": "scope.locks()",
+    "predictions": "cachescope.will_hit(directory, process)",
+    "audit": "cachescope.audit(path)",
+    "what_if": "scope.what_if(without=…).frame",
+    "what_if_rates": "scope.what_if(without=…).rates",
+    "what_if_causes": "scope.what_if(without=…).by_cause",
+    "what_if_runs": "scope.what_if(without=…).by_run",
+    "what_if_differences": "scope.what_if(without=…).differences",
+    "what_if_warnings": "scope.what_if(without=…).warnings",
+    "sensitivity": "scope.sensitivity()",
+    "cause_savings": "scope.cause_savings()",
+    "isolation_keys": "cachescope.isolation_keys(scope.contexts)",
+    "context_groups": "scope.context_groups()",
+    "context_pairs": "scope.context_pairs()",
+    "context_difference": "scope.context_difference(before, after)",
+    "manifest_difference": "cachescope.manifest_difference(before, after)",
+    "caching_files": "scope.caching_files(isolation_key)",
+    "differences": "cachescope.compare(before, after).frame",
+    "compared_lookups": "scope.compare_view(before, after).frame()",
+    "built": "cachescope.compare(before, after).built",
+    "coverage": "cachescope.compare(before, after).coverage",
+    "fields": "cachescope.fields()",
+    "bypasses": "cachescope.bypasses()",
+}
+# This one is only printed.
+_PRINTED_BY = {"device_measurements": "cachescope devices --measure --json"}
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _FIGURE = "application/vnd.plotly.v1+json"
 
@@ -168,11 +200,22 @@ def frame_page(name: str) -> str:
          "" if missing == "never" else missing, torch_name)
         for column, dtype, unit, meaning, missing, torch_name in cachescope.describe(name).itertuples(index=False)
     ]  # fmt: skip
+    heads = ("column", "type", "unit", "meaning", "missing where", "in torch")
+    described = table(heads, rows, drop_empty=True)
     return page(
         name,
-        f"One row is {cell(frames[name])}.",
-        table(("column", "type", "unit", "meaning", "missing where", "in torch"), rows, drop_empty=True),
+        f"One row is {cell(frames[name])}. {_asked(name)}",
+        f":::{{container}} columns\n{described}\n:::",
     )
+
+
+def _asked(frame: str) -> str:
+    """How to get a frame."""
+    if frame in _PRINTED_BY:
+        return f"Printed by `{_PRINTED_BY[frame]}`."
+    asked = ASKED_BY.get(frame, f"scope.{frame}")
+    where = "[the Scope](../scope.md)" if asked.startswith("scope.") else "[Python names](../names.md)"
+    return f"In Python: `{asked}` ({where})."
 
 
 def _linked(frame: str, column: str, meaning: str) -> Markup:
@@ -218,15 +261,20 @@ def commands_page() -> str:
     """The help of every command."""
     parts = []
     for command in COMMANDS:
-        parts += [f"## {command}", f"```text\n{help_of(command)}\n```"]
+        parts += [f"## {command}", _printed(help_of(command))]
     return page(
         "Commands",
         "Every command has `--help` and `--json`, and those that print something of a recording "
         "[`--redact`](../../explanation/redact.md). Those that read what you name take `--strict`, `--jobs N` and "
         "`--no-index`; `audit` and `verify`, which have readers of their own, and `preflight` and `fix`, which run a command, take none of the three.",
-        f"```text\n{help_of()}\n```",
+        _printed(help_of()),
         *parts,
     )
+
+
+def _printed(text: str) -> str:
+    """The help of a command: its longest lines are prose, which may wrap."""
+    return f":::{{container}} help\n```text\n{text}\n```\n:::"
 
 
 def help_of(*command: str) -> str:

@@ -68,7 +68,7 @@ CHANGES: Final = Frame(
 
 HIT_RATES: Final = Frame(
     "hit_rates",
-    "one group of lookups",
+    "one group of lookups; the columns that it is grouped by come first",
     (
         Column("lookups", WHOLE, "lookups"),
         Column("hits", WHOLE, "lookups that hit"),

@@ -66,6 +66,19 @@ def test_every_frame_is_in_the_list_and_in_the_sidebar(made: dict[str, str]) -> 
     assert sorted(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \|", page, re.MULTILINE)) == sorted(FRAMES)
 
 
+def test_every_frame_is_got_as_its_page_says(made: dict[str, str]) -> None:
+    scope = cachescope.read(cachescope.sample("config_flip"))
+    for frame in FRAMES.values():
+        page = made[f"made/reference/frames/{frame.name}.md"]
+        (asked,) = re.findall(r"(?:In Python: |Printed by )`([^`]+)`", page)
+        if asked == f"scope.{frame.name}":
+            assert list(getattr(scope, frame.name).columns) == [column.name for column in frame.columns]
+        elif asked.startswith(("scope.", "cachescope.")):
+            of, name = asked.split("(")[0].split(".")
+            assert callable(getattr(scope if of == "scope" else cachescope, name)), asked
+    assert set(make_pages.ASKED_BY) <= set(FRAMES)
+
+
 def test_every_word_that_describe_defines_is_there(made: dict[str, str]) -> None:
     page = made["made/reference/words.md"]
     for name in make_pages.WORDS:
@@ -120,7 +133,8 @@ def test_fields_are_in_the_keys_that_their_page_says(sample: str) -> None:
 
 def test_every_command_is_there_with_its_help(made: dict[str, str]) -> None:
     page = made["made/reference/commands.md"]
-    parts = dict(re.findall(r"^## (\S+)\n\n```text\n(.*?)```", page, re.DOTALL | re.MULTILINE))
+    block = r"^## (\S+)\n\n:::\{container\} help\n```text\n(.*?)```"
+    parts = dict(re.findall(block, page, re.DOTALL | re.MULTILINE))
     assert list(parts) == list(COMMANDS)
     for command, text in parts.items():
         assert text.startswith(f"usage: cachescope {command} ")
@@ -178,7 +192,7 @@ def test_the_lines_of_a_figure_of_ones_own_run(tmp_path: Path, monkeypatch: pyte
     blocks = re.findall(r"```python\n(.*?)```", WRITTEN["how-to/own-figure.md"], re.DOTALL)
     for block in blocks:
         exec(block, names)
-    assert (tmp_path / "timeline.html").stat().st_size > 1000 and len(blocks) == 2
+    assert (tmp_path / "timeline.html").stat().st_size > 1000 and len(blocks) == 3
 
 
 def test_every_verdict_and_outcome_is_explained() -> None:
