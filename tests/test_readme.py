@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -128,23 +127,15 @@ def test_the_check_of_the_workflow_passes_a_warm_run_only(
     assert done.stdout.count("::error ") == (status == 3)
 
 
-def recipes() -> dict[str, Any]:
-    (text,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
-
-
 @pytest.mark.slow
-def test_the_recipes_lock_a_cache_and_verify_it(recording: Recording, tmp_path: Path) -> None:
-    """With the volume of the pod mounted elsewhere, and the cache in it."""
+def test_the_lines_that_lock_a_cache_and_verify_it_run(recording: Recording, tmp_path: Path) -> None:
     made = recording("2.13.0", "training")
     shutil.copytree(made / "cache", tmp_path / "inductor-cache")
-    shutil.copytree(made / "trace", tmp_path / "runs")
-    lock, verify = (shlex.split(step["run"]) for step in recipes()["steps"])
-    (container,) = recipes()["initContainers"]
-    (volume,) = container["volumeMounts"]
-    assert volume["readOnly"] is True
-    in_pod = [part.replace(f"{volume['mountPath']}/", f"{tmp_path}/") for part in container["command"]]
+    shutil.copytree(made / "trace", tmp_path / "cachescope-runs")
+    lines = re.findall(
+        r"^    (cachescope (?:lock|verify) .*)", section("Before anyone compiles"), re.MULTILINE
+    )
+    lock, verify = (shlex.split(line, comments=True) for line in lines)
 
     def status(command: list[str]) -> int:
         assert command[0] == "cachescope"
@@ -154,8 +145,5 @@ def test_the_recipes_lock_a_cache_and_verify_it(recording: Recording, tmp_path: 
         ).returncode  # fmt: skip
 
     assert (status(lock), status(verify)) == (0, 0)
-    shutil.copytree(tmp_path / "inductor-cache", tmp_path / "inductor")
-    assert status(in_pod) == 0
-    for folder in ("inductor-cache", "inductor"):
-        next((tmp_path / folder / "fxgraph").rglob("*/f*/*")).write_bytes(b"altered")
-    assert (status(verify), status(in_pod)) == (3, 3)
+    next((tmp_path / "inductor-cache" / "fxgraph").rglob("*/f*/*")).write_bytes(b"altered")
+    assert status(verify) == 3
