@@ -14,7 +14,7 @@ from typing import Final
 from cachescope.cli.arguments import COMMANDS
 from cachescope.cli.messages import redaction_if_asked, say
 from cachescope.cli.needed import NEEDED
-from cachescope.cli.parser import CommandParser, Parser
+from cachescope.cli.parser import CommandParser, ParagraphHelp, Parser
 from cachescope.cli.streams import discard, open_closed_streams
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
 from cachescope.readers.remote_cache.address import without_password
@@ -120,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
             name,
             help=summary[:1].lower() + summary[1:].rstrip("."),
             description=f"{summary}\n{rest}".strip(),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=ParagraphHelp,
         )
         arguments.add_arguments(command)
         command.set_defaults(module=module)

@@ -9,7 +9,17 @@ from cachescope.cli.messages import redaction_if_asked
 from cachescope.readers.remote_cache.address import text_without_passwords
 from cachescope.wording import harmless_line
 
-__all__ = ["CommandParser", "Parser"]
+__all__ = ["CommandParser", "ParagraphHelp", "Parser"]
+
+
+class ParagraphHelp(argparse.HelpFormatter):
+    """Help whose paragraphs are as wide as the terminal; indented ones, which are commands, stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        fill = super()._fill_text
+        return "\n\n".join(
+            part if part.startswith(" ") else fill(part, width, indent) for part in text.split("\n\n")
+        )
 
 
 class Parser(argparse.ArgumentParser):

@@ -250,7 +250,7 @@ def _cpu(lock: CacheLock, here: Machine) -> Fact:
         return Fact("CPU", EQUAL, made.architecture, mine.architecture, reason)
     reason = (
         f"it lacks {listed(lacking, _NAMED)}: no key holds that, so torch loads kernels that were compiled with them, "
-        "and they may not run here"
+        "and they may crash or compute wrong numbers here"
     )
     return Fact("CPU", DIFFERS, made.architecture, mine.architecture, reason)
 

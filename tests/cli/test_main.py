@@ -159,3 +159,13 @@ def test_commands_are_small_modules() -> None:
     folder = Path(cli.__file__).parent
     for path in (*folder.glob("*.py"), *folder.glob("arguments/*.py")):
         assert len(path.read_text().splitlines()) <= 150, path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_no_wider_than_the_terminal(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main([name, "--help"]) == 0
+    prose = [line for line in capsys.readouterr().out.split("\n") if not line.startswith("    ")]
+    assert max(map(len, prose)) < 80
