@@ -53,8 +53,7 @@ class EntryTimes:
         for entry in history.entries:
             of_root[entry.root].append(entry)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
-        is_any_remote = any(is_in_remote_cache(found[0].path) for found in of_root.values())
-        self._asked_remotely = _asked_remotely(history) if is_any_remote else frozenset()
+        self._asked_remotely = _asked_remotely(history)
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""

@@ -81,8 +81,8 @@ class Grouped:
         count = len(groups)
         keys = self.group[self._places] * count + self._places
         ends = np.searchsorted(keys, groups * count + np.arange(count))
-        is_there = (groups >= 0) & (groups < len(self._bounds) - 1)
-        found: Numbers = np.where(is_there, ends - np.array(self._bounds)[np.where(is_there, groups, 0)], 0)
+        starts = np.array(self._bounds)[np.clip(groups, 0, len(self._bounds) - 1)]
+        found: Numbers = ends - starts
         return found
 
     def greatest_other_before(self, values: Numbers) -> Numbers:

@@ -92,7 +92,7 @@ def differs_by(field: str, before: str, after: str, sides: Sides = (None, None))
     'apparently differs by rank'
     >>> differs_by("inductor_config[max_fusion_size]", "64", "32")
     """
-    if before == after or max(len(before), len(after)) > _LONGEST or field.startswith(_OF_THE_MACHINE):
+    if max(len(before), len(after)) > _LONGEST or field.startswith(_OF_THE_MACHINE):
         return None
     each = list(islice(_by_place(field, before, after, sides), _MOST_PLACES + 1))
     if len(each) > _MOST_PLACES:
@@ -151,8 +151,9 @@ def _kinds(pair: Differing) -> Sequence[Found]:
     if whole is not None and whole.kind != "path":
         return (whole,)
     pieces = list(_of_pieces(pair))
-    if pieces and all(piece is not None for piece in pieces):
-        return [piece for piece in pieces if piece is not None]
+    known = [piece for piece in pieces if piece is not None]
+    if known and len(known) == len(pieces):
+        return known
     return () if whole is None else (whole,)
 
 

@@ -333,7 +333,7 @@ def test_an_autograd_entry(case: str) -> None:
 
 def test_files_that_are_no_entries_of_a_key_are_left_out() -> None:
     rows = predicted(of_process(), entry("code", "c11"), graph(), entry("lock", "f11"))
-    assert [row["entry"] for row in rows] == [1]
+    assert [(row["entry"], row["cache"], row["cache_key"]) for row in rows] == [(1, "fxgraph", "f11")]
 
 
 WIDTH = "inductor_config[cpp.simdlen]"

@@ -304,11 +304,11 @@ def test_one_key_with_two_hashes_of_a_field_is_one_and_a_field_less_is_not() -> 
 def test_a_field_that_older_keys_lack_and_newer_ones_differ_in() -> None:
     """Made by hand: a key of two runs, and one of a newer torch in each of them, with another default dtype."""
 
-    def found(shared: dict[str, str] | None, *dtypes: str) -> list[dict[str, object]]:
+    def found(shared: dict[str, str] | None, *dtypes: str, key: str = "f1") -> list[dict[str, object]]:
         runs = []
         for number, dtype in enumerate(dtypes):
             newer = {"gm": "g", "x": str(number), "default_dtype": dtype}
-            lookups = [("f1", shared), (f"f2{number}", newer)]
+            lookups = [(key.format(number), shared), (f"f2{number}", newer)]
             runs.append(made.run(*(made.fx(key, "hit", details, at=number) for key, details in lookups)))
         return [row for row in records(made.scope_of(*runs).false_hits) if row["kind"] == "missing_field"]
 
@@ -325,3 +325,5 @@ def test_a_field_that_older_keys_lack_and_newer_ones_differ_in() -> None:
     assert found({"gm": "g"}, "float32", "float32") == []
     assert found({"gm": "g", "default_dtype": "float32"}, "float32", "float64") == []
     assert found({"gm": "g"}, "float32") == []
+    # Of keys that no two runs looked up, none was shared.
+    assert found({"gm": "g"}, "float32", "float64", key="f1{}") == []

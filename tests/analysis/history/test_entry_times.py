@@ -11,10 +11,42 @@ import pytest
 
 import cachescope
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.readers.reading import Entry
+from tests.analysis.preflight.test_frame import remotely, stored_remotely
+from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of
 
 Recording = Callable[[str, str], Path]
+Stored = tuple[Entry, Details | None]
 SECOND = 10**9
 HOUR = 3600 * SECOND
+
+
+REMOTE, LOCAL = stored_remotely("f11"), entry("fxgraph", "f11", at=5)
+
+
+@pytest.mark.parametrize(
+    ("lookups", "remote"),
+    [
+        ([remotely("f11"), remotely("f22")], (LONG_AGO, LONG_AGO)),
+        # The order in which it asks is no matter, nor what it asks another cache.
+        ([remotely("f11", remote=False), remotely("f22")], (LONG_AGO, NEVER)),
+        ([remotely("f11"), remotely("f22", remote=False)], (LONG_AGO, NEVER)),
+        ([aot("a11", preflight_note="{}"), remotely("f22")], (LONG_AGO, LONG_AGO)),
+        ([], (LONG_AGO, NEVER)),
+    ],
+)
+@pytest.mark.parametrize("others", [(), (LOCAL,)], ids=["alone", "beside a directory"])
+def test_a_program_that_asks_a_remote_cache_finds_what_was_read_in_it(
+    lookups: list[Made], remote: tuple[int, int], others: tuple[Stored, ...]
+) -> None:
+    """All of them are lookups of a pre-flight: of lookups that were made, nothing shows what lay there then."""
+    made = [scope_of(run(*lookups, is_preflight=True), entries=[*others, REMOTE])]
+    real = run(fx("f33", at=9))
+    made.append(scope_of(run(*lookups, is_preflight=True), real, entries=[*others, REMOTE]))
+    for scope, wanted in zip(made, (remote, (LONG_AGO, NEVER)), strict=True):
+        *local, far = (EntryTimes(scope.history).interval(one) for one in scope.history.entries)
+        assert far == wanted
+        assert all(begin == NOON_NS + 5 * SECOND < end for begin, end in local)
 
 
 def with_times(recorded: Path, folder: Path, change: Callable[[int], int]) -> Path:

@@ -223,6 +223,10 @@ CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] 
         {"0/0/1/dynamo": (1, 0, 3, 3), "1/0/0/entire_backward_compile": (1, 0, 9, 3), "2/0/0/entire_backward_compile": (1, 0, 5, 1),
          "2/0/0/a": (1, 0, 2, 2), "1/0/0/a": (1, 0, 1, 1)},
     ),
+    "an end of no compile is one of the thread that works": (
+        [begin("dynamo", 0), begin(BACKWARD, 1, "1/0"), begin(BACKWARD, 2, "2/0"), end("dynamo", 3), end(BACKWARD, 5), end(BACKWARD, 9)],
+        {"0/0/1/dynamo": (1, 0, 3, 3), "1/0/0/entire_backward_compile": (1, 0, 4, 2), "2/0/0/entire_backward_compile": (1, 0, 7, 4)},
+    ),
     # Between events of nothing no time passes.
     "a pause": ([begin("a", 0), end("a", 1), begin("b", 8), end("b", 9)], {"0/0/0/a": (1, 0, 1, 1), "0/0/0/b": (1, 0, 1, 1)}),
 }  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 import cachescope
 from cachescope.analysis.preflight.frame import with_foretold
@@ -24,6 +25,27 @@ def asked(key: str, outcome: str = "full_miss", **told: Any) -> Made:
 
 def plain(value: Any) -> Any:
     return None if pd.isna(value) else value
+
+
+REMOTE = "redis://host:1/0"
+
+
+def stored_remotely(key: str, **told: Any) -> Any:
+    return entry("fxgraph", key, root=REMOTE, path=f"{REMOTE}/pt2:fx-graph-v1::{key}:c1", **told)
+
+
+def remotely(key: str, **noted: Any) -> Made:
+    """A lookup of a pre-flight of a program that asks a remote cache, by itself or as noted."""
+    asks = {"cache": "fxgraph", "key": key, "cache_dir": "/cache", "sizes": [4], "remote": True} | noted
+    stores = {"cache": "fxgraph", "key": key, "guards": "L['t0'] > 3"}
+    return fx(
+        key, "full_miss", at=0, took=0.25, preflight_note=json.dumps({"lookup": asks, "stored": stores})
+    )
+
+
+def outcomes(lookups: list[Made], *entries: Any) -> list[str]:
+    made: list[str] = scope_of(run(*lookups, is_preflight=True), entries=entries).lookups["outcome"].tolist()
+    return made
 
 
 def test_a_foretold_hit_saves_what_its_entry_took() -> None:
@@ -46,6 +68,37 @@ def test_a_foretold_hit_saves_what_its_entry_took() -> None:
     assert [plain(value) for value in lookups["status_detailed"]] == ["hit", "hit", "full_miss", None]
     # The stand-in for the compiler took no time of a compile.
     assert lookups["time_taken_ns"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("lookup", "outcome", "why"),
+    [
+        (asked("f11", "bypass", bypass_reason="custom pass"), "would_bypass", "custom pass"),
+        (asked("f11", "bypass"), "would_bypass", "torch does not say why"),
+        (asked("f11", "disabled"), "disabled", "its caches are off"),
+        (remotely("f11", brought=True), "not_known", "the program itself puts an entry under this key"),
+        (remotely("f11", without_values=True), "not_known", "without weights"),
+        (remotely("f11", cache_dir="/cache"), "would_hit", "the FX entry entry… in /cache"),
+    ],
+)
+def test_what_is_foretold_of_a_lookup_and_why(lookup: Made, outcome: str, why: str) -> None:
+    told = scope_of(run(lookup, is_preflight=True), entries=[entry("fxgraph", "f11")]).lookups
+    assert told["outcome"].tolist() == [outcome]
+    assert why in told["foretold"][0]
+
+
+def test_a_run_finds_what_it_stored_itself_if_torch_would_store_it() -> None:
+    beside = entry("fxgraph", "f99")
+    assert outcomes([asked("f11"), asked("f11")], beside) == ["would_miss", "would_miss"]
+    stored = [remotely("f11", remote=False), remotely("f11", remote=False)]
+    assert outcomes(stored, beside) == ["would_miss", "would_hit"]
+
+
+def test_a_pre_flight_is_of_the_one_directory_that_it_is_checked_against() -> None:
+    entries = [entry("fxgraph", "f11"), entry("fxgraph", "f11", root="/other")]
+    runs = [run(asked("f11"), is_preflight=True), run(fx("f22", at=9), cache_dir="/own")]
+    assert scope_of(*runs, entries=entries[:1]).runs["cache_dir"].tolist() == ["/cache", "/own"]
+    assert scope_of(*runs, entries=entries).runs["cache_dir"].isna().tolist() == [True, False]
 
 
 def test_a_process_may_find_what_another_one_of_the_command_would_store() -> None:
@@ -73,27 +126,6 @@ def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
     assert with_foretold(tables).lookups["outcome"].tolist() == ["would_hit", "would_miss"]
 
 
-REMOTE = "redis://host:1/0"
-
-
-def stored_remotely(key: str, **told: Any) -> Any:
-    return entry("fxgraph", key, root=REMOTE, path=f"{REMOTE}/pt2:fx-graph-v1::{key}:c1", **told)
-
-
-def remotely(key: str, **noted: Any) -> Made:
-    """A lookup of a pre-flight of a program that asks a remote cache, by itself or as noted."""
-    asks = {"cache": "fxgraph", "key": key, "cache_dir": "/cache", "sizes": [4], "remote": True} | noted
-    stores = {"cache": "fxgraph", "key": key, "guards": "L['t0'] > 3"}
-    return fx(
-        key, "full_miss", at=0, took=0.25, preflight_note=json.dumps({"lookup": asks, "stored": stores})
-    )
-
-
-def outcomes(lookups: list[Made], *entries: Any) -> list[str]:
-    made: list[str] = scope_of(run(*lookups, is_preflight=True), entries=entries).lookups["outcome"].tolist()
-    return made
-
-
 def test_a_remote_cache_is_asked_where_the_program_asks_one() -> None:
     made = run(remotely("f11"), remotely("f22"), asked("f11"), is_preflight=True)
     told = scope_of(made, entries=[stored_remotely("f11")]).lookups
@@ -116,6 +148,8 @@ def test_a_value_in_a_remote_cache_is_replaced_by_one_with_other_guards() -> Non
     few, many = [2], [5]
     alone = [remotely("f11", not_local=True, sizes=sizes) for sizes in (few, many, few)]
     assert outcomes(alone, for_few) == ["would_hit", "would_miss", "would_miss"]
+    told = scope_of(run(*alone[:2], is_preflight=True), entries=[for_few]).lookups
+    assert told["status_detailed"].tolist() == ["hit", "guard_miss"]
     assert outcomes([remotely("f11", sizes=sizes) for sizes in (few, many, many)], for_few) == [
         "would_hit",
         "would_miss",
@@ -132,6 +166,10 @@ def test_the_graphs_of_an_entry_are_looked_up_in_the_directory() -> None:
     )
     assert outcomes([made], stored, entry("fxgraph", "f11")) == ["would_hit", "would_hit"]
     assert outcomes([made], stored, entry("fxgraph", "f22"))[0] == "would_miss"
+    # To torch the entry itself was found, also where a graph of it is not there.
+    for graph, status in (("f11", "hit"), ("f22", "full_miss")):
+        told = scope_of(run(made, is_preflight=True), entries=[stored, entry("fxgraph", graph)]).lookups
+        assert told["status_detailed"].tolist() == ["hit", status]
     # Of itself nothing is looked up there.
     assert outcomes([made], entry("aotautograd", "a11"), stored_remotely("f99")) == ["would_miss"]
 

@@ -106,6 +106,9 @@ CASES = [
     ("x", "{'hostname': '17'}", "{'hostname': '18'}", None, None),
     ("x", "9.1.0.70", "9.1.1.17", None, None),
     ("x", "{'support': 4000}", "{'support': 4001}", None, None),
+    ("x", "{'port': 'auto'}", "{'port': '29500'}", None, None),
+    ("x", "{'port': '9'}", "{'port': '29500'}", None, None),
+    ("x", "{'port': '29500'}", "{'port': '65536'}", None, None),
     # Addresses of objects.
     ("x", ADDRESS.format("aa1"), ADDRESS.format("bb2"), "differs by address", "differs by address"),
     ("x", "{'id': 140037563482320}", "{'id': 139637563482336}", "apparently differs by address", "apparently differs by address"),
@@ -156,6 +159,11 @@ def test_one_process_that_is_known_is_not_enough(sides: tuple[Process | None, Pr
     assert found is not None
     assert not found.is_certain
     assert differs_by("x", "shard-3", "shard-1", sides) is None
+
+
+@pytest.mark.parametrize("sides", [(ONE, None), (None, OTHER)])
+def test_a_time_of_one_process_may_be_any_number(sides: tuple[Process | None, Process | None]) -> None:
+    assert differs_by("x", "1763900001", "1763903601", sides) is None
 
 
 @pytest.mark.parametrize("sides", [(ONE, None), (None, OTHER)])

@@ -191,6 +191,8 @@ RUNS = [
         (Choice("key", cache_key="f1"), [], "lookup 1"),
         (Choice("key", cache_key="f4"), [], None),
         (Choice("key", cache_key="e1"), [FAR, FAR], "entry 1"),
+        (Choice("key", cache_key="e0"), [FAR, FAR], "entry 0"),
+        (Choice("key", cache_key="f1"), [FAR], "lookup 1"),
         (Choice("key", cache_key="f1"), [look("A", cache_key="f1")], "entry 0"),
         (Choice("key", cache_key="f1"), [look("A", cache_key="f1"), look("A2", cache_key="f1")], "entry 1"),
         (Choice("key", cache_key="f1"), [look("A", cache_key="f1", cache="aotautograd")], "lookup 1"),
