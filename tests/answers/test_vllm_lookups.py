@@ -149,6 +149,13 @@ def test_a_check_sees_what_changed_since_its_baseline(told: Recorded, tmp_path: 
         assert passes(one, write_log(tmp_path / "two.log", text))
 
 
+def test_a_start_that_may_have_stored_nothing_is_no_baseline(tmp_path: Path) -> None:
+    new = cachescope.read(write_log(tmp_path / "new.log", start(folder_name(ENV), env=ENV)))
+    for outcome, fields in (("compiled", [("env_hash",)]), ("not known", [])):
+        log = write_log(tmp_path / "before.log", start(folder_name(OTHER), env=OTHER, outcome=outcome))
+        assert [since.fields for since in new.changed_since(cachescope.read(log))] == fields
+
+
 def test_json_has_vllms_lookups(told: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--json", "--no-index", str(told.cache), str(told.logs)]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -177,7 +177,7 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
     if (found := beside_logged(start, earlier)) is not None or kept:
         return found
     has_other = any(other.row.folder not in (None, row.folder) for other in earlier)
-    return NO_HASHES if has_other or parts.has_in_other_folders(row, start.part) else None
+    return NO_HASHES if has_other or parts.has(start.part) else None
 
 
 def _entry_row(row: EntryFacts) -> EntryRow:

@@ -105,9 +105,9 @@ class Parts:
         same = [one for one in found if start.path is not None and one.path == os.path.normpath(start.path)]
         return same or found
 
-    def has_in_other_folders(self, start: StartRow, part: Part) -> bool:
-        """Whether a folder other than the one of a start has its part."""
-        return any(one == part and folder != start.folder for folder, one in self._kept)
+    def has(self, part: Part) -> bool:
+        """Whether any folder has a part."""
+        return any(one == part for _, one in self._kept)
 
 
 def _files(entries: pd.DataFrame) -> dict[int, tuple[str, int | None]]:

@@ -105,7 +105,7 @@ def clock_off(made: Iterable[tuple[Started, int]]) -> int:
     for start, written in made:
         if start.made(written) == "by it":
             return 0
-        off = (written - start.began) // _QUARTER_NS * _QUARTER_NS if start.has_times else _MOST_OFF_NS + 1
+        off = (written - start.began) // _QUARTER_NS * _QUARTER_NS
         if abs(off) <= _MOST_OFF_NS and start._replace(off=off).made(written) == "by it":
             folders[off].add(start.row.folder)
     most = max(folders, key=lambda off: len(folders[off]), default=0)

@@ -64,15 +64,15 @@ def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]
     history = scope.history
     times = EntryTimes(history)
     found = []
-    for entry in history.entries:
+    for one in history.entries:
         missed = [
             at
             for at, row in enumerate(history.lookups)
-            if row.cache_key == entry.cache_key and row.is_miss and row.time is not None
+            if row.cache_key == one.cache_key and row.is_miss and row.time is not None
         ]
         if len(missed) == 1:
             time, end = history.lookups.time[missed[0]], history.end[missed[0]]
-            found.append((times.interval(entry), int(time), int(end)))
+            found.append((times.interval(one), int(time), int(end)))
     assert found
     return found
 

@@ -51,6 +51,8 @@ def numbers(*found: int) -> Numbers:
         (["21111", "12111", "11111"], 20),
         (["21111", "22111", "11111"], 10),
         (["2-111", "1-111", "11111"], 20),
+        # Of two that lack a field the others count.
+        (["11111", "-2211", "-1111"], 10),
         (["22111", "11111"], NONE),
         # Of two lookups of one other set the latest.
         (["11112", "11112", "22222", "11111"], 20),

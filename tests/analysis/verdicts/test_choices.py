@@ -251,6 +251,8 @@ NEARER: dict[str, tuple[list[Told], list[Told], str | None]] = {
     "of its run in another frame": ([FAR, look("A2", run=2, compile_id="1/0"), look("A", run=2)], [], "lookup 1, not 2"),
     "of its run, by another field": ([FAR, look("A1121", run=2, compile_id="0/1"), look("A", run=2)], [], None),
     "than an entry": ([look("A1121", compile_id="5/0", time_taken_ns=999), look("A")], [FAR], None),
+    "of graphs that are not known": (
+        [look("A2", gm=None), look("A22", gm=None, run=2), look("A", gm=None, run=2, compile_id="0/1")], [], None),
     "31 between": ([NEAR, *[FAR] * 31, look("A")], [], "lookup 0, not 2"),
     "32 between": ([NEAR, *[FAR] * 32, look("A")], [], None),
 }  # fmt: skip

@@ -134,3 +134,24 @@ def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
     made = run(aot("a1", details=details, at=9), fx("f1", details=details, at=9), cache_dir="/cache")
     above = miss_rows(scope_of(made, entries=entries))[0]
     assert (above["verdict"], above["evidence"]) == ("first_lookup", evidence)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "evidence"),
+    [
+        (["full_miss"], "inferred"),
+        (["full_miss", "hit"], "inferred"),
+        # It was there before it was missed, as another process wrote it.
+        (["hit"], "not_known"),
+        (["hit", "full_miss"], "not_known"),
+    ],
+)
+def test_an_entry_that_a_recorded_miss_wrote_is_represented_by_it(outcomes: list[str], evidence: str) -> None:
+    details = {"gm": CODE}
+    others = [
+        run(aot("a2", outcome, OTHER, at=at), cache_dir="/cache") for at, outcome in enumerate(outcomes)
+    ]
+    made = run(aot("a1", details=details, at=9), fx("f1", details=details, at=9), cache_dir="/cache")
+    scope = scope_of(*others, made, entries=[entry("aotautograd", "a2", at=0.5)])
+    (above,) = (row for row in miss_rows(scope) if row["lookup"] == len(outcomes))
+    assert (above["verdict"], above["evidence"]) == ("first_lookup", evidence)

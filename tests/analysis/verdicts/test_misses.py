@@ -81,6 +81,14 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         (run(graph("f11", **SAVED)), run(graph("f11", at=100), **HERE)),
         ("not known", "not_known", "whether both used one cache directory is not recorded"),
     ),
+    "being compiled for another directory": (
+        (
+            run(fx("f11", "unknown", G, at=0), **HERE),
+            run(graph("f11", at=50, took=500.0, entry_path=WRITTEN), cache_dir="/other"),
+            run(graph("f11", at=100), **HERE),
+        ),
+        ("not known", "not_known", "it was compiling it for another directory"),
+    ),
     "without times": (
         (run(graph("f11", at=None, entry_path=WRITTEN), **HERE), run(graph("f11", at=None), **HERE)),
         ("not known", "not_known", "the logs have no times"),

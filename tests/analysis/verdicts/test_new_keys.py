@@ -59,6 +59,25 @@ def test_another_torch(before: tuple[str | None, ...], after: tuple[str | None, 
     assert row["changed"][0] == "torch_version" and set(row["changed"]) == {"torch_version", "x", "new"}
 
 
+def test_each_of_several_upgrades_is_named() -> None:
+    """Also where the same fields changed with each of them."""
+    versions = ("2.10.0", "2.12.0", "2.13.0")
+    made = [{**G, "torch_version": version, "x": version} for version in versions]
+    rows = miss_rows(
+        scope_of(
+            *(
+                run(key(str(at), 10.0 * at, details), **HERE, torch_version=version)
+                for at, (version, details) in enumerate(zip(versions, made, strict=True))
+            )
+        )
+    )
+    kinds = ["torch 2.10.0 -> 2.12.0", "torch 2.12.0 -> 2.13.0"]
+    assert [row["kind"] for row in rows[1:]] == [f"upgrade: {kind}" for kind in kinds]
+    assert [row["reason"] for row in rows[1:]] == [
+        f"{kind}; 1 other fields of the key follow" for kind in kinds
+    ]
+
+
 def test_an_entry_of_another_torch() -> None:
     row = last(
         run(key("2", 10, UPGRADED), **HERE, torch_version="2.13.0"),
@@ -89,7 +108,7 @@ def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -
         return str(row["kind"])
 
     other = CODE.replace("(self, x)", "(self, y)")
-    assert kind(CODE, EDITED).startswith("edit ")
+    assert re.fullmatch("edit [0-9a-f]{8}", kind(CODE, EDITED))
     assert kind(CODE, EDITED) == kind(other, other.replace("relu", "gelu"))
     assert kind(CODE, EDITED) != kind(EDITED, CODE)
     assert kind(CODE, EDITED) != kind(CODE, CODE.replace("relu", "silu"))

@@ -175,6 +175,16 @@ def test_a_copied_folder_says_nothing_of_a_start(tmp_path: Path) -> None:
     )
 
 
+def test_first_starts_are_one_cause_which_says_what_they_may_be(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"))
+    assert cachescope.read(log).causes["summary"].tolist() == ["first starts of vLLM (cold start)"]
+    make_folder(tmp_path, time=NOON + 80_000)
+    copied = make_folder(tmp_path, OTHER, time=NOON + 80_001)
+    log = write_log(tmp_path / "server.log", start(copied))
+    causes = cachescope.read(tmp_path, log).causes
+    assert causes["summary"].tolist() == ["first starts of vLLM, or changed factors"]
+
+
 def test_the_second_compile_into_a_folder_is_not_explained(tmp_path: Path) -> None:
     make_folder(tmp_path, time=NOON - 500)
     new = make_folder(tmp_path, OTHER, time=NOON + 3)

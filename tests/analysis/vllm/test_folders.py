@@ -249,6 +249,12 @@ def test_folders_come_in_the_order_in_which_they_were_written_and_their_parts_by
     ]
 
 
+def test_parts_in_several_trees_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for tree, prefix in (("one", "backbone"), ("two", "a_head")):
+        make_folder(tmp_path / tree, prefix=prefix, time=NOON)
+    assert cachescope.read(tmp_path).vllm_folders["prefix"].tolist() == ["a_head", "backbone"]
+
+
 def test_the_size_is_of_all_files_of_a_part(tmp_path: Path) -> None:
     part = tmp_path / "torch_compile_cache" / make_folder(tmp_path) / "rank_0_0" / "backbone"
     (part / "vllm_compile_cache.py").write_text("{}")

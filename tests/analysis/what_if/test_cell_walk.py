@@ -85,6 +85,8 @@ def test_the_entries_over_time(
         ("m h", (5,), [(5, -1, None), (1, -1, None)]),
         ("m m h", (1, 2), [(1, -1, 1), (2, -1, None)]),
         ("g h", (5,), [(5, -1, None), (1, -1, None)]),
+        # What was stored next came sooner than the records show, whatever comes after it.
+        ("m5 h", (9,), [(9, -1, None), (1, 0, None)]),
     ],
 )
 def test_entries_of_a_directory(

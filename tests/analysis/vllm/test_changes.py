@@ -1,0 +1,29 @@
+"""Two folders side by side: their factors in, the changes of fields out; made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachescope.analysis.vllm.changes import between, field_changes_of
+from cachescope.analysis.vllm.factors import Named
+
+
+@pytest.mark.parametrize(
+    ("factor", "before", "after", "kind", "summary"),
+    [
+        ("env[VLLM_A]", '"1"', '"2"', "value", '"1" -> "2"'),
+        ("env[VLLM_PORT]", "5600", "5601", "value", "apparently differs by port: "),
+        # Of a hash the values say nothing: what it is made of does.
+        ("code_hash", "aa11", "bb22", "value", "the files that were traced"),
+        ("config_hash", "aa11", "bb22", "value", "the configuration"),
+        ("env_hash", "aa11", "bb22", "value", "the environment variables that vLLM counts differ"),
+    ],
+)
+def test_a_factor_that_differs(factor: str, before: str, after: str, kind: str, summary: str) -> None:
+    sides = (
+        Named(name, {factor: value, "env[VLLM_B]": "1"}, None)
+        for name, value in (("a", before), ("b", after))
+    )
+    (change,) = field_changes_of(between(*sides))
+    assert (change.field, change.before, change.after, change.kind) == (factor, before, after, kind)
+    assert change.summary.startswith(summary)
