@@ -157,6 +157,16 @@ def test_a_value_in_a_remote_cache_is_replaced_by_one_with_other_guards() -> Non
     ]
 
 
+def test_guards_that_would_fail_are_why_it_would_miss() -> None:
+    scope = scope_of(
+        run(remotely("f11", sizes=[5]), is_preflight=True),
+        entries=[stored_remotely("f11", guards_expr="L['t0'] < 4")],
+    )
+    (miss,) = scope.misses.to_dict("records")
+    assert (miss["verdict"], miss["kind"], miss["evidence"]) == ("guard_failed", "f11", "inferred")
+    assert "no guards hold for t0 = 5: L['t0'] < 4" in miss["reason"]
+
+
 def test_the_graphs_of_an_entry_are_looked_up_in_the_directory() -> None:
     """Also where the entry itself is looked up in a remote cache alone."""
     asks = {"cache": "aotautograd", "key": "a11", "cache_dir": "/cache", "not_local": True, "remote": True}

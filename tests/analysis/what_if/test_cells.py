@@ -16,6 +16,7 @@ from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Record
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from tests.analysis.what_if.test_replay import row
+from tests.made import entry, fx, run, scope_of
 
 # The key, the directory, the outcome, the time until the next one, how long a compile takes, and guards.
 lookups = st.lists(
@@ -69,8 +70,8 @@ def test_cells_are_what_a_walk_through_each_gives(
         early = min((entry.since for entry in walk.entries if entry.source < 0), default=NEVER)
         assert replay.cells.early[cell] == early
         assert replay.cells.is_plain[cell] == (not walk.has_guards and not walk.was_removed)
-        for entry in walk.entries:
-            assert entry.source < 0 or replay.recorded.since[entry.source] == entry.since
+        for one in walk.entries:
+            assert one.source < 0 or replay.recorded.since[one.source] == one.since
     assert sorted(replay.cells.differences) == sorted(differences)
 
 
@@ -81,6 +82,25 @@ def test_misses_before_the_first_store_and_hits_from_then_on_are_plain() -> None
     assert replay.recorded.outcome.tolist() == [MISS, MISS, HIT]
     assert (replay.cells.is_plain.tolist(), replay.cells.stored) == ([True], {})
     assert replay.recorded.since.tolist()[:2] == [2, 2]
+
+
+def test_entries_of_keys_that_nobody_looked_up_are_of_no_key_that_was() -> None:
+    missed = fx("f1", details={"gm": "g", "x": "1"}, at=10, took=1.0, save_error="OSError: full")
+    looked = run(missed, cache_dir="/cache")
+    entries = [entry("fxgraph", f"f{at}", {"gm": "g", "x": str(at)}, at=1) for at in (2, 3, 4)]
+    assert scope_of(looked, entries=entries).replayed.replay.cells.differences == []
+    # One of its own was there before, and it stored none itself.
+    there = entry("fxgraph", "f1", {"gm": "g", "x": "1"}, at=1)
+    cells = scope_of(looked, entries=[*entries, there]).replayed.replay.cells
+    assert [one.position for one in cells.differences] == [0]
+
+
+def test_entries_may_have_no_time() -> None:
+    """As those in a remote cache, which were there all the time."""
+    looked = run(fx("f1", details={"gm": "g"}, at=10, took=1.0), cache_dir="/cache")
+    entries = [entry("fxgraph", "f2", {"gm": "g"}, at=at, name=str(at)) for at in (None, 1, None)]
+    cells = scope_of(looked, entries=entries).replayed.replay.cells
+    assert cells.early.tolist() == [NEVER, 0]
 
 
 def looked_up(key: int, outcome: str, wait: int = 1, taken: int = 4) -> tuple[int, int, str, int, int, None]:

@@ -28,6 +28,16 @@ def test_a_form_has_its_varying_fields_and_no_part() -> None:
     assert forms({"x": "1"}, {"x": "2"}) == forms({FUSES: "True"}, {FUSES: "True"}) == {}
 
 
+def test_the_shared_field_has_values_without_the_parts_of_any_of_its_forms_but_all() -> None:
+    details = ({**G, VERSION_FIELD: version} for version in (OLD, NEW))
+    runs = [here(fx(f"f{at}", details=told, at=10 * at, took=1.0)) for at, told in enumerate(details)]
+    codes = ReplayCodes.of(scope_of(*runs).replayed)
+    parts = [form.part for form in codes.forms if form.part]
+    assert codes.parted is not None
+    assert codes.fields[codes.parted.field] == VERSION_FIELD
+    assert sorted(codes.parted.values) == list(range(1, sum(parts)))
+
+
 def test_forms_that_share_a_field_have_a_bit_each() -> None:
     found = forms({FUSES: "True", VERSION_FIELD: OLD}, {FUSES: "False", VERSION_FIELD: NEW})
     assert found.pop("inductor_configs") == ((FUSES,), 0)

@@ -101,6 +101,8 @@ def sets_of(found: list[Key], largest: int = 2) -> list[str]:
         (keys_of("0000", "1110"), 3, ["abc"]),
         (keys_of("0000", "1110", "1100"), 2, ["ab", "abc"]),
         (keys_of("0000", "1110", "2220", "1120"), 2, ["abc", "ab"]),
+        # One of a field alone is nearer than any.
+        (keys_of("0000", "1111", "1000"), 2, ["abcd"]),
         # Two keys whose fields are equal are separated by none of them.
         (keys_of("1110", "0000", "0000", missed="hhm"), 2, ["abc"]),
         # The most frequent first, then by name.
@@ -110,7 +112,7 @@ def sets_of(found: list[Key], largest: int = 2) -> list[str]:
         # Keys of two graphs are not compared.
         ([(0, (0, 0, 0, 0), True), (1, (1, 1, 0, 0), True)], 2, []),
     ],
-    ids=range(16),
+    ids=range(17),
 )  # fmt: skip
 def test_the_sets_that_separate_keys(found: list[Key], largest: int, wanted: list[str]) -> None:
     assert sets_of(found, largest) == wanted

@@ -51,6 +51,10 @@ Case = tuple[tuple[Run, ...], list[tuple[Entry, Details | None]], str]
 CASES: dict[str, Case] = {
     "another key, stored before": ((here(f1()), here(f2())), [], "mh"),
     "in one process": ((here(f1(), f2(compile_id="1/0")),), [], "mh"),
+    "nothing is known of its key, and an entry was there": (
+        (here(f1(10, details=None)),), [entry("fxgraph", "f2", X, at=1)], "?"),
+    "nothing is known of its key, and an entry came later": (
+        (here(f1(10, details=None)),), [entry("fxgraph", "f2", X, at=50)], "m"),
     "another field differs": ((here(f1()), here(f2(details=XY))), [], "mm"),
     "of the other cache": ((here(f1()), here(aot("a2", details=X, at=10))), [], "mm"),
     "of another direction": (

@@ -42,6 +42,16 @@ STAYS: dict[str, Case] = {
         [],
         "the entry of 1 miss was in another cache directory",
     ),
+    "an entry that was gone, beside one that would not have been stored": (
+        (
+            here(f1()),
+            here(fx("f8", "hit", {**G, "x": "8"}, at=2)),
+            here(fx("f8", details={**G, "x": "8"}, at=15, took=20.0)),
+            here(f2(17)),
+        ),
+        [],
+        "the entry of 1 miss was gone by then",
+    ),
     "an entry that was gone": (
         (here(f1()), here(f1(5, took=20.0)), here(f2())),
         [],
@@ -100,6 +110,11 @@ def test_no_field_is_ranked_for_runs_that_share_a_key_already() -> None:
     row = next(row for row in records(scope.cause_savings()) if row["verdict"] == "compiled_concurrently")
     assert row["why"].startswith("the runs were concurrent: their keys are equal already")
     assert row["staggered"] == 1
+
+
+def test_where_the_entry_was_gone_no_staggered_start_helps() -> None:
+    """Although another run was compiling it again."""
+    assert scope_of(here(f1()), here(f1(5, took=20.0)), here(f2())).sensitivity().empty
 
 
 def test_what_hits_needs_no_staggered_start() -> None:

@@ -117,6 +117,29 @@ def test_parts_are_told_apart_by_text() -> None:
     assert len(set(names(table, "example_inputs[*].device"))) == 1
 
 
+def test_what_becomes_equal_is_what_has_one_what_if_key() -> None:
+    """Whatever was asked before: without parts of a field, without the whole of it, and with it."""
+    other = INPUT.replace("[8]", "[9]")
+    values = [(INPUT.format(0), 1), (INPUT.format(1), 2), (other.format(2), 3), (INPUT.format(3), 1)]
+    table = table_of(*({"example_inputs[0]": (text, text), "x": (x, "")} for text, x in values))
+    for without, wanted in (
+        (("x", "example_inputs[*].device"), [{0, 1, 3}]),
+        (("x", "example_inputs[0]"), [{0, 1, 2, 3}]),
+        (("x", "example_inputs[*].device"), [{0, 1, 3}]),
+        (("x",), []),
+        (("example_inputs[*].device",), [{0, 3}]),
+    ):
+        removed = KeySchema(without=without).removed(table.fields, table.is_tensor)
+        joined, named = table.joined(removed), names(table, *without)
+        classes = np.unique(joined.classes)
+        key_of = table.set_of_key.tolist()
+        found = [
+            {key_of.index(one) for one in joined.sets[joined.classes == each].tolist()} for each in classes
+        ]
+        assert found == wanted
+        assert len(set(named)) == len(values) - sum(len(keys) - 1 for keys in wanted)
+
+
 def test_equal_texts_with_other_hashes_hide_a_difference_and_stay_apart() -> None:
     table = table_of(*({"example_inputs[0]": (n, INPUT.format(0))} for n in range(2)))
     assert len(set(names(table, "example_inputs[*].device"))) == 2
