@@ -121,6 +121,38 @@ def test_short_values_are_told_whole(before: str, after: str, summary: str) -> N
     assert field_change("x", before, after).summary == summary
 
 
+def test_values_of_eighty_characters_are_told_whole() -> None:
+    for size, is_whole in ((80, True), (81, False)):
+        one, other = "a" * size, "a" * (size - 1) + "b"
+        assert (field_change("x", one, other).summary == f"{one} -> {other}") is is_whole
+    # One of them is as long.
+    assert field_change("x", "a" * 80, "b").summary == f"{'a' * 80} -> b"
+    assert field_change("x", "b", "a" * 80).summary == f"b -> {'a' * 80}"
+
+
+def test_inputs_of_the_model_are_said_to_be() -> None:
+    """Where the code of the graph says which they are."""
+    code = "def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):\n    return (x @ w,)"
+    details = HashDetails()
+    sets = [
+        details.add(
+            component(name, text)
+            for name, text in (
+                ("gm", code),
+                *((f"example_inputs[{at}]", TENSOR.replace("[8, 8]", size)) for at in (0, 1)),
+                ("x", size),
+            )
+        )[0]
+        for size in ("[8, 8]", "[9, 8]")
+    ]
+    changes = field_changes(details, sets[0] or 0, sets[1] or 0)
+    assert {change.field: change.is_static for change in changes} == {
+        "example_inputs[0]": False,
+        "example_inputs[1]": True,
+        "x": False,
+    }
+
+
 def test_of_long_values_the_place_is_told_where_they_differ() -> None:
     summary = field_change("x", LONG + "one" + LONG, LONG + "two" + LONG).summary
     old, new = summary.split(" -> ")

@@ -100,6 +100,7 @@ OPAQUE_TORCH = "one hash of all of torch's sources: capture both with --torch-ma
         ({}, {"inductor_configs": {"a": 9, "b": 2}}, [("inductor_configs", "a", "changed", "1", "9", None)]),
         ({}, {"inductor_configs": {"a": 1}}, [("inductor_configs", "b", "removed", "2", None, None)]),
         ({}, {"inductor_configs": {"a": 1, "b": 2, "c": 3}}, [("inductor_configs", "c", "added", None, "3", None)]),
+        ({}, {"inductor_configs": {"a": "ü", "b": 2}}, [("inductor_configs", "a", "changed", "1", '"ü"', None)]),
         ({"inductor_configs": [1]}, {"inductor_configs": [2]}, [("inductor_configs", None, "changed", "[1]", "[2]", None)]),
         ({}, {"torch_version_hash": "BBBB"}, [("torch_version_hash", None, "changed", "AAAA", "BBBB", OPAQUE_TORCH)]),
         (

@@ -75,6 +75,18 @@ TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
             [["torch.use_deterministic_algorithms(False)"]],
         ),
         (
+            "deterministic_algorithms_settings",
+            (True, False, True),
+            (True, True, True),
+            [["torch.use_deterministic_algorithms(True)"]],
+        ),
+        (
+            "deterministic_algorithms_settings",
+            (True, False, False),
+            (True, False, True),
+            [["torch.utils.deterministic.fill_uninitialized_memory = False"]],
+        ),
+        (
             "cuda_matmul_settings",
             ("none", True, True),
             ("tf32", True, False),

@@ -114,6 +114,8 @@ CASES = [
     ("x", "{'id': 140037563482320}", "{'id': 139637563482336}", "apparently differs by address", "apparently differs by address"),
     ("x", "{'id': 140037563482321}", "{'id': 139637563482336}", None, None),
     ("x", "0x7ffaa13c0", "0x7ffaa13d0", None, None),
+    ("x", "<0x7ffaa13c0>", "<0x7ffaa13d0>", None, None),
+    ("x", "an object at 0x7ffaa13c0", "an object at 0x7ffaa13d0", None, None),
     # Random numbers.
     ("x", UUID.format("a"), UUID.format("c"), "apparently differs by random number", "apparently differs by random number"),
     ("x", "run-" + UUID.format("a"), "run-" + UUID.format("c"), "apparently differs by random number", "apparently differs by random number"),

@@ -136,6 +136,29 @@ def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
     assert (above["verdict"], above["evidence"]) == ("first_lookup", evidence)
 
 
+@pytest.mark.parametrize(("is_there", "changed"), [(True, ("x",)), (False, ("gm",))])
+def test_an_entry_of_this_form_says_more_than_another_form_of_the_process(
+    is_there: bool, changed: tuple[str, ...]
+) -> None:
+    """It was compiled with another graph before, and in the directory there is this one with another x."""
+    sides = [{"gm": gm, "x": "2"} for gm in (OTHER["gm"], CODE)]
+    lookups = [
+        made
+        for at, details in enumerate(sides)
+        for made in (
+            aot(f"a{at}", details=details, at=10 * at, compile_id=f"0/{at}"),
+            fx(f"f{at}", details=details, at=10 * at + 1, took=1.0, compile_id=f"0/{at}"),
+        )
+    ]
+    entries = [
+        entry("aotautograd", "a9", at=-9, fx_keys=("f9",)),
+        entry("fxgraph", "f9", {"gm": CODE, "x": "1"}, at=-8),
+    ]
+    rows = miss_rows(scope_of(run(*lookups, cache_dir="/cache"), entries=entries if is_there else []))
+    (above,) = (row for row in rows if row["lookup"] == 2)
+    assert (above["verdict"], above["changed"]) == ("key_changed", changed)
+
+
 @pytest.mark.parametrize(
     ("outcomes", "evidence"),
     [
