@@ -121,7 +121,7 @@ def test_short_values_are_told_whole(before: str, after: str, summary: str) -> N
     assert field_change("x", before, after).summary == summary
 
 
-def test_values_of_eighty_characters_are_told_whole() -> None:
+def test_values_of_eighty_characters_are_shown_whole() -> None:
     for size, is_whole in ((80, True), (81, False)):
         one, other = "a" * size, "a" * (size - 1) + "b"
         assert (field_change("x", one, other).summary == f"{one} -> {other}") is is_whole

@@ -81,7 +81,7 @@ def test_a_foretold_hit_saves_what_its_entry_took() -> None:
         (remotely("f11", cache_dir="/cache"), "would_hit", "the FX entry entry… in /cache"),
     ],
 )
-def test_what_is_foretold_of_a_lookup_and_why(lookup: Made, outcome: str, why: str) -> None:
+def test_what_is_predicted_of_a_lookup_and_why(lookup: Made, outcome: str, why: str) -> None:
     told = scope_of(run(lookup, is_preflight=True), entries=[entry("fxgraph", "f11")]).lookups
     assert told["outcome"].tolist() == [outcome]
     assert why in told["foretold"][0]
