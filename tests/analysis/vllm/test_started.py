@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.vllm.parts import Part
 from cachescope.analysis.vllm.started import Started, clock_off
 from cachescope.frames.vllm import StartRow
@@ -43,6 +44,12 @@ def started(folder: str) -> Started:
 def test_the_clock_is_off_by_what_two_folders_show(hours: list[tuple[str, float]], off: float) -> None:
     made = [(started(folder), NOON + int(HOUR * by) + 3 * SECOND) for folder, by in hours]
     assert clock_off(made) == off * HOUR
+
+
+@pytest.mark.parametrize("unknown", [("began", "ended"), ("began",), ("ended",)])
+def test_starts_without_times_show_no_other_clock(unknown: tuple[str, ...]) -> None:
+    starts = [started(folder)._replace(**dict.fromkeys(unknown, MISSING)) for folder in ("a", "b")]
+    assert clock_off((one, NOON + 9 * HOUR + 3 * SECOND) for one in starts) == 0
 
 
 def test_factors_that_are_written_long_after_a_start_began_show_no_other_clock() -> None:
