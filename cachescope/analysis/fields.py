@@ -36,12 +36,21 @@ _ADVICE: Final[tuple[tuple[str, str], ...]] = (
     (r"provenance_tracking_level|provenance_tracking_to_timeline", "Set by TORCH_COMPILE_DEBUG=1 or "
      "INDUCTOR_PROVENANCE=1: switching debugging on changes the key."),
     (r"(post_grad_custom_(pre|post)_pass|joint_custom_(pre|post)_pass|pre_grad_custom_pass|_p(re|ost)_fusion_custom_pass|"
-     r"custom_backend_passes.*|_custom_partitioner_fn)", "The uuid() of a custom pass; it should change only when the pass does."),
+     r"custom_backend_passes.*|_custom_partitioner_fn)", "The uuid() of a custom pass, or None without one. Set the same passes in every process; a uuid() should change only when its pass does."),
     (r"default_cuda_device_index", "The current CUDA device, of a graph without inputs. A process that sees one device alone "
      "(CUDA_VISIBLE_DEVICES, one for each rank) has index 0."),
     (r"precompile_enabled", "Set by TORCH_CACHING_PRECOMPILE or torch._dynamo.config.caching_precompile."),
     (r"user_defined_triton_source.*|triton_kernel_source_codes.*", "The source of a Triton kernel that the program defines."),
 )  # fmt: skip
+# When a key lacks a field: no other value was set (`FxGraphHashDetails.__init__` in torch/_inductor/codecache.py, 2.13).
+_LEFT_OUT: Final = {
+    "cpp_runtime_thread_count": "cpp_runtime_thread_count is in a key only if the graph may become C++ code for the CPU, and "
+    "torch._inductor.config.cpp.threads and cpp.dynamic_threads are not set (2.13 and later).",
+    "default_cuda_device_index": "default_cuda_device_index is in a key only if the graph has no tensor inputs.",
+    "pre_grad_custom_pass": "pre_grad_custom_pass is not in a key if pre-grad passes run before the lookup: with a pass in "
+    'torch._inductor.config.pre_grad_custom_pass that has no uuid(), or with pre_grad_pass_timing="early". '
+    "Set the same passes and timing in every process.",
+}
 _UNKNOWN_OPTION: Final = re.compile(r"inductor_config\[(.*)\]")
 _ARGUMENT: Final = re.compile(r"fx_kwargs\[(.*)\]")
 _COMPILED: Final = tuple((re.compile(pattern), text) for pattern, text in _ADVICE)
@@ -74,6 +83,17 @@ def field_advice(field: str) -> str | None:
         if pattern.fullmatch(field):
             return text
     return _option_advice(field)
+
+
+def left_out_advice(field: str) -> str | None:
+    """Which keys lack a field; None if there is no such rule.
+
+    Examples
+    --------
+    >>> left_out_advice("default_cuda_device_index")
+    'default_cuda_device_index is in a key only if the graph has no tensor inputs.'
+    """
+    return _LEFT_OUT.get(field)
 
 
 def _option_advice(field: str) -> str | None:

@@ -45,7 +45,7 @@ SAID = {
     "default_dtype": "Set by torch.set_default_dtype(…)",
     "threads": "torch.set_num_threads(…) (2.13 and later); set it explicitly",
     "provenance": "switching debugging on changes the key",
-    "pass": "it should change only when the pass does",
+    "pass": "a uuid() should change only when its pass does",
     "precompile": "What AOTAutograd knows of the arguments",
 }
 # What only AOTAutograd hashes: the FX graph is found.

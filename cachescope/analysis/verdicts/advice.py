@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.fields import field_advice, is_input
+from cachescope.analysis.fields import field_advice, is_input, left_out_advice
 from cachescope.analysis.verdicts.bypass_advice import bypass_advice
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.graph_advice import NAMES_ONLY, graph_advice
 from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.analysis.verdicts.set_order import SET_ORDER, is_reordered_set
-from cachescope.analysis.verdicts.tensor_advice import dynamism_advice, tensor_advice
+from cachescope.analysis.verdicts.tensor_advice import are_inputs_moved, dynamism_advice, tensor_advice
 from cachescope.terms import AOT_INDUCTOR, HOW_TO_RECORD, Verdict
 
 _AOT_INDUCTOR: Final = (
@@ -152,8 +152,7 @@ def _change_sentences(facts: AdviceFacts, most_options: int) -> Iterator[tuple[s
         )
         changes = tuple(change for change in changes if change not in options)
     inputs = [change for change in changes if is_input(change.field)]
-    # Behind an input that is new or gone the others have other places: two of one number are no longer one input.
-    are_moved = any(change.kind in ("new", "gone") for change in inputs)
+    are_moved = are_inputs_moved(changes)
     if are_moved:
         changes = tuple(change for change in changes if change not in inputs)
     # A graph compiled for other inputs has other code: the code is not what was changed.
@@ -174,8 +173,13 @@ def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: b
             yield text
     elif is_reordered_set(change):
         yield SET_ORDER
-    elif (advice := field_advice(change.field)) is not None:
+    elif (advice := _of_field(change)) is not None:
         yield advice
+
+
+def _of_field(change: FieldChange) -> str | None:
+    is_left_out = change.kind in ("new", "gone")
+    return (left_out_advice(change.field) if is_left_out else None) or field_advice(change.field)
 
 
 def _is_of_sizes(change: FieldChange) -> bool:
@@ -201,7 +205,7 @@ def _unavailable_advice(facts: AdviceFacts) -> str | None:
                 "error stays: the next compile stores a new one."
             )
         case "another directory":
-            return (
+            return _fresh_advice(facts.cache_dir) or (
                 "Point TORCHINDUCTOR_CACHE_DIR of both processes to one directory, or copy the cache there."
             )
         case "deleted":
@@ -227,19 +231,28 @@ def _unavailable_advice(facts: AdviceFacts) -> str | None:
     return None
 
 
-def _deleted_advice(cache_dir: str | None) -> str:
-    name = os.path.basename((cache_dir or "").rstrip("/\\"))
-    if _TEMPORARY.fullmatch(name):
+def _fresh_advice(cache_dir: str | None) -> str | None:
+    if _TEMPORARY.fullmatch(_name(cache_dir)):
         return (
             "The directory may be one of torch._inductor.utils.fresh_cache(), which begins empty and is deleted at its "
             "end, whatever TORCHINDUCTOR_CACHE_DIR says: compile outside of it."
         )
-    if _DEFAULT.fullmatch(name):
+    return None
+
+
+def _deleted_advice(cache_dir: str | None) -> str:
+    if (advice := _fresh_advice(cache_dir)) is not None:
+        return advice
+    if _DEFAULT.fullmatch(_name(cache_dir)):
         return (
             "The default directory lies where temporary files do, which may be wiped or private to a job; "
             "TORCHINDUCTOR_CACHE_DIR names another place."
         )
     return "Something may have cleared or pruned the directory since."
+
+
+def _name(cache_dir: str | None) -> str:
+    return os.path.basename((cache_dir or "").rstrip("/\\"))
 
 
 def changes_advice(changes: Sequence[FieldChange]) -> str | None:

@@ -24,7 +24,7 @@ _SEVERAL_SIZES: Final = (
 _OF_THE_MODEL: Final = {
     "shape": "A parameter or buffer has another size: the model is another one, which needs code of its own.",
     "dtype": "A parameter or buffer has another dtype: give the model one dtype in every process, with model.to(dtype).",
-    "requires_grad": "A parameter's requires_grad changed: freeze the same parameters in every process.",
+    "requires_grad": "requires_grad of a parameter or buffer changed: register and freeze the same parameters in every process.",
 }
 _ZERO_OR_ONE: Final = (
     "An input's size changed to or from 0 or 1, which torch compiles on its own also with dynamic=True: "
@@ -38,6 +38,14 @@ _FIXED_NOW: Final = (
 _SYMBOLIC_NOW: Final = (
     "A size of an input that was a fixed number is symbolic now: torch has seen it vary, or was told that it does. "
     "With dynamic=True or torch._dynamo.mark_dynamic(tensor, dim) it is symbolic from the first call on."
+)
+_INTEGER_FIXED_NOW: Final = (
+    "An integer input that was symbolic is a fixed number now: torch had not yet seen it vary, or compiles for each number "
+    "(torch._dynamo.config.specialize_int, dynamic=False). With dynamic=True it is symbolic from the first call on."
+)
+_INTEGER_SYMBOLIC_NOW: Final = (
+    "An integer input that was a fixed number is symbolic now: torch has seen it vary. With dynamic=True it is symbolic "
+    "from the first call on."
 )
 _ADVICE: Final = {
     "dtype": "An input's dtype changed: cast it to one dtype before the compiled call.",
@@ -71,19 +79,40 @@ def tensor_advice(change: FieldChange) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_sentences(parts, change)))
 
 
+def are_inputs_moved(changes: Iterable[FieldChange]) -> bool:
+    """Whether inputs may have other places than before, so that two of one number are not one input.
+
+    They have if one is new or gone. If other code takes as many inputs, one whose metadata are those of another before
+    may have taken its place, as activation checkpointing puts a model's input before its parameters.
+    """
+    changes = tuple(changes)
+    inputs = [change for change in changes if is_input(change.field)]
+    if any(change.kind in ("new", "gone") for change in inputs):
+        return True
+    before = {change.before for change in inputs}
+    is_other_code = any(change.field in ("gm", "aot_config") for change in changes)
+    return is_other_code and any(change.after in before - {change.before} for change in inputs)
+
+
 def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
-    """A sentence on inputs with more, or fewer, symbolic sizes; None if the number is the same.
+    """A sentence on inputs with more, or fewer, symbolic sizes or integers; None if the number is the same.
 
     Each symbol is an input of its own, so all others change places and are not compared.
     """
     inputs = [change for change in changes if is_input(change.field)]
-    before, after = (
-        {symbol for text in texts for symbol in _SYMBOL.findall(text or "")}
-        for texts in ([change.before for change in inputs], [change.after for change in inputs])
-    )
+    sides = [change.before or "" for change in inputs], [change.after or "" for change in inputs]
+    before, after = ({symbol for text in texts for symbol in _SYMBOL.findall(text)} for texts in sides)
     if len(before) == len(after):
         return None
-    return _FIXED_NOW if len(after) < len(before) else _SYMBOLIC_NOW
+    is_fixed = len(after) < len(before)
+    # A symbol that is in no tensor's sizes is an integer of the program.
+    in_tensors = [
+        {symbol for text in texts if "TensorMetadata(" in text for symbol in _SYMBOL.findall(text)}
+        for texts in sides
+    ]
+    if len(in_tensors[0]) == len(in_tensors[1]):
+        return _INTEGER_FIXED_NOW if is_fixed else _INTEGER_SYMBOLIC_NOW
+    return _FIXED_NOW if is_fixed else _SYMBOLIC_NOW
 
 
 def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:

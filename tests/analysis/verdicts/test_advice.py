@@ -249,6 +249,32 @@ def option(name: str) -> FieldChange:
     return field_change(f"inductor_config[{name}]", "1", "2")
 
 
+@pytest.mark.parametrize(
+    ("cache_dir", "said"),
+    [("/tmp/tmpab12_xyz/", "fresh_cache()"), ("/data/cache", "to one directory"), (None, "to one directory")],
+)
+def test_another_directory_is_advised_on_by_its_name(cache_dir: str | None, said: str) -> None:
+    facts = AdviceFacts("entry_unavailable", "another directory", cache_dir=cache_dir)
+    assert said in (cause_advice(facts) or "")
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "after", "said"),
+    [
+        ("cpp_runtime_thread_count", "2", "1", "OMP_NUM_THREADS"),
+        ("cpp_runtime_thread_count", "2", None, "only if the graph may become C++ code"),
+        ("default_cuda_device_index", None, "1", "only if the graph has no tensor inputs"),
+        ("pre_grad_custom_pass", "None", None, "run before the lookup"),
+        ("pre_grad_custom_pass", "None", "one", "a uuid() should change only when its pass does"),
+        ("autocast_state[cpu]", None, "torch.bfloat16", "torch.autocast("),
+    ],
+)
+def test_a_key_that_lacks_a_field_is_advised_on_by_when_it_does(
+    field: str, before: str | None, after: str | None, said: str
+) -> None:
+    assert said in (changes_advice([field_change(field, before, after)]) or "")
+
+
 def test_three_options_are_said_one_by_one() -> None:
     assert [f"config.option_{n}" in (changes_advice([*map(option, ("option_0", "option_1", "option_2"))]) or "")
             for n in range(3)] == [True] * 3  # fmt: skip

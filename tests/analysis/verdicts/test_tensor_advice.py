@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cachescope.analysis.differences import FieldChange, field_change
-from cachescope.analysis.verdicts.tensor_advice import dynamism_advice, tensor_advice
+from cachescope.analysis.verdicts.tensor_advice import are_inputs_moved, dynamism_advice, tensor_advice
 
 DTYPE, LAYOUT, GRAD, ORDER = "dtype changed", "layout changed", "requires_grad changed", "one memory format"
 INDEX, DEVICE = "another device of the same kind", "another kind of device"
@@ -96,6 +96,12 @@ def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
         ([("example_inputs[0]", "('s0',)", "('u1',)"), ("example_inputs[1]", "[s1, 2]", "[u1, 2]")], "is a fixed number"),
         ([("example_inputs[0]", "('s0',)", None), ("example_inputs[1]", None, "[s0]")], None),
         ([("example_inputs[0]", "('s0',)", None)], "is a fixed number now"),
+        # An integer that no tensor's size is.
+        ([("example_inputs[0]", "('s0',)", "TensorMetadata(shape=torch.Size([4]))")], "An integer input that was symbolic"),
+        ([("example_inputs[0]", "('s0',)", "('s0',)"), ("example_inputs[1]", "TensorMetadata(shape=torch.Size([s0]))",
+          "('s1',)"), ("example_inputs[2]", None, "TensorMetadata(shape=torch.Size([s0]))")], "An integer input that was a"),
+        ([("example_inputs[0]", "TensorMetadata(shape=torch.Size([4]))", "('s0',)"),
+          ("example_inputs[1]", None, "TensorMetadata(shape=torch.Size([s0]))")], "A size of an input that was a"),
         # Of the inputs alone.
         ([("gm", "s0", "4"), ("aot_config", "s0", "4")], None),
         ([("example_inputs[0]", "class0", "class1")], None),
@@ -106,3 +112,23 @@ def test_whether_sizes_are_symbolic(
 ) -> None:
     found = dynamism_advice([field_change(*change) for change in changes])
     assert found is None if said is None else said in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "are_moved"),
+    [
+        ([("gm", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[8]", "[4]")], True),
+        ([("aot_config", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[8]", "[2]")], True),
+        # With the same code and sources each place has the same input.
+        ([("default_dtype", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[8]", "[4]")], False),
+        ([("gm", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[4]", "[8]")], False),
+        # A subclass prints alike before and after.
+        ([("gm", "a", "b"), ("example_inputs[0]", "[4]", "[4]")], False),
+        ([("gm", "a", "b")], False),
+        ([("example_inputs[0]", "[4]", None)], True),
+    ],
+)  # fmt: skip
+def test_whether_inputs_have_other_places(
+    changes: list[tuple[str, str | None, str | None]], are_moved: bool
+) -> None:
+    assert are_inputs_moved(field_change(*change) for change in changes) is are_moved
