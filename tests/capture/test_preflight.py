@@ -248,6 +248,30 @@ def test_processes_of_the_command_are_covered_and_those_that_are_not_are_named(t
     assert "compiled for real" in scope.lookups["foretold"].iloc[-1]
 
 
+DERIVED = """
+import os
+os.environ["TORCHINDUCTOR_CACHE_DIR"] += "/rank0"
+import torch
+from torch._dynamo.utils import counters
+torch.compile(torch.sin)(torch.ones(3))
+print(counters["aot_autograd"]["autograd_cache_hit"])
+"""
+
+
+def test_a_directory_that_the_program_derives_from_the_variable_is_the_one_of_the_real_run(
+    tmp_path: Path,
+) -> None:
+    cache = tmp_path / "cache"
+    command = [sys.executable, "-c", DERIVED]
+    hits = [
+        subprocess.run(command, env=environment(cache), check=True, capture_output=True, text=True).stdout
+        for _ in range(2)
+    ]
+    assert hits == ["0\n", "1\n"]
+    scope = read_preflight(str(preflown(command, cache, tmp_path / "preflight")), None)
+    assert [outcome for *_, outcome in lookups_of(scope)] == ["hit"] * 2
+
+
 def test_the_users_own_sitecustomize_runs(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()

@@ -34,10 +34,13 @@ def cache_dir() -> str:
 
 
 def meant_cache_dir() -> str | None:
-    """The directory that the program would use now; None if torch does not say."""
-    named = os.environ.get(_INDUCTOR_DIR)
-    if named == os.environ.get(OWN_FOLDER):
-        named = os.environ.get(MEANT_FOLDER)
+    """The directory that the program would use now; None if it is not known."""
+    named, own, meant = (os.environ.get(name) for name in (_INDUCTOR_DIR, OWN_FOLDER, MEANT_FOLDER))
+    if named == own:
+        named = meant
+    elif named is not None and own is not None and named.startswith(own):
+        # The program derived it from the variable, as one folder for each rank.
+        return None if meant is None else os.path.abspath(meant + named.removeprefix(own))
     if named is None and "default_cache_dir" in _torchs_own:
         named = _torchs_own["default_cache_dir"]()
     return None if named is None else os.path.abspath(named)
