@@ -65,7 +65,7 @@ def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) 
         xaxis=value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=start_axis),
         yaxis=row_axis(folded.labels, pixels, showgrid=False),
     )
-    _draw(figure, bars, lanes)
+    _draw(figure, bars, lanes, is_named=not folded.folded)
     if remarks := "; ".join(_remarks(compiles, timed, len(bars) if is_shared else 0, folded.folded)):
         note(figure, remarks, dark)
     return figure
@@ -164,7 +164,7 @@ class _Bar:
     span: float
 
 
-def _draw(figure: Picture, bars: pd.DataFrame, lanes: int) -> None:
+def _draw(figure: Picture, bars: pd.DataFrame, lanes: int, *, is_named: bool) -> None:
     height = _FILLED / lanes
     whole = float((bars["x"] + bars["span"]).max() - min(0.0, bars["x"].min())) or 1.0
     # Kinds of the palette first: a legend in one order, whatever was compiled first.
@@ -172,7 +172,8 @@ def _draw(figure: Picture, bars: pd.DataFrame, lanes: int) -> None:
         mine = bars[bars["kind"] == kind]
         rows = rows_of(mine, _Bar)
         colour = COMPILE_COLOURS[kind]
-        is_wide = [row.span / whole >= _LEAST_SHARE_WITH_TEXT and row.count == 1 for row in rows]
+        # Bars of runs that share a row lie over each other, and so would their names.
+        is_wide = [is_named and row.span / whole >= _LEAST_SHARE_WITH_TEXT and row.count == 1 for row in rows]
         figure.add(
 "bar",
             x=[row.span for row in rows],

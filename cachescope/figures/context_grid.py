@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -21,6 +22,9 @@ from cachescope.wording import listed, plural, short_names
 _MOST_SCHEMAS: Final = 30
 _MOST_CONTEXTS: Final = 120
 _AXIS: Final = 46
+# How many letters are as wide as the figure, and of each name at least.
+_LINE: Final = 96
+_NAME: Final = 8
 # Next to long names of schemas the legend takes two lines.
 _TOP: Final = legend_room(5)
 _ALONE, _UNDECIDED = 0, 1
@@ -72,7 +76,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]
     known = rows_of(contexts.reindex(columns=list(_Context.__dataclass_fields__)), _Context)
     named = _context_hovers(known)
-    labels = [_schema_label(groups[0].without) for groups in shown_schemas]
+    labels = _schema_labels([groups[0].without for groups in shown_schemas])
     look = theme(dark)
     palette = [look.faint, look.unknown, *CYCLE]
     pixels = 30
@@ -148,20 +152,34 @@ def _group_lines(row: _Group) -> list[str | None]:
     return [without, share, f"isolation key {key}" if key else "equal by hashes; the key itself is not known"]
 
 
-def _schema_label(without: tuple[str, ...]) -> str:
+def _schema_labels(schemas: Sequence[tuple[str, ...]]) -> list[str]:
+    """The forms left out, those first that few schemas leave out, and as many as make every label another."""
+    often = Counter(form for without in schemas for form in without)
+    ordered = [sorted(without, key=often.__getitem__) for without in schemas]
+    labels: list[str] = []
+    for count in range(1, max(map(len, ordered), default=0) + 1):
+        labels = [_schema_label(without, count) for without in ordered]
+        if len(set(labels)) == len(labels):
+            break
+    return labels or ["all forms" for _ in ordered]
+
+
+def _schema_label(without: Sequence[str], count: int) -> str:
     if not without:
         return "all forms"
-    rest = f" and {len(without) - 1} more" if len(without) > 1 else ""
-    return shown(f"without {without[0]}", 36) + rest
+    more = len(without) - count
+    return shown(f"without {', '.join(without[:count])}", 36 * count) + (
+        f" and {more} more" if more > 0 else ""
+    )
 
 
 def _context_axis(numbers: list[int], names: dict[int, str]) -> JsonObject:
-    step = -(-len(numbers) // 20)
-    at = list(range(0, len(numbers), step)) if numbers else []
+    longest = max((len(str(names.get(number, number))) for number in numbers), default=0)
+    most = _LINE // (min(longest, _NAME) + 1)
+    at = list(range(0, len(numbers), -(-len(numbers) // most))) if numbers else []
     return {
         "tickvals": at,
-        # Together as long as a line is wide.
-        "ticktext": [shown(names.get(numbers[i], numbers[i]), max(4, 96 // len(at))) for i in at],
+        "ticktext": [shown(names.get(numbers[i], numbers[i]), _LINE // len(at)) for i in at],
         "range": [-0.5, len(numbers) - 0.5],
         "showgrid": False,
         "zeroline": False,

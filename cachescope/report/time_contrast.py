@@ -24,7 +24,7 @@ def contrast_text(contrast: Contrast) -> str:
     """``run 0 took 9.3 s longer than run 1: 8.7 s in C++ compiler, 1.4 s in code generation; 1.3 s less in loading``."""
     slower, other = _member(contrast.slower), _member(contrast.other)
     if contrast.of > 2:
-        slower, other = f"the slowest of {contrast.of}, {slower},", f"the quickest, {other}"
+        slower, other = f"the slowest of {contrast.of:,}, {slower},", f"the quickest, {other}"
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"
 
 

@@ -41,6 +41,10 @@ def shares(codes: Codes, values: Sequence[Any], colours: Mapping[str, str]) -> J
     if parts and len(order) <= _FEW and isinstance(values[order[0]], str):
         # The share first: what is cut is the end.
         text = f"{percent(parts[0][1] / len(codes))} {parts[0][0]}"
+    elif parts and isinstance(values[order[0]], int):
+        # Shorter than how many there are, in columns that are narrow.
+        numbers = sorted(values[at] for at in order.tolist())
+        text = _ends(str(numbers[0]), str(numbers[-1]))
     return _summary(text, said, parts=parts, rows=len(codes))
 
 
@@ -50,12 +54,16 @@ def spread(numbers: npt.NDArray[np.float64], text: Callable[[float], str], *, lo
     if not len(known):
         return _summary("", "none is known")
     low, high = float(known.min()), float(known.max())
-    ends = text(low) if low == high else f"{text(low)} to {text(high)}"
+    ends = _ends(text(low), text(high))
     scaled = np.log(np.maximum(known, 1)) if log else known
     counts, _ = np.histogram(scaled, bins=_BINS if low < high else 1)
     missing = len(numbers) - len(known)
     said = f"{len(known):,} from {ends}" + (f", {missing:,} not known" if missing else "")
     return _summary(ends, said, bars=counts.tolist())
+
+
+def _ends(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _summary(text: str, said: str, **drawn: Any) -> JsonObject:

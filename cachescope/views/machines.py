@@ -49,30 +49,11 @@ class Machines(Pane):
             return
         self._names = context_names(scope)
         names = [(self._names[one.context], one.context) for one in self.contexts]
-        first, last = self._first_pair()
-        self.before, self.after = (_choice(label, names) for label in ("Before", "After"))
-        if not state.contexts:
-            state.contexts = (first, last)
         self.side_by_side = markup(self._side_by_side())
-        self.difference = markup()
         self.will_hit = WillHit(scope, state)
         self.sharing = self._sharing()
-        for box in (self.before, self.after):
-            box.observe(state.guarded(self._picked), "value")
-        state.observe(state.guarded(self._show), "contexts")
-        swap = button("Swap", self._swap, "Before and after the other way round")
-        super().__init__(
-            [
-                self.side_by_side,
-                self.sharing,
-                markup(html.title("What differs")),
-                row(self.before, self.after, swap),
-                self.difference,
-                self.will_hit,
-                *devices,
-            ]
-        )
-        self._show()
+        pair = self._pair(names) if len(names) > 1 else []
+        super().__init__([self.side_by_side, self.sharing, *pair, self.will_hit, *devices])
 
     @property
     def query(self) -> str:
@@ -92,6 +73,20 @@ class Machines(Pane):
         self._chosen = chosen
         if self.contexts:
             self.side_by_side.value = self._side_by_side()
+
+    def _pair(self, names: list[tuple[str, int]]) -> list[ipywidgets.Widget]:
+        """What differs between two contexts, and the two to choose."""
+        state = self._state
+        self.before, self.after = (_choice(label, names) for label in ("Before", "After"))
+        self.difference = markup()
+        if not state.contexts:
+            state.contexts = self._first_pair()
+        for box in (self.before, self.after):
+            box.observe(state.guarded(self._picked), "value")
+        state.observe(state.guarded(self._show), "contexts")
+        self._show()
+        swap = button("Swap", self._swap, "Before and after the other way round")
+        return [markup(html.title("What differs")), row(self.before, self.after, swap), self.difference]
 
     def _first_pair(self) -> tuple[int, int]:
         pairs = rows_of(self._scope.context_pairs().head(1), PairRow)

@@ -13,11 +13,13 @@ function render({ model, el }) {
   let width = 0;
   let near = false;
 
+  // A message of its own: of a trait, the answer to one change would undo the next while that waits for the kernel.
+  let asked = model.get("dark");
   const theme = () => {
     const dark = isDark();
-    if (model.get("dark") === dark) return;
-    model.set("dark", dark);
-    model.save_changes();
+    if (asked === dark) return;
+    asked = dark;
+    model.send({ dark, at: Date.now() });
   };
   const clicked = (point) => { model.set("clicked", { ...point, at: Date.now() }); model.save_changes(); };
   const zoomed = (range) => { model.set("zoomed", range ?? []); model.save_changes(); };

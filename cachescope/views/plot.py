@@ -52,16 +52,27 @@ class Plot(Control):
         on_click: Callable[[JsonObject], None] | None = None,
         guarded: Callable[[Callable[..., None]], Callable[..., None]] = lambda act: act,
     ) -> None:
-        self._make = make
+        self._make, self._asked_at = make, 0
         super().__init__(label=label)
         self.observe(guarded(lambda change: self.redraw()), "dark")
+        self.on_msg(guarded(lambda widget, content, buffers: self._themed(content)))
         if on_click is not None:
             self.observe(guarded(lambda change: on_click(change["new"])), "clicked")
 
     def redraw(self) -> None:
         """Make the figure again if it is seen."""
-        if self.dark is not None:
-            self.figure = self._make(self.dark).to_json()
+        dark = self.dark
+        if dark is not None:
+            figure = self._make(dark).to_json()
+            # JupyterLab may have messages of a widget handled in several threads of the kernel.
+            if dark == self.dark:
+                self.figure = figure
+
+    def _themed(self, asked: JsonObject) -> None:
+        dark, at = asked.get("dark"), asked.get("at")
+        # In several threads they may change places.
+        if isinstance(dark, bool) and isinstance(at, int) and at >= self._asked_at:
+            self._asked_at, self.dark = at, dark
 
     def __repr__(self) -> str:
         return f"Plot({self.label})"

@@ -191,7 +191,7 @@ def _phase_rows(phases: pd.DataFrame) -> list[list[Any]]:
         [
             harmless(phase),
             harmless(event),
-            count,
+            Shown(f"{count:,}", count),
             _time(ns),
             Shown(percent(ns / total), ns) if total else None,
         ]

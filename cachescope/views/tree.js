@@ -28,6 +28,26 @@ function render({ model, el }) {
     if (node.note) place.append(make("span", { class: "cs-faint" }, node.note));
     return place;
   };
+  const leaves = (fields, formOff, off) => {
+    const nodes = fields.slice(0, MOST).map((f) => leaf(f, formOff, off));
+    if (fields.length > MOST) nodes.push(make("div", { class: "cs-leaf cs-faint" }, `… and ${fields.length - MOST} more: search for one`));
+    return nodes;
+  };
+  // Fields behind one line, which stays open when all is drawn again.
+  const folded = (name, what, fields, formOff, off) => {
+    if (!fields.length) return [];
+    const more = make("details");
+    more.open = opened.has(name);
+    const line = make("summary", { class: "cs-faint" }, `${fields.length} ${fields.length === 1 ? "field" : "fields"}, ${what}`);
+    const fill = () => more.replaceChildren(line, ...leaves(fields, formOff, off));
+    more.append(line);
+    if (more.open) fill();
+    more.ontoggle = () => {
+      if (more.open === opened.has(name)) return;
+      if (more.open) { opened.add(name); fill(); } else opened.delete(name);
+    };
+    return [more];
+  };
   const draw = () => {
     const focused = document.activeElement?.dataset?.name;
     const off = new Set(model.get("off"));
@@ -35,8 +55,8 @@ function render({ model, el }) {
     const parts = [];
     let section = null;
     for (const group of model.get("groups")) {
-      // Varying fields are listed at once, the rest are found by name: a config has six hundred fields.
-      const found = group.fields.filter((f) => (wanted ? f.name.toLowerCase().includes(wanted) : f.varies || off.has(f.name)));
+      // What may help is listed at once, the rest are folded or found by name: a config has six hundred fields.
+      const found = group.fields.filter((f) => (wanted ? f.name.toLowerCase().includes(wanted) : (f.varies && !f.idle) || off.has(f.name)));
       const named = wanted && group.label.toLowerCase().includes(wanted);
       if (wanted && !found.length && !named) continue;
       if (group.section !== section) parts.push(make("h4", {}, (section = group.section)));
@@ -47,26 +67,11 @@ function render({ model, el }) {
         if (group.saves) place.append(make("span", { class: "cs-saves" }, group.saves));
         if (group.note) place.append(make("span", { class: "cs-faint" }, group.note));
       }
-      const shown = found.slice(0, MOST).map((f) => leaf(f, formOff, off));
-      if (found.length > MOST) shown.push(make("div", { class: "cs-leaf cs-faint" }, `… and ${found.length - MOST} more: search for one`));
-      const rest = group.fields.length - found.length;
-      if (!wanted && rest > 0) {
-        const more = make("details");
-        more.open = opened.has(group.name);
-        const same = make("summary", { class: "cs-faint" }, `${rest} ${rest === 1 ? "field" : "fields"}, the same everywhere`);
-        const fill = () => {
-          const others = group.fields.filter((f) => !found.includes(f));
-          const nodes = others.slice(0, MOST).map((f) => leaf(f, formOff, off));
-          if (others.length > MOST) nodes.push(make("div", { class: "cs-leaf cs-faint" }, `… and ${others.length - MOST} more: search for one`));
-          more.replaceChildren(same, ...nodes);
-        };
-        more.append(same);
-        if (more.open) fill();
-        more.ontoggle = () => {
-          if (more.open === opened.has(group.name)) return;
-          if (more.open) { opened.add(group.name); fill(); } else opened.delete(group.name);
-        };
-        shown.push(more);
+      const shown = leaves(found, formOff, off);
+      if (!wanted) {
+        const rest = group.fields.filter((f) => !found.includes(f));
+        shown.push(...folded(`${group.name} idle`, "of the program, nothing by itself", rest.filter((f) => f.idle), formOff, off),
+          ...folded(`${group.name} same`, "the same everywhere", rest.filter((f) => !f.idle), formOff, off));
       }
       place.append(...shown);
       parts.push(place);

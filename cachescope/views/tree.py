@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
+from cachescope.report.what_if_forms import NOTHING_ALONE
 from cachescope.views.bare import Control
 from cachescope.views.scripts import STYLE, script
 from cachescope.wording import harmless
@@ -19,6 +21,7 @@ _SECTIONS: Final = {
     "runtime_context": "Runtime context",
     "compile_context": "Compile context",
 }
+_NUMBERS: Final = re.compile(r"([0-9]+)")
 _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"
 
 
@@ -67,7 +70,9 @@ def tree_groups(
     varies = set(known)
 
     def order(name: str) -> tuple[object, ...]:
-        return (SAFETIES.index(known[name].safety) if name in known else len(SAFETIES)), name
+        rank = SAFETIES.index(known[name].safety) if name in known else len(SAFETIES)
+        # example_inputs[2] before example_inputs[10].
+        return rank, [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)]
 
     def leaf(name: str) -> JsonObject:
         note = harmless(known[name].advice) if name in known else ""
@@ -75,6 +80,9 @@ def tree_groups(
             "name": name,
             "label": harmless(name),
             "varies": name in known,
+            "idle": name in known
+            and known[name].safety == "program"
+            and savings.get(name, NOTHING_ALONE) == NOTHING_ALONE,
             "note": note,
             "saves": savings.get(name, ""),
         }

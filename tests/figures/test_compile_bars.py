@@ -12,6 +12,7 @@ from figures.frames import START, frame, runs_of
 
 import cachescope
 from cachescope import figures
+from cachescope.figures.folding import MOST_ROWS
 
 pytestmark = pytest.mark.slow  # every figure is drawn
 
@@ -80,6 +81,16 @@ def test_runs_at_once_share_one_clock() -> None:
     made = drawn([compile_row(0, 100), compile_row(40, 100, run=1)], runs=2)
     assert sorted(start for _, start, *_ in bars(made)) == [0, 0.04]
     assert made.layout.xaxis.title.text == "since the first run began"
+
+
+def test_bars_that_lie_over_each_other_have_no_names() -> None:
+    def names(runs: int) -> list[str]:
+        made = drawn([compile_row(0, 100, run=run) for run in range(runs)], runs)
+        return [text for trace in made.data for text in trace.text]
+
+    assert set(names(3)) == {"forward (model.py:3) [0/0]"}
+    # More than there are rows for: runs share one.
+    assert set(names(MOST_ROWS + 1)) == {""}
 
 
 def test_a_compile_without_an_end_is_told_and_not_drawn() -> None:

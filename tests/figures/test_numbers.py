@@ -221,6 +221,25 @@ def test_contexts_that_share_a_key_have_one_letter() -> None:
     assert [note.text for note in made.layout.annotations] == ["A", "A", "?"]
 
 
+def test_no_two_schemas_have_the_same_label() -> None:
+    left_out = [(), ("a", "b", "c"), ("a", "d"), ("a", "c", "d"), ("a", "b", "d"), ("a", "b", "c", "d")]
+    groups = frame("context_groups", [
+        {"schema": f"s{at}", "without": without, "group": 0, "contexts": (0, 1)} for at, without in enumerate(left_out)
+    ])  # fmt: skip
+    labels = figures.context_sharing(groups, frame("contexts", [])).layout.yaxis.ticktext
+    assert labels[0] == "all forms" and len(set(labels)) == len(left_out)
+    assert all(label.startswith("without ") for label in labels[1:])
+
+
+def test_the_names_of_many_contexts_are_not_cut() -> None:
+    groups = frame(
+        "context_groups", [{"schema": "s", "without": (), "group": 0, "contexts": tuple(range(70))}]
+    )
+    contexts = frame("contexts", [{"context": run, "run": run, "source": "x"} for run in range(70)])
+    axis = figures.context_sharing(groups, contexts).layout.xaxis
+    assert list(axis.ticktext) == [f"run {run}" for run in axis.tickvals] and len(axis.tickvals) >= 8
+
+
 def test_the_treemap_adds_up(directory: Directory) -> None:
     entries = cachescope.read(directory("triton_kernels")).entries
     made = figures.entry_sizes(entries).data[0]

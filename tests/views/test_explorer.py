@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -615,6 +616,18 @@ def test_processes_that_are_alike_share_a_column_without_their_times(scopes: dic
     explorer.state.pane = "Machines"
     heads = explorer.pane("Machines").side_by_side.value.partition("</thead>")[0]
     assert "2 alike: run 0, run 2" in heads and "run 1 (" in heads
+
+
+def test_one_context_is_not_compared_with_itself(scopes: dict[str, Scope]) -> None:
+    scope = scopes["tour"]
+    one = Scope(
+        replace(scope.tables, lookups=scope.lookups.query("run == 0"), runs=scope.runs.query("run == 0"))
+    )
+    explorer = Explorer(one)
+    explorer.state.pane = "Machines"
+    titles = [child.value for child in explorer.pane("Machines").children if hasattr(child, "value")]
+    assert len(one.contexts) == 1 and not any("What differs" in title for title in titles)
+    assert explorer.query == "scope.contexts" and is_query_of(explorer, one)
 
 
 def test_captured_contexts_are_named_by_their_files() -> None:

@@ -133,6 +133,11 @@ def test_shares_beyond_the_commonest_are_one_part() -> None:
     assert shares(np.array([-1]), [], {})["parts"] == []
 
 
+def test_few_numbers_are_named_by_their_ends() -> None:
+    assert shares(np.array([0, 1, 1, 2]), [7, 8, 9], {})["text"] == "7 to 9"
+    assert shares(np.array([0, 0]), [7, 8], {})["text"] == "7"
+
+
 def test_a_spread_counts_each_known_number_once() -> None:
     numbers = np.array([1.0, 10.0, 100.0, 1e9, math.nan, 0.0])
     for log in (True, False):

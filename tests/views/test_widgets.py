@@ -13,7 +13,7 @@ import pytest
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.frames.replay import EVIDENCE
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.what_if_forms import SAFETY
+from cachescope.report.what_if_forms import NOTHING_ALONE, SAFETY
 from cachescope.views import html, table
 from cachescope.views.frame_rows import FrameRows
 from cachescope.views.plot import Plot
@@ -119,6 +119,30 @@ def test_a_figure_is_made_when_somebody_looks() -> None:
     assert made == [True, False, False]
 
 
+def test_the_newest_theme_is_drawn_in_whatever_order_they_arrive() -> None:
+    plot = Plot(lambda dark: go.Figure(layout={"title": str(dark)}), "a figure")
+
+    def asks(dark: bool, at: int) -> None:
+        plot._handle_custom_msg({"dark": dark, "at": at}, [])
+
+    asks(False, 1)
+    asks(True, 3)
+    asks(False, 2)
+    assert json.loads(plot.figure)["layout"]["title"]["text"] == "True"
+
+
+def test_a_theme_that_changed_while_a_figure_was_made_wins() -> None:
+    def make(dark: bool) -> go.Figure:
+        # JupyterLab has the next message handled in another thread.
+        if dark:
+            plot.dark = False
+        return go.Figure(layout={"title": str(dark)})
+
+    plot = Plot(make, "a figure")
+    plot.dark = True
+    assert json.loads(plot.figure)["layout"]["title"]["text"] == "False"
+
+
 def test_the_rows_of_a_figure_are_shown_when_they_are_asked_for() -> None:
     frames = [
         pd.DataFrame({"run": [0, 1], "time_taken_ns": [10**9, 113_500_000_000], "hit_rate": [0.5, 1.0]})
@@ -166,6 +190,22 @@ def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:
         "1 would hit",
     )
     assert repr(Tree(groups)) == "Tree(0 off)"
+
+
+def test_fields_of_the_program_that_save_nothing_are_idle() -> None:
+    fields = [f"example_inputs[{at}]" for at in (10, 2, 0)] + ["cache_key_tag"]
+    savings = dict.fromkeys(fields, NOTHING_ALONE) | {"example_inputs[0]": "1 would hit"}
+    (group,) = (
+        one
+        for one in tree_groups(fields, fields, SafetyOfFields(EVIDENCE.build([])), savings)
+        if not one["is_form"]
+    )
+    assert [(one["name"], one["idle"]) for one in group["fields"]] == [
+        ("cache_key_tag", False),
+        ("example_inputs[0]", False),
+        ("example_inputs[2]", True),
+        ("example_inputs[10]", True),
+    ]
 
 
 def test_no_field_no_tree() -> None:

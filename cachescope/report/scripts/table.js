@@ -59,10 +59,16 @@ function showTable({ model, el }) {
     return [row];
   };
 
+  // A name can be broken where its parts meet: one too long for its line would be cut whole.
+  const broken = (node, text) => {
+    text.split(/(?<=[[._/])/).forEach((part, i) => node.append(...(i ? [make("wbr"), part] : [part])));
+    return node;
+  };
   const cellOf = (text, { name, number, wide, fills, colours }) => {
     const kind = number ? "cs-number" : wide ? "cs-wide" : fills ? "cs-fill" : "";
-    const cell = make("td", { class: `cs-at-${name} ${kind}` }, fills ? "" : text);
-    if (fills) cell.append(make("div", { class: "cs-clamp" }, text));
+    const cell = make("td", { class: `cs-at-${name} ${kind}` }, fills || wide ? "" : text);
+    if (fills) cell.append(broken(make("div", { class: "cs-clamp" }), text));
+    else if (wide) broken(cell, text);
     if (Object.hasOwn(colours, text)) {
       const mark = make("span", { class: "cs-mark", "aria-hidden": "true" });
       mark.style.background = colours[text];
