@@ -213,7 +213,7 @@ def listed(values: Iterable[object], most: int, between: str = ", ", others: int
     """
     every = [str(value) for value in values]
     more = len(every[most:]) + others
-    return between.join(every[:most]) + (f" and {more} more" if more else "")
+    return between.join(every[:most]) + (f" and {more:,} more" if more else "")
 
 
 def and_more(count: int, what: str = "", where: str = "") -> str:

@@ -75,7 +75,7 @@ def _prediction_lines(found: Foretold) -> Iterator[Line]:
         yield Line(f"{unsafe} unsafe: torch would load code that was built for another CPU", style="bold")
         yield from _folded("unsafe", found.unsafe)
     yes, no, unknown = (found.counts[answer] for answer in ("yes", "no", "unknown"))
-    yield Line(f"{entries}: {yes} would be found, {no} not, {unknown} unknown", style="bold")
+    yield Line(f"{entries}: {yes:,} would be found, {no:,} not, {unknown:,} unknown", style="bold")
     yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
     if found.takes_own_fields_as_equal:
         yield Line(f"and has {OWN_FIELDS}", 3, "dim")

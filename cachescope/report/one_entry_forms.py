@@ -62,7 +62,7 @@ def one_entry_lines(one: answer.OneEntry, rest: str = "") -> list[Line]:
         for label, text in _facts(one)
     ]
     for title, body in (
-        (_candidates_title(one), _candidate_lines(one)),
+        (_candidates_title(one), _candidate_lines(one, rest or ".guards has all")),
         ("other files under the key", _file_lines(one)),
         ("linked", _link_lines(one, rest or ".links has all")),
         ("made by a miss", _past_lines(one)),
@@ -107,14 +107,18 @@ def _candidates_title(one: answer.OneEntry) -> str:
     return f"{plural(len(one.guards), 'candidate')} under the key{beside}"
 
 
-def _candidate_lines(one: answer.OneEntry) -> Iterator[Line]:
-    for row in rows_of(one.guards, Candidate):
+def _candidate_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
+    rows = rows_of(one.guards, Candidate)
+    shown = rows[:_SHOWN] + [row for row in rows[_SHOWN:] if row.entry == one.row.entry]
+    for row in shown:
         time = "-" if row.modified_time is None else file_time(row.modified_time)
         mine = "this one" if row.entry == one.row.entry else f"entry {row.entry}"
         guards = row.guards_expr or "no guards: it fits always"
         yield Line(harmless(f"{mine}, {time}: {guards}"), 3, hang=2)
         if row.beside:
             yield Line("; ".join(BESIDE_NAMES[mark] for mark in row.beside), 5, "dim")
+    if len(rows) > len(shown):
+        yield Line(and_more(len(rows) - len(shown), where=rest), 3)
 
 
 def _file_lines(one: answer.OneEntry) -> Iterator[Line]:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -69,6 +70,16 @@ def test_every_candidate_under_the_key_is_shown_with_its_guards(recording: Recor
     (miss,) = one.past_misses.itertuples()
     assert miss.entry == newest["entry"]
     assert "the key had been stored, under other guards" in text
+
+
+def test_of_many_candidates_the_first_and_the_entry_itself_are_shown(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "dynamic_guards") / "cache")
+    one = scope.entry(scope.guards[scope.guards["cache"] == "fxgraph"].iloc[-1]["cache_key"])
+    other, mine = (one.guards[(one.guards["entry"] == one.row.entry) == is_mine] for is_mine in (False, True))
+    many = replace(one, guards=pd.concat([other] * 20 + [mine], ignore_index=True))
+    text = repr(many)
+    assert text.count(", 20") >= 9 and text.count("this one, ") == 1
+    assert "21 candidates under the key" in text and "… and 12 more: .guards has all" in text
 
 
 def test_a_miss_that_made_it_is_told_with_its_field_and_the_first_one_knows_the_second(

@@ -26,6 +26,7 @@ from cachescope.report.page.parts import (
     Table,
     Text,
 )
+from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
 from tests.report.conftest import PageOf
 
@@ -215,6 +216,13 @@ def test_what_was_compiled_again_is_told_with_its_guard(recording: Any) -> None:
     assert column(found, "Guard") == scope.recompiles["guard"].tolist()
     drawings = [part for part in section(made, "compiles").parts if isinstance(part, Drawing)]
     assert len(drawings) == 1 and len(drawings[0].frames[0]) == len(scope.compiles)
+
+
+def test_no_two_causes_of_what_if_have_the_same_name(recording: Any) -> None:
+    scope = cachescope.read(recording("2.13.0", "edited_model"))
+    found = column(table(page_of(scope), "what-if", BY_CAUSE), "Cause")
+    assert scope.cause_savings()["fields"].tolist() == [("gm",), ("gm",)]
+    assert len(set(found)) == 2 and all("gm" in name for name in found)
 
 
 def test_without_a_trace_it_is_said_where_events_are(recording: Any) -> None:

@@ -196,8 +196,8 @@ def _predictions(scope: Read) -> Group:
     yes, no, unknown = (found.counts[answer] for answer in ("yes", "no", "unknown"))
     entries = plural(len(found.rows), "entry", "entries")
     text = (
-        f"For a process like run {max(looked_up)}, {entries}: {yes} would be found,"
-        f" {no} not, {unknown} unknown. This assumes the program that made each entry."
+        f"For a process like run {max(looked_up)}, {entries}: {yes:,} would be found,"
+        f" {no:,} not, {unknown:,} unknown. This assumes the program that made each entry."
     )
     if found.unsafe:
         unsafe = plural(found.unsafe_count, "entry", "entries")

@@ -11,7 +11,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
-from cachescope.answers.worklist import nothing_to_fix
+from cachescope.answers.worklist import Worklist, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import FalseHit, MissRow
@@ -58,7 +58,7 @@ _FIELDS: Final = (
     Head("What is known of leaving it out"),
 )
 _SAVINGS: Final = (
-    Head("Cause", "code"),
+    Head("Cause"),
     Head("Verdict", "word"),
     Head("Time lost", "number"),
     Head("Without its fields"),
@@ -112,10 +112,12 @@ def _ranking(scope: Read) -> Iterator[Part]:
 
 
 def _by_cause(scope: Read) -> Iterator[Part]:
-    """What leaving out the changed fields of each cause would do."""
+    """What leaving out the changed fields of each cause would do, as the worklist names them."""
+    works = Worklist.of(scope)
+    named = {work.cause: work.title for work in (*works.works, *works.apart)}
     rows = [
         (
-            listed(row.fields, 8) if row.fields else row.summary,
+            named.get(row.cause) or (listed(row.fields, 8) if row.fields else row.summary),
             row.verdict,
             timed(row.time_lost_ns),
             saving_text(row),

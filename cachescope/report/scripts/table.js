@@ -61,7 +61,7 @@ function showTable({ model, el }) {
 
   // A name can be broken where its parts meet: one too long for its line would be cut whole.
   const broken = (node, text) => {
-    text.split(/(?<=[[._/])/).forEach((part, i) => node.append(...(i ? [make("wbr"), part] : [part])));
+    text.split(/(?<=[[._/])(?=[A-Za-z]{2})/).forEach((part, i) => node.append(...(i ? [make("wbr"), part] : [part])));
     return node;
   };
   const cellOf = (text, { name, number, wide, fills, colours }) => {
