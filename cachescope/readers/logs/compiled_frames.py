@@ -19,7 +19,7 @@ from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.shape_symbols import Symbols
 from cachescope.readers.logs.trace_compiles import NOWHERE, Place, Stacks, compile_id_of, interned_string
-from cachescope.readers.logs.trace_records import Records, read_records
+from cachescope.readers.logs.trace_records import Records, Repeats, read_records
 from cachescope.readers.reading import Problem
 
 _RECORD: Final = re.compile(
@@ -105,6 +105,7 @@ class CompiledFrames:
         self._path = path
         self.rows: list[CompiledFrame] = []
         self.problems: list[Problem] = []
+        self._repeats = Repeats()
         self._stacks = Stacks()
         self._segments: Counter[str] = Counter()
         self._current: dict[str, CompiledFrame] = {}
@@ -141,6 +142,8 @@ class CompiledFrames:
             if kind == b"str":
                 if (string := interned_string(line)) is not None:
                     self._stacks.note_string(*string)
+                continue
+            if self._repeats.has(memoryview(records.buffer)[start:end]):
                 continue
             try:
                 envelope = Record(load_json(line))

@@ -25,6 +25,11 @@ _QUARTER_US: Final = 15 * 60 * 1_000_000
 _MOST_OFF_US: Final = 26 * 3600 * 1_000_000
 _LAST_MOMENT_S: Final = 7_258_118_400
 """The end of 2199: a clock with a later time is wrong, and so is one before 1970."""
+_YEAR_US: Final = 366 * 86_400_000_000
+# A clock that goes back by more than half a year has passed New Year. The first event of a log may have passed it after
+# earlier records.
+_BACK_US: Final = 183 * 86_400_000_000
+_AHEAD_US: Final = 335 * 86_400_000_000
 _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 
 
@@ -50,6 +55,26 @@ def pid_of(prefix: re.Match[bytes]) -> int | None:
     return int(prefix["pid"]) if len(prefix["pid"]) <= _MOST_DIGITS_OF_A_PID else None
 
 
+def on_from(clock: int, first: int) -> int:
+    """A clock of a log that began at the clock `first`: past New Year it goes on, instead of beginning again."""
+    return clock + _YEAR_US * _years_after(clock, first)
+
+
+def _years_after(clock: int, other: int) -> int:
+    """In which year a clock of a log is, counted from that of another clock of the log."""
+    if other - clock > _BACK_US:
+        return 1
+    return -1 if clock - other > _AHEAD_US else 0
+
+
+def moment_ns(clock: int, first: int, first_ns: int) -> int:
+    """The moment of a clock, if the moment of another one of the same log is known: nanoseconds since the epoch."""
+    known = LogClock.from_event(first, first_ns / 1000)
+    if known is None:
+        return first_ns + (clock - first) * 1000
+    return first_ns + known.ns(clock) - known.ns(first)
+
+
 def _naive_us(clock: int, year: int) -> int:
     """The clock of a prefix in a year, as if it were UTC, in microseconds since the epoch."""
     days, rest = divmod(clock, 86_400_000_000)
@@ -68,13 +93,24 @@ def _midnight_us(days: int, year: int) -> int:
 
 
 class LogClock:
-    """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known."""
+    """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known.
 
-    __slots__ = ("offset_us", "year")
+    Parameters
+    ----------
+    year : int
+        The year of `known_us`.
+    offset_us : int
+        What to add to local time.
+    known_us : int
+        A clock of the log.
+    """
 
-    def __init__(self, year: int, offset_us: int) -> None:
+    __slots__ = ("known_us", "offset_us", "year")
+
+    def __init__(self, year: int, offset_us: int, known_us: int) -> None:
         self.year = year
         self.offset_us = offset_us
+        self.known_us = known_us
 
     @classmethod
     def from_event(cls, clock: int, epoch_us: float) -> LogClock | None:
@@ -90,7 +126,7 @@ class LogClock:
             for y in (year - 1, year, year + 1)
         }
         best = min(offsets, key=lambda y: abs(offsets[y]))
-        return cls(best, offsets[best]) if abs(offsets[best]) <= _MOST_OFF_US else None
+        return cls(best, offsets[best], clock) if abs(offsets[best]) <= _MOST_OFF_US else None
 
     @classmethod
     def from_file_time(cls, clock: int, modified_s: float) -> LogClock | None:
@@ -107,8 +143,9 @@ class LogClock:
         # The log is of 31 December, but the file was last written on 1 January.
         if _naive_us(clock, year) + offset_us > modified_s * 1e6 + 86_400_000_000:
             year -= 1
-        return cls(year, offset_us)
+        return cls(year, offset_us, clock)
 
     def ns(self, clock: int) -> int:
         """Nanoseconds since the epoch, UTC."""
-        return (_naive_us(clock, self.year) + self.offset_us) * 1000
+        year = self.year + _years_after(clock, self.known_us)
+        return (_naive_us(clock, year) + self.offset_us) * 1000

@@ -10,6 +10,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from cachescope.readers.logs.log_prefix import moment_ns, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.process_parts import parts_by_trace
 from cachescope.readers.logs.trace_compiles import compiles_of, tell_of_compiles
@@ -64,7 +65,7 @@ class Run:
         """Last record, nanoseconds since the epoch."""
         first, last = self.process.clock_first_us, self.process.clock_last_us
         start = self.process.start_time_ns
-        return None if start is None or first is None or last is None else start + (last - first) * 1000
+        return None if start is None or first is None or last is None else moment_ns(last, first, start)
 
 
 def join_processes(processes: list[Process]) -> list[Run]:
@@ -126,7 +127,10 @@ class _Known:
         """Add to a run what another log contains, such as the pid or the rank."""
         before = self._places[run.process.pid][run.process.rank]
         at = next(at for at in before if self.runs[at] is run)
-        _join(run, other)
+        if other.kind == "trace":
+            _join_copy(run, other)
+        else:
+            _join(run, other)
         before.remove(at)
         self._places[run.process.pid][run.process.rank].append(at)
 
@@ -147,10 +151,7 @@ def _distance_ns(run: Run, other: Process, *, is_sure: bool) -> int | None:
         return None
     same_keys = _keys(run.lookups) == _keys(other.lookups)
     if other.kind == "trace":
-        # A process writes one trace; two that begin together and have the same lookups are copies.
-        began = (known.clock_first_us, known.start_time_ns)
-        copied = same_keys and began == (other.clock_first_us, other.start_time_ns)
-        return 0 if copied else None
+        return 0 if _is_copy(run, other) else None
     if known.pid is None or other.pid is None:
         # A short log has neither pid nor time: the same keys in the same order must suffice, even if one log is cut.
         is_one = _is_part(run.lookups, other.lookups) or _is_part(other.lookups, run.lookups)
@@ -158,6 +159,20 @@ def _distance_ns(run: Run, other: Process, *, is_sure: bool) -> int | None:
     if not _overlap(known, other) or not (is_sure or _may_be_compiles_of_one(run.lookups, other.lookups)):
         return None
     return _moments_apart_ns(run, other)
+
+
+def _is_copy(run: Run, trace: Process) -> bool:
+    """Whether two traces are of one process: it writes one, but a copy may be older, or cut."""
+    known = run.process
+    if (known.clock_first_us, known.start_time_ns) != (trace.clock_first_us, trace.start_time_ns):
+        return False
+    if known.start_time_ns is None:
+        return _keys(run.lookups) == _keys(trace.lookups)
+    some, others = (
+        {(one.cache, one.cache_key, one.outcome, one.logged_ns) for one in lookups}
+        for lookups in (run.lookups, trace.lookups)
+    )
+    return some <= others or others <= some
 
 
 def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
@@ -191,7 +206,11 @@ def _overlap(a: Process, b: Process) -> bool:
         return False
     assert a.clock_first_us is not None and a.clock_last_us is not None
     assert b.clock_first_us is not None and b.clock_last_us is not None
-    return a.clock_first_us - _SLACK_US <= b.clock_last_us and b.clock_first_us - _SLACK_US <= a.clock_last_us
+    # One of them may have begun past New Year.
+    began = on_from(b.clock_first_us, a.clock_first_us)
+    ended = began + on_from(b.clock_last_us, b.clock_first_us) - b.clock_first_us
+    a_ended = on_from(a.clock_last_us, a.clock_first_us)
+    return a.clock_first_us - _SLACK_US <= ended and began - _SLACK_US <= a_ended
 
 
 def _shift_ns(to: Process, of: Process) -> int:
@@ -200,7 +219,7 @@ def _shift_ns(to: Process, of: Process) -> int:
         return 0
     assert to.start_time_ns is not None and to.clock_first_us is not None
     assert of.start_time_ns is not None and of.clock_first_us is not None
-    return (to.start_time_ns - to.clock_first_us * 1000) - (of.start_time_ns - of.clock_first_us * 1000)
+    return moment_ns(of.clock_first_us, to.clock_first_us, to.start_time_ns) - of.start_time_ns
 
 
 def _moments_apart_ns(run: Run, other: Process) -> int | None:
@@ -281,6 +300,25 @@ def _began_in(run: Run, lookups: list[Lookup], shift: int) -> bool:
     if run.process.kind != "trace" or start is None or end is None:
         return False
     return any(lookup.time_ns is not None and start <= lookup.time_ns + shift <= end for lookup in lookups)
+
+
+def _join_copy(run: Run, copy: Process) -> None:
+    """Keep the longer of two traces of one process: it has all that is in the other. Its source comes first."""
+    known = run.process
+    rank = known.rank if known.rank is not None else copy.rank
+    if _size(copy) > _size(known):
+        run.process, run.lookups = copy, copy.lookups
+        run.sources.insert(0, copy.source)
+    else:
+        run.sources.append(copy.source)
+    run.process.rank = rank
+
+
+def _size(trace: Process) -> tuple[int, int, bool]:
+    """How much of its process a trace has."""
+    first, last = trace.clock_first_us, trace.clock_last_us
+    ended_us = 0 if first is None or last is None else on_from(last, first)
+    return len(trace.lookups), ended_us, not trace.is_cut
 
 
 def _join(run: Run, other: Process) -> None:

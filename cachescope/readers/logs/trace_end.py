@@ -23,7 +23,8 @@ class TraceEnd:
     """The offset of the byte after the record."""
     year: int | None
     offset_us: int | None
-    """Year and offset of the log's clock; None until an event has shown them."""
+    known_us: int | None
+    """Year and offset of the log's clock, and the clock that had them; None until an event has shown them."""
     has_compiled: bool
     aot_code_us: int | None
     """The clock of the latest code of AOTInductor, whose compile may not have ended."""
@@ -44,7 +45,9 @@ class TraceEnd:
     @property
     def clock(self) -> LogClock | None:
         """The clock of the log."""
-        return None if self.year is None or self.offset_us is None else LogClock(self.year, self.offset_us)
+        if self.year is None or self.offset_us is None or self.known_us is None:
+            return None
+        return LogClock(self.year, self.offset_us, self.known_us)
 
     def lookups(self, process: Process) -> list[tuple[Lookup, int | None]]:
         """The lookups and their clocks, in the order and with the times of the records."""

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
-from cachescope.readers.logs.trace_records import Records, read_records
+from cachescope.readers.logs.trace_records import Records, Repeats, read_records
 from cachescope.readers.reading import Problem
 
 # In JSON a quote within a text is escaped, so no text can hold this.
@@ -56,6 +56,7 @@ class TraceEvents:
         self._size = size
         self.problems: list[Problem] = []
         self._last_ns: int | None = None
+        self._repeats = Repeats()
 
     def __iter__(self) -> Iterator[TraceEvent]:
         with open_bytes(self._path) as stream:
@@ -74,6 +75,8 @@ class TraceEvents:
         for start, end in zip(starts, ends, strict=True):
             line_end = buffer.find(b"\n", start, end)
             if line_end < 0 or buffer.find(_EVENT, start, line_end) < 0:
+                continue
+            if self._repeats.has(memoryview(buffer)[start:end]):
                 continue
             try:
                 values = load_json(buffer[line_end + 1 : end])

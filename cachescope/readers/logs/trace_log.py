@@ -56,7 +56,7 @@ def read_on_trace_log(path: str, reading: Reading) -> bool:
     Returns
     -------
     bool
-        False if it did not end after a complete record: it has to be read from the start.
+        False if it has to be read from the start: it did not end after a complete record, or may repeat what it said before.
 
     Raises
     ------
@@ -75,5 +75,7 @@ def read_on_trace_log(path: str, reading: Reading) -> bool:
         trace = TraceProcess(process.source, path, reading)
         trace.take_up(process, end)
         TraceReader(reading.details, reading.known_json, trace.tell, end.end).read(stream)
+    if trace.may_repeat:
+        return False
     trace.finish()
     return True

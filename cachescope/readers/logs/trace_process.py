@@ -15,7 +15,7 @@ from typing import Any, Final
 from cachescope.errors import SourceError
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
-from cachescope.readers.logs.log_prefix import LogClock
+from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
 from cachescope.readers.logs.trace_compiles import TraceCompiles
@@ -65,6 +65,11 @@ class TraceProcess:
         # For each cache, where an event says that it was asked.
         self._asked: dict[str, int] = {}
         self._notes = PreflightNotes()
+        self._said: set[tuple[int, int]] = set()
+        self._ended_us: int | None = None
+        self._latest_us: int | None = None
+        self.may_repeat = False
+        """Whether a log that has grown may say again what it said before."""
         self.has_failed = False
         """Whether the log could not be read to its end."""
         self._words: dict[str, Callable[..., None]] = {
@@ -92,6 +97,7 @@ class TraceProcess:
         self._process = process
         self._is_new = False
         self._has_records = True
+        self._ended_us = process.clock_last_us
         self._clock = end.clock
         self._compiled = end.has_compiled
         self._aot_code_us = end.aot_code_us
@@ -120,6 +126,8 @@ class TraceProcess:
             raise SourceError(self._source, "holds no record of torch's trace log", "unknown_source")
         process = self._process
         first = process.clock_first_us
+        # Of a log that was appended to itself in part, the last record is not the latest.
+        process.clock_last_us = self._later(process.clock_last_us, self._latest_us)
         clock = self._clock
         if clock is None and first is not None:
             clock = LogClock.from_file_time(first, modified_s(self._path))
@@ -144,6 +152,7 @@ class TraceProcess:
             end=self._end,
             year=None if self._clock is None else self._clock.year,
             offset_us=None if self._clock is None else self._clock.offset_us,
+            known_us=None if self._clock is None else self._clock.known_us,
             has_compiled=self._compiled,
             aot_code_us=self._aot_code_us,
             has_begun=self._has_begun,
@@ -174,9 +183,14 @@ class TraceProcess:
         if clock_us is not None:
             self._process.clock_last_us = clock_us
 
-    def _told_clock(self, year: int, offset_us: int) -> None:
+    def _later(self, *clocks: int | None) -> int | None:
+        first = self._process.clock_first_us
+        known = (clock_us for clock_us in clocks if clock_us is not None)
+        return max(known, key=lambda clock_us: on_from(clock_us, first or 0), default=None)
+
+    def _told_clock(self, year: int, offset_us: int, known_us: int) -> None:
         """Year and offset that turn the clocks of prefixes into times."""
-        self._clock = self._clock or LogClock(year, offset_us)
+        self._clock = self._clock or LogClock(year, offset_us, known_us)
 
     def _rank(self, rank: int) -> None:
         if self._process.rank is None:
@@ -198,6 +212,7 @@ class TraceProcess:
     def _compile_began(
         self,
         at: int,
+        line: int,
         clock_us: int | None,
         compile_id: str | None,
         stack: list[JsonObject],
@@ -205,33 +220,59 @@ class TraceProcess:
     ) -> None:
         """A compile began, with the stack of its record and the faults in its values."""
         self._has_begun = True
+        if self._is_said(line, clock_us):
+            return
         self._compiles.begin(compile_id or "", clock_us, stack, wrong)
         if message := wrong_values(wrong, clock_us):
             self._problem(at, "bad_value", message)
 
-    def _compile_ended(self, compile_id: str | None, clock_us: int | None, error: str | None) -> None:
+    def _compile_ended(
+        self, line: int, clock_us: int | None, compile_id: str | None, error: str | None
+    ) -> None:
+        if self._is_said(line, clock_us):
+            return
         # A failed compile does not show whether the caches were on.
         self._compiled |= error is None
         self._compiles.end(compile_id, clock_us, error)
 
-    def _lookup(self, lookup: Lookup, clock_us: int | None, is_over: bool) -> None:
+    def _lookup(self, lookup: Lookup, line: int, clock_us: int | None, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
+        if not self._is_said(line, clock_us):
+            self._add(lookup, clock_us, is_over=is_over)
+
+    def _add(self, lookup: Lookup, clock_us: int | None, *, is_over: bool) -> None:
         self._compiles.note(lookup, is_over=is_over)
         self._notes.tell_of(lookup)
         self._lookups.append((lookup, clock_us))
 
-    def _uncached(self, lookup: Lookup, clock_us: int | None) -> None:
+    def _uncached(self, lookup: Lookup, line: int, clock_us: int | None) -> None:
         """A lookup, or a part of one, that only the event at the end of a compile contains."""
+        if self._is_said(line, clock_us):
+            return
         if lookup.outcome == "disabled":
             if self._has_aot_code_since(lookup.time_ns):
                 lookup.aot_mode = True
             self._aot_code_us = None
-            self._lookup(lookup, clock_us, is_over=True)
+            self._add(lookup, clock_us, is_over=True)
             return
         for known, _ in reversed(self._lookups[-_RECENT:]):
             if _is_bypass_within(known, lookup):
                 known.time_taken_ns, known.is_backward = lookup.time_taken_ns, lookup.is_backward
                 break
+
+    def _is_said(self, line: int, clock_us: int | None) -> bool:
+        """Whether a record with this checksum and clock stood in the log before.
+
+        Logs are appended to the same file again, and those who ship them deliver some records twice. A record has its
+        moment and the hash of its payload: torch writes no two that are equal.
+        """
+        if clock_us is None:
+            return False
+        self.may_repeat |= self._ended_us is not None and clock_us < self._ended_us
+        self._latest_us = self._later(self._latest_us, clock_us)
+        before = len(self._said)
+        self._said.add((line, clock_us))
+        return len(self._said) == before
 
     def _aot_code(self, clock_us: int | None) -> None:
         """AOTInductor wrote its code, within the compile that ends next."""
@@ -258,10 +299,11 @@ class TraceProcess:
             return False
         return self._clock.ns(self._aot_code_us) >= began_ns
 
-    def _preflight(self, note: JsonObject) -> None:
+    def _preflight(self, note: JsonObject, line: int, clock_us: int | None) -> None:
         """A note of a pre-flight, next to the record of the lookup that it is about."""
         self._process.is_preflight = True
-        self._notes.add(note)
+        if not self._is_said(line, clock_us):
+            self._notes.add(note)
 
     def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:
         """The bytes that were read ended; the log too, unless more calls follow."""

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import re
+import zlib
 from typing import IO, Final
 
 from cachescope.details import HashDetails
@@ -193,7 +194,7 @@ class TraceReader:
                 with contextlib.suppress(ValueError):  # dots alone
                     if (clock := LogClock.from_event(clock_us, float(stamp[1]))) is not None:
                         self._has_clock = True
-                        self._tell("clock", clock.year, clock.offset_us)
+                        self._tell("clock", clock.year, clock.offset_us, clock.known_us)
             at = self._block.find(_EVENT, end, records.end)
 
     def _note_cache_dir(self, span: Span) -> None:
@@ -248,7 +249,7 @@ class TraceReader:
         compile_id = compile_id_of(envelope)
         frames = start.objects("stack")
         at, clock = self._offset + span.prefix.start(), self._clock_us(span.prefix)
-        self._tell("compile_began", at, clock, compile_id, frames, envelope.wrong)
+        self._tell("compile_began", at, self._line_sum(span), clock, compile_id, frames, envelope.wrong)
 
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
@@ -280,7 +281,7 @@ class TraceReader:
         lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
         lookup.details = details
         is_over = _AFTER_COMPILE in span.prefix["place"]
-        self._tell("lookup", lookup, self._clock_us(span.prefix), is_over)
+        self._tell("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
         self._tell_wrong(span, envelope, payload)
 
     def _read_preflight_note(self, span: Span) -> None:
@@ -289,7 +290,7 @@ class TraceReader:
             return
         note = self._json_payload(span.prefix.start(), PREFLIGHT_ARTIFACT, self._payload(span), envelope)
         if note is not None:
-            self._tell("preflight", note.values)
+            self._tell("preflight", note.values, self._line_sum(span), self._clock_us(span.prefix))
 
     def _add_details(self, at: int, payload: Record) -> int | None:
         components = payload.values.get("components") or []
@@ -314,7 +315,7 @@ class TraceReader:
             return
         lookup = lookup_from_event(event)
         if lookup is not None:
-            self._tell("uncached", lookup, self._clock_us(span.prefix))
+            self._tell("uncached", lookup, self._line_sum(span), self._clock_us(span.prefix))
         self._tell_wrong(span, event)
 
     def _note_asked(self, cache: str, span: Span) -> None:
@@ -330,7 +331,8 @@ class TraceReader:
         line = self._line(span)
         if not line.startswith((b'{"compilation_metrics": {', b'{"bwd_compilation_metrics": {')):
             return
-        self._tell("compile_ended", id_of_metrics(line), self._clock_us(span.prefix), error_of_metrics(line))
+        clock, compile_id = self._clock_us(span.prefix), id_of_metrics(line)
+        self._tell("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
         # Metrics are large, and all contain the same versions.
         python = _PYTHON_VERSION.search(line) if self._python_version is None else None
         torch = _TORCH_VERSION.search(line) if self._torch_version is None else None
@@ -342,6 +344,9 @@ class TraceReader:
     def _line(self, span: Span) -> bytes:
         """The JSON object of a record as bytes."""
         return bytes(memoryview(self._block)[span.prefix.end() : span.line_end])
+
+    def _line_sum(self, span: Span) -> int:
+        return zlib.crc32(memoryview(self._block)[span.prefix.start() : span.line_end])
 
     def _json_payload(self, at: int, name: str, payload: bytes, envelope: Record) -> Record | None:
         try:

@@ -99,6 +99,22 @@ class Stray:
     end: int
 
 
+class Repeats:
+    """The records so far: a log that was appended to itself, or shipped twice, holds records twice.
+
+    Each has its moment: torch writes no two that are equal.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+
+    def has(self, record: memoryview) -> bool:
+        """Whether this record stood in the log before; from now on it did."""
+        before = len(self._known)
+        self._known.add(hash(bytes(record)))
+        return len(self._known) == before
+
+
 def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records]]:
     """Yield the records of a stream block by block, each with the block's offset; the stream begins at `offset`.
 

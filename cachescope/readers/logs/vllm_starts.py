@@ -15,7 +15,7 @@ from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.byte_source import modified_s
-from cachescope.readers.logs.log_prefix import LogClock, clock_us
+from cachescope.readers.logs.log_prefix import LogClock, clock_us, on_from
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.terms import VLLM
 
@@ -229,6 +229,9 @@ def _begins_another(start: _Start, said: Said) -> bool:
 def _process(source: str, pid: str | None, starts: list[tuple[_Start, StartRow]], modified: float) -> Process:
     """A process of vLLM with its lookups; the year is that of the file, as it is for torch's text logs."""
     clocks = [clock for start, _ in starts for clock in (start.began_us, start.ended_us) if clock is not None]
+    first, last = (
+        least(clocks, key=lambda clock: on_from(clock, clocks[0]), default=None) for least in (min, max)
+    )
     clock = LogClock.from_file_time(clocks[0], modified) if clocks else None
     ranks = [row.rank for _, row in starts if row.rank is not None]
     return Process(
@@ -236,9 +239,9 @@ def _process(source: str, pid: str | None, starts: list[tuple[_Start, StartRow]]
         VLLM,
         None if pid is None else int(pid),
         rank=ranks[0] if ranks else None,
-        clock_first_us=min(clocks, default=None),
-        clock_last_us=max(clocks, default=None),
-        start_time_ns=None if clock is None else clock.ns(min(clocks)),
+        clock_first_us=first,
+        clock_last_us=last,
+        start_time_ns=None if clock is None or first is None else clock.ns(first),
         lookups=[start.lookup(row, clock) for start, row in starts],
     )
 

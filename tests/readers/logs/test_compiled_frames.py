@@ -28,7 +28,11 @@ def metrics(kind: str = "compilation_metrics", **values: object) -> str:
 
 def read(tmp_path: Path, *records: str) -> CompiledFrames:
     log = tmp_path / "trace.log"
-    log.write_text("".join(records))
+    # Each has a moment of its own.
+    moments = (f":34.{number:06} " for number in range(len(records)))
+    log.write_text(
+        "".join(one.replace(":34.178000 ", moment) for one, moment in zip(records, moments, strict=True))
+    )
     return CompiledFrames(str(log))
 
 

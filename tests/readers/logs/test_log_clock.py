@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cachescope.readers.logs.log_prefix import LogClock, clock_us
+from cachescope.readers.logs.log_prefix import LogClock, clock_us, moment_ns, on_from
 
 
 @pytest.fixture(autouse=True)
@@ -143,13 +143,13 @@ def test_a_clock_counts_microseconds_from_new_year() -> None:
 )
 def test_a_leap_day_in_a_year_that_has_none_is_the_day_before(year: int, day: int) -> None:
     leap_day = clock_us(b"02", b"29", b"12:00:00.000000")
-    assert LogClock(year, 0).ns(leap_day) == ns(datetime(year, 2, day, 12, tzinfo=UTC))
+    assert LogClock(year, 0, leap_day).ns(leap_day) == ns(datetime(year, 2, day, 12, tzinfo=UTC))
 
 
 def test_a_clock_is_ahead_of_utc_by_its_offset() -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    assert LogClock(2026, -3_600_000_000).ns(clock(noon)) == ns(noon - timedelta(hours=1))
-    assert LogClock(2026, 3_600_000_000).ns(clock(noon)) == ns(noon + timedelta(hours=1))
+    assert LogClock(2026, -3_600_000_000, clock(noon)).ns(clock(noon)) == ns(noon - timedelta(hours=1))
+    assert LogClock(2026, 3_600_000_000, clock(noon)).ns(clock(noon)) == ns(noon + timedelta(hours=1))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
@@ -178,3 +178,36 @@ def test_an_event_is_at_most_so_far_from_its_clock() -> None:
         found = LogClock.from_event(clock(moment), epoch_us(moment + timedelta(hours=hours)))
         assert (found is not None) is is_one
         assert found is None or found.offset_us == hours * 3_600_000_000
+
+
+@pytest.mark.parametrize("year", [2024, 2025, 2026])
+@pytest.mark.parametrize("hours", [0, 5.5, -8])
+def test_a_log_goes_on_past_new_year(year: int, hours: float) -> None:
+    before = datetime(year, 12, 31, 23, 59, 58, tzinfo=UTC)
+    began, zone = clock(before), timedelta(hours=hours)
+    for later in (timedelta(seconds=1), timedelta(seconds=3), timedelta(days=40), timedelta(days=170)):
+        after = before + later
+        assert on_from(clock(after), began) >= began
+        found = LogClock.from_event(began, epoch_us(before - zone))
+        assert found is not None and found.ns(clock(after)) == ns(after - zone)
+        assert moment_ns(clock(after), began, ns(before - zone)) == ns(after - zone)
+        # The first event may have passed it after the first record.
+        found = LogClock.from_event(clock(after), epoch_us(after - zone))
+        if later < timedelta(days=30):
+            assert found is not None and found.ns(began) == ns(before - zone)
+    found = LogClock.from_file_time(began, before.timestamp() + 3_600)
+    assert found is not None and found.ns(clock(before + timedelta(seconds=3))) == ns(before) + 3 * 10**9
+
+
+def test_a_log_of_many_months_is_of_one_year() -> None:
+    first, last = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 11, 30, tzinfo=UTC)
+    assert moment_ns(clock(last), clock(first), ns(first)) == ns(last)
+    # So is one whose processes stand in it in another order.
+    assert moment_ns(
+        clock(first), clock(datetime(2026, 7, 1, tzinfo=UTC)), ns(datetime(2026, 7, 1, tzinfo=UTC))
+    ) == ns(first)
+
+
+def test_a_leap_day_that_is_none_takes_no_time() -> None:
+    first, last = datetime(2026, 2, 28, 23, tzinfo=UTC), datetime(2026, 3, 1, 1, tzinfo=UTC)
+    assert moment_ns(clock(last), clock(first), ns(first)) == ns(last)

@@ -260,9 +260,11 @@ def test_a_jump_of_months_is_told_where_it_is(tmp_path: Path, monkeypatch: pytes
 
 def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_records, "BLOCK_BYTES", 500)
-    good, bad = event(PLAIN), event({**PLAIN, "name": 5})
+    goods, bad = [event(PLAIN, second=n) for n in range(19)], event({**PLAIN, "name": 5})
+    good = goods[0]
     damaged = good.replace('"ph"', '"ph')
-    events, reading = read((good * 9 + bad + good * 9 + damaged + good).encode(), tmp_path)
+    records = [*goods[:9], bad, *goods[9:18], damaged, goods[18]]
+    events, reading = read("".join(records).encode(), tmp_path)
     assert events == [READ] * 19
     assert [(one.where, one.kind) for one in reading.problems] == [
         (f"byte {9 * len(good)}", "bad_value"),
@@ -288,7 +290,7 @@ def test_a_record_that_is_too_long_hides_no_event_behind_it(
     monkeypatch.setattr(trace_records, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 2000)
     long = event({**PLAIN, "name": "y" * 5000})
-    events, reading = read((event(PLAIN) + long + event(PLAIN)).encode(), tmp_path)
+    events, reading = read((event(PLAIN) + long + event(PLAIN, second=1)).encode(), tmp_path)
     assert (events, reading.problems) == ([READ, READ], [])
 
 

@@ -37,7 +37,8 @@ Places = list[tuple[int, int | None]]
 
 
 def joined(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted((folder / "trace").iterdir()))
+    traces = (path.read_bytes() for path in (folder / "trace").iterdir())
+    return b"".join(sorted(traces, key=lambda data: data[:21]))
 
 
 @pytest.fixture(scope="module")

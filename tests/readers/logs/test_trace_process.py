@@ -258,7 +258,12 @@ def test_the_event_of_a_bypass_says_how_long_it_took(
 
 def test_of_many_lookups_the_event_of_a_bypass_belongs_to_those_of_just_now(tmp_path: Path) -> None:
     for between, found in ((63, 1), (64, 0)):
-        process, _ = one(bypass(NOON_NS), *[looked_up()] * between, bypassing(), folder=tmp_path)
+        process, _ = one(
+            bypass(NOON_NS),
+            *[looked_up(second=n / 1000) for n in range(between)],
+            bypassing(),
+            folder=tmp_path,
+        )
         assert sum(x.time_taken_ns is not None for x in process.lookups) == found
 
 
@@ -404,7 +409,7 @@ def test_what_is_before_the_first_record(first: str, kind: str, message: str, tm
 
 
 def test_what_is_between_records(tmp_path: Path) -> None:
-    process, problems = one(looked_up(), "Segmentation fault\n", looked_up(), folder=tmp_path)
+    process, problems = one(looked_up(), "Segmentation fault\n", looked_up(second=1), folder=tmp_path)
     assert len(process.lookups) == 2
     assert problems == [(f"byte {len(looked_up())}", "not_a_record", "'Segmentation fault'")]
 
@@ -494,12 +499,12 @@ def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:
 
 def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachescope.readers.logs.trace_records.BLOCK_BYTES", 1_000)
-    good, bad = looked_up(), looked_up(payload={"key": 3})
+    goods, bad = [looked_up(second=n) for n in range(19)], looked_up(payload={"key": 3})
     frame = begins(stack=[{"name": 3}])
-    process, problems = one(*[good] * 9, bad, *[good] * 9, frame, good, folder=tmp_path)
+    process, problems = one(*goods[:9], bad, *goods[9:18], frame, goods[18], folder=tmp_path)
     assert [where for where, _, _ in problems] == [
-        f"byte {9 * len(good)}",
-        f"byte {18 * len(good) + len(bad)}",
+        f"byte {9 * len(goods[0])}",
+        f"byte {18 * len(goods[0]) + len(bad)}",
     ]
     assert len(process.lookups) == 20
 
@@ -513,7 +518,7 @@ def test_an_event_shows_the_clock_of_its_own_record(tmp_path: Path) -> None:
 
 def test_a_beginning_of_a_compile_that_is_wrong_is_a_problem(tmp_path: Path) -> None:
     damaged = begins().replace('"frame_id"', "frame_id")
-    process, problems = one(looked_up(), damaged, looked_up(), folder=tmp_path)
+    process, problems = one(looked_up(), damaged, looked_up(second=1), folder=tmp_path)
     assert [(where, kind) for where, kind, _ in problems] == [(f"byte {len(looked_up())}", "not_json")]
     assert len(process.lookups) == 2
     _, problems = one(looked_up(), record({"dynamo_start": None, "rank": "x"}), folder=tmp_path)

@@ -80,7 +80,10 @@ def test_a_start_that_lasts_into_the_new_year_began_in_the_old_one(tmp_path: Pat
     began = int(time.mktime((2026, 12, 31, 23, 59, 55, 0, 0, -1)))
     log = write_log(tmp_path / "server.log", start("aaaaaaaaaa", began))
     os.utime(log, (began + 60, began + 60))
-    assert cachescope.read(log).lookups["time"].astype("int64").tolist() == [began * 10**9]
+    scope = cachescope.read(log)
+    assert scope.lookups["time"].astype("int64").tolist() == [began * 10**9]
+    assert scope.lookups["end_time"].astype("int64").tolist() == [(began + 10) * 10**9]
+    assert scope.runs["end_time"].astype("int64").tolist() == [(began + 10) * 10**9]
 
 
 def test_a_whole_model_that_was_loaded_is_a_hit_of_its_folder(tmp_path: Path) -> None:
