@@ -12,7 +12,7 @@ from cachescope.answers.explanation import Explanation
 from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
-from cachescope.answers.summary import is_cold_start
+from cachescope.answers.summary import is_first_lookup
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.terms import VLLM
 
@@ -102,7 +102,7 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """The causes but for the cold start, in which there is nothing to explain: the costliest first.
+    """The causes but for first lookups, in which there is nothing to explain: the costliest first.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Causes:
             How many causes are looked into, and how many places of each.
         """
         among = Chosen(read) if chosen is None else chosen
-        every = [cause for cause in among.causes if not is_cold_start(cause)]
+        every = [cause for cause in among.causes if not is_first_lookup(cause)]
         rest = every[most:]
         return cls(
             tuple(Struck.of(among, cause, places) for cause in every[:most]),

@@ -149,7 +149,7 @@ class Explanation:
 
 
 def costliest_root(chosen: Chosen) -> int:
-    """The root miss of the costliest cause that is no cold start.
+    """The root miss of the costliest cause other than first lookups.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.answers.read import Read
-from cachescope.answers.summary import is_cold_start
+from cachescope.answers.summary import is_first_lookup
 from cachescope.components import Detail
 from cachescope.readers.logs.preflight_notes import LookupNote
 
@@ -267,7 +267,7 @@ def _remaining(read: Read) -> list[Remaining]:
         )
         summary = ", ".join(f"{one.field} {one.summary}" for one in struck.changes) or struck.row.summary
         found.append(Remaining(summary, struck.misses, struck.advice, is_final))
-    first = sum(cause.misses for cause in chosen.causes if is_cold_start(cause))
+    first = sum(cause.misses for cause in chosen.causes if is_first_lookup(cause))
     if first and not found:
         found.append(Remaining(_NEVER_STORED, first, None, False))
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachescope.answers.read import Read
-from cachescope.answers.summary import footer, headline, is_cold_start
+from cachescope.answers.summary import footer, headline, is_first_lookup
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.terms import UNREADABLE
 
@@ -20,7 +20,7 @@ class InShort:
     headline, footer : str
         Lookups, hits and misses in one line, and what stays outside the causes.
     causes : tuple of dict
-        Plain rows of the frame ``causes``, but for the cold start. Where they struck is not looked into: it takes
+        Plain rows of the frame ``causes``, but for first lookups. Where they struck is not looked into: it takes
         longer than a repr may where a fleet was read.
     lookups, problems, entries, damaged, unreadable : int
         How many there are.
@@ -43,7 +43,7 @@ class InShort:
         return cls(
             headline=headline(read),
             footer=footer(read),
-            causes=tuple(row for row in facts.causes if not is_cold_start(row)),
+            causes=tuple(row for row in facts.causes if not is_first_lookup(row)),
             lookups=len(facts.lookups),
             problems=len(facts.problems),
             entries=len(facts.entries),

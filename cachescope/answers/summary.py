@@ -80,8 +80,8 @@ def _nothing_looked_up(facts: Facts) -> str:
     return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
 
 
-def is_cold_start(cause: CauseRow) -> bool:
-    """Whether there is nothing to explain: the graphs were looked up for the first time."""
+def is_first_lookup(cause: CauseRow) -> bool:
+    """Whether there is nothing to explain: the graphs were looked up for the first time, in a cold start or later."""
     return bool(cause.verdict == "first_lookup" and cause.kind != NOT_KNOWN)
 
 
@@ -91,12 +91,12 @@ def is_unexplained(cause: CauseRow) -> bool:
 
 
 def footer(read: Read, causes: Sequence[CauseRow] | None = None) -> str:
-    """What stays outside the numbered causes: cold starts, unexplained misses, problems; of all causes by default."""
+    """What stays outside the numbered causes: first lookups, unexplained misses, problems; of all causes by default."""
     facts = read.facts
     counted = facts.causes if causes is None else causes
     parts = []
     for cause in counted:
-        if is_cold_start(cause):
+        if is_first_lookup(cause):
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{time}")
     unexplained = [cause.misses for cause in counted if is_unexplained(cause)]

@@ -78,7 +78,7 @@ class Worklist:
     more, more_misses : int
         How many further causes there are, and how many misses they made.
     rest : str
-        What is in none of them: cold starts, misses that nothing explains, problems.
+        What is in none of them: first lookups, misses that nothing explains, problems.
     """
 
     works: tuple[Work, ...]
@@ -114,7 +114,7 @@ def nothing_to_fix(chosen: Chosen) -> str:
         if (chosen.lookups["outcome"] == "unknown").any():
             return "No lookup is known to have missed; the outcome of some was not seen."
         return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
-    return "Every miss is a first lookup: the cold start, with nothing earlier to compare with."
+    return "Every miss is a first lookup, with nothing earlier to compare with."
 
 
 def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:

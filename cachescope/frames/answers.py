@@ -32,7 +32,7 @@ MISSES: Final = Frame(
 
 CAUSES: Final = Frame(
     "causes",
-    "one distinct reason; cold starts are also a cause, with the verdict first_lookup",
+    "one distinct reason; first lookups are also a cause, with the verdict first_lookup",
     (
         Column("cause", WHOLE, "number of the cause, in order of time lost, then of misses"),
         Column("verdict", TEXT, "verdict of its root misses"),

@@ -59,7 +59,7 @@ WHAT_IF_CAUSES: Final = Frame(
 
 CAUSE_SAVINGS: Final = Frame(
     "cause_savings",
-    "one cause of misses other than the cold start, and the effect of leaving out its own changed fields",
+    "one cause of misses other than first lookups, and the effect of leaving out its own changed fields",
     (
         Column("cause", WHOLE, "an id into causes"),
         Column("verdict", TEXT, "verdict of its root misses"),

@@ -34,7 +34,7 @@ _TITLES: Final = {
     "max_time_lost": "compile time lost",
     "no_new_cause": "new causes",
 }
-_COLD_START: Final = (
+_FIRST_LOOKUPS: Final = (
     "First lookups count as misses, whichever run made them: give only the warm run where that one is meant."
 )
 # The characters of github.com/actions/toolkit, packages/core/src/command.ts, `escapeData` and `escapeProperty`.
@@ -129,7 +129,7 @@ def check_lines(check: answer.Check) -> list[Line]:
         )
         lines += [Line(text, 9) for text in cause_lines(check, bar)]
     if check.is_cold:
-        lines += [Line(), Line(_COLD_START, style="dim")]
+        lines += [Line(), Line(_FIRST_LOOKUPS, style="dim")]
     if (problems := problem_text(check)) is not None:
         lines += [Line(), Line(problems, style="dim")]
     return lines
@@ -146,7 +146,7 @@ def github_lines(check: answer.Check) -> list[str]:
         if bar.passed:
             lines.append(f"met: {title_of(bar)}: {harmless_line(bar_text(bar))}")
             continue
-        texts = [bar_text(bar), *cause_lines(check, bar), *([_COLD_START] if check.is_cold else [])]
+        texts = [bar_text(bar), *cause_lines(check, bar), *([_FIRST_LOOKUPS] if check.is_cold else [])]
         lines.append(_command("error", f"cachescope: {title_of(bar)}", *texts))
     if (problems := problem_text(check)) is not None:
         lines.append(_command("warning", "cachescope: problems", problems))
@@ -180,7 +180,7 @@ def junit_text(check: answer.Check) -> str:
     if check.unread:
         message = f"{plural(len(check.unread), 'source')} could not be read"
         _outcome(_test_case(suite, "sources"), "error", "source", message, check.unread)
-    said = [verdict_line(check), *([_COLD_START] if check.is_cold else []), problem_text(check) or ""]
+    said = [verdict_line(check), *([_FIRST_LOOKUPS] if check.is_cold else []), problem_text(check) or ""]
     ElementTree.SubElement(suite, "system-out").text = _in_xml("\n".join(filter(None, said)))
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
@@ -226,6 +226,6 @@ def check_html(check: answer.Check) -> str:
         mark = "met" if bar.passed else "<b>not met</b>"
         causes = "".join(f"<li>{safe(text)}</li>" for text in cause_lines(check, bar))
         parts.append(f"<div>{mark}: {safe(title_of(bar))}: {safe(bar_text(bar))}</div><ul>{causes}</ul>")
-    notes = [*([_COLD_START] if check.is_cold else []), problem_text(check) or ""]
+    notes = [*([_FIRST_LOOKUPS] if check.is_cold else []), problem_text(check) or ""]
     parts += [f"<p style='{FAINT_STYLE}'>{safe(note)}</p>" for note in notes if note]
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"

@@ -78,7 +78,7 @@ class WhatIfView(Pane):
         self.by_cause = Table(
             by_cause(scope),
             "causes without their own changed fields",
-            empty="Nothing missed but in a cold start.",
+            empty="Nothing missed but first lookups.",
             on_choose=guarded(self._state.show_why),
             page_size=8,
         )

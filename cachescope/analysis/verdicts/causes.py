@@ -19,6 +19,7 @@ from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.entries_above import TOLD_BY_GRAPHS
+from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, VLLM, Verdict
 
@@ -277,7 +278,9 @@ def _summary(root: Why, kind: str, is_of_vllm: bool) -> str:
                 return "first starts of vLLM" + (
                     ", or changed factors" if kind == NOT_KNOWN else " (cold start)"
                 )
-            return "first lookups, or changed graphs" if kind == NOT_KNOWN else "first lookups (cold start)"
+            if kind == NOT_KNOWN:
+                return "first lookups, or changed graphs"
+            return "first lookups (new graphs)" if kind == NEW_GRAPH else "first lookups (cold start)"
         case "guard_failed":
             return "guards did not hold"
         case "entry_unavailable":

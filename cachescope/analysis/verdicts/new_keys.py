@@ -5,6 +5,7 @@ AOTAutograd lookups are judged first: how their key changed shows which earlier 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -19,6 +20,7 @@ from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice,
 from cachescope.analysis.verdicts.changed_fields import Component, changed_fields, in_chunks
 from cachescope.analysis.verdicts.changed_keys import OF_ITS_OWN, ChangedKeys, Fields
 from cachescope.analysis.verdicts.entries_above import EntriesAbove
+from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH, FilledCaches
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
@@ -37,6 +39,7 @@ _IS_NEW: Final = Why(
     "inferred",
     "no earlier lookup or entry is of this graph",
 )
+_IS_NEW_IN_A_FILLED_CACHE: Final = replace(_IS_NEW, kind=NEW_GRAPH)
 
 
 class NewKeys:
@@ -62,6 +65,7 @@ class NewKeys:
         self._found = found
         self._baselines = Baselines(history, details, choice)
         self._changed_keys = ChangedKeys(history, details, self._baselines)
+        self._filled = FilledCaches(history)
         self._whys: dict[tuple[bytes, Component, int, int], int] = {}
         # For each AOTAutograd lookup whose key had changed, the lookup that it is compared with.
         self._changed_from: Numbers = np.full(len(self._rows), NONE, dtype=np.int64)
@@ -162,7 +166,7 @@ class NewKeys:
     def _first_lookup(self, at: int) -> Why:
         why = self._why_not_known_to_be_new(at)
         if why is None:
-            return _IS_NEW
+            return _IS_NEW_IN_A_FILLED_CACHE if self._filled.is_before(at) else _IS_NEW
         reason = "nothing that was read is known to be an earlier form of this graph"
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)
 
@@ -211,7 +215,8 @@ class NewKeys:
         if self._rows.details[at] == "incomplete":
             return _lines_are_missing(cache)
         is_first = not self._pasts.other_run_before(at) and not self._is_compiled_again(at)
-        return _COLD_START if is_first and cache not in self._is_stored_before else _not_recorded(cache)
+        is_filled = cache in self._is_stored_before or self._filled.is_before(at)
+        return _COLD_START if is_first and not is_filled else _not_recorded(cache)
 
     @cached_property
     def _is_stored_before(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
-from cachescope.answers.summary import is_cold_start
+from cachescope.answers.summary import is_first_lookup
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.report.page.explained import anchor_of
 from cachescope.report.page.parts import Part, Section, Text, WorkItem, WorkItems
@@ -16,10 +16,10 @@ def causes_section(scope: Read) -> Section:
     """What to fix first."""
     sentence = (
         "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
-        " by lookups of its FX graphs, and they count with it. A cold start cannot be avoided and is listed separately."
+        " by lookups of its FX graphs, and they count with it. First lookups cannot be avoided and are listed separately."
     )
     found = Worklist.of(scope)
-    order = [cause.cause for cause in scope.facts.causes if not is_cold_start(cause)]
+    order = [cause.cause for cause in scope.facts.causes if not is_first_lookup(cause)]
     anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
     parts: list[Part] = []
     if found.works:

@@ -1,0 +1,54 @@
+"""Graphs that are new in a cache that others had filled: no cold start. torch's own counters say what hit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.answers.summary import footer
+from tests.conftest import Recording
+
+COLD, NEW = "first lookups (cold start)", "first lookups (new graphs)"
+
+
+def traces(folder: Path) -> list[Path]:
+    """The traces of the processes, in the order in which they ran."""
+    return sorted((folder / "trace").iterdir(), key=lambda path: path.read_bytes()[:21])
+
+
+def first_lookups(*paths: Path) -> list[tuple[str, str, tuple[int, ...]]]:
+    causes = cachescope.read(*paths, index=False).causes
+    rows = causes[causes["verdict"] == "first_lookup"]
+    return list(zip(rows["summary"], rows["kind"], rows["runs"], strict=True))
+
+
+@pytest.mark.parametrize("name", ["new_graph", "new_graph_fx"])
+def test_a_graph_that_no_earlier_run_had_is_new_in_a_warm_cache(name: str, recording: Recording) -> None:
+    first, second = traces(recording("2.13.0", name))
+    assert first_lookups(first, second) == [(COLD, "", (0,)), (NEW, "new graph", (1,))]
+    # What hits in it was stored by a process that was not read.
+    assert first_lookups(second) == [(NEW, "new graph", (0,))]
+    assert first_lookups(first) == [(COLD, "", (0,))]
+
+
+def test_another_program_in_the_same_cache_has_new_graphs(recording: Recording) -> None:
+    first, second, *_ = traces(recording("2.13.0", "two_programs"))
+    assert first_lookups(first, second) == [(COLD, "", (0,)), (NEW, "new graph", (1,))]
+
+
+@pytest.mark.parametrize("name", ["cold_warm", "four_ranks", "two_ranks_cold", "in_process", "training"])
+def test_what_nothing_had_stored_before_is_a_cold_start(name: str, recording: Recording) -> None:
+    """Also of ranks that start at once, and of a process that goes on to hit what it stored."""
+    assert {found[0] for found in first_lookups(*traces(recording("2.13.0", name)))} == {COLD}
+
+
+def test_every_form_says_that_the_graph_is_new(recording: Recording) -> None:
+    _, second = traces(recording("2.13.0", "new_graph"))
+    scope = cachescope.read(second, index=False)
+    (cause,) = scope.causes.itertuples()
+    check = scope.check(min_hit_rate=1.0)
+    for text in (footer(scope), str(scope), str(scope.explain()), str(check), cause.summary):
+        assert "cold start" not in text
+    assert NEW in footer(scope) and NEW in str(check)
