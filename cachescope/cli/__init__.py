@@ -85,9 +85,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _imported(name: str) -> ModuleType:
     """Import a module that is needed until this process ends, and let the garbage collector leave it alone."""
     gc.disable()
-    module = import_module(name)
-    gc.freeze()
-    gc.enable()
+    try:
+        module = import_module(name)
+        gc.freeze()
+    finally:
+        gc.enable()
     return module
 
 

@@ -181,7 +181,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
         if is_redis(one):
             yield read_redis, one
         elif is_address(one):
-            yield from _find_remote(one)
+            yield from _find_remote(one, reading)
         elif looks_like_cache_dir(one):
             yield read_cache_dir, one
             if os.path.isdir(one):
@@ -221,12 +221,14 @@ def _find_file(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
         yield read_vllm_log, path
 
 
-def _find_remote(address: str) -> Iterator[tuple[ReadSource, str]]:
+def _find_remote(address: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
     """The logs at an address; cache directories are read only from local paths."""
     found = addresses(address)
     with ThreadPoolExecutor(_OPEN_AT_ONCE) as threads:
         for read, one in zip(threads.map(_reader_of_address, found), found, strict=True):
-            if read is not None:
+            if isinstance(read, SourceError):
+                note_source(read, reading)
+            elif read is not None:
                 yield read, one
 
 
@@ -266,6 +268,10 @@ def _reader_of_file(path: str) -> ReadSource | None:
         return _read_context
     if looks_like_dump(head):
         return read_dump
+    return _reader_of_logs(path, head)
+
+
+def _reader_of_logs(path: str, head: bytes) -> ReadSource | None:
     read = _reader_of_log(path, head)
     if read is not None and _is_tar(head):
         # Its logs follow each other in the file, and would be taken for one.
@@ -282,8 +288,11 @@ def _packed_in_tar(path: str) -> SourceError:
     return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
 
 
-def _reader_of_address(address: str) -> ReadSource | None:
-    return _reader_of_log(address, read_head(address, _PROBE_BYTES))
+def _reader_of_address(address: str) -> ReadSource | SourceError | None:
+    try:
+        return _reader_of_logs(address, read_head(address, _PROBE_BYTES))
+    except SourceError as error:
+        return error
 
 
 def _reader_of_log(path: str, head: bytes) -> ReadSource | None:

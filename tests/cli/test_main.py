@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -169,3 +170,9 @@ def test_help_is_no_wider_than_the_terminal(
     assert cli.main([name, "--help"]) == 0
     prose = [line for line in capsys.readouterr().out.split("\n") if not line.startswith("    ")]
     assert max(map(len, prose)) < 80
+
+
+def test_a_module_that_cannot_be_imported_leaves_the_garbage_collector_on() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        cli._imported("cachescope.no_such_module")
+    assert gc.isenabled()

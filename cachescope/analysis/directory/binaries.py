@@ -17,6 +17,7 @@ import pandas as pd
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow, LinkRow
 from cachescope.terms import CODE
+from cachescope.wording import plural
 
 ContentHash = Callable[[str], str | None]
 """The hash of the bytes of the file at a path; None if it cannot be read."""
@@ -130,7 +131,7 @@ class KernelBinaries:
         if not mine or not others:
             return None
         if mine == others:
-            return Compared(True, f"the same {len(mine)} Triton kernels bundled in both")
+            return Compared(True, f"the same {plural(len(mine), 'Triton kernel')} bundled in both")
         return Compared(False, "other Triton kernels bundled in each")
 
 

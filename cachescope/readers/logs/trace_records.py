@@ -44,8 +44,9 @@ BACKEND_EVENT: Final = "backend_compile"
 OUTPUT_CODE: Final = "inductor_output_code"
 GRAPH_DUMP: Final = "graph_dump"
 
-_TAB, _NEWLINE, _SPACE, _BRACE, _BRACKET = b"\t\n {]"
+_TAB, _NEWLINE, _SPACE, _BRACE, _BRACKET, _QUOTE = b'\t\n {]"'
 _IS_LEVEL: Final = np.isin(np.arange(256), list(b"VIWEC"))
+_IS_DIGIT: Final = np.isin(np.arange(256), list(b"0123456789"))
 _IS_STRAY: Final = ~_IS_LEVEL & ~np.isin(np.arange(256), [_TAB, _NEWLINE])
 # Nearly all lines of records fit; a record with a longer line is parsed on its own.
 _HEAD_BYTES: Final = 256
@@ -248,7 +249,9 @@ class Records:
         rows = np.arange(len(heads))
         braces = (heads == _BRACE).argmax(axis=1)
         line_ends = (heads == _NEWLINE).argmax(axis=1)
-        is_plain = (heads[rows, braces - 1] == _SPACE) & (heads[rows, braces - 2] == _BRACKET) & (braces > 1)
+        is_plain = (heads[rows, braces - 1] == _SPACE) & (heads[rows, braces - 2] == _BRACKET) & (braces > 2)
+        # The path of a prefix may have the same letters in it.
+        is_plain &= _IS_DIGIT[heads[rows, braces - 3]] & (self._bytes[starts + braces + 1] == _QUOTE)
         kinds = words[starts + braces + 2]
         events = words[starts + line_ends + _EVENT_WORD]
         is_named = line_ends == 0

@@ -58,7 +58,7 @@ RELU, TANH = "y = relu(x)", "y = tanh(x)"
 @pytest.mark.parametrize(
     ("sources", "kernels", "result", "evidence"),
     [
-        ((RELU, RELU), (("t1",), ("t1",)), "same", "Triton kernels bundled in both"),
+        ((RELU, RELU), (("t1",), ("t1",)), "same", "the same 1 Triton kernel bundled in both"),
         ((RELU, RELU), (("t1",), ("t2",)), "kernels", "other Triton kernels"),
         # What is compiled says nothing once the sources differ.
         ((RELU, TANH), (("t1",), ("t1",)), "code", "line 1 is 'y = relu(x)' and 'y = tanh(x)'"),

@@ -385,7 +385,7 @@ def test_bundled_kernels_are_compared_as_well() -> None:
         found = KernelBinaries(scope.entries, scope.links, lambda _: None).compare(0, 1, "told")
         return found.same, found.known_by
 
-    assert bundled(("1",), ("1",)) == (True, "told; the same 1 Triton kernels bundled in both")
+    assert bundled(("1",), ("1",)) == (True, "told; the same 1 Triton kernel bundled in both")
     assert bundled(("1",), ("2",)) == (False, "told; other Triton kernels bundled in each")
     assert (
         bundled(("1",), ()) == bundled((), ("1",)) == (None, "told; no compiled kernel is there to compare")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sys
+import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -100,6 +102,24 @@ def test_what_cannot_be_read_is_one_clear_line(address: str, message: str, store
         cachescope.read(address)
     assert "\n" not in str(error.value)
     assert error.value.source == address
+
+
+def test_an_archive_at_an_address_has_to_be_unpacked(store: MemoryFileSystem, traces: list[bytes]) -> None:
+    """Its logs would be taken for one. What is beside it is read."""
+    packed_together = io.BytesIO()
+    with tarfile.open(fileobj=packed_together, mode="w:gz") as archive:
+        for number, data in enumerate(traces):
+            about = tarfile.TarInfo(f"{number}.log")
+            about.size = len(data)
+            archive.addfile(about, io.BytesIO(data))
+    store.pipe("/job/x.tar.gz", packed_together.getvalue())
+    with pytest.raises(SourceError, match="this is a tar archive: unpack it, and give its folder"):
+        cachescope.read("memory://job/x.tar.gz")
+    store.pipe("/job/a.log", traces[0])
+    scope = cachescope.read("memory://job")
+    assert scope.runs["source"].tolist() == ["memory:///job/a.log"]
+    (problem,) = scope.problems.itertuples()
+    assert (problem.source, problem.kind) == ("memory:///job/x.tar.gz", "unknown_source")
 
 
 def test_without_fsspec_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -408,6 +408,14 @@ def test_what_is_before_the_first_record(first: str, kind: str, message: str, tm
     assert (len(process.lookups), problems) == (1, [("byte 0", kind, message)])
 
 
+@pytest.mark.parametrize("folder", ["my] {x}", "v2] {x}", 'my] {"x"}', "{x}", "my] [0/0] {x}"])
+def test_a_record_of_a_file_in_an_odd_folder_is_one(folder: str, tmp_path: Path) -> None:
+    odd = looked_up(second=1, place=f"/home/{folder}/torch/_inductor/codecache.py:9")
+    # Behind it is enough for the quick check of many records at once.
+    process, problems = one(odd, *(metrics(second=2 + n) for n in range(9)), folder=tmp_path)
+    assert (len(process.lookups), problems) == (1, [])
+
+
 def test_what_is_between_records(tmp_path: Path) -> None:
     process, problems = one(looked_up(), "Segmentation fault\n", looked_up(second=1), folder=tmp_path)
     assert len(process.lookups) == 2

@@ -15,6 +15,10 @@ from cachescope.readers.logs.trace_records import COMPILE_EVENT, Stray, read_rec
 
 _PREFIX = b"V1120 15:24:13.250000 3327 torch/_dynamo/utils.py:2350] "
 _LONG = b"V1120 15:24:13.250000 3327 torch/" + b"deep/" * 60 + b"{x}/utils.py:1] "
+_ODD = [
+    b"V1120 15:24:13.250000 3327 /home/" + name + b"/torch/x.py:1] "
+    for name in (b"my] {x}", b"v2] {x}", b'my] {"x"}')
+]
 _ARTIFACT = b'{"artifact": {"name": "fx_graph_cache_hit", "encoding": "json"}, "has_payload": "0"}'
 _OTHER_ARTIFACT = b'{"artifact": {"name": "fx_graph_runnable", "encoding": "string"}, "has_payload": "0"}'
 _EVENT = b'{"chromium_event": {}, "frame_id": 0}\n\t{\n\t"name": "%s",\n\t"ts": 1'
@@ -22,6 +26,7 @@ _LINES = st.sampled_from(
     [
         _PREFIX + _ARTIFACT,
         _LONG + _ARTIFACT,
+        *(prefix + _ARTIFACT for prefix in _ODD),
         _PREFIX + _OTHER_ARTIFACT,
         _LONG + _OTHER_ARTIFACT,
         b"W1 [x] " + _OTHER_ARTIFACT,
