@@ -119,6 +119,7 @@ def reach_of(session: pytest.Session, items: list[pytest.Item]) -> dict[str, Any
         if pid == 0:
             try:
                 session.config._tmp_path_factory._basetemp = Path(room)  # type: ignore[attr-defined]
+                tempfile.tempdir = os.environ["TMPDIR"] = room
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 path.write_text(json.dumps(_measured(items)), encoding="utf-8")
             except BaseException:

@@ -160,6 +160,8 @@ def _try(
             os.dup2(quiet, descriptor)
         resource.setrlimit(resource.RLIMIT_AS, (_GIGABYTES << 30, _GIGABYTES << 30))
         session.config._tmp_path_factory._basetemp = room  # type: ignore[attr-defined]
+        # What a process that ends like this one would leave behind is removed with the room.
+        tempfile.tempdir = os.environ["TMPDIR"] = str(room)
         is_changed = False
         for place, changed in _places(change.code()):
             for function in functions.get(place, ()):
