@@ -72,7 +72,7 @@ def _rows(
         name_is, text = "not_known", _AOT_FACTORS if is_aot else _NO_FACTORS
         if any(is_of_sglang(row.path.rpartition("/")[2]) for row in inside):
             name_is, text = "of_torch", _UNNAMED if place.folder == _NO_NAME else _OF_TORCH
-        folder, prefix = place.folder or inside[0].cache_key or "", None if is_aot else place.prefix
+        folder, prefix = place.folder or "", None if is_aot else place.prefix
         yield FolderRow(
             folder,
             path,
