@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
@@ -47,6 +49,52 @@ def test_none_runs_while_torch_compiles_and_its_callbacks_are_called() -> None:
         assert not gc.isenabled()
     assert gc.isenabled()
     assert Handler.told == ["begins dynamo 0/0", "ends"]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_what_a_compile_leaves_is_gone_through_once(is_on: bool) -> None:
+    class Handler:
+        @contextmanager
+        def install_callbacks(self) -> Iterator[None]:
+            yield
+
+    def young() -> bool:
+        return any(one is left for generation in (0, 1) for one in gc.get_objects(generation))
+
+    cheaper.patch_callback(SimpleNamespace(CompilationCallbackHandler=Handler), setattr)
+    gc.enable() if is_on else gc.disable()
+    with Handler().install_callbacks():
+        left: list[list[int]] = [[] for _ in range(200_000)]
+        assert young()
+    assert young() is not is_on
+
+
+_ENDS = """
+import sys
+from cachescope.capture.preflight import cheaper
+cheaper.end_quickly()
+sys.modules[sys.argv[1]] = sys
+class Logger:
+    def __init__(self):
+        self.file = open(sys.argv[2], "w")
+        self.write = self.file.write
+        self.itself = self
+    def __del__(self):
+        print("taken apart")
+logger = Logger()
+logger.write("loss 0.5")
+"""
+
+
+@pytest.mark.parametrize(("imported", "printed"), [("torch", ""), ("other", "taken apart\n")])
+def test_what_files_hold_is_written_when_a_process_ends(tmp_path: Path, imported: str, printed: str) -> None:
+    log = tmp_path / "log"
+    done = subprocess.run(
+        [sys.executable, "-c", _ENDS, imported, str(log)], capture_output=True, text=True, check=True
+    )
+    assert log.read_text() == "loss 0.5"
+    assert done.stdout == printed
+    assert not done.stderr
 
 
 @pytest.mark.parametrize("has_jinja", [True, False])

@@ -2,18 +2,24 @@
 
 While torch is imported and compiles, Python runs its garbage collector again and again, and finds almost nothing. Inductor parses its
 templates when it is imported, and a pre-flight renders hardly any. To say where an operator was registered, torch has Python go through
-the files of all modules.
+the files of all modules. For a log, Dynamo parses the files of the program. When a process ends, Python takes apart what it imported and compiled.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import inspect
+import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Final
+
+_MANY: Final = 100_000
+"""That many new objects are worth a collection at once; where parts of torch are imported, there are more."""
+_BUFFERED: Final = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 
 @contextmanager
@@ -37,10 +43,36 @@ def patch_callback(module: Any, replace: Any) -> None:
 
     @contextmanager
     def install_callbacks(self: Any, *args: Any, **kwargs: Any) -> Iterator[None]:
+        was_on = gc.isenabled()
         with no_collections(), installed_by_torch(self, *args, **kwargs):
             yield
+            if was_on and gc.get_count()[0] > _MANY:
+                # At once into the oldest generation: Python would go through them a second time.
+                gc.collect(1)
 
     replace(module.CompilationCallbackHandler, "install_callbacks", install_callbacks)
+
+
+def end_quickly() -> None:
+    """When a process with torch ends, do not take its reference cycles apart; what their files still hold is written."""
+    # Registered before the program registers anything, so it is called last.
+    atexit.register(_leave_cycles)
+
+
+def _leave_cycles() -> None:
+    if "torch" not in sys.modules:
+        return
+    for one in gc.get_objects():
+        # Not isinstance, which asks objects that stand for others what they are.
+        if issubclass(type(one), _BUFFERED):
+            with suppress(Exception):
+                one.flush()
+    gc.freeze()
+
+
+def patch_symbolic_convert(module: Any, replace: Any) -> None:
+    """Name no functions in the log of what is traced (torch/_dynamo/symbolic_convert.py, `get_line_of_code_header`)."""
+    replace(module, "get_funcname", lambda filename, lineno: None)
 
 
 def patch_common(module: Any, replace: Any) -> None:

@@ -54,6 +54,7 @@ PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
     "torch.library": cheaper.patch_library,
     "torch._dynamo.callback": cheaper.patch_callback,
     "torch._dynamo.pgo": notes.patch_pgo,
+    "torch._dynamo.symbolic_convert": cheaper.patch_symbolic_convert,
     "torch._dynamo.output_graph": without_weights.patch_output_graph,
     "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
     "torch._inductor.codecache": _patch_codecache,
