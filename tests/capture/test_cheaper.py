@@ -111,7 +111,7 @@ def test_a_template_is_parsed_when_it_is_rendered(has_jinja: bool) -> None:
         KernelTemplate=KernelTemplate, jinja2_env=lambda: object() if has_jinja else None
     )
     cheaper.patch_common(module, setattr)
-    template = KernelTemplate._template_from_string("{0} of {size}")
+    template: Any = KernelTemplate._template_from_string("{0} of {size}")
     if not has_jinja:
         assert template is None
         return
