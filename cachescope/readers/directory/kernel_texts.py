@@ -16,7 +16,7 @@ from cachescope.terms import CODE_KEY
 
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers
 # put theirs in `cpp_wrapper_src = (r'''` and `kernel_src`.
-_LITERAL: Final = re.compile(r"(?<!\w)(?P<raw>r?)(?P<quotes>'''|\"\"\")(?P<text>.*?)(?P=quotes)", re.DOTALL)
+_LITERAL: Final = re.compile(r"(?<!\w)r?(?P<quotes>'''|\"\"\")(?P<text>.*?)(?P=quotes)", re.DOTALL)
 _OPENS: Final = re.compile(r"(?:async_compile\.\w+\((?:[^()\n]|\([^()\n]*\))*|(?<!\w)\w++ = \(?\s*+)$")
 # torch/_inductor/codegen/triton.py, `define_kernel`: "# kernel path: <cache dir>/ab/cab….py".
 _KERNEL_PATH: Final = re.compile(r"^# kernel path: .*?(c[a-z2-7]{51})\.py$", re.MULTILINE)
@@ -52,7 +52,7 @@ def defined_kernels(source_code: str) -> tuple[str, ...]:
 
 def _text_of(literal: re.Match[str]) -> str | None:
     text: str = literal["text"]
-    if literal["raw"] or "\\" not in text:
+    if "\\" not in text:
         return text
     try:
         value = literal_value(literal[0])

@@ -18,7 +18,7 @@ from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
-from cachescope.readers.logs.trace_compiles import TraceCompiles
+from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
 from cachescope.readers.logs.trace_end import TraceEnd
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.terms import FXGRAPH
@@ -319,7 +319,7 @@ def _is_bypass_within(known: Lookup, event: Lookup) -> bool:
     if (known.cache, known.outcome, known.time_taken_ns) != (FXGRAPH, "bypass", None):
         return False
     # The event does not name the attempt.
-    is_one = (known.compile_id or "").split("_")[0] == (event.compile_id or "").split("_")[0]
+    is_one = first_attempt(known.compile_id or "") == first_attempt(event.compile_id or "")
     return (
         is_one
         and began is not None

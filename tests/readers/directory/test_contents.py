@@ -21,7 +21,13 @@ from cachescope.readers.directory.autotune import fill_autotune
 from cachescope.readers.directory.best_config import fill_best_config
 from cachescope.readers.directory.caching_package import fill_imc, imc_keys
 from cachescope.readers.directory.cutlass_configs import fill_cutlass_configs
-from cachescope.readers.directory.entry_file import nanoseconds, read_entry_file, reader_of_hidden, words
+from cachescope.readers.directory.entry_file import (
+    add_hash_details,
+    nanoseconds,
+    read_entry_file,
+    reader_of_hidden,
+    words,
+)
 from cachescope.readers.directory.fxgraph import check_fxgraph, read_fxgraph_entry
 from cachescope.readers.directory.kernel_texts import defined_kernels, included_header
 from cachescope.readers.directory.kernels import kernels_of
@@ -240,6 +246,13 @@ def test_the_details_of_the_graphs_of_a_result(part: Object, key: str | None) ->
     data = entry_bytes(Object(f"{RESULT}.AOTAutogradResult", {"compiled_fw": part}))
     check_aotautograd(row("aotautograd", "a" * 52), data, reading)
     assert reading.details_of_key == ({} if key is None else {key: 0})
+
+
+def test_a_detail_with_half_a_character_is_stored_beside_others() -> None:
+    reading = Reading()
+    code, wrong = add_hash_details([LINES[0], detail_line("x", "\ud800")], reading)
+    assert wrong is None
+    assert [one.value_text for one in reading.details.details(code or 0)] == ["g", "\\ud800"]
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_the_key_of_a_triton_kernel_is_the_name_of_its_file(venv: str, directory
 def test_any_text_is_hashed_as_python_reads_the_string(text: str, kind: str) -> None:
     # A file that torch reads has no "\r": Python turns it into a newline, in strings of source as well.
     text = text.replace("\r", "").replace("\\", "")
-    raw = f"name = async_compile.{kind}('name', r'''\n{text}\n''')\n"
-    assert defined_kernels(raw) == (stored_code_hash(text),)
+    raw = f"name = async_compile.{kind}('name', r'''\n{text}\\t\n''')\n"
+    assert defined_kernels(raw) == (stored_code_hash(f"{text}\\t"),)
     escaped = f"name = async_compile.{kind}('name', '''\n\\\\{text}\\t\\x41\n''')\n"
     assert defined_kernels(escaped) == (stored_code_hash(f"\\{text}\tA"),)
 
@@ -96,6 +96,8 @@ def test_the_header_in_the_cache_directory_is_known(directory: Directory) -> Non
     headers = {file.stem for file in cache.glob("??/c*.h")}
     assert headers
     assert headers <= named
+    (one, *_) = headers
+    assert included_header(f'#include "{one}.h"') == one
     assert included_header('#include "/usr/include/stdio.h"\n#include <c10/util/Unroll.h>') is None
 
 

@@ -318,3 +318,25 @@ def test_nothing_stands_against_what_torch_wrote(version: str, shipped: dict[str
             against = found[found["level"] != "note"]["message"].tolist()
             own = ["loading it imports __main__.Layer, which is not known to be safe"]
             assert set(against) <= set(own if name == "model.pt" else []), name
+
+
+@pytest.mark.parametrize(
+    ("backends", "detail"),
+    [
+        ([], "0 compiled graphs"),
+        (["inductor"], "backend inductor"),
+        ([None], ""),
+        (["inductor", None], "2 compiled graphs; backend inductor"),
+        ([None, "inductor"], "2 compiled graphs"),
+        (["<mine.Backend object at 0x7f00>"], "backend mine.Backend"),
+    ],
+)
+def test_the_compiled_functions_of_a_model(backends: list[str | None], detail: str, tmp_path: Path) -> None:
+    functions = [
+        {"signature": 0, "compiled_fn": 0, "original_code": 0, "guards_state": b"", "backend_name": backend}
+        for backend in backends
+    ]
+    path = tmp_path / "model.pt"
+    path.write_bytes(pickle.dumps([pickle.dumps(one) for one in functions]))
+    entry, reading = filled(path, "model.pt")
+    assert (entry.detail, reading.problems) == (detail, [])

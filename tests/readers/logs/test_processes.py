@@ -527,3 +527,24 @@ def test_a_lookup_that_a_trace_says_no_beginning_of_began_when_the_text_log_says
     trace = process("trace", [lookup(at=None, logged_ns=NOON_NS + S)])
     (run,) = join_processes([trace, process("text", [lookup(at=0.9)])])
     assert run.lookups[0].time_ns == NOON_NS + int(0.9 * S)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_one"),
+    [
+        ({}, True),
+        ({"source": "other.log"}, False),
+        ({"pid": 8}, False),
+        ({"pid": None}, False),
+        ({"first": 3_600, "last": 3_610}, False),
+    ],
+)
+def test_what_vllm_and_torch_say_in_one_log(told: dict[str, Any], is_one: bool) -> None:
+    """Of two containers that share a folder of logs, both may have the pid 7."""
+    text = process("server.log", [lookup()], "text")
+    vllm = process(**{"source": "server.log", "lookups": [lookup("v", cache="vllm")], "kind": "vllm", **told})
+    assert len(join_processes([text, vllm])) == (1 if is_one else 2)
+    nameless = process("server.log", [lookup()], "text", pid=None)
+    assert len(join_processes([nameless, vllm])) == 2
+    # A second process of vLLM is not the first one.
+    assert len(join_processes([text, vllm, deepcopy(vllm)])) == (2 if is_one else 3)

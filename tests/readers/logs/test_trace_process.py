@@ -217,8 +217,9 @@ def test_a_disabled_cache_leaves_an_event_alone(tmp_path: Path) -> None:
 NOON_NS = NOON * 10**9
 
 
-def bypass(at: int) -> str:
-    return artifact("fx_graph_cache_bypass", {"cache_event_time": at, "cache_bypass_reason": "no"})
+def bypass(at: int, **ids: int) -> str:
+    said = {"cache_event_time": at, "cache_bypass_reason": "no"}
+    return artifact("fx_graph_cache_bypass", said, ids={"frame_id": 0, "frame_compile_id": 0, **ids})
 
 
 def bypassing(compile_id: str = "0/0", **args: Any) -> str:
@@ -240,6 +241,7 @@ def bypassing(compile_id: str = "0/0", **args: Any) -> str:
         pytest.param([bypass(NOON_NS - 1), bypassing()], [None], id="before it"),
         pytest.param([bypass(NOON_NS + 3 * 10**9 + 1), bypassing()], [None], id="after its end"),
         pytest.param([bypass(NOON_NS + 1), bypassing("1/0")], [None], id="another compile"),
+        pytest.param([bypass(NOON_NS + 1, attempt=2), bypassing()], [3], id="a later attempt"),
         pytest.param(
             [bypass(NOON_NS + 1), bypass(NOON_NS + 2), bypassing()], [None, 3], id="the latest of two"
         ),

@@ -24,6 +24,7 @@ REFUSED = (
     "reason: Source code has changed"
 )
 FOLDER, OTHER = "a" * 10, "b" * 10
+NAMED = DIRECTORY.format(FOLDER, 1)
 TP0, TP1 = "(Worker_TP0 pid=7) ", "(Worker_TP1 pid=8) "
 
 
@@ -152,6 +153,24 @@ def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) ->
     )
     (row,) = starts(tmp_path, *attempt, *compiled)
     assert (row.outcome, row.load_error) == ("compiled", "Source code has changed")
+
+
+@pytest.mark.parametrize(
+    ("before", "outcome"),
+    [
+        ([NAMED], "not_known"),
+        ([NAMED, COMPILED.format(3)], "compiled"),
+        ([NAMED, LOADED, COMPILED.format(3)], "compiled"),
+        (["Starting torch.compile", NAMED, LOADED], "loaded"),
+    ],
+)
+def test_what_cannot_be_an_attempt_stays_a_start(before: list[str], outcome: str, tmp_path: Path) -> None:
+    """Of a whole model that was tried, only the graphs can have been loaded."""
+    rows = starts(tmp_path, *said(TP1, *before, REFUSED.format("e" * 64), COMPILED.format(3)))
+    assert [(row.outcome, row.load_error) for row in rows] == [
+        (outcome, None),
+        ("compiled", "Source code has changed"),
+    ]
 
 
 def test_a_model_that_was_refused_is_none_of_the_most_starts(
