@@ -70,6 +70,17 @@ def test_lines_without_a_mark_are_passed_over(
     assert (lines.take(), lines.number) == (line, number)
 
 
+@pytest.mark.parametrize("data", [b":\n", b"x\n:\n", b"x\n", b"x"])
+def test_no_more_is_read_than_to_the_mark_or_the_end_of_a_line_that_is_too_long(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_lines, "_READ_BYTES", 1)
+    monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 4)
+    lines = lines_of(data + b"abcdefghijk:\n")
+    lines.pass_over(b":")
+    assert lines.bytes == (data.index(b":") + 1 if b":" in data else data.rfind(b"\n") + 6)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_the_head_is_not_consumed(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_lines, "_READ_BYTES", size)

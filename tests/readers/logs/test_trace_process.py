@@ -214,6 +214,30 @@ def test_a_disabled_cache_leaves_an_event_alone(tmp_path: Path) -> None:
     assert one(disabled(epoch_s=-2), folder=tmp_path)[0].lookups[0].time_taken_ns == 0
 
 
+def aot_code(second: float) -> str:
+    return record({"graph_dump": {"name": "inductor_aot_wrapper_code"}}, "code", second)
+
+
+@pytest.mark.parametrize(
+    ("records", "wanted"),
+    [
+        ([], [None]),
+        # The event says that its compile began at noon.
+        ([aot_code(1)], [True]),
+        ([aot_code(0)], [True]),
+        ([record({"graph_dump": {"name": "other"}}, "code", 1)], [None]),
+        ([event(1), aot_code(2), disabled(3, 3, cache_event_time=(NOON + 3) * 10**9)], [None, None]),
+        ([event(1), aot_code(2), disabled(3, 3)], [True, None]),
+        ([event(1), aot_code(2), disabled(3, 3, cache_event_time=None)], [None, None]),
+    ],
+)
+def test_code_that_is_written_within_a_compile_was_compiled_ahead_of_time(
+    records: list[str], wanted: list[bool | None], tmp_path: Path
+) -> None:
+    process, problems = one(event(0), *records, disabled(4, 4), folder=tmp_path)
+    assert ([lookup.aot_mode for lookup in process.lookups], problems) == (wanted, [])
+
+
 NOON_NS = NOON * 10**9
 
 

@@ -194,6 +194,18 @@ def test_only_a_log_with_more_than_the_most_starts_is_said_to_be_cut(
     assert [problem.kind for problem in reading.problems] == kinds
 
 
+def test_a_process_lasts_from_its_first_line_to_its_last(tmp_path: Path) -> None:
+    lines = said(TP1, NAMED, COMPILED.format(3), ENDS.format(4))
+    for at, second in enumerate((3, 5, 9)):
+        lines[at] = lines[at].replace("10:00:00", f"10:00:0{second}")
+    (process,) = read(tmp_path, *lines).processes
+    assert process.clock_first_us is not None and process.clock_last_us is not None
+    assert process.clock_last_us - process.clock_first_us == 6_000_000
+    (lookup,) = process.lookups
+    assert lookup.time_ns is not None and lookup.end_time_ns is not None
+    assert (process.start_time_ns, lookup.end_time_ns - lookup.time_ns) == (lookup.time_ns, 6 * 10**9)
+
+
 def test_no_year_is_claimed(logs: Path) -> None:
     reading = Reading()
     read_vllm_log(str(logs / "first.log"), reading)
