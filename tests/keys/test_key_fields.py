@@ -184,6 +184,7 @@ def test_the_fields_of_forms(forms: list[str], fields: set[str], version: set[st
         ("TensorMetadata()", "TensorMetadata()"),
         ("TensorMetadata(a=1)", "TensorMetadata()"),
         ("TensorMetadata(b=1, a=2)", "TensorMetadata(b=1)"),
+        ("TensorMetadata(b=1,a=2,c=3)", "TensorMetadata(b=1, c=3)"),
         ("TensorMetadata(a=(1, 2), b=[3, {4: 5}])", "TensorMetadata(b=[3, {4: 5}])"),
         ("TensorMetadata(b=f(x=1, a=2), a=3)", "TensorMetadata(b=f(x=1, a=2))"),
         ("TensorMetadata(a=1, b=2) + (a=3, c=4)", "TensorMetadata(b=2)"),

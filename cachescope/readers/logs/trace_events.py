@@ -79,7 +79,7 @@ class TraceEvents:
             if self._repeats.has(memoryview(buffer)[start:end]):
                 continue
             try:
-                values = load_json(buffer[line_end + 1 : end])
+                values = load_json(buffer[line_end:end])
             except ValueError as error:
                 # The last record may be cut: the run says so.
                 if not (is_last and end == records.end):

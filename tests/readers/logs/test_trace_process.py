@@ -543,6 +543,19 @@ def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch:
     assert len(process.lookups) == 20
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_record_that_is_too_long_is_passed_over(
+    more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, long = looked_up(), looked_up(payload={"other": "x" * 5_000})
+    monkeypatch.setattr("cachescope.readers.logs.trace_records._MOST_BYTES_OF_A_RECORD", len(long) - more)
+    process, problems = one(good, long, good, folder=tmp_path)
+    said = (f"byte {len(good)}", "limit", "the record is too long: it was not read")
+    assert (len(process.lookups), problems) == ((2, [said]) if more else (3, []))
+    (_, later) = one(good, long, good.replace('"key"', "key"), folder=tmp_path)
+    assert [where for where, _, _ in later] == [said[0]] * more + [f"byte {len(good + long)}"]
+
+
 def test_an_event_shows_the_clock_of_its_own_record(tmp_path: Path) -> None:
     """Not of one before it, which may have been written an hour earlier."""
     stamped = record({"chromium_event": {}}, json.dumps({"name": "x", "ts": (NOON + 3600) * 1e6}))
