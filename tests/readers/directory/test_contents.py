@@ -15,7 +15,7 @@ from hostile_pickles import Object, detail_line, entry_bytes, plain
 
 from cachescope.keys.system import system_hash
 from cachescope.readers import steady_file
-from cachescope.readers.checked_file import DamagedContent, content_reader
+from cachescope.readers.checked_file import DamagedContent, content_reader, mark_damaged, mark_unreadable
 from cachescope.readers.directory.aotautograd import check_aotautograd
 from cachescope.readers.directory.autotune import fill_autotune
 from cachescope.readers.directory.best_config import fill_best_config
@@ -246,6 +246,21 @@ def test_the_details_of_the_graphs_of_a_result(part: Object, key: str | None) ->
     data = entry_bytes(Object(f"{RESULT}.AOTAutogradResult", {"compiled_fw": part}))
     check_aotautograd(row("aotautograd", "a" * 52), data, reading)
     assert reading.details_of_key == ({} if key is None else {key: 0})
+
+
+@pytest.mark.parametrize(
+    ("mark", "status", "kind"),
+    [(mark_damaged, "damaged", "damaged_entry"), (mark_unreadable, "unreadable", "unreadable")],
+)
+def test_what_is_wrong_is_in_the_row_and_a_problem(mark: Callable[..., None], status: str, kind: str) -> None:
+    entry, reading = row(), Reading()
+    mark(entry, "half \ud800", 0, reading)
+    assert (entry.status, entry.damage) == (status, "half \\ud800")
+    mark(entry, "why", None, reading)
+    assert [(one.source, one.where, one.kind, one.message) for one in reading.problems] == [
+        (entry.path, "byte 0", kind, "half \\ud800"),
+        (entry.path, "", kind, "why"),
+    ]
 
 
 def test_a_detail_with_half_a_character_is_stored_beside_others() -> None:

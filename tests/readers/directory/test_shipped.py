@@ -273,6 +273,20 @@ def test_the_metadata_of_so_many_files_are_read(tmp_path: Path, monkeypatch: pyt
     assert filled(path, "sources.pt2")[0].device_types == ("cpu", "cuda")
 
 
+def test_the_parts_of_a_package(tmp_path: Path) -> None:
+    first, second = ("c" + letter * 51 for letter in "ab")
+    members = (
+        "x.so",
+        "notes.txt",
+        "mine.wrapper.cpp",
+        f"{first}.wrapper.cpp",
+        f"{second}.wrapper.cpp",
+        f"{second}.cpp",
+    )
+    entry, _ = filled(archive(tmp_path / "x.pt2", dict.fromkeys(members, b"")), "sources.pt2")
+    assert (entry.code_key, entry.detail) == (first, "1 library, 4 sources")
+
+
 def test_a_package_with_too_many_members_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "x.pt2"
     archive(path, {"x.so": b""})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -469,8 +470,19 @@ def test_a_payload_that_lost_whole_lines_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_log_without_a_record_is_none(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="holds no record of torch's trace log"):
-        read("nothing\n", folder=tmp_path)
+    for text in ("nothing\n", "nothing\nat all\n", "nothing"):
+        (tmp_path / "t.log").write_text(text)
+        reading = Reading()
+        with pytest.raises(SourceError, match="holds no record of torch's trace log"):
+            read_trace_log(str(tmp_path / "t.log"), reading)
+        assert reading.problems[0].message == "'nothing'"
+
+
+def test_a_packed_log_is_not_read_on_when_it_grows(tmp_path: Path) -> None:
+    reading = Reading()
+    (tmp_path / "t.log.gz").write_bytes(gzip.compress(looked_up().encode()))
+    read_trace_log(str(tmp_path / "t.log.gz"), reading)
+    assert (len(reading.processes[0].lookups), reading.processes[0].end_state) == (1, None)
 
 
 def lookup(name: str = "fx_graph_cache_miss", **payload: Any) -> Lookup:
