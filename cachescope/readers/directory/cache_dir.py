@@ -130,14 +130,12 @@ class CacheWalk:
             folder = waiting.pop()
             folder_path, place, root, folder_key, is_temporary, link = folder
             try:
-                items = list(os.scandir(folder_path))
+                items = sorted(os.scandir(folder_path), key=_NAME)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 self._unread(folder_path, root, place.kind, folder_key, error.strerror or str(error))
                 continue
-            if len(items) > 1:
-                items.sort(key=_NAME)
             names = self._names[place]
             is_plain = folder_path.isascii() and not is_temporary and link is None
             inner: list[tuple[int, _Folder]] = []

@@ -48,8 +48,7 @@ def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> N
 
     The entries are the same bytes as files on disk, so the hash details of their FX graphs are stored, too.
     """
-    start = _start(data)
-    if start is None:
+    if _start(data) is None:
         raise DamagedContent("no mega-cache")
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -70,14 +69,15 @@ def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> N
                 f"; torch loads only what was saved last, {counts.total() - lost} of {counts.total()}"
             )
         entry.fx_keys = tuple(fx_keys)
-    if not _is_as_saved(data, start):
+    if not _is_as_saved(data):
         wrong.insert(0, _ALTERED)
     if wrong:
         raise DamagedContent("; ".join(wrong[:3]))
 
 
-def _is_as_saved(data: bytes, start: int) -> bool:
-    return start == 0 or zlib.crc32(data[start:]).to_bytes(4, "big") == data[:start]
+def _is_as_saved(data: bytes) -> bool:
+    start = _start(data)
+    return not start or zlib.crc32(data[start:]).to_bytes(4, "big") == data[:start]
 
 
 def why_not_loaded(data: bytes) -> str | None:
@@ -91,7 +91,7 @@ def why_not_loaded(data: bytes) -> str | None:
             pass
     except DamagedContent as error:
         return error.what
-    return None if _is_as_saved(data, _start(data) or 0) else _ALTERED
+    return None if _is_as_saved(data) else _ALTERED
 
 
 def _check(

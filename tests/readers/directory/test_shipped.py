@@ -174,6 +174,15 @@ def test_a_link_to_a_bundle_is_followed(shipped: dict[str, Path], tmp_path: Path
     assert row["link"] == str((shipped["2.13.0"] / "bundle.bin").resolve())
 
 
+def test_a_file_in_the_folder_of_the_program_may_be_given_by_its_name(
+    shipped: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bundle.bin").write_bytes((shipped["2.13.0"] / "bundle.bin").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    row = row_of(Path("bundle.bin"))
+    assert (row["cache"], row["path"], row["root"]) == ("mega_cache", "bundle.bin", ".")
+
+
 def filled(path: Path, name: str) -> tuple[Entry, Reading]:
     entry, reading = Entry(KINDS[name], str(path), str(path.parent)), Reading()
     assert SHIPPED_READERS[KINDS[name]](entry, str(path), path.name, reading)
