@@ -191,6 +191,11 @@ def of_key(key: object, lines: object = None, *more: object) -> Object:
     return Object(f"{RESULT}.CompiledForward", {"fx_graph_cache_info": (key, lines, *more)})
 
 
+def guarded(expr: object) -> Object:
+    """Of torch 2.5 to 2.7, which stored only the key and the guards of a graph."""
+    return Object(f"{RESULT}.CompiledForward", {"fx_graph_cache_key": FX, "fx_graph_guard_expr": expr})
+
+
 @pytest.mark.parametrize(
     ("state", "wanted", "damage"),
     [
@@ -208,6 +213,12 @@ def of_key(key: object, lines: object = None, *more: object) -> Object:
             {"compiled_fw": of_key(FX, "text"), "compiled_bw": of_key(CODE, [3])},
             {"fx_keys": (FX, CODE)},
             "its hash details are no list of text; its hash details are no list of text",
+        ),
+        ({"compiled_fw": guarded("s > 4")}, {"fx_keys": (FX,), "fx_guards": ("s > 4",)}, None),
+        (
+            {"compiled_fw": guarded(None), "compiled_bw": guarded("t")},
+            {"fx_keys": (FX, FX), "fx_guards": ("", "t")},
+            None,
         ),
         ({"compiled_fw": "text"}, {"fx_keys": ()}, None),
         ({"compiled_fw": bundled(FX, source_code="x")}, {"fx_keys": (FX,), "source_code": "x"}, None),
