@@ -18,7 +18,14 @@ from typing import Final, NamedTuple
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.shape_symbols import Symbols
-from cachescope.readers.logs.trace_compiles import NOWHERE, Place, Stacks, compile_id_of, interned_string
+from cachescope.readers.logs.trace_compiles import (
+    NOWHERE,
+    Place,
+    Stacks,
+    compile_id_of,
+    first_attempt,
+    interned_string,
+)
 from cachescope.readers.logs.trace_records import Records, Repeats, read_records
 from cachescope.readers.reading import Problem
 
@@ -154,7 +161,7 @@ class CompiledFrames:
             compile_id = compile_id_of(envelope)
             if compile_id is not None:
                 payload = bytes(memoryview(records.buffer)[line_end + 2 : end]).replace(b"\n\t", b"\n")
-                self._read[kind](envelope, compile_id.split("_")[0], payload)
+                self._read[kind](envelope, first_attempt(compile_id), payload)
             if envelope.wrong:
                 self._problem(offset + start, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
 

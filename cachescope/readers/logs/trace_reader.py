@@ -81,7 +81,7 @@ class TraceReader:
         self._tell = tell
         self._end = self._offset = start
         self._block = bytearray()
-        self._has_prefix = self._has_clock = self._has_rank = self._has_folder = False
+        self._has_prefix = self._has_clock = self._has_rank = False
         # The caches for which a lookup was read, or was reported missing.
         self._is_recorded: set[str] = set()
         self._torch_version: str | None = None
@@ -198,12 +198,10 @@ class TraceReader:
             at = self._block.find(_EVENT, end, records.end)
 
     def _note_cache_dir(self, span: Span) -> None:
-        if not self._has_folder:
-            match = _OUTPUT_CODE.match(self._block, span.prefix.end(), span.line_end)
-            code_path = match[1].decode("utf-8", "replace") if match else ""
-            if folder := os.path.dirname(os.path.dirname(code_path)):
-                self._has_folder = True
-                self._tell("cache_dir", folder)
+        match = _OUTPUT_CODE.match(self._block, span.prefix.end(), span.line_end)
+        code_path = match[1].decode("utf-8", "replace") if match else ""
+        if folder := os.path.dirname(os.path.dirname(code_path)):
+            self._tell("cache_dir", folder)
 
     def _clock_us(self, prefix: re.Match[bytes]) -> int | None:
         try:

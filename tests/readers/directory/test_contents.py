@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -446,6 +448,26 @@ def test_a_precompiled_package(data: bytes, detail: str | None, damage: str | No
     assert (entry.detail, found) == (detail, damage)
 
 
+def test_the_function_of_a_precompiled_package() -> None:
+    """Its own code comes first, then that of what it calls after graph breaks."""
+
+    def compiled(**state: object) -> Object:
+        return Object("torch._dynamo.package._DynamoCodeCacheEntry", state)
+
+    def place(codes: object, name: object = "f", line: object = 3) -> str | None:
+        state = {"fn_name": name, "fn_first_lineno": line, "codes": codes}
+        dynamo = Object("torch._dynamo.package._DynamoCacheEntry", state)
+        return filled(fill_precompile, entry_bytes(Object(PACKAGE, {"dynamo": dynamo})))[0].name
+
+    own, other = (
+        compiled(python_code=Object("torch._dynamo.package.SerializedCode", {"co_filename": file}))
+        for file in ("/mine.py", "/other.py")
+    )
+    assert place([own, other]) == place([own]) == "f at /mine.py:3"
+    assert place([own], line=None) == place([]) == place(own) == place([compiled(x=1)]) == place(["x"]) == "f"
+    assert place([own], name=None) is None
+
+
 MEMO = "torch._inductor.runtime.caching.interfaces.CacheEntry"
 
 
@@ -463,12 +485,12 @@ def test_a_memoized_result(value: object, wanted: tuple[str, str]) -> None:
     assert (entry.cache, entry.detail, entry.name, damage) == (*wanted, "folder", None)
 
 
-@pytest.mark.parametrize("protocol", [4, 5])
+@pytest.mark.parametrize("protocol", [0, 2, 4, 5])
 def test_the_name_of_a_memoized_result_is_that_of_its_parameters(protocol: int) -> None:
     """As torch names it: the hash of the parameters, pickled as the entry is."""
     data = (
         HEADER
-        + bytes([0x80, protocol])
+        + (bytes([0x80, protocol]) if protocol else b"")
         + plain(Object(MEMO, {"encoded_params": [1, 2], "encoded_result": 3}))
         + b"."
     )
@@ -669,10 +691,13 @@ def test_the_source_in_a_file(
     assert (found.text, found.language, found.why_not) == wanted
 
 
-def test_a_source_that_is_too_long_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_is_too_long_or_not_to_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachescope.readers.directory.source_code._MOST_BYTES", 1 << 20)
     path = tmp_path / "k.py"
     path.write_bytes(b" " * (1 << 20))
     assert read_source_code(str(path), "code", None).text == " " * (1 << 20)
     path.write_bytes(b" " * ((1 << 20) + 1))
     assert read_source_code(str(path), "code", None).why_not == "more than 1 MB: not read"
+    path.unlink()
+    path.symlink_to(path)
+    assert read_source_code(str(path), "code", None).why_not == f"unreadable: {os.strerror(errno.ELOOP)}"
