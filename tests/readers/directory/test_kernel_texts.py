@@ -70,7 +70,7 @@ def test_any_text_is_hashed_as_python_reads_the_string(text: str, kind: str) -> 
 
 def test_a_string_that_defines_nothing_is_no_kernel() -> None:
     kernel = "x = async_compile.triton('n', '''\nk\n''')\n"
-    assert defined_kernels(f"'''text'''\n{kernel}") == defined_kernels(kernel) == (stored_code_hash("k"),)
+    assert defined_kernels(f"'''text.'''\n{kernel}") == defined_kernels(kernel) == (stored_code_hash("k"),)
     assert defined_kernels("def f():\n    '''text'''\n") == ()
     assert defined_kernels("async_compile.triton('name', '''never closed") == ()
     assert defined_kernels("x = async_compile.triton('n', '''\\N{no such name}''')") == ()
