@@ -11,7 +11,6 @@ import os
 import stat
 import time
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -41,7 +40,7 @@ class LogState:
     ctime_ns: int
     """Every change of a file in place changes this time."""
     inode: int
-    utc_offset_s: float | None
+    utc_offset_s: int
     """Times of a text log are read in this machine's time zone."""
     probe: str
 
@@ -59,7 +58,6 @@ def log_state(path: str) -> LogState | None:
     at = os.stat(path)
     if not stat.S_ISREG(at.st_mode) or at.st_size < _LEAST_BYTES:
         return None
-    offset = datetime.fromtimestamp(at.st_mtime).astimezone().utcoffset()
     return LogState(
         format=FORMAT,
         code=_code(),
@@ -69,7 +67,7 @@ def log_state(path: str) -> LogState | None:
         mtime_ns=at.st_mtime_ns,
         ctime_ns=at.st_ctime_ns,
         inode=at.st_ino,
-        utc_offset_s=None if offset is None else offset.total_seconds(),
+        utc_offset_s=time.localtime(at.st_mtime).tm_gmtoff,
         probe=_probe(path, at.st_size),
     )
 

@@ -91,10 +91,26 @@ def test_factors_that_are_none_are_a_problem(content: bytes, tmp_path: Path) -> 
     assert not reading.vllm_factors
 
 
-def test_handles_are_counted(tmp_path: Path) -> None:
-    text = "{((1, 8), 0, 'inductor_standalone'): {'cache_key': 'a', 'graph_handle': ('x', '/x')}}"
+@pytest.mark.parametrize(
+    ("keys", "detail"),
+    [
+        ([((1, 8), 0, "inductor_standalone")], "1 artifact of 1 subgraph: inductor_standalone"),
+        ([((1, 8), 0, "a"), ((1, 8), 1, "a"), (None, 1, "a")], "3 artifacts of 2 subgraphs: a"),
+        ([((1, 8), 0, "b"), ((1, 8), 0, "a")], "2 artifacts of 1 subgraph: a, b"),
+        ([((1, 8), 0, 7)], "1 artifact of 1 subgraph: "),
+        ([], "0 artifacts of 0 subgraphs: "),
+    ],
+)
+def test_handles_are_counted(keys: list[tuple[object, ...]], detail: str, tmp_path: Path) -> None:
+    text = repr({key: {"cache_key": "a", "graph_handle": ("x", "/x")} for key in keys})
     entry, _ = read(read_handles, text.encode(), tmp_path)
-    assert entry.detail == "1 artifact of 1 subgraph: inductor_standalone"
+    assert entry.detail == detail
+
+
+@pytest.mark.parametrize("text", ["{(0, 'a'): 1}", "{((1, 8), 0, 'a', 1): 1}", "{'key': 1}", "{'abc': 1}"])
+def test_keys_that_are_not_of_vllm_are_damage(text: str, tmp_path: Path) -> None:
+    entry, _ = read(read_handles, text.encode(), tmp_path)
+    assert entry.damage == f"{ARTIFACT} has a key that is not of vLLM"
 
 
 @pytest.mark.parametrize(

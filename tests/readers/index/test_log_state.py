@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,22 @@ def test_a_file_of_some_size_has_a_state(log: Path, tmp_path: Path, monkeypatch:
     assert log_state.log_state(str(tmp_path)) is None
     with pytest.raises(OSError, match="absent"):
         log_state.log_state(str(tmp_path / "absent"))
+
+
+@pytest.mark.parametrize(
+    ("zone", "month", "hours"), [("UTC", 7, 0), ("Europe/Berlin", 7, 2), ("Europe/Berlin", 1, 1)]
+)
+def test_the_time_zone_is_that_of_the_day_when_the_file_was_written(
+    zone: str, month: int, hours: int, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = datetime(2026, month, 1, tzinfo=UTC).timestamp()
+    os.utime(log, (written, written))
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        found = state(log)
+    time.tzset()
+    assert found.utc_offset_s == hours * 3600
 
 
 def test_the_facts_of_a_file(log: Path, tmp_path: Path) -> None:
