@@ -116,9 +116,10 @@ class Shapes:
     def _lasting_autocast(self, named: _Named, codes: Codes) -> frozenset[int]:
         """The autocast fields if they list every device with its state (2.15); none if they list only those that are on."""
         found = named.of_kind[_AUTOCAST]
-        at = np.flatnonzero(np.isin(self._field_codes[codes], list(found)))[:1] if found else ()
-        is_told = any(": (" in self._store.components[codes[place]] for place in at)
-        return found if is_told else frozenset()
+        if not found:
+            return found
+        first = codes[np.isin(self._field_codes[codes], list(found)).argmax()]
+        return found if ": (" in self._store.components[first] else frozenset()
 
     def build(self, code: int) -> object:
         """The hash code of ``torch_version``, which identifies torch's sources; the process's if the set's line is lost."""
