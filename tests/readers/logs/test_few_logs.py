@@ -144,6 +144,15 @@ def test_a_worker_that_is_lost_loses_nothing(logs: list[Path], monkeypatch: pyte
         assert told(read([large], Lost())) == told(read([large], None))
 
 
+def test_parts_of_a_trace_whose_workers_are_lost_are_read_by_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = trace(tmp_path, 0, 20)
+    monkeypatch.setattr(many_logs, "_PART_BYTES", log.stat().st_size // 2)
+    with pytest.warns(RuntimeWarning, match="a worker was lost"):
+        assert told(read([log], Lost())) == told(read([log], None))
+
+
 def test_a_worker_that_is_lost_has_no_result_for_any_of_its_logs(logs: list[Path]) -> None:
     two = logs[:2]
     with pytest.warns(RuntimeWarning, match="a worker was lost"):

@@ -66,3 +66,21 @@ def test_a_log_that_grows_by_what_it_holds_is_read_anew(recording: Recording, tm
     assert reading.processes[0].end_state is not None
     path.write_bytes(first.read_bytes() * 2)
     assert not read_on_text_log(str(path), reading)
+
+
+def test_a_log_that_grows_by_its_last_line_again_has_no_more_lookups(
+    recording: Recording, tmp_path: Path
+) -> None:
+    (first, *_) = sorted((recording("2.13.0", "tour") / "text").iterdir())
+    data = first.read_bytes()
+    line = data.splitlines(keepends=True)[-1]
+    assert _MESSAGE.search(line)
+    path = tmp_path / "a.log"
+    path.write_bytes(data)
+    reading = Reading()
+    read_text_log(str(path), reading)
+    path.write_bytes(data + line)
+    anew = Reading()
+    read_text_log(str(path), anew)
+    assert read_on_text_log(str(path), reading)
+    assert reading.processes[0].lookups == anew.processes[0].lookups
