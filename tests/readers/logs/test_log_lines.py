@@ -135,9 +135,10 @@ def test_a_message_ends_where_it_is_too_long(monkeypatch: pytest.MonkeyPatch) ->
     lines = lines_of(b"first\n" + b"P abc\n" * 10)
     lines.take()
     assert 2 <= len(lines.take_continued(b"P ", {}, lambda _: True)) < 10
-    lines = lines_of(b"first\n" + (b"P " + b"x" * 3_000 + b"\n") * 3)
+    monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 4_000)
+    lines = lines_of(b"first\n" + (b"P " + b"x" * 3_000 + b"\n") * 5)
     lines.take()
-    assert lines.take_continued(b"P ", {}, lambda _: True) == [b"x" * 3_000]
+    assert lines.take_continued(b"P ", {}, lambda _: True) == [b"x" * 3_000] * 2
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5, 11, 100])

@@ -78,6 +78,21 @@ def test_what_is_traced_again_makes_no_further_number(stack: object, tmp_path: P
     assert [row.name for row in rows] == ["u0"]
 
 
+@pytest.mark.parametrize(
+    ("stack", "place"),
+    [
+        ([], (None, None, None)),
+        (None, (None, None, None)),
+        ([USER, TRACED_AGAIN], ("trace", TRACED_AGAIN["filename"], 9)),
+    ],
+)
+def test_a_size_of_an_argument_needs_no_line_of_the_program(
+    stack: object, place: tuple[object, ...], tmp_path: Path
+) -> None:
+    (row,) = symbols(tmp_path, symbol(stack=stack))
+    assert (row.name, row.place) == ("s0", place)
+
+
 def test_the_line_is_of_the_program_not_of_the_modules_that_it_calls(tmp_path: Path) -> None:
     (row,) = symbols(tmp_path, symbol(stack=[USER, LINEAR]), guard(stack=[USER, LINEAR]))
     assert row.place == row.guards[0].place == ("forward", "/home/model.py", 8)
@@ -107,7 +122,10 @@ def test_a_symbol_that_became_a_value(stack: object, place: tuple[object, ...], 
         guard(stack=["x"]),
         guard(stack=[{"line": "x", "name": 5, "filename": []}]),
         record("guard_added_fast", {"expr": 5}),
+        record("guard_added_fast", {"expr": 5, "user_stack": [USER]}),
         record("guard_added_fast", 5),
+        record("create_symbol", {"symbol": 5, "user_stack": [USER]}),
+        record("create_symbol", 5),
         record("symbolic_shape_specialization", {"symbol": 5, "value": 12}),
         record("create_unbacked_symbol", {"symbol": [], "user_stack": {}}),
         guard(attempt="x"),
