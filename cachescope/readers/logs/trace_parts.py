@@ -117,11 +117,12 @@ def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> Non
         if not part.processes:
             (problem,) = part.problems
             raise SourceError(path, problem.message, problem.kind)
+        (process,) = part.processes
         codes = part.add_details_to(reading.details)
-        for lookup in part.processes[0].lookups:
+        for lookup in process.lookups:
             if lookup.details is not None:
                 lookup.details = codes[lookup.details]
-        for word, values in _calls_of(part.processes[0]):
+        for word, values in _calls_of(process):
             trace.tell(word, *values)
         if trace.has_failed:
             break
