@@ -13,10 +13,12 @@ from pyarrow import parquet
 
 import cachescope
 from cachescope.columns import STORED, TEXT, TUPLE, WHOLE
+from cachescope.errors import SourceError
 from cachescope.frames import FRAMES
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.stored_frames import read_batches, read_frames, read_table
 from tests.made import aot, entry, fx, run, scope_of
+from tests.vllm_folders import make_folder
 
 NAMES = ("runs", "lookups", "entries", "contexts", "problems")
 
@@ -112,6 +114,25 @@ def test_a_value_that_no_reader_returns(
 ) -> None:
     found = said(tables, tmp_path, frame, **{column: values})
     assert found == (None if wrong is None else f"{frame}.parquet: {column} {wrong}")
+
+
+@pytest.mark.parametrize(
+    ("env", "wrong"),
+    [("{}", None), ('{"a": 1}', None), ("[]", "holds no JSON objects"), ("3", "holds no JSON objects")],
+)
+def test_the_variables_that_vllm_counts_are_an_object(env: str, wrong: str | None, tmp_path: Path) -> None:
+    make_folder(tmp_path / "torch_compile_cache")
+    folder = tmp_path / "scope"
+    cachescope.read(tmp_path / "torch_compile_cache").save(folder)
+    table = parquet.read_table(folder / "vllm_factors.parquet")
+    assert table.num_rows == 1
+    at = table.column_names.index("env")
+    parquet.write_table(table.set_column(at, "env", pa.array([env])), folder / "vllm_factors.parquet")
+    if wrong is None:
+        assert json.loads(cachescope.read(folder).vllm_factors["env"][0]) == json.loads(env)
+    else:
+        with pytest.raises(SourceError, match=f"vllm_factors.parquet: env {wrong}"):
+            cachescope.read(folder)
 
 
 def test_times_are_of_an_age_that_a_column_holds(tables: dict[str, pa.Table], tmp_path: Path) -> None:
