@@ -559,9 +559,9 @@ def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch:
 def test_a_record_that_is_too_long_is_passed_over(
     more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good, long = looked_up(), looked_up(payload={"other": "x" * 5_000})
+    good, long, later = looked_up(), looked_up(payload={"other": "x" * 5_000}), looked_up(second=1)
     monkeypatch.setattr("cachescope.readers.logs.trace_records._MOST_BYTES_OF_A_RECORD", len(long) - more)
-    process, problems = one(good, long, good, folder=tmp_path)
+    process, problems = one(good, long, later, folder=tmp_path)
     said = (f"byte {len(good)}", "limit", "the record is too long: it was not read")
     assert (len(process.lookups), problems) == ((2, [said]) if more else (3, []))
     (_, later) = one(good, long, good.replace('"key"', "key"), folder=tmp_path)
