@@ -96,7 +96,7 @@ class Trials:
 
     def _say(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
-        if outcome.survived:
+        if outcome.survived or outcome.word == NOT_TRIED:
             print(f"[{len(self.outcomes)}] {outcome.word}: {outcome.change}", flush=True)
 
 
