@@ -70,7 +70,9 @@ def lookups(path: Path) -> list[tuple[str, str | None, str]]:
 def test_a_record_that_is_too_long_is_told_and_the_others_are_read(trace: bytes, tmp_path: Path) -> None:
     true = lookups(write(tmp_path / "true.log", [trace]))
     long = [artifact(trace), b'\t{"key": "', *[MIB] * 40, b'"}\n']
-    path = write(tmp_path / "long.log", [trace, *long, trace])
+    later = re.sub(rb"(?m)^(V\d{4}) \d\d:", rb"\1 23:", trace)
+    assert later != trace
+    path = write(tmp_path / "long.log", [trace, *long, later])
     assert sorted(lookups(path)) == sorted(true * 2)
     problems = cachescope.read(path).problems
     assert problems[["kind", "where"]].values.tolist() == [["limit", f"byte {len(trace)}"]]

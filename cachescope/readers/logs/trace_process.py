@@ -127,7 +127,7 @@ class TraceProcess:
         process = self._process
         first = process.clock_first_us
         # Of a log that was appended to itself in part, the last record is not the latest.
-        process.clock_last_us = self._later(process.clock_last_us, self._latest_us)
+        process.clock_last_us = self._later(self._ended_us, process.clock_last_us, self._latest_us)
         clock = self._clock
         if clock is None and first is not None:
             clock = LogClock.from_file_time(first, modified_s(self._path))
