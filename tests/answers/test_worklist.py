@@ -26,8 +26,9 @@ def test_every_cause_is_there_under_a_name_of_its_own(recording: Recording, vers
     found = Worklist.of(scope, most=1000)
     works = (*found.works, *found.apart)
     causes = scope.causes
-    cold = causes[(causes["verdict"] == "first_lookup") & (causes["summary"] == "first lookups (cold start)")]
-    assert sorted(work.cause for work in works) == sorted(set(causes["cause"]) - set(cold["cause"]))
+    # Nothing is to be fixed of these; the last line counts them.
+    first = causes["summary"].isin(["first lookups (cold start)", "first lookups (new graphs)"])
+    assert sorted(work.cause for work in works) == sorted(set(causes["cause"]) - set(causes["cause"][first]))
     titles = [work.title for work in works]
     assert len(set(titles)) == len(titles)
     misses = scope.misses.set_index("lookup")
