@@ -235,7 +235,8 @@ def counts_of_causes(lines: list[Line]) -> tuple[int, int]:
     # Those with a number; ranks that differ are counted besides.
     causes = [line for line in lines if re.match(r"\d+  ", line.text)]
     shown = [found for line in causes if (found := re.search(_OF_CAUSE, line.right))]
-    shown += [found for line in lines if (found := re.search(rf"first lookups[^:]*: {_OF_CAUSE}", line.text))]
+    for line in lines:
+        shown += re.finditer(rf"first lookups[^:]*: {_OF_CAUSE}", line.text)
     return added_up([(found[1], found[2]) for found in shown])
 
 

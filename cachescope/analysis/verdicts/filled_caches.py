@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING
+from cachescope.analysis.history.lookups import MISSING, Flags
 from cachescope.analysis.history.places_by_group import NONE
 
 NEW_GRAPH: Final = "new graph"
@@ -49,10 +49,23 @@ class FilledCaches:
         return frozenset(self._rows.run[self._first_hits].tolist())
 
     @cached_property
+    def _is_hit_next(self) -> Flags:
+        """Of which lookups the next one of the same key hits."""
+        rows = self._rows
+        order = np.argsort(rows.key, kind="stable")
+        found = np.zeros(len(rows), dtype=bool)
+        found[order[:-1]] = (rows.key[order[1:]] == rows.key[order[:-1]]) & rows.is_hit[order[1:]]
+        found[rows.key == NONE] = False
+        return found
+
+    @cached_property
     def _runs_that_began_later(self) -> frozenset[int]:
-        """The runs whose first lookup was made after another run had stored a result."""
+        """The runs whose first lookup was made after another run had stored a result for certain."""
         rows, end = self._rows, self._history.end
         stored = np.flatnonzero(self._history.stored & (end != MISSING) & ~rows.is_of_vllm)
+        # A trace does not say what torch could not write: the next lookup of the key does if it hits, or the text log.
+        is_written = np.fromiter(map(self._history.timeline.is_stored, stored.tolist()), dtype=bool)
+        stored = stored[self._is_hit_next[stored] | is_written]
         if not len(stored):
             return frozenset()
         first = stored[np.argmin(end[stored])]
