@@ -33,21 +33,12 @@ def test_a_graph_that_no_earlier_run_had_is_new_in_a_warm_cache(name: str, recor
     assert first_lookups(first) == [(COLD, "", (0,))]
 
 
-def test_another_program_in_the_same_cache_has_new_graphs(recording: Recording) -> None:
-    paths = traces(recording("2.13.0", "two_programs"))
-    # A later run hits what the first had stored.
-    assert first_lookups(*paths) == [(COLD, "", (0,)), (NEW, "new graph", (1,))]
-
-
-@pytest.mark.parametrize(
-    ("version", "name", "count"), [("2.13.0", "two_programs", 2), ("2.6.0", "entries_not_writable", 4)]
-)
-def test_where_nothing_shows_that_anything_was_stored_no_graph_is_called_new(
-    version: str, name: str, count: int, recording: Recording
+@pytest.mark.parametrize(("version", "name"), [("2.13.0", "two_programs"), ("2.6.0", "entries_not_writable")])
+def test_a_run_that_hit_nothing_does_not_show_that_its_cache_held_anything(
+    version: str, name: str, recording: Recording
 ) -> None:
-    """A trace does not say that torch could not write its entries."""
-    summaries = {summary for summary, *_ in first_lookups(*traces(recording(version, name))[:count])}
-    assert summaries == {COLD}
+    """What others stored may lie on another machine, and a trace does not say that torch could not write."""
+    assert {found[0] for found in first_lookups(*traces(recording(version, name)))} == {COLD}
 
 
 @pytest.mark.parametrize("name", ["cold_warm", "four_ranks", "two_ranks_cold", "in_process", "training"])
