@@ -76,7 +76,7 @@ def test_targets_of_triton_are_devices_of_their_own(run: Run, directory: Directo
 
 @pytest.mark.slow
 def test_in_a_pipe_it_is_plain() -> None:
-    done = in_pipe(command("devices", "cachescope/samples/training"), cwd=Path(__file__).parents[2])
+    done = in_pipe(command("devices", "cachescope/samples/tour"), cwd=Path(__file__).parents[2])
     assert done.returncode == 0
     assert done.stdout.startswith("1 device\n\n0  cpu")
     assert "\x1b" not in done.stdout and all(len(line) <= 100 for line in done.stdout.splitlines())
