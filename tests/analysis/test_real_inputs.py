@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,7 @@ import pytest
 import cachescope
 from cachescope.analysis.differences import field_change, field_changes
 from cachescope.analysis.verdicts.advice import changes_advice
-from cachescope.terms import LOGGERS
+from tests.traced import traced
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 PROGRAM = Path(__file__).parents[1] / "capture" / "inputs_program.py"
@@ -21,20 +18,7 @@ PROGRAM = Path(__file__).parents[1] / "capture" / "inputs_program.py"
 @pytest.fixture(scope="module")
 def scope(tmp_path_factory: pytest.TempPathFactory) -> cachescope.Scope:
     folder = tmp_path_factory.mktemp("inputs")
-    variables = {
-        "TORCH_TRACE": str(folder / "trace"),
-        "TORCH_LOGS": LOGGERS,
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, PROGRAM],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    traced(PROGRAM, folder)
     return cachescope.read(folder / "trace")
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +11,7 @@ import pytest
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.advice import changes_advice
-from cachescope.terms import LOGGERS
+from tests.traced import traced
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 PROGRAM = Path(__file__).parents[1] / "capture" / "places_program.py"
@@ -40,24 +37,8 @@ class Recorded:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     folder = tmp_path_factory.mktemp("places")
-    variables = {
-        "TORCH_TRACE": str(folder / "trace"),
-        "TORCH_LOGS": LOGGERS,
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-    }
-    printed = []
-    for arguments in ([], ["fresh"]):
-        done = subprocess.run(
-            [sys.executable, PROGRAM, *arguments],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        printed.append(json.loads(done.stdout.splitlines()[-1]))
-    return Recorded(cachescope.read(folder / "trace"), printed[0])
+    first, _ = (traced(PROGRAM, folder, *arguments) for arguments in ([], ["fresh"]))
+    return Recorded(cachescope.read(folder / "trace"), json.loads(first.splitlines()[-1]))
 
 
 def test_an_input_that_changed_its_place_has_no_other_size(recorded: Recorded) -> None:

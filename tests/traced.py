@@ -1,0 +1,29 @@
+"""What one process of real torch writes to its trace, with a cache of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from cachescope.terms import LOGGERS
+
+
+def traced(program: Path, folder: Path, *arguments: str) -> str:
+    """Run a program; its traces are in `folder` / trace. Returns what it printed."""
+    variables = {
+        "TORCH_TRACE": str(folder / "trace"),
+        "TORCH_LOGS": LOGGERS,
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, program, *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
