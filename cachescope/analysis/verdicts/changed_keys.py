@@ -20,6 +20,7 @@ from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
+from cachescope.wording import plural
 
 OF_ITS_OWN: Final = -1
 """The number of a pair whose sentence no other pair shares."""
@@ -97,7 +98,10 @@ class ChangedKeys:
         if kind.startswith(UPGRADE):
             # The others follow from it.
             changed = tuple(sorted(changed, key=lambda field: field != TORCH_VERSION))
-            reason = f"{kind.removeprefix(UPGRADE)}; {len(changed) - 1} other fields of the key follow"
+            follow = plural(
+                len(changed) - 1, "other field of the key follows", "other fields of the key follow"
+            )
+            reason = f"{kind.removeprefix(UPGRADE)}; {follow}"
             if besides := self._kinds.changed_besides(*sides, runs):
                 reason += f"; also changed: {_listed(besides)}"
         else:

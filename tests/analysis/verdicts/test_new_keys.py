@@ -74,7 +74,7 @@ def test_each_of_several_upgrades_is_named() -> None:
     kinds = ["torch 2.10.0 -> 2.12.0", "torch 2.12.0 -> 2.13.0"]
     assert [row["kind"] for row in rows[1:]] == [f"upgrade: {kind}" for kind in kinds]
     assert [row["reason"] for row in rows[1:]] == [
-        f"{kind}; 1 other fields of the key follow" for kind in kinds
+        f"{kind}; 1 other field of the key follows" for kind in kinds
     ]
 
 
@@ -504,7 +504,7 @@ def test_what_was_set_besides_an_upgrade_is_named() -> None:
         RunRow(at, None, None, None, torch_version=version) for at, version in enumerate(("2.10.0", "2.13.0"))
     ]
     misses, causes = judged(History.of_rows(looked_up(store, *sets), runs=runs), store, Choice())
-    reason = "torch 2.10.0 -> 2.13.0; 1 other fields of the key follow"
+    reason = "torch 2.10.0 -> 2.13.0; 1 other field of the key follows"
     assert misses[1].why.reason == f"{reason}; also changed: {DEFAULTED}"
     assert causes[1].summary == "torch 2.10.0 -> 2.13.0; 1 fields follow"
 
