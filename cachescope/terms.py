@@ -47,12 +47,12 @@ OUTCOMES: Final[dict[str, str]] = {
     "would_hit": "predicted by a pre-flight: there is an entry under the key, and its guards hold",
     "would_miss": "predicted by a pre-flight: there is no entry under the key, none can be loaded, or no guards hold",
     "would_bypass": "predicted by a pre-flight: torch would not cache this graph; `bypass_reason` holds its reason",
-    "not_known": "a pre-flight cannot predict how the lookup would end; `foretold` says why, and it counts in no rate",
+    "not_known": "a pre-flight cannot predict how the lookup would end; `prediction` says why, and it counts in no rate",
 }
 
 # The outcomes that a pre-flight predicts, by the real outcome. Both kinds of misses have the same word here: `status_detailed`
 # distinguishes a guard miss.
-FORETOLD: Final = {
+PREDICTED: Final = {
     "hit": "would_hit",
     "full_miss": "would_miss",
     "guard_miss": "would_miss",

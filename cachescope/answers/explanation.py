@@ -21,7 +21,7 @@ from cachescope.wording import duration
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
-_FORETOLD: Final = "predicted by a pre-flight, from what was read with it"
+_PREDICTED: Final = "predicted by a pre-flight, from what was read with it"
 _NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
 _NOT_LOGGED: Final = "vLLM's log does not say whether it loaded or compiled: it ends before, lines are missing, or the release says so of its first rank alone"
 
@@ -106,8 +106,8 @@ class Explanation:
         title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
         if row.outcome in ("would_hit", "not_known"):
             evidence: Evidence = "inferred" if row.outcome == "would_hit" else "not_known"
-            why = row.foretold or ""
-            return cls(lookup, None, title, why, evidence, _FORETOLD, outcome=row.outcome)
+            why = row.prediction or ""
+            return cls(lookup, None, title, why, evidence, _PREDICTED, outcome=row.outcome)
         if row.cache == VLLM and row.outcome == "hit":
             reason = "what had been compiled was loaded, and nothing was compiled"
             return cls(

@@ -22,7 +22,7 @@ from cachescope.analysis.directory.past_misses import past_misses_frame
 from cachescope.analysis.history.history import History
 from cachescope.analysis.named import baseline_choice
 from cachescope.analysis.phases.frame import PhasesRead, read_phases
-from cachescope.analysis.preflight.frame import with_foretold
+from cachescope.analysis.preflight.frame import with_predictions
 from cachescope.analysis.preflight.words import as_if_made
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import Cause
@@ -70,7 +70,7 @@ class Frames:
         sources: tuple[str, ...] = (),
         index: bool = True,
     ) -> None:
-        self.tables = with_foretold(tables)
+        self.tables = with_predictions(tables)
         self.sources = sources
         self._baseline = baseline
         self._index = index
@@ -260,11 +260,11 @@ class Frames:
 
     @cached_property
     def _shown_lookups(self) -> pd.DataFrame:
-        foretold = self.tables.lookups["outcome"]
-        is_foretold = self.tables.lookups["foretold"].notna()
-        if not is_foretold.any():
+        predicted = self.tables.lookups["outcome"]
+        is_predicted = self.tables.lookups["prediction"].notna()
+        if not is_predicted.any():
             return self._lookups
-        return self._lookups.assign(outcome=self._lookups["outcome"].mask(is_foretold, foretold))
+        return self._lookups.assign(outcome=self._lookups["outcome"].mask(is_predicted, predicted))
 
     @cached_property
     def _contexts(self) -> pd.DataFrame:

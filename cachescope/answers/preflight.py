@@ -64,7 +64,7 @@ class PreflightAnswer:
         runs = {run.run for run in facts.runs.values() if run.is_preflight}
         rows = [row for row in facts.lookups.values() if row.run in runs]
         counts = Counter(row.outcome for row in rows)
-        open_ = Counter(row.foretold or "" for row in rows if row.outcome == "not_known")
+        open_ = Counter(row.prediction or "" for row in rows if row.outcome == "not_known")
         saved = [row.time_saved_ns for row in rows if row.cache == FXGRAPH and row.time_saved_ns is not None]
         missed = [row for row in rows if row.cache == FXGRAPH and row.outcome == "would_miss"]
         costs = [_cost(read, row) for row in missed]

@@ -27,14 +27,14 @@ def headline(read: Read) -> str:
     # Compile workers leave traces as well; a run is a process that looked something up.
     looked_up = read.lookups["run"].nunique()
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
-    foretold = foretold_lookups(read)
+    predicted = predicted_lookups(read)
     said = f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
-    if foretold == len(facts.lookups):
+    if predicted == len(facts.lookups):
         return f"predicted by a pre-flight: {said}"
-    return f"{said}; {foretold} of them predicted by a pre-flight" if foretold else said
+    return f"{said}; {predicted} of them predicted by a pre-flight" if predicted else said
 
 
-def foretold_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:
+def predicted_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:
     """How many lookups, of all or of some, are predicted by pre-flights."""
     runs = read.runs
     preflights = runs.loc[runs["is_preflight"].fillna(False).astype(bool), "run"]

@@ -98,8 +98,8 @@ LOOKUPS: Final = Frame(
         Column("detail_set", WHOLE, "code of the set of hash details; equal sets have equal codes",
                missing="details are not_recorded or incomplete"),
         Column("entry_path", TEXT, "where torch wrote the entry", missing="not recorded (only AOTAutograd text logs have it)"),
-        Column("foretold", TEXT, "for a lookup predicted by a pre-flight: the basis of its outcome", missing="a real lookup"),
-        Column("foretold_entry", WHOLE, "the entry that it would find, an id into entries",
+        Column("prediction", TEXT, "for a lookup predicted by a pre-flight: the basis of its outcome", missing="a real lookup"),
+        Column("predicted_entry", WHOLE, "the entry that it would find, an id into entries",
                missing="none, or the program itself stored it, or it is known only from a recording"),
         Column("preflight_note", TEXT, "what a pre-flight noted about it, as JSON: the sizes in guards, the directory, "
                "what would be stored", missing="not a lookup of a pre-flight"),

@@ -64,8 +64,8 @@ class LookupRow:
     details: str
     detail_set: int | None
     entry_path: str | None
-    foretold: str | None
-    foretold_entry: int | None
+    prediction: str | None
+    predicted_entry: int | None
     preflight_note: str | None
 
 

@@ -45,8 +45,8 @@ _MADE_OF_LOOKUPS: Final = frozenset(
         "is_backward",
         "detail_set",
         "details",
-        "foretold",
-        "foretold_entry",
+        "prediction",
+        "predicted_entry",
     }
 )
 """Columns that are no attribute of a `Lookup`, or not as it is."""
@@ -165,8 +165,8 @@ def _lookups_frame(runs: list[Run], known: dict[str, tuple[int, str]], details: 
             "detail_set": [detail_set for detail_set, _ in of_lookups],
             "details": [origin for _, origin in of_lookups],
             # The predictions of a pre-flight depend on everything that was read.
-            "foretold": [None] * len(lookups),
-            "foretold_entry": [None] * len(lookups),
+            "prediction": [None] * len(lookups),
+            "predicted_entry": [None] * len(lookups),
         }
     )
 

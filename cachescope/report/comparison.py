@@ -9,7 +9,7 @@ import pandas as pd
 
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers import comparison as answer
-from cachescope.answers.foretold import Foretold, Reason
+from cachescope.answers.prediction_summary import PredictionSummary, Reason
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import Built, CoverageRow
 from cachescope.frames.context_rows import FormDifference
@@ -45,7 +45,7 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
     if found.coverage is not None:
         parts.append(list(coverage_lines(rows_of(found.coverage, CoverageRow))))
     if found.predictions is not None:
-        parts.append(list(_prediction_lines(Foretold.of(found.predictions))))
+        parts.append(list(_prediction_lines(PredictionSummary.of(found.predictions))))
     if found.contexts is not None:
         parts.append(list(_context_lines(found.contexts)))
     if found.graphs is not None:
@@ -68,7 +68,7 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
     }
 
 
-def _prediction_lines(found: Foretold) -> Iterator[Line]:
+def _prediction_lines(found: PredictionSummary) -> Iterator[Line]:
     entries = plural(len(found.rows), "entry", "entries")
     if found.unsafe:
         unsafe = plural(found.unsafe_count, "entry", "entries")

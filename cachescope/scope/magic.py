@@ -48,11 +48,11 @@ class CachescopeMagic:
         """
         options = _options(line)
         if options.preflight:
-            self._foretell(options.against, cell)
+            self._predict(options.against, cell)
         else:
             self._explain(options, cell)
 
-    def _foretell(self, against: list[str], cell: str) -> None:
+    def _predict(self, against: list[str], cell: str) -> None:
         flight = preflight(against=against or None)
         failed = self._record(flight, cell)
         self._shell.user_ns["_cachescope"] = flight.scope

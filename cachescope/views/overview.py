@@ -9,7 +9,7 @@ import pandas as pd
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
-from cachescope.answers.summary import compile_time, foretold_lookups, headline, seen_text
+from cachescope.answers.summary import compile_time, headline, predicted_lookups, seen_text
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.graph_grid import runs_by_graph
@@ -175,11 +175,11 @@ def _share(share: float | None) -> Shown | None:
     return None if share is None else Shown(percent(share), share)
 
 
-def _foretold(chosen: Chosen) -> str:
-    foretold = foretold_lookups(chosen.read, chosen.lookups)
-    if not foretold:
+def _predicted(chosen: Chosen) -> str:
+    predicted = predicted_lookups(chosen.read, chosen.lookups)
+    if not predicted:
         return ""
-    return ", predicted" if foretold == len(chosen) else f", {foretold:,} of them predicted"
+    return ", predicted" if predicted == len(chosen) else f", {predicted:,} of them predicted"
 
 
 def _rates(chosen: Chosen, by_run: Sequence[RunCacheRate]) -> str:
@@ -192,7 +192,7 @@ def _rates(chosen: Chosen, by_run: Sequence[RunCacheRate]) -> str:
             (
                 "Hit rate by count",
                 percent(rate.hit_rate, "–"),
-                f"{rate.hits:,} of {seen_text(rate)}{_foretold(chosen)}",
+                f"{rate.hits:,} of {seen_text(rate)}{_predicted(chosen)}",
             ),
             ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
             ("By run", f"{all_hit:,} of {len(runs):,}", "runs in which every lookup hit"),

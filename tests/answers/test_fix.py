@@ -24,8 +24,8 @@ Reads = dict[str, Read]
 
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> Reads:
-    folder = tmp_path_factory.mktemp("foretold")
-    with tarfile.open(Path(__file__).parents[1] / "data" / "foretold" / "2.13.0.tar.xz") as packed:
+    folder = tmp_path_factory.mktemp("preflights")
+    with tarfile.open(Path(__file__).parents[1] / "data" / "preflights" / "2.13.0.tar.xz") as packed:
         packed.extractall(folder, filter="data")
     steps = ("as_baked", "changed", "half_fixed")
     return {step: cachescope.read(folder / step, folder / "cache") for step in steps}

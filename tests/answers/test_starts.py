@@ -18,7 +18,7 @@ Recording = Callable[[str, str], Path]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sample", "expected"),
-    [("tour", ((4,), (5,))), ("start", ((0,), (1,))), ("foretold", None), ("triton_kernels", None)],
+    [("tour", ((4,), (5,))), ("start", ((0,), (1,))), ("preflight", None), ("triton_kernels", None)],
 )
 def test_the_last_start_and_the_one_before(sample: str, expected: object) -> None:
     scope = cachescope.read(cachescope.sample(sample))

@@ -26,7 +26,7 @@ from tests.capture.program_names import RANKS
 
 ROOT = Path(__file__).parents[2]
 TORCH_PYTHON = os.environ.get("CACHESCOPE_MODELS_PYTHON") or sys.executable
-"""The Python whose torch runs the programs; what is foretold is read by this one."""
+"""The Python whose torch runs the programs; what is predicted is read by this one."""
 Lookup = tuple[str, str | None, str]
 """A cache, a key (of a bypass the reason), and how it ended: hit, miss, guard_miss, bypass, disabled."""
 # torch/_inductor/compile_fx.py and torch/_functorch/_aot_autograd/autograd_cache.py.
@@ -115,13 +115,13 @@ def preflown(command: list[str], cache: Path, folder: Path, options: Sequence[st
     return kept
 
 
-def foretold(traces: Path, *against: Path) -> list[Lookup]:
-    """The lookups that a pre-flight foretells; an outcome that is not known stays as it is."""
+def predicted(traces: Path, *against: Path) -> list[Lookup]:
+    """The lookups that a pre-flight predicts; an outcome that is not known stays as it is."""
     return lookups_of(read_preflight(str(traces), [str(one) for one in against]))
 
 
 def lookups_of(scope: cachescope.Scope) -> list[Lookup]:
-    return [_foretold(row) for row in _foreseen(scope).to_dict("records")]
+    return [_predicted(row) for row in _foreseen(scope).to_dict("records")]
 
 
 def _foreseen(scope: cachescope.Scope) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def _foreseen(scope: cachescope.Scope) -> pd.DataFrame:
     return scope.lookups[scope.lookups["run"].isin(runs)]
 
 
-def _foretold(row: Mapping[str, Any]) -> Lookup:
+def _predicted(row: Mapping[str, Any]) -> Lookup:
     outcome = WORDS.get(row["outcome"], row["outcome"])
     if outcome == "bypass":
         return row["cache"], _without_addresses(row["bypass_reason"]), outcome
@@ -138,7 +138,7 @@ def _foretold(row: Mapping[str, Any]) -> Lookup:
 
 
 def would_store(scope: cachescope.Scope) -> set[tuple[str, str]]:
-    """The caches and keys under which a real run would leave entries, as foretold."""
+    """The caches and keys under which a real run would leave entries, as predicted."""
     rows = _foreseen(scope)
     missed = rows[rows["outcome"].isin(["would_miss", "not_known"]) & rows["preflight_note"].notna()]
     told = zip(missed["cache"], missed["cache_key"], missed["preflight_note"], strict=True)
@@ -166,7 +166,7 @@ def open_of(told: list[Lookup]) -> list[Lookup]:
 
 
 def assert_nothing_else_came(told: list[Lookup], went: Went) -> None:
-    """Every key came, and every outcome that was foretold; what is left open may have any.
+    """Every key came, and every outcome that was predicted; what is left open may have any.
 
     A disabled cache leaves no artifact.
     """

@@ -58,19 +58,19 @@ def test_a_miss_is_compared_with_the_cells_before(cells: dict[str, Any]) -> None
     assert cells["changed"]["text"].count("the value") == 1 or "the value" in str(cells["changed"]["shown"])
 
 
-def test_a_cell_is_foretold_below_it(cells: dict[str, Any]) -> None:
-    assert shown(cells["foretold"]).startswith("a real run would make 2 lookups: 2 would hit, 0 would miss")
-    assert "the value" in cells["foretold"]["text"] + str(cells["foretold"]["shown"])
-    told = shown(cells["foretold_changed"])
+def test_a_cell_is_predicted_below_it(cells: dict[str, Any]) -> None:
+    assert shown(cells["predicted"]).startswith("a real run would make 2 lookups: 2 would hit, 0 would miss")
+    assert "the value" in cells["predicted"]["text"] + str(cells["predicted"]["shown"])
+    told = shown(cells["predicted_changed"])
     assert told.startswith("a real run would make 2 lookups: 0 would hit, 2 would miss")
     assert "inductor_config[max_fusion_size]   64 -> 3" in told
-    assert shown(cells["foretold_nowhere"]).startswith(
+    assert shown(cells["predicted_nowhere"]).startswith(
         "a real run would make 2 lookups: 0 would hit, 2 would miss"
     )
-    assert "no-such-folder" in shown(cells["foretold_nowhere"])
-    assert cells["foretold_left"]["text"].split() == ["2", "torch", "True"]
-    assert not cells["foretold_error"]["success"]
-    assert cells["foretold_error"]["text"].count("ZeroDivisionError: ") == 1
+    assert "no-such-folder" in shown(cells["predicted_nowhere"])
+    assert cells["predicted_left"]["text"].split() == ["2", "torch", "True"]
+    assert not cells["predicted_error"]["success"]
+    assert cells["predicted_error"]["text"].count("ZeroDivisionError: ") == 1
 
 
 def test_a_fresh_cell_is_a_cold_start(cells: dict[str, Any]) -> None:

@@ -19,8 +19,8 @@ from tests.capture.preflights import (
     copied,
     entries_of,
     environment,
-    foretold,
     lookups_of,
+    predicted,
     preflown,
     program,
     really,
@@ -40,7 +40,7 @@ def flown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     traces = preflown(program("training"), cache, folder / "preflight", **compilers)
     assert not cache.exists()
     assert not called.exists(), called.read_text()
-    told = foretold(traces, cache)
+    told = predicted(traces, cache)
     assert [outcome for *_, outcome in told] == ["miss"] * 5
     assert_came_true(told, really(program("training"), cache, folder / "cold"))
     return folder
@@ -51,17 +51,17 @@ def traces_of(flown: Path) -> Path:
     return traces
 
 
-def test_a_warm_cache_hits_as_foretold(flown: Path, tmp_path: Path) -> None:
+def test_a_warm_cache_hits_as_predicted(flown: Path, tmp_path: Path) -> None:
     cache = copied(flown / "cache", tmp_path / "cache")
     before = tree_hash(cache)
-    told = foretold(traces_of(flown), cache)
+    told = predicted(traces_of(flown), cache)
     assert tree_hash(cache) == before
     assert [outcome for *_, outcome in told] == ["hit"] * 5
     assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
 
 
 @pytest.mark.parametrize(("which", "how"), [("fxgraph", "deleted"), ("aotautograd", "truncated")])
-def test_what_is_gone_or_damaged_misses_as_foretold(
+def test_what_is_gone_or_damaged_misses_as_predicted(
     flown: Path, tmp_path: Path, which: str, how: str
 ) -> None:
     cache = copied(flown / "cache", tmp_path / "cache")
@@ -70,7 +70,7 @@ def test_what_is_gone_or_damaged_misses_as_foretold(
         entry.unlink()
     else:
         entry.write_bytes(entry.read_bytes()[:100])
-    told = foretold(traces_of(flown), cache)
+    told = predicted(traces_of(flown), cache)
     assert {outcome for *_, outcome in told} == {"hit", "miss"}
     assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
 
@@ -89,25 +89,25 @@ def test_the_changed_field_is_named(flown: Path, tmp_path: Path) -> None:
     assert_came_true(told, really(program("training"), cache, tmp_path / "real", **changed))
 
 
-def test_guards_that_do_not_hold_are_foretold(tmp_path: Path) -> None:
+def test_guards_that_do_not_hold_are_predicted(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     few = {"PREFLIGHT_PROGRAM_SIZES": "5 6"}
     really(program("guarded_size"), cache, tmp_path / "first", **few)
     many = {"PREFLIGHT_PROGRAM_SIZES": "50 60"}
     traces = preflown(program("guarded_size"), cache, tmp_path / "preflight", **many)
-    told = foretold(traces, cache)
+    told = predicted(traces, cache)
     scope = read_preflight(str(traces), [str(cache)])
     assert set(scope.misses["verdict"]) == {"guard_failed"}
     went = really(program("guarded_size"), cache, tmp_path / "second", **many)
     assert_came_true(told, went)
     # Both are stored now.
-    assert {outcome for *_, outcome in foretold(traces, cache)} == {"hit"}
+    assert {outcome for *_, outcome in predicted(traces, cache)} == {"hit"}
 
 
 def test_the_second_lookup_of_a_key_finds_what_the_first_would_store(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     traces = preflown(program("twice"), cache, tmp_path / "preflight")
-    told = foretold(traces, cache)
+    told = predicted(traces, cache)
     assert [outcome for *_, outcome in told] == ["miss"] * 3 + ["hit"] * 3
     assert_came_true(told, really(program("twice"), cache, tmp_path / "real"))
 
@@ -122,7 +122,7 @@ def test_an_ordinary_reading_knows_it_for_what_it_is(flown: Path) -> None:
 
 
 def test_what_a_recording_left_behind_is_what_it_is_held_against(flown: Path) -> None:
-    told = foretold(traces_of(flown), flown / "cold" / "trace")
+    told = predicted(traces_of(flown), flown / "cold" / "trace")
     assert [outcome for *_, outcome in told] == ["hit"] * 5
 
 
@@ -135,12 +135,12 @@ def test_a_pre_flight_is_no_past_of_a_real_run(flown: Path) -> None:
     assert beside[columns].values.tolist() == alone[columns].values.tolist()
 
 
-def test_a_saved_scope_keeps_what_was_foretold(flown: Path, tmp_path: Path) -> None:
+def test_a_saved_scope_keeps_what_was_predicted(flown: Path, tmp_path: Path) -> None:
     scope = cachescope.read(traces_of(flown), flown / "cache")
     scope.save(tmp_path / "saved")
     again = cachescope.read(tmp_path / "saved")
     assert again.lookups["outcome"].tolist() == scope.lookups["outcome"].tolist()
-    assert again.lookups["foretold"].tolist() == scope.lookups["foretold"].tolist()
+    assert again.lookups["prediction"].tolist() == scope.lookups["prediction"].tolist()
 
 
 def test_the_command_asks_for_a_share_of_hits(flown: Path, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ print(json.dumps([told, second.scope.lookups["outcome"].tolist(), hits, repr(sec
 """
 
 
-def test_a_block_of_this_process_is_foretold_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_block_of_this_process_is_predicted_and_leaves_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BLOCK],
         env=environment(tmp_path / "cache"),
@@ -245,7 +245,7 @@ def test_processes_of_the_command_are_covered_and_those_that_are_not_are_named(t
     told = [rows["outcome"].tolist() for _, rows in scope.lookups.groupby("run")]
     # The second began after the first had ended.
     assert told == [["would_miss"] * 2, ["would_hit"] * 2, ["not_known"] * 2]
-    assert "compiled for real" in scope.lookups["foretold"].iloc[-1]
+    assert "compiled for real" in scope.lookups["prediction"].iloc[-1]
 
 
 DERIVED = """

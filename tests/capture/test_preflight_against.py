@@ -18,7 +18,7 @@ from tests.capture.preflights import (
     copied,
     entries_of,
     environment,
-    foretold,
+    predicted,
     preflown,
     program,
     really,
@@ -51,13 +51,13 @@ def traces_of(folder: Path) -> Path:
 
 def test_what_a_lock_lists_would_hit(trained: Path, tmp_path: Path) -> None:
     assert looks_like_lock(trained / "cache.lock")
-    told = foretold(traces_of(trained), trained / "cache.lock")
+    told = predicted(traces_of(trained), trained / "cache.lock")
     assert [way for *_, way in told] == ["hit"] * 5
     assert_came_true(
         told, really(program("training"), copied(trained / "cache", tmp_path / "c"), tmp_path / "r")
     )
     scope = read_preflight(str(traces_of(trained)), [str(trained / "cache.lock")])
-    assert all("cache.lock" in why for why in scope.lookups["foretold"])
+    assert all("cache.lock" in why for why in scope.lookups["prediction"])
 
 
 @pytest.mark.parametrize("which", ["fxgraph", "aotautograd"])
@@ -65,7 +65,7 @@ def test_what_a_lock_does_not_list_would_miss(trained: Path, tmp_path: Path, whi
     cache = copied(trained / "cache", tmp_path / "cache")
     entries_of(cache, which)[0].unlink()
     cachescope.lock(cache, tmp_path / "cache.lock")
-    told = foretold(traces_of(trained), tmp_path / "cache.lock")
+    told = predicted(traces_of(trained), tmp_path / "cache.lock")
     assert {way for *_, way in told} == {"hit", "miss"}
     assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
 
@@ -73,7 +73,7 @@ def test_what_a_lock_does_not_list_would_miss(trained: Path, tmp_path: Path, whi
 def test_a_changed_config_is_in_no_key_of_the_lock(trained: Path, tmp_path: Path) -> None:
     changed = {"PREFLIGHT_PROGRAM_CONFIG": "epilogue_fusion"}
     traces = preflown(program("training"), trained / "cache", tmp_path / "preflight", **changed)
-    assert {way for *_, way in foretold(traces, trained / "cache.lock")} == {"miss"}
+    assert {way for *_, way in predicted(traces, trained / "cache.lock")} == {"miss"}
 
 
 @pytest.mark.models
@@ -82,10 +82,10 @@ def test_what_guards_a_locked_entry_has_is_not_known(tmp_path: Path) -> None:
     really(program("guarded_size"), cache, tmp_path / "first")
     cachescope.lock(cache, tmp_path / "cache.lock")
     traces = preflown(program("guarded_size"), cache, tmp_path / "preflight")
-    told = foretold(traces, tmp_path / "cache.lock")
+    told = predicted(traces, tmp_path / "cache.lock")
     assert "not_known" in {way for *_, way in told}
     scope = read_preflight(str(traces), [str(tmp_path / "cache.lock")])
-    why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "foretold"]
+    why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "prediction"]
     assert all("guards" in one for one in why)
 
 
@@ -109,7 +109,7 @@ def ran_mega(how: str, file: Path, cache: Path) -> dict[str, int]:
 
 
 def told_of_mega(traces: Path, file: Path) -> dict[str, int]:
-    return dict(Counter(f"{cache} {way}" for cache, _, way in foretold(traces, file)))
+    return dict(Counter(f"{cache} {way}" for cache, _, way in predicted(traces, file)))
 
 
 def test_what_a_mega_cache_holds_would_hit_once_it_is_loaded(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_a_mega_cache_holds_would_hit_once_it_is_loaded(tmp_path: Path) -> 
     assert told_of_mega(traces, file) == ran_mega("load", file, tmp_path / "loaded")
     assert told_of_mega(traces, file) == {"fxgraph hit": 2, "aotautograd hit": 1}
     scope = read_preflight(str(traces), [str(file)])
-    assert all(str(file) in why for why in scope.lookups["foretold"])
+    assert all(str(file) in why for why in scope.lookups["prediction"])
 
 
 def verified(folder: Path, cache: Path, *more: str) -> subprocess.CompletedProcess[str]:

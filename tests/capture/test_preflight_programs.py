@@ -1,4 +1,4 @@
-"""Every program of `programs`: each key, outcome and entry that is foretold, held against torch's real runs.
+"""Every program of `programs`: each key, outcome and entry that is predicted, held against torch's real runs.
 
 `CACHESCOPE_MODELS_PYTHON` names another Python whose torch runs them.
 """
@@ -58,18 +58,18 @@ NOT_KNOWN = {
     ("collective", "cold"): _RACE,
     ("collective", "changed"): _RACE,
 }
-"""The programs, and the states of the cache, for which some outcomes cannot be foretold; the keys always are."""
+"""The programs, and the states of the cache, for which some outcomes cannot be predicted; the keys always are."""
 
 
 def held(name: str, state: str, traces: Path, cache: Path, **changed: str) -> None:
-    """Foretell a run from a pre-flight, run it for real, and hold one against the other."""
+    """Predict a run from a pre-flight, run it for real, and hold one against the other."""
     before = stored_in(cache)
     scope = read_preflight(str(traces), None)
     told = lookups_of(scope)
     assert told
     went = really(program(name), cache, cache.with_name(state), **changed)
     if (name, state) in NOT_KNOWN:
-        assert open_of(told), "it is foretold by now: take it out of the table"
+        assert open_of(told), "it is predicted by now: take it out of the table"
         assert_nothing_else_came(told, went)
     else:
         assert_came_true(told, went)
@@ -86,7 +86,7 @@ def test_names_are_those_that_are_registered() -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_is_foretold_comes_true(tmp_path: Path, group: str) -> None:
+def test_what_is_predicted_comes_true(tmp_path: Path, group: str) -> None:
     if group == "models" and not has_transformers():
         pytest.skip(f"transformers is not installed for {TORCH_PYTHON}")
     name, cache = GROUPS[group], tmp_path / "cache"
@@ -101,7 +101,7 @@ def test_what_is_foretold_comes_true(tmp_path: Path, group: str) -> None:
 
 
 @pytest.mark.parametrize("group", BYPASSES)
-def test_every_bypass_is_foretold(tmp_path: Path, group: str) -> None:
+def test_every_bypass_is_predicted(tmp_path: Path, group: str) -> None:
     name, cache = BYPASSES[group], tmp_path / "cache"
     held(name, "cold", preflown(program(name), cache, tmp_path / "preflight"), cache)
 
@@ -119,7 +119,7 @@ def broken(entry: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["graph_break", "automatic_dynamic", "bundled", "fx_cache_alone"])
-def test_what_deleted_and_damaged_entries_come_to_is_foretold(tmp_path: Path, name: str) -> None:
+def test_what_deleted_and_damaged_entries_come_to_is_predicted(tmp_path: Path, name: str) -> None:
     whole = tmp_path / "cache"
     traces = preflown(program(name), whole, tmp_path / "preflight")
     really(program(name), whole, tmp_path / "cold")

@@ -16,7 +16,7 @@ from cachescope.scope.preflight import check_against, read_preflight
 from tests.capture.preflights import (
     assert_came_true,
     environment,
-    foretold,
+    predicted,
     preflown,
     program,
     really,
@@ -82,17 +82,17 @@ def traces_of(filled: tuple[int, Path]) -> Path:
 
 
 def test_what_a_server_has_would_hit(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
-    told = foretold(traces_of(filled), address(port))
+    told = predicted(traces_of(filled), address(port))
     assert {way for *_, way in told} == {"hit"}
     assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
     scope = read_preflight(str(traces_of(filled)), [address(port)])
-    assert all(f"in {address(port)}" in why for why in scope.lookups["foretold"])
+    assert all(f"in {address(port)}" in why for why in scope.lookups["prediction"])
     assert scope.lookups["time_saved_ns"].notna().any()
 
 
 def test_a_dump_says_the_same(filled: tuple[int, Path], tmp_path: Path) -> None:
     write_dump(filled[0], str(tmp_path))
-    assert foretold(traces_of(filled), tmp_path / "remote.jsonl") == foretold(
+    assert predicted(traces_of(filled), tmp_path / "remote.jsonl") == predicted(
         traces_of(filled), address(filled[0])
     )
 
@@ -101,16 +101,16 @@ def test_a_dump_that_was_cut_leaves_misses_open(filled: tuple[int, Path], tmp_pa
     write_dump(filled[0], str(tmp_path))
     path = tmp_path / "remote.jsonl"
     path.write_bytes(path.read_bytes()[:-100])
-    told = foretold(traces_of(filled), path)
+    told = predicted(traces_of(filled), path)
     assert {way for *_, way in told} <= {"hit", "not_known"}
     scope = read_preflight(str(traces_of(filled)), [str(path)])
-    why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "foretold"]
+    why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "prediction"]
     assert any("could not be read" in one for one in why)
 
 
 def test_an_empty_server_has_nothing(filled: tuple[int, Path], tmp_path: Path) -> None:
     with redis_server() as empty:
-        told = foretold(traces_of(filled), address(empty))
+        told = predicted(traces_of(filled), address(empty))
         assert {way for *_, way in told} == {"miss"}
         assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(empty)))
 
@@ -118,7 +118,7 @@ def test_an_empty_server_has_nothing(filled: tuple[int, Path], tmp_path: Path) -
 @pytest.mark.parametrize("gone", ["pt2:fx-graph-v1::*", "pt2:autograd-experimental::*"])
 def test_what_expired_would_miss(filled: tuple[int, Path], port: int, tmp_path: Path, gone: str) -> None:
     client_of(port).delete(next(client_of(port).scan_iter(match=gone)))
-    told = foretold(traces_of(filled), address(port))
+    told = predicted(traces_of(filled), address(port))
     assert {way for *_, way in told} == {"hit", "miss"}
     assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
 
@@ -128,7 +128,7 @@ def test_a_value_that_torch_cannot_load_would_miss(
 ) -> None:
     for key in client_of(port).scan_iter(match="pt2:autograd-experimental::*"):
         client_of(port).set(key, '{"data": "gASV"}')
-    told = foretold(traces_of(filled), address(port))
+    told = predicted(traces_of(filled), address(port))
     assert {way for cache, _, way in told if cache == "aotautograd"} == {"miss"}
     assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
 
@@ -138,7 +138,7 @@ def test_a_changed_config_is_in_no_key_of_the_server(
 ) -> None:
     changed = settings(port, PREFLIGHT_PROGRAM_CONFIG="epilogue_fusion")
     traces = preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **changed)
-    told = foretold(traces, address(port))
+    told = predicted(traces, address(port))
     assert {way for *_, way in told} == {"miss"}
     misses = read_preflight(str(traces), [address(port)]).misses
     assert set(misses["changed"]) == {("inductor_config[epilogue_fusion]",)}
@@ -151,12 +151,12 @@ def test_a_changed_config_is_in_no_key_of_the_server(
 def test_a_remote_cache_that_is_not_asked_is_of_no_use(port: int, tmp_path: Path, switch: str) -> None:
     off = settings(port, **{switch: "0"})
     traces = preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **off)
-    told = foretold(traces, address(port))
+    told = predicted(traces, address(port))
     assert "miss" in {way for *_, way in told}
     assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **off))
     if "FX" in switch:  # AOTAutograd has its own switch in its key
         scope = read_preflight(str(traces), [address(port)])
-        assert any("asks no remote cache" in why for why in scope.lookups["foretold"])
+        assert any("asks no remote cache" in why for why in scope.lookups["prediction"])
 
 
 def test_only_remote_caches(port: int, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_only_remote_caches(port: int, tmp_path: Path) -> None:
     with redis_server() as empty:
         alone |= {"TORCHINDUCTOR_REDIS_URL": address(empty)}
         traces = preflown(twice, tmp_path / "none", tmp_path / "preflight", **alone)
-        told = foretold(traces, address(empty))
+        told = predicted(traces, address(empty))
         assert {way for *_, way in told} == {"hit", "miss"}
         assert_came_true(told, really(twice, tmp_path / "c", tmp_path / "r", **alone))
 
@@ -174,23 +174,23 @@ def test_only_remote_caches(port: int, tmp_path: Path) -> None:
 def test_a_directory_beside_it_comes_first(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
     for key in client_of(port).scan_iter(match="pt2:fx-graph-v1::*"):
         client_of(port).delete(key)
-    told = foretold(traces_of(filled), filled[1] / "cache", address(port))
+    told = predicted(traces_of(filled), filled[1] / "cache", address(port))
     assert {way for *_, way in told} == {"hit"}
 
 
-def test_without_it_nothing_is_foretold(filled: tuple[int, Path], tmp_path: Path) -> None:
-    told = foretold(traces_of(filled), tmp_path / "empty")
+def test_without_it_nothing_is_predicted(filled: tuple[int, Path], tmp_path: Path) -> None:
+    told = predicted(traces_of(filled), tmp_path / "empty")
     assert {way for *_, way in told} == {"not_known"}
 
 
 def test_a_server_has_one_value_for_each_key(tmp_path: Path) -> None:
-    """The one with other guards replaces the first: what is foretold comes true, or is left open."""
+    """The one with other guards replaces the first: what is predicted comes true, or is left open."""
     with redis_server() as port:
         really(program("guarded_size"), tmp_path / "first", tmp_path / "r1", **settings(port))
         traces = preflown(
             program("guarded_size"), tmp_path / "none", tmp_path / "preflight", **settings(port)
         )
-        told = foretold(traces, address(port))
+        told = predicted(traces, address(port))
         assert_came_true(
             told, really(program("guarded_size"), tmp_path / "c", tmp_path / "r2", **settings(port))
         )

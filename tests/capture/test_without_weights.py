@@ -13,7 +13,7 @@ import pytest
 from tests.capture.preflights import (
     assert_came_true,
     environment,
-    foretold,
+    predicted,
     preflown,
     program,
     really,
@@ -34,13 +34,13 @@ MORE = (
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.models) for name in MORE)])
-def test_what_is_foretold_without_weights_comes_true(tmp_path: Path, name: str) -> None:
+def test_what_is_predicted_without_weights_comes_true(tmp_path: Path, name: str) -> None:
     cache = tmp_path / "cache"
     traces = preflown(program(name), cache, tmp_path / "preflight", options=["--fake"])
     cold = really(program(name), cache, tmp_path / "cold")
     empty = tmp_path / "empty"
-    assert_came_true(foretold(traces, empty), cold)
-    assert {outcome for *_, outcome in foretold(traces, cache)} == {"hit"}
+    assert_came_true(predicted(traces, empty), cold)
+    assert {outcome for *_, outcome in predicted(traces, cache)} == {"hit"}
 
 
 def flown_fake(folder: Path, text: str, *more: str) -> subprocess.CompletedProcess[str]:

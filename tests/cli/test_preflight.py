@@ -127,9 +127,9 @@ def test_ctrl_c_ends_the_command_too(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def foretold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def predicted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a pre-flight of a small program printed: as JSON in a pipe, and as lines on a screen."""
-    folder = tmp_path_factory.mktemp("foretold")
+    folder = tmp_path_factory.mktemp("preflights")
     cache = environment(TORCHINDUCTOR_CACHE_DIR=str(folder / "cache"))
     program = ("--", sys.executable, "-c", COMPILED)
     keep = ("--keep", folder / "kept")
@@ -143,26 +143,26 @@ def foretold(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class TestForetold:
+class TestPredicted:
     pytestmark = compiles
 
-    def test_json_is_all_that_it_prints(self, foretold: Path) -> None:
-        status, out, err = json.loads((foretold / "json").read_text())
+    def test_json_is_all_that_it_prints(self, predicted: Path) -> None:
+        status, out, err = json.loads((predicted / "json").read_text())
         found = json.loads(out)
         assert status == 0
         assert found["preflight"]["exit_status"] == 0
         assert (found["preflight"]["lookups"], found["preflight"]["would_miss"]) == (2, 2)
         assert "printed" in err.splitlines()
-        assert not (foretold / "cache").exists()
+        assert not (predicted / "cache").exists()
 
-    def test_on_a_screen_it_fits_and_a_bar_that_is_not_met_is_3(self, foretold: Path) -> None:
-        status, rows = json.loads((foretold / "screen").read_text())
+    def test_on_a_screen_it_fits_and_a_bar_that_is_not_met_is_3(self, predicted: Path) -> None:
+        status, rows = json.loads((predicted / "screen").read_text())
         assert status == 3
         shown = "\n".join(rows)
         assert "a real run would make 2 lookups: 0 would hit, 2 would miss" in shown
-        assert f"checked against {foretold / 'cache'}" in shown.replace("\n", "")
+        assert f"checked against {predicted / 'cache'}" in shown.replace("\n", "")
         assert all(len(row) <= 80 for row in rows)
 
-    def test_what_is_kept_answers_once_more(self, foretold: Path) -> None:
-        (kept,) = (foretold / "kept").iterdir()
+    def test_what_is_kept_answers_once_more(self, predicted: Path) -> None:
+        (kept,) = (predicted / "kept").iterdir()
         assert set(cachescope.read(kept).runs["is_preflight"]) == {True}

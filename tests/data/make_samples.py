@@ -39,7 +39,7 @@ PACKED: dict[str, tuple[str, tuple[str, ...]]] = {
     "other_torch": ("recordings/2.15.0/cold_warm", ("trace",)),
     "whole_directory": ("directories/torch_2.13.0", ("cache",)),
     "triton_kernels": ("directories/triton_kernels", ("cache_t2150",)),
-    "foretold": ("foretold/2.13.0", ("cache", "changed")),
+    "preflight": ("preflights/2.13.0", ("cache", "changed")),
     "vllm": ("vllm/0.13.0", ("cache", "logs")),
 }
 _ABOUT = ("scenario.json", "provenance.json", "starts.json")

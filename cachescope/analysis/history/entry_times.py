@@ -69,7 +69,7 @@ class EntryTimes:
 def _asked_remotely(history: History) -> frozenset[str]:
     """The caches whose lookups are all predicted, for programs that ask a remote cache: they find the entries that were read."""
     lookups = history.lookups
-    if not lookups.foretold.is_known.all():
+    if not lookups.prediction.is_known.all():
         return frozenset()
     asks: dict[str, bool] = {}
     for at in range(len(lookups)):

@@ -134,7 +134,7 @@ class Lookups(Sequence[LookupRow]):
     file: Texts
     aot_mode: Numbers
     bypass_exception: Texts
-    foretold: Texts
+    prediction: Texts
     preflight_note: Texts
 
     @classmethod
@@ -142,14 +142,14 @@ class Lookups(Sequence[LookupRow]):
         """The frame lookups, in time order; a run without times keeps the place of its number.
 
         The lookups of a run stay in the order in which torch made them, even if a clock was set back. What a pre-flight
-        foretells comes after all that was made: nothing was stored by it, and it would find what others stored.
+        predicts comes after all that was made: nothing was stored by it, and it would find what others stored.
         """
         made: dict[str, Any] = {
             name: _column(lookups[name], name) for name in LookupRow.__dataclass_fields__ if name != "gm"
         }
         made["gm"] = _graphs_of(made["detail_set"], store)
         times = _times_to_sort_by(made["time"], made["run"])
-        order = np.lexsort((made["lookup"], times, made["foretold"].is_known))
+        order = np.lexsort((made["lookup"], times, made["prediction"].is_known))
         made = {name: c.take(order) if isinstance(c, Texts) else c[order] for name, c in made.items()}
         return cls(**made)
 
@@ -209,7 +209,7 @@ class Lookups(Sequence[LookupRow]):
             self.file[at],
             _flag(self.aot_mode[at]),
             self.bypass_exception[at],
-            self.foretold[at],
+            self.prediction[at],
             self.preflight_note[at],
         )
 

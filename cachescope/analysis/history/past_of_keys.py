@@ -157,7 +157,7 @@ class PastOfKeys:
         self._lookups = lookups
         self._timeline = timeline
         self._of_key = Grouped(lookups.key)
-        self._is_foretold = lookups.foretold.is_known
+        self._is_predicted = lookups.prediction.is_known
         # In the order of their names: the greatest number is the last name.
         self._names = sorted({name for name in directories.values() if name is not None})
         number: dict[str | None, int] = {None: NONE} | {name: at for at, name in enumerate(self._names)}
@@ -195,20 +195,20 @@ class PastOfKeys:
 
     def _by_whom(self, places: Numbers) -> Iterator[Numbers]:
         """Some lookups in parts: those that were made, and those that each pre-flight predicts."""
-        is_foretold = self._is_foretold[places]
-        if not is_foretold.any():
+        is_predicted = self._is_predicted[places]
+        if not is_predicted.any():
             yield places
             return
-        if not is_foretold.all():
-            yield places[~is_foretold]
+        if not is_predicted.all():
+            yield places[~is_predicted]
         of_run = self._lookups.run[places]
-        for run in np.unique(of_run[is_foretold]).tolist():
-            yield places[is_foretold & (of_run == run)]
+        for run in np.unique(of_run[is_predicted]).tolist():
+            yield places[is_predicted & (of_run == run)]
 
     def _seen_by(self, at: int, places: Numbers) -> Numbers:
         """Of the lookups of a key those that are past to one of them: no pre-flight stores anything for another run."""
         run = self._lookups.run
-        seen: Numbers = places[~self._is_foretold[places] | (run[places] == run[at])]
+        seen: Numbers = places[~self._is_predicted[places] | (run[places] == run[at])]
         return seen
 
     def other_run_before(self, at: int) -> bool:

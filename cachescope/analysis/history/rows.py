@@ -48,7 +48,7 @@ class LookupRow:
     file: str | None = None
     aot_mode: bool | None = None
     bypass_exception: str | None = None
-    foretold: str | None = None
+    prediction: str | None = None
     preflight_note: str | None = None
     """The basis of its outcome, if a pre-flight predicts it: the lookup was not made."""
 

@@ -8,39 +8,39 @@ from typing import Any
 import pandas as pd
 
 from cachescope.analysis.preflight.candidates import StoredEntries
-from cachescope.analysis.preflight.foretelling import Foretold, RunForetold, World
 from cachescope.analysis.preflight.left_behind import Command, LeftBehind
+from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedRun, World
 from cachescope.columns import rows_of
 from cachescope.frames.recorded import LOOKUPS
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.assemble import Tables
-from cachescope.terms import FORETOLD
+from cachescope.terms import PREDICTED
 
 
-def with_foretold(tables: Tables) -> Tables:
+def with_predictions(tables: Tables) -> Tables:
     """What was read, with the lookups that real runs would make instead of those that pre-flights made."""
     if not tables.runs["is_preflight"].any():
         return tables
     runs = {run.run: run for run in rows_of(tables.runs, RunRow) if run.is_preflight}
     rows = rows_of(tables.lookups, LookupRow)
-    if any(row.foretold is not None for row in rows):
+    if any(row.prediction is not None for row in rows):
         return tables  # it was saved, and what it was checked against may not be here
     made = [row for row in rows if row.run not in runs]
     # Of an entry its path is the source; of a line without one the dump is.
     with_problems = frozenset(tables.problems["source"])
     entries = StoredEntries(tables.entries, tables.cache_roots, tables.listed, with_problems)
     recorded = LeftBehind.by_recorded(made) if made and not entries.roots else None
-    foretold: dict[int, list[Foretold]] = {}
+    predicted: dict[int, list[PredictedLookup]] = {}
     for command in Command.all_of(runs.values()):
         world = World(entries, recorded)
         walked = {
-            run.run: RunForetold(run, [row for row in rows if row.run == run.run], world)
+            run.run: PredictedRun(run, [row for row in rows if row.run == run.run], world)
             for run in command.runs
         }
         for one in walked.values():
             one.tell_others()
-        foretold |= {number: list(one.lookups()) for number, one in walked.items()}
-    lookups = _numbered(rows, foretold, tables.entries)
+        predicted |= {number: list(one.lookups()) for number, one in walked.items()}
+    lookups = _numbered(rows, predicted, tables.entries)
     return replace(tables, lookups=lookups, runs=_with_directory(tables.runs, entries))
 
 
@@ -53,22 +53,22 @@ def _with_directory(runs: pd.DataFrame, entries: StoredEntries) -> pd.DataFrame:
 
 
 def _numbered(
-    rows: list[LookupRow], foretold: dict[int, list[Foretold]], entries: pd.DataFrame
+    rows: list[LookupRow], predicted: dict[int, list[PredictedLookup]], entries: pd.DataFrame
 ) -> pd.DataFrame:
     """All lookups, run by run, with new numbers."""
     saved = dict(zip(entries["entry"].tolist(), entries["time_taken_ns"].tolist(), strict=True))
     numbers: dict[int, int] = {}
     out: list[dict[str, Any]] = []
     for run in dict.fromkeys(row.run for row in rows):
-        if run not in foretold:
+        if run not in predicted:
             for order, row in enumerate(one for one in rows if one.run == run):
                 numbers[row.lookup] = len(out)
                 out.append(_values(row) | {"order": order})
             continue
-        for order, one in enumerate(foretold[run]):
+        for order, one in enumerate(predicted[run]):
             if one.aot is None:
                 numbers[one.row.lookup] = len(out)
-            out.append(_foretold_values(one, saved) | {"order": order})
+            out.append(_predicted_values(one, saved) | {"order": order})
     for number, values in enumerate(out):
         values["lookup"] = number
         if values["aot_lookup"] is not None:
@@ -80,7 +80,7 @@ def _values(row: LookupRow) -> dict[str, Any]:
     return {column.name: getattr(row, column.name) for column in LOOKUPS.columns}
 
 
-def _foretold_values(one: Foretold, saved: dict[int, Any]) -> dict[str, Any]:
+def _predicted_values(one: PredictedLookup, saved: dict[int, Any]) -> dict[str, Any]:
     row, found = one.row, one.found
     values = _values(row)
     entry = None if found.candidate is None else found.candidate.entry
@@ -88,7 +88,7 @@ def _foretold_values(one: Foretold, saved: dict[int, Any]) -> dict[str, Any]:
     values |= {
         "cache": values["cache"] if one.aot is None else "fxgraph",
         "cache_key": one.key,
-        "outcome": FORETOLD.get(found.outcome, found.outcome),
+        "outcome": PREDICTED.get(found.outcome, found.outcome),
         "cache_state": None,
         "status_detailed": found.status or (found.outcome if found.outcome in ("hit", "full_miss") else None),
         "aot_lookup": None if one.aot is None else one.aot.lookup,
@@ -97,8 +97,8 @@ def _foretold_values(one: Foretold, saved: dict[int, Any]) -> dict[str, Any]:
         "time_taken_ns": None,
         "end_time": None,
         "time_saved_ns": saved.get(entry) if found.outcome == "hit" and entry is not None else None,
-        "foretold": found.why,
-        "foretold_entry": entry,
+        "prediction": found.why,
+        "predicted_entry": entry,
     }
     if is_other:
         values |= {"detail_set": None, "details": "not_recorded", "direction": None, "is_backward": None}

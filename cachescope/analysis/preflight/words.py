@@ -6,16 +6,16 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.terms import FORETOLD
+from cachescope.terms import PREDICTED
 
-_MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, would in FORETOLD.items()}
+_MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, would in PREDICTED.items()}
 
 
 def as_if_made(lookups: pd.DataFrame) -> pd.DataFrame:
     """The frame with the words of real lookups for predicted outcomes."""
-    is_foretold = lookups["outcome"].isin(list(_MADE))
-    if not is_foretold.any():
+    is_predicted = lookups["outcome"].isin(list(_MADE))
+    if not is_predicted.any():
         return lookups
-    outcomes = lookups["outcome"].mask(is_foretold, lookups["outcome"].map(_MADE))
-    failed = is_foretold & (lookups["status_detailed"] == "guard_miss").fillna(False).astype(bool)
+    outcomes = lookups["outcome"].mask(is_predicted, lookups["outcome"].map(_MADE))
+    failed = is_predicted & (lookups["status_detailed"] == "guard_miss").fillna(False).astype(bool)
     return lookups.assign(outcome=outcomes.mask(failed, "guard_miss").astype(lookups["outcome"].dtype))

@@ -18,9 +18,9 @@ from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.bypass_advice import is_error
-from cachescope.analysis.verdicts.foretold_misses import guards_would_fail, judge_foretold
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
+from cachescope.analysis.verdicts.predicted_misses import guards_would_fail, judge_predicted
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
@@ -46,7 +46,7 @@ def judged_misses(
     found = ReasonsFound(len(lookups))
     _judge_not_cached(history, found)
     _judge_guard_misses(history, found)
-    judge_foretold(history, found)
+    judge_predicted(history, found)
     pasts = PastOfKeys(lookups, history.timeline, {run.run: run.cache_dir for run in history.runs})
     _judge_known_keys(history, pasts, found)
     new_keys = NewKeys(history, details, choice, pasts, found)
@@ -105,7 +105,7 @@ def _judge_guard_misses(history: History, found: ReasonsFound) -> None:
         key, own = lookups.cache_key[at], lookups.guards_expr[at]
         stored = of_entries.get((lookups.cache[at], key), ())
         guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
-        if (told := lookups.foretold[at]) is not None:
+        if (told := lookups.prediction[at]) is not None:
             found.say(at, guards_would_fail(key or "", told), int(history.latest_of_key[at]))
             continue
         is_recorded = lookups.status_detailed[at] is not None or own is not None

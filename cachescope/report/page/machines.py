@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from cachescope.answers.foretold import Foretold
+from cachescope.answers.prediction_summary import PredictionSummary
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
@@ -192,7 +192,7 @@ def _predictions(scope: Read) -> Group:
             " cachescope.will_hit, does it for a process that was captured on another machine."
         )
         return Group("predictions", title, (Text(text),))
-    found = Foretold.of(predictions_of_run(scope, max(looked_up)))
+    found = PredictionSummary.of(predictions_of_run(scope, max(looked_up)))
     yes, no, unknown = (found.counts[answer] for answer in ("yes", "no", "unknown"))
     entries = plural(len(found.rows), "entry", "entries")
     text = (

@@ -1,4 +1,4 @@
-"""What a lookup that a pre-flight foretells could find, and whether its guards would hold; made by hand."""
+"""What a lookup that a pre-flight predicts could find, and whether its guards would hold; made by hand."""
 
 from __future__ import annotations
 

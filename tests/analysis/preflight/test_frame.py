@@ -1,4 +1,4 @@
-"""The frame lookups with what pre-flights foretell: their lookups and a directory in, rows out; made by hand."""
+"""The frame lookups with what pre-flights predict: their lookups and a directory in, rows out; made by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.preflight.frame import with_foretold
+from cachescope.analysis.preflight.frame import with_predictions
 from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
@@ -48,7 +48,7 @@ def outcomes(lookups: list[Made], *entries: Any) -> list[str]:
     return made
 
 
-def test_a_foretold_hit_saves_what_its_entry_took() -> None:
+def test_a_predicted_hit_saves_what_its_entry_took() -> None:
     scope = scope_of(
         run(asked("f11"), asked("f22"), asked("f33"), asked("f44", "bypass", bypass_reason="no"), is_preflight=True),
         entries=[
@@ -62,7 +62,7 @@ def test_a_foretold_hit_saves_what_its_entry_took() -> None:
     )  # fmt: skip
     lookups = scope.lookups
     assert lookups["outcome"].tolist() == ["would_hit", "would_hit", "would_miss", "would_bypass"]
-    assert [plain(value) for value in lookups["foretold_entry"]] == [1, 2, None, None]
+    assert [plain(value) for value in lookups["predicted_entry"]] == [1, 2, None, None]
     assert [plain(value) for value in lookups["time_saved_ns"]] == [3 * SECOND_NS, None, None, None]
     # Its status is what torch would print after the real run.
     assert [plain(value) for value in lookups["status_detailed"]] == ["hit", "hit", "full_miss", None]
@@ -84,7 +84,7 @@ def test_a_foretold_hit_saves_what_its_entry_took() -> None:
 def test_what_is_predicted_of_a_lookup_and_why(lookup: Made, outcome: str, why: str) -> None:
     told = scope_of(run(lookup, is_preflight=True), entries=[entry("fxgraph", "f11")]).lookups
     assert told["outcome"].tolist() == [outcome]
-    assert why in told["foretold"][0]
+    assert why in told["prediction"][0]
 
 
 def test_a_run_finds_what_it_stored_itself_if_torch_would_store_it() -> None:
@@ -112,7 +112,7 @@ def test_a_process_may_find_what_another_one_of_the_command_would_store() -> Non
     lookups = scope_of(*runs, entries=[entry("fxgraph", "f99")]).lookups
     # Only the second may find what a process beside it stores; of the third, nothing was noted.
     assert lookups["outcome"].tolist() == ["would_miss", "not_known", "not_known"]
-    assert "run 0 of the same command" in lookups["foretold"][1]
+    assert "run 0 of the same command" in lookups["prediction"][1]
 
 
 def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
@@ -121,16 +121,16 @@ def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
     scope = scope_of(run(hit, miss, is_preflight=True), entries=[entry("fxgraph", "f11")])
     scope.save(tmp_path / "saved")
     saved = cachescope.read(tmp_path / "saved")
-    assert saved.lookups["foretold"].tolist() == scope.lookups["foretold"].tolist()
+    assert saved.lookups["prediction"].tolist() == scope.lookups["prediction"].tolist()
     tables = replace(saved.tables, entries=saved.entries.iloc[:0])
-    assert with_foretold(tables).lookups["outcome"].tolist() == ["would_hit", "would_miss"]
+    assert with_predictions(tables).lookups["outcome"].tolist() == ["would_hit", "would_miss"]
 
 
 def test_a_remote_cache_is_asked_where_the_program_asks_one() -> None:
     made = run(remotely("f11"), remotely("f22"), asked("f11"), is_preflight=True)
     told = scope_of(made, entries=[stored_remotely("f11")]).lookups
     assert told["outcome"].tolist() == ["would_hit", "would_miss", "would_miss"]
-    assert told["foretold"].tolist()[1:] == [
+    assert told["prediction"].tolist()[1:] == [
         f"no entry under this key in {REMOTE}",
         f"the FX entry f11… in {REMOTE} is under this key, but the program asks no remote cache for it",
     ]
@@ -197,7 +197,7 @@ def changed(**noted: Any) -> Made:
     return replace(remotely("f22", **noted), details={**WAS, OPTION: "False"})
 
 
-def test_a_foretold_miss_is_compared_with_what_a_remote_cache_holds() -> None:
+def test_a_predicted_miss_is_compared_with_what_a_remote_cache_holds() -> None:
     assert verdicts(changed()) == [("key_changed", (OPTION,))]
 
 

@@ -22,9 +22,9 @@ CHANGED = ("cpp_runtime_thread_count", "inductor_config[epilogue_fusion]")
 
 
 @pytest.fixture
-def foretold(tmp_path: Path) -> Path:
+def predicted(tmp_path: Path) -> Path:
     """A real cache, which a run without a recording made, and the traces of a pre-flight under other settings."""
-    return shutil.copytree(sample("foretold"), tmp_path / "foretold")
+    return shutil.copytree(sample("preflight"), tmp_path / "cache")
 
 
 def aot_misses(scope: cachescope.Scope, run: int) -> pd.DataFrame:
@@ -83,8 +83,8 @@ def test_a_graph_is_not_called_new_where_nothing_tells(recording: Recording, nam
     assert set(told["evidence"]) == {"not_known"}
 
 
-def test_the_misses_of_the_graphs_are_its_cause(foretold: Path) -> None:
-    scope = cachescope.read(foretold)
+def test_the_misses_of_the_graphs_are_its_cause(predicted: Path) -> None:
+    scope = cachescope.read(predicted)
     misses = aot_misses(scope, 0)
     assert misses["changed"].tolist() == [CHANGED] * 2
     # The graphs have baselines whose values can be shown.
@@ -93,17 +93,17 @@ def test_the_misses_of_the_graphs_are_its_cause(foretold: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", ["aotautograd", "fxgraph"])
-def test_without_entries_that_tell_nothing_is_known(foretold: Path, gone: str) -> None:
-    shutil.rmtree(foretold / "cache" / gone)
-    misses = aot_misses(cachescope.read(foretold), 0)
+def test_without_entries_that_tell_nothing_is_known(predicted: Path, gone: str) -> None:
+    shutil.rmtree(predicted / "cache" / gone)
+    misses = aot_misses(cachescope.read(predicted), 0)
     assert set(misses["verdict"]) == {"first_lookup"}
     assert set(misses["evidence"]) == {"not_known"}
 
 
-def test_in_an_empty_directory_the_graph_is_new(foretold: Path) -> None:
+def test_in_an_empty_directory_the_graph_is_new(predicted: Path) -> None:
     for which in ("aotautograd", "fxgraph"):
-        shutil.rmtree(foretold / "cache" / which)
-    misses = aot_misses(cachescope.read(foretold), 0)
+        shutil.rmtree(predicted / "cache" / which)
+    misses = aot_misses(cachescope.read(predicted), 0)
     assert set(misses["verdict"]) == {"first_lookup"}
     assert set(misses["evidence"]) == {"inferred"}
 

@@ -80,7 +80,7 @@ def at_once(count: int, apart: float) -> Scope:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_a_staggered_start_is_foretold_as_it_comes_out(count: int) -> None:
+def test_a_staggered_start_is_predicted_as_it_comes_out(count: int) -> None:
     concurrent, staggered = at_once(count, 0.5), at_once(count, 20)
     assert letters(concurrent, "x") == "m" * count
     assert letters(staggered, "x").count("h") == count - 1

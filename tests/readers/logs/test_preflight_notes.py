@@ -118,7 +118,7 @@ def test_the_processes_that_had_ended_are_numbers(after: object, found: set[int]
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.7, 0.9])
 def test_a_recorded_pre_flight_that_was_cut_invents_nothing(cut: float, tmp_path: Path) -> None:
-    with tarfile.open(Path(__file__).parents[2] / "data" / "foretold" / "2.13.0.tar.xz") as packed:
+    with tarfile.open(Path(__file__).parents[2] / "data" / "preflights" / "2.13.0.tar.xz") as packed:
         packed.extractall(tmp_path, filter="data")
     whole = cachescope.read(tmp_path / "as_baked", tmp_path / "cache").lookups
     (trace,) = (tmp_path / "as_baked").rglob("dedicated_log_torch_trace_*.log")

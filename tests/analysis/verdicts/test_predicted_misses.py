@@ -1,4 +1,4 @@
-"""Why lookups that a pre-flight foretells would miss, where the directory shows it: rows made by hand in, reasons out."""
+"""Why lookups that a pre-flight predicts would miss, where the directory shows it: rows made by hand in, reasons out."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.verdicts.foretold_misses import guards_would_fail, judge_foretold
 from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.predicted_misses import guards_would_fail, judge_predicted
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from tests.analysis.what_if.test_replay import row
 
@@ -19,8 +19,8 @@ TOLD = "its entry in /cache is damaged"
 
 
 def lookup(at: int = 0, cache: str = "fxgraph", key: str = "f1", **told: Any) -> LookupRow:
-    """A miss that a pre-flight foretells."""
-    return replace(row(at, 0, at, cache, key, False, None, None, None), **{"foretold": TOLD, **told})
+    """A miss that a pre-flight predicts."""
+    return replace(row(at, 0, at, cache, key, False, None, None, None), **{"prediction": TOLD, **told})
 
 
 def entry(cache: str, key: str, status: str, damage: str | None) -> EntryRow:
@@ -34,7 +34,7 @@ def judged(history: History, *said: tuple[int, Why]) -> ReasonsFound:
     found = ReasonsFound(len(history.lookups))
     for at, why in said:
         found.say(at, why)
-    judge_foretold(history, found)
+    judge_predicted(history, found)
     return found
 
 
@@ -55,7 +55,7 @@ def judged(history: History, *said: tuple[int, Why]) -> ReasonsFound:
         (lookup(), [entry("fxgraph", "f2", "damaged", "empty file")], None),
         (lookup(), [entry("aotautograd", "f1", "damaged", "empty file")], None),
         # A lookup that was made, one that would not miss, and one whose guards would fail.
-        (lookup(foretold=None), [DAMAGED], None),
+        (lookup(prediction=None), [DAMAGED], None),
         (lookup(outcome="hit"), [DAMAGED], None),
         (lookup(outcome="unknown"), [DAMAGED], None),
         (lookup(outcome="guard_miss"), [DAMAGED], None),
@@ -74,7 +74,13 @@ def test_what_the_directory_shows(made: LookupRow, entries: list[EntryRow], kind
 
 
 def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
-    rows = [lookup(0, key="f2"), lookup(1), lookup(2, foretold="other"), lookup(3), lookup(4, foretold="")]
+    rows = [
+        lookup(0, key="f2"),
+        lookup(1),
+        lookup(2, prediction="other"),
+        lookup(3),
+        lookup(4, prediction=""),
+    ]
     before = Why("disabled", "its caches are off", "recorded", "")
     found = judged(History.of_rows(rows, [DAMAGED]), (3, before))
     reasons = [None if number == NONE else found.whys[number].reason for number in found.why.tolist()]

@@ -13,8 +13,8 @@ from cachescope.answers.summary import headline
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("foretold")
-    with tarfile.open(Path(__file__).parents[1] / "data" / "foretold" / "2.13.0.tar.xz") as packed:
+    folder = tmp_path_factory.mktemp("preflights")
+    with tarfile.open(Path(__file__).parents[1] / "data" / "preflights" / "2.13.0.tar.xz") as packed:
         packed.extractall(folder, filter="data")
     return folder
 

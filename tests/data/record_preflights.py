@@ -1,6 +1,6 @@
-"""Records a cache directory and what pre-flights say of it: ``python tests/data/record_foretold.py PYTHON``, with torch.
+"""Records a cache directory and what pre-flights say of it: ``python tests/data/record_preflights.py PYTHON``, with torch.
 
-Writes ``tests/data/foretold/VERSION.tar.xz``: ``cache`` as one run left it, and the pre-flights of `STEPS`.
+Writes ``tests/data/preflights/VERSION.tar.xz``: ``cache`` as one run left it, and the pre-flights of `STEPS`.
 The Python needs cachescope too.
 """
 
@@ -16,8 +16,8 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-_PROGRAM = Path(__file__).with_name("foretold_program.py")
-_FOLDER = Path("/tmp/cachescope-recording/foretold")
+_PROGRAM = Path(__file__).with_name("preflight_program.py")
+_FOLDER = Path("/tmp/cachescope-recording/preflights")
 BAKED = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "2"}
 STEPS = {
     "as_baked": {},
@@ -43,7 +43,7 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
     for name in ("locks", "precompiled_headers"):
         shutil.rmtree(cache / name, ignore_errors=True)
     about = {
-        "scenario": "foretold",
+        "scenario": "preflight",
         "summary": "a cache directory of one training step, and pre-flights on it: as it was baked, with two changes, with one of them",
         "torch_version": subprocess.run(
             [python, "-c", "import torch; print(torch.__version__)"],
@@ -52,7 +52,7 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
             text=True,
         ).stdout.strip(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": "python tests/data/record_foretold.py PYTHON",
+        "command": "python tests/data/record_preflights.py PYTHON",
         "steps": [{"step": step, "environment": BAKED | variables} for step, variables in STEPS.items()],
     }
     (_FOLDER / "scenario.json").write_text(json.dumps(about, indent=1))
@@ -66,7 +66,7 @@ def pack(python: str) -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = record_into(Path(work), python)
         version = json.loads((folder / "scenario.json").read_text())["torch_version"].split("+")[0]
-        packed = Path(__file__).parent / "foretold" / f"{version}.tar.xz"
+        packed = Path(__file__).parent / "preflights" / f"{version}.tar.xz"
         packed.parent.mkdir(exist_ok=True)
         with tarfile.open(packed, "w:xz") as archive:
             for name in ("scenario.json", "cache", *STEPS):

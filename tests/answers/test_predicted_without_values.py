@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.analysis.preflight.frame import with_foretold
+from cachescope.analysis.preflight.frame import with_predictions
 from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
@@ -17,8 +17,8 @@ from cachescope.readers.sources import read_sources
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    folder = tmp_path_factory.mktemp("foretold")
-    with tarfile.open(Path(__file__).parents[1] / "data" / "foretold" / "2.13.0.tar.xz") as packed:
+    folder = tmp_path_factory.mktemp("preflights")
+    with tarfile.open(Path(__file__).parents[1] / "data" / "preflights" / "2.13.0.tar.xz") as packed:
         packed.extractall(folder, filter="data")
     reading = Reading()
     read_sources([str(folder / "as_baked"), str(folder / "cache")], reading)
@@ -36,14 +36,14 @@ def without_values(tables: Tables, cache: str) -> Tables:
 
 
 def test_all_would_hit_where_nothing_is_noted(tables: Tables) -> None:
-    assert set(with_foretold(tables).lookups["outcome"]) == {"would_hit"}
+    assert set(with_predictions(tables).lookups["outcome"]) == {"would_hit"}
 
 
 def test_a_key_of_aotautograd_that_is_not_sure_leaves_its_graphs_found(tables: Tables) -> None:
-    lookups = with_foretold(without_values(tables, "aotautograd")).lookups
+    lookups = with_predictions(without_values(tables, "aotautograd")).lookups
     unsure = lookups[lookups["outcome"] == "not_known"]
     assert unsure["cache"].tolist() == ["aotautograd"]
-    assert "ran without weights" in unsure["foretold"].item()
+    assert "ran without weights" in unsure["prediction"].item()
     # Under their own keys the graphs are there.
     assert set(lookups.loc[lookups["outcome"] != "not_known", "outcome"]) == {"would_hit"}
 
@@ -53,7 +53,7 @@ def test_a_key_of_a_graph_that_is_not_sure_is_not_known_where_it_is_asked_for(ta
         without_values(tables, "fxgraph"),
         entries=tables.entries[tables.entries["cache"] != "aotautograd"].reset_index(drop=True),
     )
-    lookups = with_foretold(only_graphs).lookups
-    (why,) = lookups.loc[lookups["outcome"] == "not_known", "foretold"]
+    lookups = with_predictions(only_graphs).lookups
+    (why,) = lookups.loc[lookups["outcome"] == "not_known", "prediction"]
     assert "ran without weights" in why
     assert (lookups["outcome"] == "would_hit").sum() == (lookups["cache"] == "fxgraph").sum() - 1

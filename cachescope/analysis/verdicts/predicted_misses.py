@@ -21,10 +21,10 @@ def guards_would_fail(key: str, told: str) -> Why:
     return Why("guard_failed", told, "inferred", why, kind=key)
 
 
-def judge_foretold(history: History, found: ReasonsFound) -> None:
+def judge_predicted(history: History, found: ReasonsFound) -> None:
     """Entries that cannot be loaded, or whose graphs cannot."""
     lookups = history.lookups
-    is_asked = lookups.foretold.is_known & lookups.outcome.are("full_miss") & (found.why == NONE)
+    is_asked = lookups.prediction.is_known & lookups.outcome.are("full_miss") & (found.why == NONE)
     places = np.flatnonzero(is_asked).tolist()
     if not places:
         return
@@ -34,7 +34,7 @@ def judge_foretold(history: History, found: ReasonsFound) -> None:
         if entry.status == "damaged" and (entry.damage or "").startswith(REFUSED)
     }
     for at in places:
-        told = lookups.foretold[at] or ""
+        told = lookups.prediction[at] or ""
         if lookups.status_detailed[at] == "hit":
             kind = "graph entry"
         elif (lookups.cache[at], lookups.cache_key[at]) in refused:

@@ -17,7 +17,7 @@ from cachescope.views.overview import _rates
 
 @pytest.fixture(scope="module")
 def scope() -> cachescope.Scope:
-    return cachescope.read(cachescope.sample("foretold"))
+    return cachescope.read(cachescope.sample("preflight"))
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_every_form_says_whose_times_they_are(
     scope: cachescope.Scope, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = "its own times; it compiled nothing"
-    sample = str(cachescope.sample("foretold"))
+    sample = str(cachescope.sample("preflight"))
     assert main(["time", sample]) == 0
     printed = capsys.readouterr().out
     assert said in " ".join(printed.split())
@@ -51,6 +51,6 @@ def test_no_bar_is_drawn_for_a_compile_that_was_none(scope: cachescope.Scope) ->
     assert scope.lookups["time"].notna().all()
 
 
-def test_the_explorer_says_that_a_rate_is_foretold(scope: cachescope.Scope) -> None:
+def test_the_explorer_says_that_a_rate_is_predicted(scope: cachescope.Scope) -> None:
     assert "0 of 6 lookups, predicted" in _rates(Chosen(scope), [])
-    assert "foretold" not in _rates(Chosen(cachescope.read(cachescope.sample("start"))), [])
+    assert "predicted" not in _rates(Chosen(cachescope.read(cachescope.sample("start"))), [])

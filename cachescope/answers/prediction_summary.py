@@ -25,7 +25,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Foretold:
+class PredictionSummary:
     """What predictions come to.
 
     Attributes

@@ -28,7 +28,7 @@ _NO_NOTE = "this process compiled for real: it was no pre-flight"
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class PredictedLookup:
     """One lookup that a real run would make.
 
     Attributes
@@ -73,7 +73,7 @@ class World:
         return not self.entries.roots and not self.entries.remotes and self.recorded is None
 
 
-class RunForetold:
+class PredictedRun:
     """Goes through the lookups of one process.
 
     Parameters
@@ -103,14 +103,14 @@ class RunForetold:
             if row.aot_lookup is not None:
                 self._graphs[row.aot_lookup].append(row)
 
-    def lookups(self) -> Iterator[Foretold]:
+    def lookups(self) -> Iterator[PredictedLookup]:
         """The lookups of a real run, in the order in which it would make them."""
         above: dict[int, tuple[LookupRow, Found]] = {}
         for row in self._lookups:
             if row.cache == AOTAUTOGRAD:
                 found = self._found(row)
                 above[row.lookup] = row, found
-                yield Foretold(row, found, row.cache_key)
+                yield PredictedLookup(row, found, row.cache_key)
                 yield from self._through_entry(row, found)
                 if not self._graphs.get(row.lookup):
                     self._store(row, found, ())
@@ -127,7 +127,7 @@ class RunForetold:
                 if row is graphs[-1]:
                     self._store(aot, found, graphs)
 
-    def _through_entry(self, row: LookupRow, found: Found) -> Iterator[Foretold]:
+    def _through_entry(self, row: LookupRow, found: Found) -> Iterator[PredictedLookup]:
         """The FX lookups through an AOTAutograd entry."""
         graphs = self._graphs.get(row.lookup, [])
         like = {graph.cache_key: graph for graph in reversed(graphs)}
@@ -135,14 +135,14 @@ class RunForetold:
             through = Found(
                 "hit" if is_there else "full_miss", f"through {found.why}" if is_there else found.why
             )
-            yield Foretold(like.get(key, other), through, key, row)
+            yield PredictedLookup(like.get(key, other), through, key, row)
 
-    def _graph(self, row: LookupRow, aot: LookupRow | None, hangs_on: Found | None = None) -> Foretold:
+    def _graph(self, row: LookupRow, aot: LookupRow | None, hangs_on: Found | None = None) -> PredictedLookup:
         found = self._found(row)
         if hangs_on is not None and found.outcome != "hit":
             found = Found("unknown", f"it hangs on the AOTAutograd lookup before it: {hangs_on.why}")
         self._store(row, found, ())
-        return Foretold(row, found, row.cache_key, aot)
+        return PredictedLookup(row, found, row.cache_key, aot)
 
     def _found(self, row: LookupRow) -> Found:
         if row.outcome == "bypass":
