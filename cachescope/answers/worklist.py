@@ -105,6 +105,19 @@ class Worklist:
         )
 
 
+def cause_names(read: Read) -> list[tuple[str, int]]:
+    """Every cause with a name of its own: those of the worklist in its order and by its titles, then the others."""
+    found = Worklist.of(read)
+    listed_first = [(work.title, work.cause) for work in (*found.works, *found.apart)]
+    taken = {cause for _, cause in listed_first}
+    named = [
+        *listed_first,
+        *((_title(row), row.cause) for row in read.facts.causes if row.cause not in taken),
+    ]
+    count = Counter(name for name, _ in named)
+    return [(name if count[name] == 1 else f"{name} (cause {cause})", cause) for name, cause in named]
+
+
 def nothing_to_fix(chosen: Chosen) -> str:
     """Why the worklist of some lookups is empty."""
     if not len(chosen):

@@ -8,6 +8,7 @@ import pandas as pd
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
+from cachescope.answers.worklist import cause_names
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, choice, markup, row
 from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
@@ -60,13 +61,12 @@ class Lookups(Pane):
     def _choices(self, scope: Read) -> list[ipywidgets.Widget]:
         facts, state, rows = scope.facts, self._state, self.rows
         runs = [(run_name(row), run) for run, row in facts.runs.items()]
-        causes = [(cause.summary, cause.cause) for cause in facts.causes]
         made = [choice(state, "run", "Run", runs)]
         if ranks := rows.values("rank"):
             made.append(choice(state, "rank", "Rank", [(str(rank), rank) for rank in ranks]))
         for name, label in (("cache", "Cache"), ("outcome", "Outcome")):
             made.append(choice(state, name, label, [(value, value) for value in rows.values(name)]))
-        return [*made, choice(state, "cause", "Cause", causes)]
+        return [*made, choice(state, "cause", "Cause", cause_names(scope))]
 
     @property
     def query(self) -> str:

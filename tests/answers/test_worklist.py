@@ -9,7 +9,7 @@ import pytest
 
 import cachescope
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.worklist import Worklist, nothing_to_fix
+from cachescope.answers.worklist import Worklist, cause_names, nothing_to_fix
 from cachescope.report.worklist import changes_of, notes_of
 from tests.conftest import RECORDINGS
 
@@ -146,3 +146,16 @@ def test_the_only_run_that_a_cause_struck_is_named(recording: Recording) -> None
     (work,) = Worklist.of(scope).works
     (run,) = scope.causes["runs"][scope.causes["cause"] == work.cause].item()
     assert work.where.endswith(f"in run {run}")
+
+
+def test_every_cause_has_a_name_of_its_own_and_what_cannot_be_fixed_comes_last(recording: Recording) -> None:
+    """Two graphs were edited: the summary of both causes is gm."""
+    scope = cachescope.read(recording("2.13.0", "edited_program"))
+    assert not scope.causes["summary"].is_unique
+    names, causes = zip(*cause_names(scope), strict=True)
+    assert len(set(names)) == len(names)
+    assert sorted(causes) == sorted(scope.causes["cause"])
+    found = Worklist.of(scope)
+    titles = [work.title for work in (*found.works, *found.apart)]
+    assert list(names[: len(titles)]) == titles
+    assert names[-1] == "first lookups (cold start)"
