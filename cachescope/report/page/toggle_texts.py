@@ -20,11 +20,17 @@ def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence
     """What leaving out each form with varying fields, and each varying field, saves by itself."""
     texts = dict.fromkeys(varying, NOTHING_ALONE)
     texts |= {row.fields[0]: saves(row) for row in ranking if len(row.fields) == 1}
-    of_form = forms_of(varying)
-    for form in dict.fromkeys(of_form.values()):
+    fields_of: dict[str, list[str]] = {}
+    for name, form in forms_of(varying).items():
+        fields_of.setdefault(form, []).append(name)
+    for form, fields in fields_of.items():
         before, after = rows_of(WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
         more = after.hits - before.hits
-        texts[form] = f"{more:,} would hit, {time_won(before, after)}" if more else NOTHING_ALONE
+        if more:
+            texts[form] = f"{more:,} would hit, {time_won(before, after)}"
+        else:
+            # A form with one field that varies does what that field does, after a staggered start too.
+            texts[form] = texts[fields[0]] if len(fields) == 1 else NOTHING_ALONE
     return texts
 
 
