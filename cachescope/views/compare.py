@@ -32,8 +32,8 @@ _HEADS: Final = (
     Head("function", "Function"),
     Head("before", "A"),
     Head("after", "B"),
-    Head("time_before", "Time A", number=True),
-    Head("time_after", "Time B", number=True),
+    Head("time_before", "Time A", number=True, unit="ns"),
+    Head("time_after", "Time B", number=True, unit="ns"),
     Head("fields", "Fields that differ", wide=True),
 )
 _IF_KNOWN: Final = ("ranks", "function")

@@ -32,10 +32,10 @@ _HEADS: Final = (
     Head("entry", "Entry", number=True),
     Head("cache", "What it is"),
     Head("cache_key", "Key", fills=True),
-    Head("size", "Size", number=True),
+    Head("size", "Size", number=True, unit="B"),
     Head("written", "Written (UTC)"),
     Head("status", "Status"),
-    Head("time", "Compile time", number=True),
+    Head("time", "Compile time", number=True, unit="ns"),
 )
 _NOTHING: Final = (
     "No cache directory was read, so there are no entries. Give cachescope.read the directory as well: the one that"
@@ -173,7 +173,7 @@ def _row(entry: EntryRow) -> list[Any]:
         entry.cache,
         entry.cache_key or entry.name or basename(entry.path),
         Shown(file_size(size), size),
-        None if written is None else Shown(file_time(written), written),
+        None if written is None else Shown(file_time(written), pd.Timestamp(written, tz="UTC")),
         entry.status,
         None if time is None else Shown(duration(time), time),
     ]

@@ -26,7 +26,7 @@ _HEADS: Final = (
     Head("compile_id", "Compile"),
     Head("function", "Function"),
     Head("root", "Role"),
-    Head("time", "Compile time", number=True),
+    Head("time", "Compile time", number=True, unit="ns"),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
+import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
@@ -25,7 +26,8 @@ Whole = tuple[list[str], Iterable[Sequence[Any]]]
 class Head:
     """One column: its name, its heading and its layout: `wide` is wrapped, `fills` is cut at the edge.
 
-    A cell whose text has one of the `colours` gets a mark of it beside the text.
+    A cell whose text has one of the `colours` gets a mark of it beside the text. The `unit` of values that are shown
+    with a unit each is copied in the heading.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Head:
     fills: bool = False
     sortable: bool = True
     colours: Mapping[str, str] = field(default_factory=dict)
+    unit: str = ""
 
 
 class Rows(Protocol):
@@ -208,17 +211,18 @@ class ListedRows:
         return [(row, [_text(cell) for cell in cells]) for row, cells in self._rows[first : first + count]]
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
-        """The headings, and the cells as they are shown; without `count` of all rows."""
+        """The headings with their units, and the values of the cells; without `count` of all rows."""
         rows = self._rows[first : None if count is None else first + count]
-        return [head.label for head in self.heads], [[_value(cell) for cell in cells] for _, cells in rows]
+        names = [f"{head.label} ({head.unit})" if head.unit else head.label for head in self.heads]
+        return names, [[_value(cell) for cell in cells] for _, cells in rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cell that is sorted by another value than its text."""
+    """A cell that is sorted and copied by another value than its text."""
 
     text: str
-    value: float
+    value: float | pd.Timestamp
 
 
 def _sort_key(cell: Any) -> tuple[int, Any]:
@@ -234,7 +238,7 @@ def _text(cell: Any) -> str:
 
 
 def _value(cell: Any) -> Any:
-    return cell.text if isinstance(cell, Shown) else cell
+    return cell.value if isinstance(cell, Shown) else cell
 
 
 def _cell(text: str) -> str:

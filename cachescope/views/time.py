@@ -31,17 +31,17 @@ _NOTHING: Final = (
 )
 _READINGS: Final = (
     Head("run", "Run"),
-    Head("total", "In all", number=True),
-    Head("could_save", "Hits could still save", number=True),
-    Head("stays", "Stays", number=True),
-    Head("saved", "Its hits saved", number=True),
+    Head("total", "In all", number=True, unit="ns"),
+    Head("could_save", "Hits could still save", number=True, unit="ns"),
+    Head("stays", "Stays", number=True, unit="ns"),
+    Head("saved", "Its hits saved", number=True, unit="ns"),
 )
 _MOST_PROBLEMS: Final = 10
 _PHASES: Final = (
     Head("phase", "Phase", wide=True),
     Head("event", "Event", wide=True),
     Head("count", "Events", number=True),
-    Head("self_time", "Self time", number=True),
+    Head("self_time", "Self time", number=True, unit="ns"),
     Head("share", "Share", number=True),
 )
 _COMPILES: Final = [

@@ -20,7 +20,7 @@ from cachescope.wording import duration, percent, plural
 _WARNING: Final = "bold red"
 _BY_CAUSE: Final = (
     Head("cause", "Cause", wide=True),
-    Head("time_lost", "Lost", number=True),
+    Head("time_lost", "Lost", number=True, unit="ns"),
     Head("saves", "Without its fields", wide=True),
     Head("why", "Why the rest stays", wide=True),
 )
