@@ -20,7 +20,8 @@ from cachescope.views.tabled import Tabled
 
 _CLOCKS: Final = (("Time of day", "wall"), ("Since each run began", "run"))
 _HINT: Final = (
-    "A mark opens Why. Dragging zooms; with the time of day, every pane then shows that span alone."
+    "A mark opens Why. Dragging zooms, as do Shift with arrow keys and then Enter;"
+    " with the time of day, every pane then shows that span alone."
 )
 # The clock of the day is the first to be seen if it is no longer than so many of the longest run.
 _FILLED: Final = 3

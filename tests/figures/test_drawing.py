@@ -191,6 +191,51 @@ def test_a_drag_zooms_and_a_double_click_shows_all_again(page: Any) -> None:
     assert page.evaluate("clicks.length") <= 1
 
 
+def told_by_keys(page: Any, *keys: str) -> list[str]:
+    """What stands beside the mark after each key."""
+    said = []
+    for key in keys:
+        page.keyboard.press(key)
+        said.append(page.locator("#place [role=status]").inner_text())
+    return said
+
+
+def test_shift_and_arrow_keys_zoom_and_escape_shows_all_again(page: Any) -> None:
+    svg = draw(page, drawn("timeline", dark=False))
+    ticks = svg.locator("text").all_text_contents()
+    svg.focus()
+    every = told_by_keys(page, *["ArrowRight"] * 100)
+    marks = list(dict.fromkeys(every))
+    # Back to the third, and from there to the fifth.
+    page.evaluate("document.activeElement.blur()")
+    svg = draw(page, drawn("timeline", dark=False))
+    svg.focus()
+    told_by_keys(page, *["ArrowRight"] * 3)
+    told_by_keys(page, "Shift+ArrowRight", "Shift+ArrowRight")
+    page.keyboard.press("Enter")
+    ((first, last),) = page.evaluate("zooms")
+    assert first < last and page.evaluate("clicks") == []
+    # The focus stays on the figure, which still has these marks, and not all others.
+    assert page.evaluate("document.activeElement.matches('#place svg')")
+    near = {*told_by_keys(page, *["ArrowRight"] * len(marks))}
+    assert {*marks[2:5]} <= near < {*marks}
+    page.keyboard.press("Escape")
+    assert page.evaluate("zooms[1]") is None
+    assert page.locator("#place svg text").all_text_contents() == ticks
+
+
+def test_escape_drops_a_span_before_it_zooms(page: Any) -> None:
+    svg = draw(page, drawn("timeline", dark=False))
+    shown = page.locator("#place svg > rect").count()
+    svg.focus()
+    told_by_keys(page, "ArrowRight", "Shift+ArrowRight")
+    assert page.locator("#place svg > rect").count() == shown + 1
+    page.keyboard.press("Escape")
+    assert page.locator("#place svg > rect").count() == shown
+    page.keyboard.press("Enter")
+    assert (page.evaluate("zooms"), page.evaluate("clicks.length")) == ([], 1)
+
+
 def test_a_click_names_the_point(page: Any) -> None:
     figure = drawn("outcomes", dark=False)
     draw(page, figure)

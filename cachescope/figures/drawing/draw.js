@@ -75,7 +75,8 @@ function drawPlot(svg, figure, width, zoomed) {
 // Draw a figure into a place of the page, as wide as `width`; what was drawn there before goes.
 //
 // `onClick` gets the point of a mark: x, y, label, curve, index, and data, plotly's customdata.
-// Dragging over a scale of amounts or time zooms, a double click shows all again; a box of a treemap opens.
+// Dragging over a scale of amounts or time zooms, a double click shows all again; Shift with the arrow keys and Enter,
+// and Escape, do the same. A box of a treemap opens.
 // `zoomed` is the range of the first axis to begin with, and `onZoom` gets each further one: null where all is shown.
 function drawFigure(place, figure, { width, onClick = null, zoomed = null, onZoom = null } = {}) {
   const { layout } = figure;
@@ -88,6 +89,10 @@ function drawFigure(place, figure, { width, onClick = null, zoomed = null, onZoo
     Object.assign(svg.style, { display: "block", whiteSpace: "pre" });
     const treemap = treemapOf(figure);
     const drawn = treemap ? { marks: drawTreemap(svg, treemap, layout, width, state.root), panels: [] } : drawPlot(svg, figure, width, state.zoomed);
+    if (drawn.panels.length) {
+      svg.setAttribute("aria-roledescription",
+        "figure, arrow keys go through its marks; Shift with them and Enter zooms, Escape shows all again");
+    }
     place.replaceChildren(svg);
     pointing(place, svg, layout, {
       ...drawn,

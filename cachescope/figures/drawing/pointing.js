@@ -32,10 +32,19 @@ function hint(place, layout) {
 // The panel in which a drag zooms: one with a scale of amounts or time.
 const panelAt = (panels, x, y) => panels.find(({ left, right, top, bottom }) => x >= left && x <= right && y >= top && y <= bottom);
 
+const overlaps = (panel, box) =>
+  box.right >= panel.left && box.left <= panel.right && box.bottom >= panel.top && box.top <= panel.bottom;
+
 function pointing(place, svg, layout, { marks, panels, onClick, onZoom }) {
   const told = hint(place, layout);
   const at = (event) => { const { left, top } = svg.getBoundingClientRect(); return [event.clientX - left, event.clientY - top]; };
   const found = (x, y) => marks.findLast((mark) => mark.hover !== null && isAt(mark.box, x, y)) ?? null;
+  const cover = (span) => {
+    const { top, bottom } = span.panel;
+    span.veil ??= svg.appendChild(node("rect", { y: top, height: bottom - top, fill: layout.font.color, "fill-opacity": 0.12 }));
+    span.veil.setAttribute("x", span.to[0]);
+    span.veil.setAttribute("width", span.to[1] - span.to[0]);
+  };
   let drag = null;
   let chosen = -1;
 
@@ -45,9 +54,7 @@ function pointing(place, svg, layout, { marks, panels, onClick, onZoom }) {
       const [from, to] = [Math.min(drag.x, x), Math.max(drag.x, x)].map((v) => Math.min(Math.max(v, drag.panel.left), drag.panel.right));
       if (to - from < LEAST_DRAG) return;
       drag.to = [from, to];
-      drag.veil ??= svg.appendChild(node("rect", { y: drag.panel.top, height: drag.panel.bottom - drag.panel.top, fill: layout.font.color, "fill-opacity": 0.12 }));
-      drag.veil.setAttribute("x", from);
-      drag.veil.setAttribute("width", to - from);
+      cover(drag);
       return;
     }
     const mark = found(x, y);
@@ -78,17 +85,36 @@ function pointing(place, svg, layout, { marks, panels, onClick, onZoom }) {
   // Marks in reading order: row by row, from left to right.
   const inOrder = marks.map((mark, i) => i).filter((i) => marks[i].hover)
     .sort((a, b) => marks[a].box.top - marks[b].box.top || marks[a].box.left - marks[b].box.left);
+  // With Shift, arrow keys cover all marks from the first to this one, as a drag over them would.
+  let keyed = null;
+  const uncover = () => { keyed?.veil?.remove(); keyed = null; };
+  const extend = (first) => {
+    const boxes = inOrder.slice(Math.min(first, chosen), Math.max(first, chosen) + 1).map((i) => marks[i].box);
+    const panel = keyed?.panel ?? panels.find((one) => overlaps(one, marks[inOrder[first]].box));
+    if (!panel) return;
+    const [left, right] = [Math.min(...boxes.map((box) => box.left)) - NEAR, Math.max(...boxes.map((box) => box.right)) + NEAR];
+    keyed = { first, panel, veil: keyed?.veil, to: [left, right].map((v) => Math.min(Math.max(v, panel.left), panel.right)) };
+    cover(keyed);
+  };
   svg.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (step) {
+    if (step && inOrder.length) {
+      const before = Math.max(chosen, 0);
       chosen = Math.min(Math.max(chosen + step, 0), inOrder.length - 1);
       told.show(marks[inOrder[chosen]]);
-    } else if (event.key === "Enter" && chosen >= 0 && onClick) onClick(marks[inOrder[chosen]].point);
-    else if (event.key === "Escape") told.hide();
-    else return;
+      if (event.shiftKey && onZoom) extend(keyed?.first ?? before);
+      else uncover();
+    } else if (event.key === "Enter" && keyed) onZoom(keyed.panel, keyed.to);
+    else if (event.key === "Enter" && chosen >= 0 && onClick) onClick(marks[inOrder[chosen]].point);
+    else if (event.key === "Escape") {
+      // First the span, then the zoom.
+      if (keyed) uncover();
+      else onZoom?.(null, null);
+      told.hide();
+    } else return;
     // Jupyter has commands of its own on these keys.
     event.preventDefault();
     event.stopPropagation();
   });
-  svg.addEventListener("blur", told.hide);
+  svg.addEventListener("blur", () => { told.hide(); uncover(); });
 }
