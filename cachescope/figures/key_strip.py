@@ -11,7 +11,7 @@ import pandas as pd
 
 from cachescope.columns import plain_columns, rows_of
 from cachescope.figures.canvas import NOTE, canvas, empty, key_marks, legend_room, stepped
-from cachescope.figures.palette import ORANGE, SKY, VERMILLION, theme
+from cachescope.figures.palette import ORANGE, SKY, VERMILLION, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.wording import and_more
@@ -107,7 +107,7 @@ def key_difference(
             if cell.field in numbers:
                 figure.annotate(
                     text=f"<b>{numbers[cell.field]}</b>", x=x, y=y, showarrow=False,
-                    font={"size": 9, "color": "#ffffff" if cell.code == _CHANGED else "#1a1a1a"},
+                    font={"size": 9, "color": text_on(VERMILLION)},
                 )  # fmt: skip
     _names(figure, changed, numbers, dark)
     return figure

@@ -25,6 +25,8 @@ def contrast_text(contrast: Contrast) -> str:
     slower, other = _member(contrast.slower), _member(contrast.other)
     if contrast.of > 2:
         slower, other = f"the slowest of {contrast.of:,}, {slower},", f"the quickest, {other}"
+    if duration(contrast.longer_ns) == duration(0):
+        return f"{slower} took as long as {other}, to the millisecond"
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"
 
 

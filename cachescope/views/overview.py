@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import pandas as pd
@@ -131,7 +132,10 @@ class Overview(Pane):
     def _count(self) -> None:
         self.rates = rows_of(self._chosen.hit_rates(by=["run", "cache"]), RunCacheRate)
         self.numbers.value = _rates(self._chosen, self.rates)
-        self.by_run.show(ListedRows(_RATES, [(at, self._rate_row(row)) for at, row in enumerate(self.rates)]))
+        # Most recordings have no unknown outcome: then the column says nothing.
+        is_shown = [head.name != "unknown" or any(rate.unknown for rate in self.rates) for head in _RATES]
+        rows = [(at, [*compress(self._rate_row(rate), is_shown)]) for at, rate in enumerate(self.rates)]
+        self.by_run.show(ListedRows([*compress(_RATES, is_shown)], rows))
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:

@@ -182,7 +182,9 @@ class WhatIfView(Pane):
         return f"WhatIfView({before.hits} -> {after.hits} of {plural(before.lookups, 'lookup')} hit)"
 
 
-_RANKING: Final = "Untick what should not count: what the misses that then hit had cost."
+_RANKING: Final = (
+    "Untick fields to leave them out of the keys. A bar shows the compile time that the new hits would save."
+)
 _TREE: Final = "The same toggles, with all other fields. What each saves is counted by itself."
 _WHAT: Final = (
     "All lookups in torch's caches are replayed in the order of time, as if torch had left out what is not ticked."

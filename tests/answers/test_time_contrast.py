@@ -68,7 +68,9 @@ def test_of_many_the_slowest_is_held_against_the_quickest() -> None:
 
 
 def test_equal_ones_differ_nowhere() -> None:
-    assert contrast_text(contrast(spent(0, a=3), spent(1, a=3))).endswith("took 0 ms longer than run 0")
+    assert contrast_text(contrast(spent(0, a=3), spent(1, a=3))).endswith(
+        "took as long as run 0, to the millisecond"
+    )
     assert Contrast.of_members([Member(None, 1, spent(0, a=3))]) is None
     assert Contrast.of_members([]) is None
 

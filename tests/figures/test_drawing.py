@@ -297,6 +297,19 @@ def test_a_title_that_is_too_long_ends_with_an_ellipsis_within_the_figure(page: 
     assert any(text.endswith("…") for text in texts.all_text_contents())
 
 
+def test_names_in_bars_are_cut_to_fit_and_equally_large(page: Any) -> None:
+    figure = drawn("compiles", dark=False)
+    spans, name = [100, 30, 22], "forward_of_the_model (model.py:88) [0/0]"
+    bar = {"x": spans, "y": [0, 1, 2], "base": [0] * 3, "width": [0.8] * 3, "text": [name] * 3}
+    figure["data"] = [{**figure["data"][0], **bar}]
+    figure["layout"]["xaxis"]["range"], figure["layout"]["height"] = [0, 100], 300
+    names = draw(page, figure).locator("text", has_text="forward")
+    texts = names.all_text_contents()
+    assert len(texts) == len(spans)
+    assert sorted(text.endswith("…") for text in texts) == [False, True, True]
+    assert len({one.get_attribute("font-size") for one in names.all()}) == 1
+
+
 def test_texts_from_logs_stay_texts(page: Any) -> None:
     from cachescope.figures.canvas import empty
 

@@ -174,10 +174,29 @@ def test_colours_are_of_the_palette(name: str) -> None:
         known |= {look.text, look.muted, look.faint, look.unknown, look.surface}
     made = json.loads(getattr(figures, name)(*_arguments("word")[name]).to_json())
     used = {text for text in strings(made) if re.fullmatch(r"#[0-9a-fA-F]{6}", text)}
-    assert used <= known | {"#ffffff", "#1a1a1a"}
+    assert used <= known | {"#ffffff", "#111111"}
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_no_template_of_plotly_is_in_a_figure(name: str) -> None:
     made = getattr(figures, name)(*_arguments("word")[name])
     assert len(json.dumps(made.to_dict()["layout"]["template"])) < 100
+
+
+def test_every_text_on_a_colour_of_the_palette_is_readable() -> None:
+    colours = {value for name, value in vars(palette).items() if name.isupper() and isinstance(value, str)}
+    too_low = {c for c in colours - {palette._DARK_TEXT} if _contrast(c, palette.text_on(c)) < 4.5}
+    assert len(colours) > 8
+    assert not too_low
+
+
+def _contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2.1."""
+    low, high = sorted(_luminance(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

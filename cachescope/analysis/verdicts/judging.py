@@ -145,6 +145,10 @@ def _judge_known_keys(history: History, pasts: PastOfKeys, found: ReasonsFound) 
 
 def _compiled_concurrently(runs: tuple[int, ...], more: int) -> Why:
     named = ", ".join(map(str, runs)) + (f" and {more} more" if more else "")
-    reason = f"run {named} had missed the same key and was still compiling it"
-    why = "by the times in the logs, that compile had begun and had not ended"
+    if len(runs) + more == 1:
+        reason = f"run {named} had missed the same key and was still compiling it"
+        why = "by the times in the logs, that compile had begun and had not ended"
+    else:
+        reason = f"runs {named} had missed the same key and were still compiling it"
+        why = "by the times in the logs, those compiles had begun and had not ended"
     return Why("compiled_concurrently", reason, "inferred", why)

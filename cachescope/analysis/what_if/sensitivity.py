@@ -6,6 +6,7 @@ Every field that differs between keys is tried alone, then the sets of fields th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -106,7 +107,7 @@ class _Trial:
         helped = result.turned if len(result.turned) else result.staggered
         costliest = int(helped[np.argmax(self._times.taken[helped])])
         return _Helps(
-            fields=tuple(sorted(fields)),
+            fields=tuple(sorted(fields, key=_by_number)),
             misses_alone=len(result.turned),
             time_alone_ns=self._times.total(result.turned),
             misses_together=len(together),
@@ -140,3 +141,8 @@ class _Trial:
             yield from (fields - {field} for field in fields)
         else:
             yield from [other for other in self._known if other < fields]
+
+
+def _by_number(field: str) -> list[tuple[int, str]]:
+    """The order of names that puts ``example_inputs[2]`` before ``example_inputs[10]``."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", field)]

@@ -55,15 +55,17 @@ function shapeNodes(marks) {
   return made;
 }
 
-// A text inside of its bar, if it fits, or to the right of it.
+// A text inside of its bar, or to the right of it. A name (at the start of the bar) is cut to fit, a number is left out.
 function barText(mark, clip) {
   const { left, right, top, bottom } = mark.box;
   const middle = (top + bottom) / 2;
   const look = { size: mark.textSize, colour: mark.textColour };
   if (mark.textAt === "outside") return textNode(mark.text, right + 4, middle, look);
   const [from, to] = [Math.max(left, clip.left), Math.min(right, clip.right)];
-  const size = [look.size, SMALLEST_TEXT].find((s) => widthOf(mark.text, s) + 6 <= to - from && s + 1 <= bottom - top);
-  if (!size) return null;
   const across = mark.textAnchor === "start" ? "start" : "middle";
-  return textNode(mark.text, across === "start" ? from + 3 : (from + to) / 2, middle, { ...look, size, across });
+  const room = to - from - 6;
+  const size = [look.size, SMALLEST_TEXT].find((s) => (across === "start" || widthOf(mark.text, s) <= room) && s + 1 <= bottom - top);
+  const text = size ? fitted(mark.text, size, room) : "";
+  if (!text) return null;
+  return textNode(text, across === "start" ? from + 3 : (from + to) / 2, middle, { ...look, size, across });
 }

@@ -349,6 +349,13 @@ def test_a_key_that_another_process_is_compiling(
         assert row["reason"].startswith("run 0 had missed the same key")
 
 
+def test_several_processes_that_compile_a_key_are_named_in_the_plural() -> None:
+    compiling = [run(graph("f11", at=at, took=5.0), **HERE) for at in (0, 1)]
+    row = last(*compiling, run(graph("f11", at=2), **HERE))
+    assert row["verdict"] == "compiled_concurrently"
+    assert row["reason"] == "runs 0, 1 had missed the same key and were still compiling it"
+
+
 def test_a_key_that_another_process_is_compiling_for_another_directory() -> None:
     compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
     row = last(compiling, run(graph("f11", at=3), **HERE))
@@ -379,8 +386,8 @@ def test_many_that_compile_one_key_at_once_are_counted() -> None:
     assert rows[0]["verdict"] == "first_lookup"
     assert [row["verdict"] for row in rows[1:]] == ["compiled_concurrently"] * 11
     assert rows[1]["reason"].startswith("run 0 had missed")
-    assert rows[8]["reason"].startswith("run 0, 1, 2, 3, 4, 5, 6, 7 had missed")
-    assert rows[11]["reason"].startswith("run 0, 1, 2, 3, 4, 5, 6, 7 and 3 more had missed")
+    assert rows[8]["reason"].startswith("runs 0, 1, 2, 3, 4, 5, 6, 7 had missed")
+    assert rows[11]["reason"].startswith("runs 0, 1, 2, 3, 4, 5, 6, 7 and 3 more had missed")
 
 
 @pytest.mark.parametrize(
