@@ -170,15 +170,15 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
     for item in folders:
         beyond = is_linked or item.is_symlink()
         distinctive = _DISTINCTIVE_PLACES[:-1] if beyond else _DISTINCTIVE_PLACES
-        asked = [rule for rule in distinctive if rule[0].fullmatch(item.name)]
-        if beyond and not asked:
+        matching = [rule for rule in distinctive if rule[0].fullmatch(item.name)]
+        if beyond and not matching:
             continue
         inner = next(_places_of(item.path, levels - 1, beyond), None)
         if inner is _SHUT:
             is_shut = True
             if item.name in (FXGRAPH, AOTAUTOGRAD):
                 yield ROOT
-        for _, places, around in asked:
+        for _, places, around in matching:
             if inner in places and (item.name != "cache" or _is_root_but_for_cache(items)):
                 yield around
     if is_shut:
