@@ -57,7 +57,7 @@ def link_consequences(misses: Misses) -> None:
 
 
 def _follow_their_graphs(misses: Misses, parent: Numbers, is_explained_by_them: Flags) -> None:
-    """AOTAutograd misses of which only the graphs below tell what changed."""
+    """AOTAutograd misses whose change only the graphs below show."""
     for number in np.flatnonzero(is_explained_by_them).tolist():
         above = int(parent[number])
         if misses.is_root[above] and misses.why_of(number).verdict == "key_changed":
