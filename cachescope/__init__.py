@@ -15,6 +15,12 @@ from cachescope.capture.contexts import capture
 from cachescope.version import __version__
 
 if TYPE_CHECKING:
+    from cachescope import errors as errors
+    from cachescope import figures as figures
+    from cachescope import frames as frames
+    from cachescope import keys as keys
+    from cachescope import samples as samples
+    from cachescope import scope as scope
     from cachescope.analysis.contexts.differences import manifest_difference
     from cachescope.analysis.contexts.keys import isolation_keys
     from cachescope.analysis.guards import holds

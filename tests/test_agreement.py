@@ -1,4 +1,4 @@
-"""What is lost, and what a what-if says of it, is the same wherever it is told: the worklist, the command, the pane, the frames."""
+"""The time lost, and what a what-if would save of it, are the same wherever they are shown: the worklist, the command, the pane, the frames."""
 
 from __future__ import annotations
 

@@ -118,16 +118,16 @@ def hold_torchs_counters(folder: Path, scope: cachescope.Scope, case: tuple[str,
         expected = {counter: count for counter, count in expected.items() if counter not in untold}
         expected = dict(Counter(expected) - untraced.get(run, Counter()))
         mine = lookups[lookups["run"] == run]
-        told = counted(mine)
+        reported = counted(mine)
         if set(mine["outcome"]) >= {"unknown"}:
             # One whose end was not seen stands for one that torch counted, or for none where an exception ended it.
             unseen = Counter(COUNTERS[cache][1] for cache in mine["cache"][mine["outcome"] == "unknown"])
-            more = Counter(expected) - Counter(told)
-            assert not Counter(told) - Counter(expected), (way, run)
+            more = Counter(expected) - Counter(reported)
+            assert not Counter(reported) - Counter(expected), (way, run)
             for _, name in COUNTERS.values():
                 assert sum(n for counter, n in more.items() if counter.startswith(name)) <= unseen[name]
         else:
-            assert told == expected, (way, run)
+            assert reported == expected, (way, run)
     assert seen == _counted_by_all(folder), way
 
 
@@ -192,10 +192,10 @@ def hold_answer(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
 
 def hold_objects(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
     """What --json prints of explain and check, and the text of check."""
-    told = explain_object(scope)
-    assert Counter(row["outcome"] for row in told["lookups"]) == outcomes
-    assert rate_of(told) == shown_of(outcomes)
-    assert sum(cause["misses"] for cause in told["causes"]) == sum(shown_of(outcomes)[2:])
+    reported = explain_object(scope)
+    assert Counter(row["outcome"] for row in reported["lookups"]) == outcomes
+    assert rate_of(reported) == shown_of(outcomes)
+    assert sum(cause["misses"] for cause in reported["causes"]) == sum(shown_of(outcomes)[2:])
     checked = scope.check(min_hit_rate=1.0)
     assert headline_counts(checked.headline) == shown_of(outcomes)
     assert rate_of(check_object(checked, scope)) == shown_of(outcomes)
@@ -247,5 +247,5 @@ def added_up(shown: list[tuple[str, str]]) -> tuple[int, int]:
     return total["miss"] + total["misses"], total["bypassed"] + total["disabled"]
 
 
-def rate_of(told: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(told["hit_rates"][name] for name in ("lookups", "hits", "misses", "bypasses"))
+def rate_of(reported: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(reported["hit_rates"][name] for name in ("lookups", "hits", "misses", "bypasses"))

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -162,6 +163,16 @@ def test_hit_rates_by_run_and_cache_add_up(recording: Recording) -> None:
     )
     with pytest.raises(cachescope.NotFoundError):
         scope.hit_rates(by=["nothing"])
+    assert scope.hit_rates(by="run").equals(scope.hit_rates(by=["run"]))
+    with pytest.raises(cachescope.NotFoundError, match="no column 'rnu'"):
+        scope.hit_rates(by="rnu")
+
+
+def test_a_lookup_is_named_by_a_whole_number(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
+    assert repr(scope.explain(np.int64(2))) == repr(scope.explain(2)) == repr(scope.explain("2"))
+    with pytest.raises(TypeError, match="float"):
+        scope.explain(2.5)  # type: ignore[arg-type]
 
 
 def test_html_escapes_what_logs_hold(recording: Recording, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -54,6 +55,8 @@ def lookup_named(tables: Tables, which: int | str) -> int:
     ------
     NotFoundError
         If there is no such lookup or key.
+    TypeError
+        If it is neither text nor a whole number.
     """
     lookups = tables.lookups
     if isinstance(which, str) and not is_number(which):
@@ -62,7 +65,7 @@ def lookup_named(tables: Tables, which: int | str) -> int:
             raise NotFoundError(f"{which!r} is the key of an entry, and no lookup of it was recorded")
         missed = same[~same["outcome"].isin(("hit", "would_hit"))]
         return int((same if missed.empty else missed)["lookup"].iloc[-1])
-    number = int(which)
+    number = int(which) if isinstance(which, str) else operator.index(which)
     if number not in lookups["lookup"].tolist():
         raise NotFoundError(f"no lookup {number}; there are {len(lookups)}")
     return number

@@ -353,12 +353,15 @@ class Frames:
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
         """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""
-        asked = set(runs) - self._symbols_of_run.keys()
+        missing_runs = set(runs) - self._symbols_of_run.keys()
         if "_compiles_read" in self.__dict__ or self.tables.symbols is not None or most_bytes is None:
             return True
-        of_asked = self.tables.runs[self.tables.runs["run"].isin(asked)]["sources"]
+        sources_of_missing = self.tables.runs[self.tables.runs["run"].isin(missing_runs)]["sources"]
         stamps = self.tables.stamps
-        return sum(stamps.get(source, (0, 0))[0] for sources in of_asked for source in sources) <= most_bytes
+        return (
+            sum(stamps.get(source, (0, 0))[0] for sources in sources_of_missing for source in sources)
+            <= most_bytes
+        )
 
     def symbols_of(self, run: int) -> pd.DataFrame:
         """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""

@@ -29,16 +29,16 @@ class OwnFields:
 
     def number(self, details: HashDetails, detail_set: int) -> int | None:
         """The number of the context in the hash details of a key; None if these hold nothing of a process."""
-        asked = id(details), detail_set
-        if asked not in self._of_set:
+        memo_key = id(details), detail_set
+        if memo_key not in self._of_set:
             codes = details.sets[detail_set]
             own_fields = np.array([not is_of_the_program(name) for name in details.fields], dtype=bool)
             own = codes[own_fields[details.field_codes[codes]]]
             known = id(details), own.tobytes()
             if known not in self._of_codes:
                 self._of_codes[known] = self._number([details.components[code] for code in own.tolist()])
-            self._of_set[asked] = self._of_codes[known]
-        return self._of_set[asked]
+            self._of_set[memo_key] = self._of_codes[known]
+        return self._of_set[memo_key]
 
     def _number(self, components: list[str]) -> int | None:
         parsed = [detail for text in components if (detail := parse_component(text)) is not None]

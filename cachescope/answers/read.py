@@ -74,14 +74,15 @@ class Read(Frames):
         other._choice()
         return other
 
-    def hit_rates(self, by: Sequence[str] = ()) -> pd.DataFrame:
+    def hit_rates(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.
 
         Parameters
         ----------
-        by : sequence of str
+        by : str or sequence of str
             Columns of ``lookups``, such as ``["run", "cache"]``, or ``rank``.
         """
+        by = [by] if isinstance(by, str) else by
         lookups = self._lookups
         if "rank" in by:
             lookups = lookups.merge(self.tables.runs[["run", "rank"]], on="run", how="left")

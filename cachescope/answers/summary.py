@@ -28,10 +28,10 @@ def headline(read: Read) -> str:
     looked_up = read.lookups["run"].nunique()
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
     predicted = predicted_lookups(read)
-    said = f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
+    counts_text = f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
     if predicted == len(facts.lookups):
-        return f"predicted by a pre-flight: {said}"
-    return f"{said}; {predicted} of them predicted by a pre-flight" if predicted else said
+        return f"predicted by a pre-flight: {counts_text}"
+    return f"{counts_text}; {predicted} of them predicted by a pre-flight" if predicted else counts_text
 
 
 def predicted_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:

@@ -68,7 +68,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class RanksWaited:
-    """How long ranks waited for each other, as far as events tell.
+    """How long ranks waited for each other, as far as events show it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Why vLLM compiled again, as far as its ``torch_compile_cache`` tells."""
+"""Why vLLM compiled again, as far as its ``torch_compile_cache`` shows it."""
 
 from __future__ import annotations
 

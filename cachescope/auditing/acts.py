@@ -24,11 +24,11 @@ class Global:
         return f"{self.module}.{self.name}"
 
 
-class Made:
+class CallResult:
     """The result of a call."""
 
 
-class Partial(Made):
+class Partial(CallResult):
     """A ``functools.partial`` of a named global."""
 
     def __init__(self, function: Global) -> None:

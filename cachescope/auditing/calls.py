@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from cachescope.auditing.acts import OTHER, Bytes, Encoded, Global, Made, Partial, Run
+from cachescope.auditing.acts import OTHER, Bytes, CallResult, Encoded, Global, Partial, Run
 
 
 def _attribute(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
@@ -21,14 +21,14 @@ def _partial(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
     if given and isinstance(given[0], Global):
         return Partial(given[0])
     run.act("computed", target, f"calls {target} with what it computed")
-    return Made()
+    return CallResult()
 
 
 def _nested(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
     """Check that bytes which torch unpickles in turn are in the pickle, where they can be audited."""
     if not given or not isinstance(given[0], (Bytes, Encoded)):
         run.act("computed", target, f"calls {target} with what it computed")
-    return Made()
+    return CallResult()
 
 
 def _encode(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
@@ -57,10 +57,10 @@ WATCHED: Final[dict[tuple[str, str], Callable[[Run, Global, tuple[Any, ...]], An
 def call(run: Run, target: Any, arguments: Any) -> Any:
     """Follow a call and return its result."""
     if isinstance(target, Partial) and (target.function.module, target.function.name) not in WATCHED:
-        return Made()
+        return CallResult()
     if not isinstance(target, Global):
         run.act("computed", None, "calls what it computed")
-        return Made()
+        return CallResult()
     given = arguments if isinstance(arguments, tuple) else (arguments,)
     watched = WATCHED.get((target.module, target.name))
-    return Made() if watched is None else watched(run, target, given)
+    return CallResult() if watched is None else watched(run, target, given)

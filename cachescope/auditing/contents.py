@@ -190,18 +190,18 @@ def _other(file: File) -> Iterator[Finding]:
 def _object(file: File, look: Callable[[File, JsonObject], Iterator[Finding]]) -> Iterator[Finding]:
     """Yield the findings in a JSON object, or that it is damaged."""
     try:
-        said = load_object(file.data)
+        stored = load_object(file.data)
     except DamagedContent as error:
         yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
         return
-    yield from look(file, said)
+    yield from look(file, stored)
 
 
 def _kernel(file: File, values: JsonObject) -> Iterator[Finding]:
     """Check the metadata of a kernel: Triton uses them to load the files next to it."""
-    said = values.get("hash")
+    stored = values.get("hash")
     folder = os.path.basename(os.path.dirname(file.path))
-    if isinstance(said, str) and _TRITON_HASH.fullmatch(folder) and triton_hash(folder) != said:
+    if isinstance(stored, str) and _TRITON_HASH.fullmatch(folder) and triton_hash(folder) != stored:
         yield Finding(
             "entry-misnamed", file.path, "the kernel of another hash than its folder's", 0, file.kind
         )

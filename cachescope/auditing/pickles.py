@@ -113,8 +113,8 @@ class _Members:
         self._find_class = find_class
 
     def __call__(self, owner: object, name: object, /) -> object:
-        said = vars(owner) if isinstance(owner, type) else {}
-        module, whole = said.get("module"), said.get("name")
+        attributes = vars(owner) if isinstance(owner, type) else {}
+        module, whole = attributes.get("module"), attributes.get("name")
         if not (isinstance(module, str) and isinstance(whole, str) and isinstance(name, str)):
             raise UnreadablePickle("getattr of a computed value")
         return self._find_class(module, f"{whole}.{name}")

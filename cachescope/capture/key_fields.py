@@ -48,7 +48,7 @@ def key_fields() -> tuple[Fields | None, str | None]:
     ``FxGraphCachePickler.debug_lines``.
     """
     codecache: Any = importlib.import_module("torch._inductor.codecache")
-    return _asked(codecache, lambda: _fx_fields(codecache))
+    return _fields_or_reason(codecache, lambda: _fx_fields(codecache))
 
 
 def aot_key_fields() -> tuple[Fields | None, str | None]:
@@ -64,14 +64,14 @@ def aot_key_fields() -> tuple[Fields | None, str | None]:
     Mirrors ``autograd_cache_key`` (torch/_functorch/_aot_autograd/autograd_cache.py, 2.6 to 2.15).
     """
     codecache: Any = importlib.import_module("torch._inductor.codecache")
-    return _asked(codecache, lambda: _aot_fields(codecache))
+    return _fields_or_reason(codecache, lambda: _aot_fields(codecache))
 
 
-def _asked(codecache: Any, ask: Callable[[], Fields]) -> tuple[Fields | None, str | None]:
+def _fields_or_reason(codecache: Any, read_fields: Callable[[], Fields]) -> tuple[Fields | None, str | None]:
     autograd_cache: Any = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
     bypasses = (codecache.BypassFxGraphCache, autograd_cache.BypassAOTAutogradCache)
     try:
-        return ask(), None
+        return read_fields(), None
     except bypasses as bypass:
         return None, f"{WOULD_BYPASS}: {bypass or bypass.__cause__}"
     except (AttributeError, TypeError, AssertionError, RuntimeError) as error:

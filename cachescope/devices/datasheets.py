@@ -17,7 +17,7 @@ from typing import Final, NotRequired, TypedDict
 SPARSITY: Final = 2.0
 # Words that do not distinguish models. VF and HF: torch also takes them for the whole card
 # (`_DEVICE_NAME_VARIANT_SUFFIXES`, torch/_inductor/analysis/device_info.py, 2.15).
-_TELLS_NOTHING: Final = re.compile(
+_NOT_DISTINCTIVE: Final = re.compile(
     r"NVIDIA|TESLA|GEFORCE|AMD|INSTINCT|INTEL|DATA|CENTER|GPU|GRAPHICS|TENSOR|CORE|OAM|VF|HF|MI250"
 )
 _VARIANTS: Final = frozenset({"VF", "HF"})
@@ -171,8 +171,11 @@ def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:
             None,
             f"named like the {sheet.model}, which has {sizes} GB; this reports {memory_bytes / 1e9:.0f} GB",
         )
-    telling = [word for word in words if not _TELLS_NOTHING.fullmatch(word)]
-    how = [f"{'word' if len(telling) == 1 else 'words'} {', '.join(telling)} of the name", sheet.because]
+    distinctive = [word for word in words if not _NOT_DISTINCTIVE.fullmatch(word)]
+    how = [
+        f"{'word' if len(distinctive) == 1 else 'words'} {', '.join(distinctive)} of the name",
+        sheet.because,
+    ]
     if _VARIANTS & set(words):
         how.append("VF and HF are taken for the whole board, as torch does")
     return Match(sheet, "; ".join(filter(None, how)))
@@ -189,7 +192,7 @@ def _is_no_other(sheet: Datasheet, word: str) -> bool:
     """Whether a word does not contradict the sheet."""
     if size := _SIZE.fullmatch(word):
         return int(size[1]) in sheet.memory_gb
-    return bool(_TELLS_NOTHING.fullmatch(word) or _MEMORY_KIND.fullmatch(word))
+    return bool(_NOT_DISTINCTIVE.fullmatch(word) or _MEMORY_KIND.fullmatch(word))
 
 
 def _has_memory(sheet: Datasheet, memory_bytes: int) -> bool:
@@ -200,11 +203,11 @@ def _has_memory(sheet: Datasheet, memory_bytes: int) -> bool:
 def _why_none(words: list[str]) -> str:
     # The first word of a sheet is its model, the others distinguish its boards.
     of_model = [sheet for sheet in datasheets() if sheet.words[0] & set(words)]
-    telling = frozenset[str]().union(*(part for sheet in of_model for part in sheet.words))
+    distinctive = frozenset[str]().union(*(part for sheet in of_model for part in sheet.words))
     others = [
         word
         for word in words
-        if word not in telling and not any(_is_no_other(sheet, word) for sheet in of_model)
+        if word not in distinctive and not any(_is_no_other(sheet, word) for sheet in of_model)
     ]
     if of_model and not others:
         return f"the name fits several: {', '.join(sheet.model for sheet in of_model)}"

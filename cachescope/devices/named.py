@@ -179,13 +179,13 @@ def _in_aoti(path: str) -> Iterator[Mention]:
 
     Mirrors ``get_device_information`` (torch/_inductor/codecache.py, 2.10 to 2.15).
     """
-    said = {key: value for key, value in _object(path).items() if key.startswith("AOTI_")}
-    if not said:
+    metadata = {key: value for key, value in _object(path).items() if key.startswith("AOTI_")}
+    if not metadata:
         return
-    others = tuple((key, str(said[key])) for key in ("AOTI_PLATFORM", "AOTI_CPU_ISA") if key in said)
-    machine = said.get("AOTI_MACHINE")
+    others = tuple((key, str(metadata[key])) for key in ("AOTI_PLATFORM", "AOTI_CPU_ISA") if key in metadata)
+    machine = metadata.get("AOTI_MACHINE")
     yield Mention("AOTI metadata", "cpu", arch=str(machine) if machine else None, properties=others)
-    if capability := str(said.get("AOTI_COMPUTE_CAPABILITY") or ""):
+    if capability := str(metadata.get("AOTI_COMPUTE_CAPABILITY") or ""):
         # An XPU writes it as a dict without its type.
         device_type = "hip" if capability.startswith("gfx") else "cuda" if capability.isdecimal() else "xpu"
         yield of_kernel({"type": device_type, "cc": capability}, "AOTI metadata")

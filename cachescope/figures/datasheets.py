@@ -93,8 +93,8 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
         _head(figure, row, y, dark)
         for i, (dtype, rate) in enumerate(_rates(row).items()):
             unit = "TOPS" if dtype.startswith("int") else "TFLOPS"
-            said = hover(f"{row.name}, {dtype}: {rate:,g} {unit}", *_about(row))
-            bars.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", said))
+            text_shown = hover(f"{row.name}, {dtype}: {rate:,g} {unit}", *_about(row))
+            bars.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", text_shown))
         y += tall
     most = max((bar[0] for bar in bars), default=1.0)
     figure.add(
@@ -159,5 +159,9 @@ def _facts(row: _Device) -> list[str]:
 
 
 def _about(row: _Device) -> list[str]:
-    lines = [said for said in (row.matched_by, row.datasheet_note, row.source) if said is not None]
+    lines = [
+        text_shown
+        for text_shown in (row.matched_by, row.datasheet_note, row.source)
+        if text_shown is not None
+    ]
     return [*lines, f"seen in {listed(row.seen_in, 3)}"] if row.seen_in else lines

@@ -153,7 +153,7 @@ def _add_block(
     names = [label.partition(" · ")[0] for label in rows.labels]
     ids = [shown(graph.compile_id, 12) for graph in block.graphs]
     z: list[list[int | None]] = [[None] * count for _ in rows.labels]
-    said = [[""] * count for _ in rows.labels]
+    cell_texts = [[""] * count for _ in rows.labels]
     lookups: list[list[int | None]] = [[None] * count for _ in rows.labels]
     for cell, graph in block.cells:
         at = column.get(graph)
@@ -161,7 +161,7 @@ def _add_block(
             continue
         z[cell.row][at] = cell.code
         lookups[cell.row][at] = cell.lookup
-        said[cell.row][at] = (
+        cell_texts[cell.row][at] = (
             _hover(cell, block, rows) if texts else f"{names[cell.row]}, {ids[at]}: {cell.outcome}"
         )
     gap = 2 if count <= 40 else (1 if count <= 120 else 0)
@@ -175,7 +175,7 @@ def _add_block(
         showscale=False,
         xgap=gap,
         ygap=2 if len(rows.labels) <= 32 else 1,
-        text=said,
+        text=cell_texts,
         customdata=lookups,
         hoverinfo="text",
         hoverongaps=False,

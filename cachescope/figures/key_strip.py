@@ -149,8 +149,8 @@ def _groups(changed: dict[str, _Change], texts: dict[str, str]) -> list[tuple[st
     for field, value in texts.items():
         change = changed.get(field)
         code = _EQUAL if change is None else (_NEW if change.kind == "new" else _CHANGED)
-        said = hover(field, change.summary if change else value[:120])
-        found[_group(field)].append(_Cell(field, code, said))
+        hover_text = hover(field, change.summary if change else value[:120])
+        found[_group(field)].append(_Cell(field, code, hover_text))
     for field, change in changed.items():
         if field not in texts:
             code = _GONE if change.kind == "gone" else _CHANGED

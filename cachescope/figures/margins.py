@@ -108,7 +108,7 @@ def _add_choices(figure: Picture, groups: list[list[_Choice]], slowest: float) -
             kind = "failed" if row.time_ms is None else ("fastest" if row.is_chosen else "other choice")
             x = slowest * _FAILED if row.time_ms is None else max(row.time_ms, 1e-6)
             time = "failed" if row.time_ms is None else f"{row.time_ms:.4g} ms"
-            said = hover(
+            hover_text = hover(
                 row.choice,
                 time,
                 row.op,
@@ -116,7 +116,7 @@ def _add_choices(figure: Picture, groups: list[list[_Choice]], slowest: float) -
                 f"precision {row.precision}",
                 row.device_name,
             )
-            marks[kind].append((x, y + 0.2, said))
+            marks[kind].append((x, y + 0.2, hover_text))
     looks = {
         "fastest": {"color": GREEN, "size": 13, "symbol": "diamond"},
         "other choice": {"color": GREY, "size": 9, "symbol": "circle"},
@@ -127,7 +127,7 @@ def _add_choices(figure: Picture, groups: list[list[_Choice]], slowest: float) -
             figure.add(
 "scatter",
                 x=[x for x, _, _ in points], y=[y for _, y, _ in points], mode="markers", name=kind,
-                marker=looks[kind], hovertext=[said for _, _, said in points], hoverinfo="text", cliponaxis=False,
+                marker=looks[kind], hovertext=[hover_text for _, _, hover_text in points], hoverinfo="text", cliponaxis=False,
             )  # fmt: skip
 
 

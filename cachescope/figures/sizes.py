@@ -44,8 +44,8 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     if not total:
         return empty("All files are empty: there is no size to show." if kinds else NO_FILES, dark)
     boxes = _Boxes()
-    said = hover(f"{plural(len(entries), 'file')}, {file_size(total)}")
-    boxes.add("all", "", f"<b>all files</b>  {file_size(total)}", total, said, "rgba(128,128,128,0.15)")
+    hover_text = hover(f"{plural(len(entries), 'file')}, {file_size(total)}")
+    boxes.add("all", "", f"<b>all files</b>  {file_size(total)}", total, hover_text, "rgba(128,128,128,0.15)")
     for number, kind in enumerate(kinds):
         _add_kind(boxes, number, kind)
     look = theme(dark)
@@ -84,13 +84,20 @@ class _Boxes:
     entries: list[int | None] = field(default_factory=list)
 
     def add(
-        self, name: str, parent: str, label: str, size: int, said: str, colour: str, entry: int | None = None
+        self,
+        name: str,
+        parent: str,
+        label: str,
+        size: int,
+        hover_text: str,
+        colour: str,
+        entry: int | None = None,
     ) -> None:
         self.ids.append(name)
         self.parents.append(parent)
         self.labels.append(label)
         self.values.append(size)
-        self.hovers.append(said)
+        self.hovers.append(hover_text)
         self.colours.append(colour)
         self.entries.append(entry)
 
@@ -102,10 +109,10 @@ def _add_kind(boxes: _Boxes, place: int, kind: Kind) -> None:
     colour = KIND_COLOURS.get(kind.kind, GREY)
     size = kind.files.size_bytes
     box = f"kind {place}"
-    said = hover(
+    hover_text = hover(
         kind.kind, ENTRY_KINDS.get(kind.kind), f"{plural(kind.files.count, 'file')}, {file_size(size)}"
     )
-    boxes.add(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, said, colour)
+    boxes.add(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour)
     for number, folder in enumerate(kind.largest):
         _add_folder(boxes, f"{box} {number}", box, folder, colour)
     _add_others(boxes, f"{box} rest", box, kind.others)
@@ -118,8 +125,8 @@ def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: st
         return
     size = folder.files.size_bytes
     below = _below(folder.path, folder.largest[0].root or "")
-    said = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
-    boxes.add(box, parent, shown(PurePath(below).name, 18), size, said, colour)
+    hover_text = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
+    boxes.add(box, parent, shown(PurePath(below).name, 18), size, hover_text, colour)
     _add_files(boxes, box, folder.largest, colour)
     _add_others(boxes, f"{box} rest", box, folder.others)
 
@@ -127,7 +134,7 @@ def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: st
 def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> None:
     for row in rows:
         damaged = row.status == "damaged"
-        said = hover(
+        hover_text = hover(
             _below(row.path, row.root or ""),
             f"entry {row.entry}, {row.status}, {file_size(row.size_bytes or 0)}",
             row.damage,
@@ -135,17 +142,17 @@ def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> No
         )
         label = ("damaged: " if damaged else "") + _file_label(row)
         shade = DAMAGED if damaged else colour
-        boxes.add(f"entry {row.entry}", box, label, row.size_bytes or 0, said, shade, row.entry)
+        boxes.add(f"entry {row.entry}", box, label, row.size_bytes or 0, hover_text, shade, row.entry)
 
 
 def _add_others(boxes: _Boxes, box: str, parent: str, others: Files) -> None:
     if others.count:
-        said = hover(
+        hover_text = hover(
             f"{plural(others.count, 'file')} that are smaller, {file_size(others.size_bytes)}",
             f"{others.damaged} damaged" if others.damaged else None,
         )
         label = f"{others.count:,} smaller, {file_size(others.size_bytes)}"
-        boxes.add(box, parent, label, others.size_bytes, said, _FOLDED)
+        boxes.add(box, parent, label, others.size_bytes, hover_text, _FOLDED)
 
 
 def _file_label(row: File) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from cachescope.columns import TEXT, TIME, TUPLE, WHOLE, Column, Frame
 
-_NOT_SAID: Final = "not recorded: a bare context, or one reconstructed from a run"
+_NOT_RECORDED: Final = "not recorded: a bare context, or one reconstructed from a run"
 _NOT_KNOWN: Final = "null, or not known: see missing_forms"
 
 CONTEXTS: Final = Frame(
@@ -38,12 +38,12 @@ CONTEXTS: Final = Frame(
                "which these versions make no key), or hash_details", missing="a bare context"),
         Column("torch_version", TEXT, "version of torch", missing="not recorded"),
         Column("python_version", TEXT, "version of Python", missing="not recorded"),
-        Column("platform", TEXT, "operating system and machine", missing=_NOT_SAID),
-        Column("host", TEXT, "host name", missing=_NOT_SAID),
+        Column("platform", TEXT, "operating system and machine", missing=_NOT_RECORDED),
+        Column("host", TEXT, "host name", missing=_NOT_RECORDED),
         Column("pid", WHOLE, "process id", missing="not recorded"),
         Column("time", TIME, "when it was captured; for a run, its first record", "UTC", "not recorded"),
-        Column("environment", TEXT, "variables that affect caching, as JSON", missing=_NOT_SAID),
-        Column("settings", TEXT, "other settings of the process that affect a key or the code, as JSON", missing=_NOT_SAID),
+        Column("environment", TEXT, "variables that affect caching, as JSON", missing=_NOT_RECORDED),
+        Column("settings", TEXT, "other settings of the process that affect a key or the code, as JSON", missing=_NOT_RECORDED),
         Column("device_properties", TUPLE, "torch's text for each device"),
         Column("key_fields", TEXT, "field -> hash of each process-wide field of FX keys, as JSON",
                missing="not captured; for a run, see its hash details"),

@@ -6,7 +6,7 @@ from typing import Final
 
 from cachescope.columns import REAL, TEXT, TUPLE, WHOLE, Column, Frame
 
-_NOT_SAID: Final = "no source that names the device has it"
+_NOT_GIVEN: Final = "no source that names the device has it"
 _NO_SHEET: Final = "no datasheet matched, or it has no such figure"
 # Names of dtypes as datasheets write them, and the unit their rates are in.
 RATES: Final = {
@@ -31,15 +31,15 @@ DEVICES: Final = Frame(
         Column("seen_in", TUPLE, "where it was seen, in words"),
         Column("runs", TUPLE, "runs whose records name it"),
         Column("indices", TUPLE, "its indices; several if its boards cannot be distinguished"),
-        Column("compute_capability", TEXT, "of a CUDA device, such as 9.0", missing=f"not a CUDA device, or {_NOT_SAID}",
+        Column("compute_capability", TEXT, "of a CUDA device, such as 9.0", missing=f"not a CUDA device, or {_NOT_GIVEN}",
                torch_name="major, minor; cc"),
-        Column("arch", TEXT, "sm_90, gfx942:sramecc+:xnack-, or for a CPU its machine type", missing=_NOT_SAID,
+        Column("arch", TEXT, "sm_90, gfx942:sramecc+:xnack-, or for a CPU its machine type", missing=_NOT_GIVEN,
                torch_name="gcnArchName"),
-        Column("memory_bytes", WHOLE, "its memory, in whole MiB as torch prints it", "B", _NOT_SAID, "total_memory"),
+        Column("memory_bytes", WHOLE, "its memory, in whole MiB as torch prints it", "B", _NOT_GIVEN, "total_memory"),
         Column("sm_count", WHOLE, "streaming multiprocessors, compute units, Xe cores; for a CPU the cores that torch counted",
-               missing=_NOT_SAID, torch_name="multi_processor_count"),
-        Column("l2_bytes", WHOLE, "level-2 cache, in whole MiB as torch prints it", "B", _NOT_SAID, "L2_cache_size"),
-        Column("warp_size", WHOLE, "threads of a warp or wavefront", missing=_NOT_SAID, torch_name="warp_size"),
+               missing=_NOT_GIVEN, torch_name="multi_processor_count"),
+        Column("l2_bytes", WHOLE, "level-2 cache, in whole MiB as torch prints it", "B", _NOT_GIVEN, "L2_cache_size"),
+        Column("warp_size", WHOLE, "threads of a warp or wavefront", missing=_NOT_GIVEN, torch_name="warp_size"),
         Column("uuid", TEXT, "identifies this board", missing="not recorded (before 2.5), or only its model is known",
                torch_name="uuid"),
         Column("pci", TEXT, "domain:bus:device, in hexadecimal as drivers print it", missing="not recorded (before 2.8)",

@@ -22,7 +22,7 @@ RANK_FOLDER: Final = re.compile(r"rank_(\d{1,9})_(\d{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class PlaceInTree:
-    """Where a file of vLLM is: the name of its folder, its ranks and the part of the model; None where the path does not tell."""
+    """Where a file of vLLM is: the name of its folder, its ranks and the part of the model; None where the path does not show it."""
 
     folder: str | None
     rank: int | None

@@ -23,8 +23,8 @@ _MOST_OF_A_FILE: Final = 1 << 20
 def this_machine() -> tuple[Machine, dict[str, str]]:
     """What is known of this machine, and why the rest is not, by the name of what is not known."""
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(installed_triton)
-        return machine_with(installed_torch(), asked.result())
+        triton_future = pool.submit(installed_triton)
+        return machine_with(installed_torch(), triton_future.result())
 
 
 def machine_with(torch: Installed, triton: Installed) -> tuple[Machine, dict[str, str]]:
@@ -46,8 +46,8 @@ def machine_with(torch: Installed, triton: Installed) -> tuple[Machine, dict[str
 
 
 def _unknown(torch: Installed, triton: Installed, devices: str | None) -> dict[str, str]:
-    said = {"torch": torch.problem, "triton": triton.problem, "device": devices}
-    return {name: problem for name, problem in said.items() if problem is not None}
+    problems = {"torch": torch.problem, "triton": triton.problem, "device": devices}
+    return {name: problem for name, problem in problems.items() if problem is not None}
 
 
 def devices_here(driver: Path = _DRIVER) -> tuple[tuple[str, ...] | None, str | None]:

@@ -78,8 +78,8 @@ def test_a_way_that_the_program_fails_with_gives_way_to_the_next(reads: Reads) -
     assert f"left out, as the command failed with it: {FUSION}" in "\n".join(
         line.text for line in fix_lines(found)
     )
-    (told,) = fix_object(found)["failed_with"]
-    assert [setting["code"] for setting in told] == [FUSION]
+    (reported,) = fix_object(found)["failed_with"]
+    assert [setting["code"] for setting in reported] == [FUSION]
 
 
 def test_what_remains_is_told_where_no_way_of_a_field_works(reads: Reads) -> None:

@@ -40,8 +40,8 @@ def test_every_form_says_whose_times_they_are(
     assert said in " ".join(printed.split())
     assert "could still save" not in printed
     assert main(["time", sample, "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["time"]
-    assert (told["could_save_ns"], told["stays_ns"]) == (None, None)
+    (reported,) = json.loads(capsys.readouterr().out)["time"]
+    assert (reported["could_save_ns"], reported["stays_ns"]) == (None, None)
     assert any(said in part.text for part in spent_section(scope).parts if isinstance(part, Text))
 
 

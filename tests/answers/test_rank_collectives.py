@@ -61,8 +61,8 @@ def test_a_function_that_ranks_compiled_with_different_collectives_is_named(
         lines[lines.index(said) + 1] == "ranks may differ there for a reason, as the stages of a pipeline do"
     )
     assert any(text.lower() == f"{said}." for text in map(str.lower, said_texts(spent)))
-    (told,) = time_object(scope, spent)["different_collectives"]  # type: ignore[misc]
-    assert told["of_ranks"][1] == {"ranks": (1,), "collectives": (_ALL_REDUCE,)}  # type: ignore[index,call-overload]
+    (reported,) = time_object(scope, spent)["different_collectives"]  # type: ignore[misc]
+    assert reported["of_ranks"][1] == {"ranks": (1,), "collectives": (_ALL_REDUCE,)}  # type: ignore[index,call-overload]
 
 
 @pytest.mark.parametrize("version", _VERSIONS)

@@ -17,7 +17,7 @@ NOON = 1_790_000_000
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def vllm_run(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return recorded(VERSIONS[-1], tmp_path_factory.mktemp("vllm"))
 
 
@@ -27,8 +27,8 @@ def explained(capsys: pytest.CaptureFixture[str], *paths: Path) -> str:
 
 
 @pytest.mark.slow
-def test_explain_names_each_change(told: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
-    text = explained(capsys, told.cache)
+def test_explain_names_each_change(vllm_run: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
+    text = explained(capsys, vllm_run.cache)
     assert (
         "9 folders whose names follow from their factors; 8 of them made although another was there before"
         in text
@@ -40,8 +40,8 @@ def test_explain_names_each_change(told: Recorded, capsys: pytest.CaptureFixture
     )
 
 
-def test_json_has_the_frames(told: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "--json", str(told.cache)]) == 0
+def test_json_has_the_frames(vllm_run: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--json", str(vllm_run.cache)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert len(printed["vllm_folders"]) == 18
     assert {"vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_starts"} <= printed.keys()

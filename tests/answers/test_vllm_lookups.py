@@ -22,18 +22,18 @@ OTHER = {**ENV, "VLLM_A": "2"}
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def vllm_run(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return recorded("0.13.0", tmp_path_factory.mktemp("vllm"))
 
 
 @pytest.fixture(scope="module")
-def scope(told: Recorded) -> Scope:
-    return cachescope.read(told.cache, told.logs)
+def scope(vllm_run: Recorded) -> Scope:
+    return cachescope.read(vllm_run.cache, vllm_run.logs)
 
 
 @pytest.fixture(scope="module")
-def beside_torch(told: Recorded) -> Scope:
-    return cachescope.read(told.logs, cachescope.sample("config_flip"))
+def beside_torch(vllm_run: Recorded) -> Scope:
+    return cachescope.read(vllm_run.logs, cachescope.sample("config_flip"))
 
 
 def step(scope: Scope, name: str) -> int:
@@ -76,9 +76,9 @@ def test_a_replay_leaves_vllm_alone(beside_torch: Scope) -> None:
 
 
 def test_explain_says_why_and_names_both_values(scope: Scope) -> None:
-    told = scope.explain(step(scope, "port"))
-    assert (told.verdict, told.evidence) == ("key_changed", "recorded")
-    (change,) = told.changes
+    explained = scope.explain(step(scope, "port"))
+    assert (explained.verdict, explained.evidence) == ("key_changed", "recorded")
+    (change,) = explained.changes
     assert (change.field, change.before, change.after) == ("env[VLLM_NIXL_SIDE_CHANNEL_PORT]", "5600", "5601")
     assert change.differs_by == ("port",)
     assert scope.explain(step(scope, "again")).outcome == "hit"
@@ -111,8 +111,8 @@ def test_runs_of_vllm_have_no_context_and_no_prediction(scope: Scope, beside_tor
 def test_past_misses_of_a_cache_are_said_beside_logs_of_vllm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = recorded("0.33.0", tmp_path)
-    assert main(["explain", "--no-index", str(told.cache), str(told.logs / "first.log")]) == 0
+    vllm_run = recorded("0.33.0", tmp_path)
+    assert main(["explain", "--no-index", str(vllm_run.cache), str(vllm_run.logs / "first.log")]) == 0
     assert "entries were made although the graph had been stored before" in capsys.readouterr().out
 
 
@@ -124,9 +124,11 @@ def test_a_report_is_made(scope: Scope, tmp_path: Path) -> None:
     assert "reconstructed from hash details" not in page
 
 
-def test_two_folders_are_held_against_each_other(told: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
-    keys = told.folder("first"), told.folder("variable")
-    assert main(["diff", "--no-index", "--json", *keys, str(told.cache), str(told.logs)]) == 0
+def test_two_folders_are_held_against_each_other(
+    vllm_run: Recorded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = vllm_run.folder("first"), vllm_run.folder("variable")
+    assert main(["diff", "--no-index", "--json", *keys, str(vllm_run.cache), str(vllm_run.logs)]) == 0
     (changed,) = json.loads(capsys.readouterr().out)["differences"]
     assert changed["fields"] == ["env[VLLM_USE_TRITON_AWQ]"]
 
@@ -135,12 +137,12 @@ def passes(before: Path, after: Path) -> bool:
     return cachescope.read(after).check(baseline=cachescope.read(before)).passed
 
 
-def test_a_check_sees_what_changed_since_its_baseline(told: Recorded, tmp_path: Path) -> None:
-    first = told.logs / "first.log"
-    assert passes(first, told.logs / "again.log")
+def test_a_check_sees_what_changed_since_its_baseline(vllm_run: Recorded, tmp_path: Path) -> None:
+    first = vllm_run.logs / "first.log"
+    assert passes(first, vllm_run.logs / "again.log")
     assert passes(first, first)
     for name in ("variable", "port", "config"):
-        assert not passes(first, told.logs / f"{name}.log")
+        assert not passes(first, vllm_run.logs / f"{name}.log")
     # Another part of the model, and another model, are no change.
     one = write_log(tmp_path / "one.log", start(folder_name(ENV), env=ENV))
     draft = start(folder_name(OTHER), env=OTHER, prefix="eagle_head")
@@ -156,8 +158,8 @@ def test_a_start_that_may_have_stored_nothing_is_no_baseline(tmp_path: Path) -> 
         assert [since.fields for since in new.changed_since(cachescope.read(log))] == fields
 
 
-def test_json_has_vllms_lookups(told: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "--json", "--no-index", str(told.cache), str(told.logs)]) == 0
+def test_json_has_vllms_lookups(vllm_run: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--json", "--no-index", str(vllm_run.cache), str(vllm_run.logs)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert {row["cache"] for row in printed["lookups"]} == {"vllm"}
     assert ["env[VLLM_USE_TRITON_AWQ]"] in [row["changed"] for row in printed["lookups"]]

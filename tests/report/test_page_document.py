@@ -209,8 +209,8 @@ def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
     made = hidden(page, Redaction(known))
     text = without_drawing(document(made))
     assert uuid not in text and "secret" not in text and "deep/" not in text and "3b:00" not in text
-    told = made.sections[0].parts[0]
-    assert isinstance(told, Text) and told.text == "read '<path-1>' of <uuid-1>"
+    reported = made.sections[0].parts[0]
+    assert isinstance(reported, Text) and reported.text == "read '<path-1>' of <uuid-1>"
     assert made.sections[0].parts[1].rows[0] == ("<uuid-1>",)  # type: ignore[union-attr]
     assert page.sections[0].parts[0] == parts[0]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from tests.wild.answers import Answer, AnswerSet, Cause
 from tests.wild.damages import Damage
 from tests.wild.pairing import matches
-from tests.wild.told import Answer, Cause, Told
 
 # Of lookups that are compared, for the counts.
 SAME, NOT_KNOWN, GONE, NOT_COMPARABLE = "same", "not known", "gone", "said of less"
@@ -24,15 +24,17 @@ class Report:
     """Class, and what is said beside what is true."""
 
 
-def judge(whole: Told, damaged: Told, damage: Damage, floor: Told | None, left: Counter[str]) -> Report:
+def judge(
+    whole: AnswerSet, damaged: AnswerSet, damage: Damage, floor: AnswerSet | None, left: Counter[str]
+) -> Report:
     """Compare two readings.
 
     Parameters
     ----------
-    whole, damaged : Told
+    whole, damaged : AnswerSet
         The recording read as it is, and as it is after the damage.
     damage : Damage
-    floor : Told, optional
+    floor : AnswerSet, optional
         What the sources that the damage does not spoil say by themselves.
     left : Counter of str
         How often the logs still say, in a line or record that is whole, what became of a key.
@@ -42,7 +44,12 @@ def judge(whole: Told, damaged: Told, damage: Damage, floor: Told | None, left: 
 
 class _Judge:
     def __init__(
-        self, whole: Told, damaged: Told, damage: Damage, floor: Told | None, left: Counter[str]
+        self,
+        whole: AnswerSet,
+        damaged: AnswerSet,
+        damage: Damage,
+        floor: AnswerSet | None,
+        left: Counter[str],
     ) -> None:
         self._whole = whole
         self._damaged = damaged
@@ -144,7 +151,7 @@ class _Judge:
 
     def _judge_answer(self, said: Answer, true: Answer) -> None:
         if said.outcome != true.outcome and not self._may_be_outcome(said, true):
-            self._wrong(f"outcome {true.outcome} told as {said.outcome}", said, true)
+            self._wrong(f"outcome {true.outcome} reported as {said.outcome}", said, true)
         elif said.outcome == "unknown" != true.outcome:
             self._judge_floor(said, true)
         elif said.verdict is None or self._is_same(said, true):
@@ -199,9 +206,9 @@ class _Judge:
             # What it follows from is judged by itself.
             return said.cause in self._causes_of_compile(said)
         parents = [one for one in self._whole.compile_of(true) if one.root]
-        told = [self._found.get(one.number) for one in parents]
+        parents_found = [self._found.get(one.number) for one in parents]
         return bool(said.root) and not any(
-            one.verdict is not None and not one.is_not_known for one in told if one is not None
+            one.verdict is not None and not one.is_not_known for one in parents_found if one is not None
         )
 
     def _causes_of_compile(self, said: Answer) -> list[Cause | None]:
@@ -269,12 +276,12 @@ class _Judge:
 
     def _class_of(self, said: Answer, true: Answer) -> str:
         if said.verdict != true.verdict:
-            return f"{true.verdict} told as {said.verdict}"
+            return f"{true.verdict} reported as {said.verdict}"
         if said.changed != true.changed:
             return "other fields blamed"
         if not self._is_cause_same(said, true):
             return "another cause"
-        return f"{said.verdict}: {true.kind} told as {said.kind}"
+        return f"{said.verdict}: {true.kind} reported as {said.kind}"
 
 
 def _is_earlier(one: Answer, other: Answer) -> bool:

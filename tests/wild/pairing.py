@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from tests.wild.told import Answer, Told
+from tests.wild.answers import Answer, AnswerSet
 
 # A log that is thinned tells a lookup by its end instead of its beginning.
 _SAME_MOMENT = pd.Timedelta(seconds=1)
 
 
-def matches(said: Told, true: Told, copies: int = 1) -> dict[int, Answer]:
+def matches(said: AnswerSet, true: AnswerSet, copies: int = 1) -> dict[int, Answer]:
     """Of the number of each lookup of one reading, the same lookup of another: of the same process, cache and key.
 
     None of the other is that of more than so many copies: a process that restarts under one pid looks its keys up anew.

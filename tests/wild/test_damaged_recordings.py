@@ -53,11 +53,11 @@ from random import Random
 import pytest
 
 import cachescope
+from tests.wild.answers import AnswerSet, read_answers
 from tests.wild.damaged_files import caches
 from tests.wild.damaged_logs import logs
 from tests.wild.damages import CACHES, DAMAGES, TEXT, TRACE, Damage, in_zone
 from tests.wild.judging import GONE, Report, judge
-from tests.wild.told import Told, tell
 from tests.wild.what_is_left import outcomes_left
 
 Recording = Callable[[str, str], Path]
@@ -97,7 +97,7 @@ class Whole:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._told: dict[frozenset[str], Told] = {}
+        self._answers: dict[frozenset[str], AnswerSet] = {}
         self.kinds = frozenset(kind for kind in (TRACE, TEXT, CACHES) if self._has(kind))
 
     def _has(self, kind: str) -> bool:
@@ -111,13 +111,13 @@ class Whole:
             # Warnings and tracebacks only.
             return False
 
-    def read(self, kinds: frozenset[str]) -> Told:
-        if kinds not in self._told:
+    def read(self, kinds: frozenset[str]) -> AnswerSet:
+        if kinds not in self._answers:
             with in_zone("UTC"):
-                self._told[kinds] = tell(*sources(self.folder, kinds))
-        return self._told[kinds]
+                self._answers[kinds] = read_answers(*sources(self.folder, kinds))
+        return self._answers[kinds]
 
-    def floor(self, kinds: frozenset[str], damage: Damage) -> Told | None:
+    def floor(self, kinds: frozenset[str], damage: Damage) -> AnswerSet | None:
         """What the sources say by themselves that the damage does not spoil; a directory alone tells of no lookup."""
         rest = kinds - damage.spoils
         return self.read(rest) if rest & {TRACE, TEXT} else None
@@ -152,24 +152,24 @@ def tried(whole: Whole, case: Case) -> Report:
         if damage.loses_lines:
             left = outcomes_left(folder, [kind for kind in (TRACE, TEXT) if kind in kinds])
         try:
-            told = tell(*sources(folder, kinds), whole=true)
-            can_go = _wrongly_removable(told, true, damage)
+            observed = read_answers(*sources(folder, kinds), whole=true)
+            can_go = _wrongly_removable(observed, true, damage)
         except cachescope.SourceError as error:
             wrong = [("refused", f"{error}; of {len(left)} keys the logs still tell")]
             is_right = not left and floor is None and damage.loses_lines
             return Report(Counter({GONE: len(true.answers)}), [] if is_right else wrong)
         except Exception as error:  # whatever it is, it is wrong
             return Report(Counter(), [("exception", f"{type(error).__name__}: {error}")])
-    report = judge(true, told, damage, floor, left)
+    report = judge(true, observed, damage, floor, left)
     report.wrong += [("a sound file can go", path) for path in can_go]
     return report
 
 
-def _wrongly_removable(told: Told, true: Told, damage: Damage) -> list[str]:
+def _wrongly_removable(observed: AnswerSet, true: AnswerSet, damage: Damage) -> list[str]:
     """Files that can go after the damage and could not before: none, where every entry is as sound as it was."""
     if not damage.keeps_entries:
         return []
-    could, can = ({Path(path).parts[-2:] for path in one.scope.removable["path"]} for one in (true, told))
+    could, can = ({Path(path).parts[-2:] for path in one.scope.removable["path"]} for one in (true, observed))
     return ["/".join(parts) for parts in sorted(can - could)]
 
 

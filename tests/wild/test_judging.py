@@ -10,9 +10,9 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
+from tests.wild.answers import Answer, AnswerSet, Cause
 from tests.wild.damages import CACHES, TEXT, Damage
 from tests.wild.judging import GONE, NOT_COMPARABLE, NOT_KNOWN, SAME, Report, judge
-from tests.wild.told import Answer, Cause, Told
 
 COLD = Cause("first_lookup", frozenset())
 FUSION = frozenset({"inductor_config[epilogue_fusion]"})
@@ -42,11 +42,11 @@ DRESSED = Damage("dressed", lambda *_: None, frozenset({TEXT}))
 TWICE = Damage("twice", lambda *_: None, frozenset({TEXT}), copies=2)
 
 
-def told(answers: list[Answer]) -> Told:
+def answer_set(answers: list[Answer]) -> AnswerSet:
     """A reading of text logs that says this."""
     runs = {answer.run: answer.process for answer in answers}
     sources = pd.DataFrame({"run": list(runs), "sources": [(f"text/{run}.log",) for run in runs]})
-    return Told(cast(Any, SimpleNamespace(runs=sources)), answers, runs, dict(DETAILS))
+    return AnswerSet(cast(Any, SimpleNamespace(runs=sources)), answers, runs, dict(DETAILS))
 
 
 def judged(
@@ -55,7 +55,13 @@ def judged(
     floor: list[Answer] | None = None,
     left: dict[str, int] | None = None,
 ) -> Report:
-    return judge(told(WHOLE), told(said), damage, None if floor is None else told(floor), Counter(left or {}))
+    return judge(
+        answer_set(WHOLE),
+        answer_set(said),
+        damage,
+        None if floor is None else answer_set(floor),
+        Counter(left or {}),
+    )
 
 
 UNKNOWN = replace(SECOND, outcome="unknown", verdict=None, changed=frozenset(), root=None, cause=None)
@@ -88,15 +94,15 @@ def test_what_is_lost_may_be_gone_and_no_more() -> None:
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
-        (replace(SECOND, verdict="entry_unavailable", changed=frozenset()), "key_changed told as entry_unavailable"),
+        (replace(SECOND, verdict="entry_unavailable", changed=frozenset()), "key_changed reported as entry_unavailable"),
         (replace(SECOND, changed=FUSION | {"tag"}), "other fields blamed"),
-        (replace(SECOND, verdict="first_lookup", changed=frozenset()), "key_changed told as first_lookup"),
+        (replace(SECOND, verdict="first_lookup", changed=frozenset()), "key_changed reported as first_lookup"),
         (replace(SECOND, root=False, cause=COLD), "another cause"),
-        (replace(SECOND, outcome="hit", verdict=None, changed=frozenset()), "outcome full_miss told as hit"),
-        (replace(SECOND, outcome="guard_miss", verdict="guard_failed"), "outcome full_miss told as guard_miss"),
+        (replace(SECOND, outcome="hit", verdict=None, changed=frozenset()), "outcome full_miss reported as hit"),
+        (replace(SECOND, outcome="guard_miss", verdict="guard_failed"), "outcome full_miss reported as guard_miss"),
         (replace(SECOND, key="a9"), "a lookup too many"),
         (replace(SECOND, compile_id="7/0"), "a lookup too many"),
-        (replace(SECOND, verdict="details_not_recorded"), "key_changed told as details_not_recorded"),
+        (replace(SECOND, verdict="details_not_recorded"), "key_changed reported as details_not_recorded"),
     ],
 )  # fmt: skip
 def test_what_is_false_is_seen(wrong: Answer, what: str) -> None:
@@ -105,14 +111,14 @@ def test_what_is_false_is_seen(wrong: Answer, what: str) -> None:
 
 def test_another_reason_of_an_unavailable_entry_is_seen() -> None:
     wrong = judged([*WHOLE[:3], replace(GONE_ENTRY, kind="damaged")], TIMES).wrong
-    assert [what for what, _ in wrong] == ["entry_unavailable: deleted told as damaged"]
+    assert [what for what, _ in wrong] == ["entry_unavailable: deleted reported as damaged"]
     assert not judged([*WHOLE[:3], replace(GONE_ENTRY, kind="not known")], TIMES).wrong
 
 
 def test_a_stranger_is_no_relative() -> None:
     said = replace(FIRST, verdict="key_changed", changed=frozenset({"tag"}), baseline=3)
     assert [what for what, _ in judged([said, SECOND, THIRD, GONE_ENTRY]).wrong] == [
-        "first_lookup told as key_changed"
+        "first_lookup reported as key_changed"
     ]
 
 
@@ -130,7 +136,7 @@ def test_first_lookup_is_right_where_all_that_was_earlier_is_gone() -> None:
     assert judged([alone]).counts == {GONE: 3, NOT_COMPARABLE: 1}
     # The second is of the same graph.
     assert [what for what, _ in judged([NO_DETAILS, alone]).wrong] == [
-        "entry_unavailable told as first_lookup"
+        "entry_unavailable reported as first_lookup"
     ]
 
 
@@ -153,4 +159,4 @@ def test_a_lookup_told_twice_is_one_too_many() -> None:
 
 
 def test_a_log_without_a_pid_is_known_by_its_name() -> None:
-    assert told(WHOLE).process_of_log == {"0": "pid0", "1": "pid1", "2": "pid2", "3": "pid3"}
+    assert answer_set(WHOLE).process_of_log == {"0": "pid0", "1": "pid1", "2": "pid2", "3": "pid3"}

@@ -47,16 +47,16 @@ def test_every_lookup_is_explained(version: str, name: str, way: str, recording:
     expected = expectation(version, name, way)
     assert expected is not None
     scope = read_way(recording(version, name), way)
-    told, wanted = lookups_of(scope), with_sorted_fields(expected)
+    reported, wanted = lookups_of(scope), with_sorted_fields(expected)
     if way != "text" and version == "2.13.0" and name not in MAY_BE_NOT_KNOWN:
-        assert told == wanted
+        assert reported == wanted
         return
     # A text log names no function, and a trace of 2.6 less of it: whether a graph is another form of one before is then
     # not known, and said to be so.
     evidence = dict(zip(scope.misses["lookup"], scope.misses["evidence"], strict=True))
     not_known = {number for number, word in evidence.items() if word == "not_known"}
     number = 0
-    for run, others in zip(told, wanted, strict=True):
+    for run, others in zip(reported, wanted, strict=True):
         for line, other in zip(run, others, strict=True):
             assert line == other or number in not_known or _follows(line, other), (name, number)
             number += 1
@@ -71,8 +71,10 @@ def test_no_trace_is_asked_for_where_one_was_read(recording: Recording) -> None:
     folder = recording("2.13.0", "edited_model_fx")
     for way, asks in (("trace", False), ("all", False), ("text", True)):
         misses = read_way(folder, way).misses
-        (told,) = misses.loc[(misses["evidence"] == "not_known") & (misses["lookup"] == 1), "evidence_text"]
-        assert ("a trace does" in told) == asks, way
+        (reported,) = misses.loc[
+            (misses["evidence"] == "not_known") & (misses["lookup"] == 1), "evidence_text"
+        ]
+        assert ("a trace does" in reported) == asks, way
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -113,5 +115,5 @@ def test_ranks_that_start_cold_are_not_blamed_on_one_another(
     misses = scope.misses.merge(scope.lookups[["lookup", "run"]], on="lookup")
     assert set(misses["run"]) <= cold
     # They wait for nobody: who comes first is chance, and so is what a later one still finds.
-    told = {(miss.verdict, miss.changed) for miss in misses.itertuples()}
-    assert told <= RANKS[name]
+    reported = {(miss.verdict, miss.changed) for miss in misses.itertuples()}
+    assert reported <= RANKS[name]

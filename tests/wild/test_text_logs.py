@@ -216,7 +216,7 @@ def test_each_line_of_a_set_that_is_lost_is_missed(recording: Recording, tmp_pat
             assert_nothing_is_invented(read_texts([first, damaged], tmp_path), truth)
 
 
-def told(tables: Tables) -> list[tuple[object, ...]]:
+def readings(tables: Tables) -> list[tuple[object, ...]]:
     """All lookups, in an order of their own."""
     details = iter(details_of(tables))
     rows = [
@@ -266,14 +266,14 @@ def test_prefixes_tell_streams_apart(
     version: str, scenario: str, form: str, recording: Recording, tmp_path: Path
 ) -> None:
     texts = texts_of(recording(version, scenario))
-    plain = told(read_texts(texts, tmp_path))
+    plain = readings(read_texts(texts, tmp_path))
     prefix, rng = PREFIXES[form], random.Random(form)
 
     def prefixed(data: bytes, name: bytes, clock: Clock) -> Lines:
         return [prefix(name, clock) + line for line in data.split(b"\n")[:-1]]
 
     one = [b"\n".join(prefixed(data, b"web", Clock())) + b"\n" for data in texts]
-    assert told(read_texts(one, tmp_path)) == plain
+    assert readings(read_texts(one, tmp_path)) == plain
     both = []
     for data in texts:
         rest = [prefixed(data, b"web", Clock()), prefixed(data, b"worker", Clock())]
@@ -283,7 +283,7 @@ def test_prefixes_tell_streams_apart(
             mixed += lines[:count]
             del lines[:count]
         both.append(b"\n".join(mixed) + b"\n")
-    assert told(read_texts(both, tmp_path)) == sorted([*plain, *plain], key=str)
+    assert readings(read_texts(both, tmp_path)) == sorted([*plain, *plain], key=str)
 
 
 def coloured(data: bytes) -> bytes:
@@ -343,7 +343,7 @@ def test_a_log_in_another_form_says_the_same(
         path = tmp_path / f"{number}.packed"
         path.write_bytes(PACKED[form](data))
         read_text_log(str(path), reading)
-    assert told(assemble(reading)) == told(read_texts(texts, tmp_path))
+    assert readings(assemble(reading)) == readings(read_texts(texts, tmp_path))
 
 
 @pytest.mark.slow

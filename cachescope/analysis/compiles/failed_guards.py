@@ -90,7 +90,7 @@ def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) ->
 
 
 def only_placeholder(guards: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
-    """As `placeholders`, where no hash details tell: certain if the compile has one symbol of a whole number."""
+    """As `placeholders`, where no hash details show it: certain if the compile has one symbol of a whole number."""
     whole = _whole(symbols)
     if len(whole) != 1 or whole[0].source is None or not _NUMBER.fullmatch(whole[0].value or ""):
         return None

@@ -74,14 +74,14 @@ def _row(run: int, one: CompiledFrame) -> CompileRow:
         time_taken_ns=one.time_taken_ns,
         recompile_reasons=tuple(map(well_formed, one.recompile_reasons)),
         symbols=tuple(symbol.name for symbol in one.symbols.rows),
-        graph_breaks=tuple(map(_told, one.graph_breaks)),
+        graph_breaks=tuple(map(_graph_break_text, one.graph_breaks)),
         restarts=one.restarts,
         error=one.error,
         collectives=one.collectives,
     )
 
 
-def _told(one: GraphBreak) -> str:
+def _graph_break_text(one: GraphBreak) -> str:
     where = "" if one.file is None else f"{one.file}:{one.line}: "
     return well_formed(f"{where}{one.reason}")
 

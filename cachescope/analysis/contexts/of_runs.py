@@ -207,12 +207,12 @@ class _Reader:
             return self._parts_of_set[number]
         codes = self._details.sets[number]
         attribute = self._attribute_of_component[codes]
-        said = codes[attribute >= 0].tobytes()
-        if said not in self._parts:
+        memo_key = codes[attribute >= 0].tobytes()
+        if memo_key not in self._parts:
             chosen = (codes[attribute == at] for at in range(len(ATTRIBUTE_OF_FORM)))
-            self._parts[said] = tuple(map(self._part, chosen))
-        self._parts_of_set[number] = self._parts[said]
-        return self._parts[said]
+            self._parts[memo_key] = tuple(map(self._part, chosen))
+        self._parts_of_set[number] = self._parts[memo_key]
+        return self._parts[memo_key]
 
     def _part(self, codes: Codes) -> _Part:
         same = self._details.field_codes[codes].tobytes(), self._details.hash_codes[codes].tobytes()

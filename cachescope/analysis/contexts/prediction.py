@@ -20,7 +20,7 @@ from cachescope.analysis.contexts.outside_keys import (
     OUTSIDE_KEYS,
 )
 from cachescope.analysis.contexts.process_fields import ProcessFields, program_of
-from cachescope.analysis.contexts.safety import NOT_ASKED, CpuSafety, Safety, worst
+from cachescope.analysis.contexts.safety import NOT_CHECKED, CpuSafety, Safety, worst
 from cachescope.analysis.directory.generated_code import SourceOf
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.columns import rows_of
@@ -102,7 +102,7 @@ class _Prediction:
     assuming: tuple[str, ...] = ()
     is_lost: bool = False
     """No process finds it: it is gone, or cannot be loaded."""
-    safety: Safety = NOT_ASKED
+    safety: Safety = NOT_CHECKED
 
 
 class _Comparison:

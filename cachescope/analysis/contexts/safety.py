@@ -24,7 +24,7 @@ class Safety:
 
 
 SAFE: Final = Safety(is_unsafe=False)
-NOT_ASKED: Final = Safety(None)
+NOT_CHECKED: Final = Safety(None)
 """The safety of an entry that would not be found."""
 _NOT_READ: Final = Safety(
     None, "its generated code could not be read, so that nothing says for which CPU it is"

@@ -47,7 +47,7 @@ def built_alike(
     for row in timings:
         of_file[row.entry].append(row)
     measured, others = (_operators(of_file, side[AUTOTUNE]) for side in (old, new))
-    for choices, other_choices in _pairs(measured, others, lambda some: _asked(some[0])):
+    for choices, other_choices in _pairs(measured, others, lambda some: _measured_what(some[0])):
         yield _choices(choices, other_choices)
 
 
@@ -106,10 +106,10 @@ def _configuration(row: EntryRow) -> list[str]:
 def _operators(of_file: dict[int, list[TimingRow]], files: Iterable[EntryRow]) -> Iterator[list[TimingRow]]:
     """The choices that each file has for each operator."""
     for file in files:
-        yield from _by(_asked, of_file[file.entry]).values()
+        yield from _by(_measured_what, of_file[file.entry]).values()
 
 
-def _asked(row: TimingRow) -> Hashable:
+def _measured_what(row: TimingRow) -> Hashable:
     """What was measured, and where."""
     where = row.device_name, row.triton_version, row.runtime, row.runtime_version
     return row.op, row.inputs, row.precision, where

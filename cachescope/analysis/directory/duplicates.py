@@ -43,8 +43,8 @@ def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
         if row.cache in CACHES and row.cache_key is not None:
             by_key[row.root, row.cache, row.cache_key, row.guards_expr].append(row)
     found = list(_groups(by_name.values(), None))
-    told = {entry for group in found for entry in group.entries}
-    others = ([row for row in group if row.entry not in told] for group in by_key.values())
+    reported = {entry for group in found for entry in group.entries}
+    others = ([row for row in group if row.entry not in reported] for group in by_key.values())
     found += _groups(others, BY_KEY)
     found.sort(key=lambda group: (-group.saved_bytes, group.entries))
     return DUPLICATES.of_rows(found)

@@ -53,11 +53,11 @@ class EntryTimes:
         for entry in history.entries:
             of_root[entry.root].append(entry)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
-        self._asked_remotely = _asked_remotely(history)
+        self._predicted_remotely = _predicted_remotely(history)
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
-        if entry.cache in self._asked_remotely and is_in_remote_cache(entry.path):
+        if entry.cache in self._predicted_remotely and is_in_remote_cache(entry.path):
             return LONG_AGO, LONG_AGO
         clock = self._clocks[entry.root]
         if clock.shift_ns is None or entry.modified_time is None:
@@ -66,16 +66,18 @@ class EntryTimes:
         return begin, begin + clock.resolution_ns
 
 
-def _asked_remotely(history: History) -> frozenset[str]:
+def _predicted_remotely(history: History) -> frozenset[str]:
     """The caches whose lookups are all predicted, for programs that ask a remote cache: they find the entries that were read."""
     lookups = history.lookups
     if not lookups.prediction.is_known.all():
         return frozenset()
-    asks: dict[str, bool] = {}
+    is_remote_by_cache: dict[str, bool] = {}
     for at in range(len(lookups)):
         note = LookupNote.of_json(lookups.preflight_note[at] or "{}")
-        asks[lookups.cache_of(at)] = note.is_remote and asks.get(lookups.cache_of(at), True)
-    return frozenset(cache for cache, is_asked in asks.items() if is_asked)
+        is_remote_by_cache[lookups.cache_of(at)] = note.is_remote and is_remote_by_cache.get(
+            lookups.cache_of(at), True
+        )
+    return frozenset(cache for cache, is_always_remote in is_remote_by_cache.items() if is_always_remote)
 
 
 def resolution_ns(entries: Sequence[EntryRow]) -> int | None:

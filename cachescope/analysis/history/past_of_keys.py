@@ -177,9 +177,9 @@ class PastOfKeys:
         found[self._of_key.first(np.arange(int(key.max(initial=NONE)) + 1))] = False
         return found
 
-    def of_each(self, asked: Flags) -> Iterator[tuple[int, KeyPast]]:
+    def of_each(self, are_chosen: Flags) -> Iterator[tuple[int, KeyPast]]:
         """The lookups asked for that have a past, key by key, each with it; it is valid until the next one is taken."""
-        places = np.flatnonzero(asked & self.is_known)
+        places = np.flatnonzero(are_chosen & self.is_known)
         of_key = Grouped(self._lookups.key[places])
         for key in np.unique(self._lookups.key[places]).tolist():
             asking = places[of_key.of(key)]

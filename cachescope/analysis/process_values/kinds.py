@@ -124,14 +124,14 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecognizedKind:
     """A kind, and whether it is certain; else it is what the texts look like."""
 
     kind: Kind
     is_certain: bool
 
 
-def kind_of(pair: Differing) -> Found | None:
+def kind_of(pair: Differing) -> RecognizedKind | None:
     """The kind of two whole texts; None where nothing speaks for one."""
     for kind in _KINDS:
         if (found := kind(pair)) is not None:
@@ -139,82 +139,84 @@ def kind_of(pair: Differing) -> Found | None:
     return None
 
 
-def endpoint_kinds(pair: Differing) -> Sequence[Found]:
+def endpoint_kinds(pair: Differing) -> Sequence[RecognizedKind]:
     """The kinds by which two endpoints, ``tcp://HOST:PORT``, differ; none where they are no endpoints or differ otherwise."""
     old, new = map(_ENDPOINT.fullmatch, pair.texts)
     if old is None or new is None or (old["scheme"], old["rest"]) != (new["scheme"], new["rest"]):
         return ()
     named: tuple[tuple[str, Kind], ...] = (("host", "host"), ("port", "port"))
-    return [Found(kind, True) for part, kind in named if old[part] != new[part]]
+    return [RecognizedKind(kind, True) for part, kind in named if old[part] != new[part]]
 
 
-def equal_to_ranks(pair: Differing) -> Found | None:
+def equal_to_ranks(pair: Differing) -> RecognizedKind | None:
     """A rank, apparently: each of two numbers is the rank of its process, whatever name is in front of it."""
     ranks = [None if side is None else side.rank for side in pair.sides]
     is_equal = pair.are(_INTEGER) and [int(text) for text in pair.texts] == ranks
-    return Found("rank", False) if is_equal else None
+    return RecognizedKind("rank", False) if is_equal else None
 
 
-def _rank(pair: Differing) -> Found | None:
+def _rank(pair: Differing) -> RecognizedKind | None:
     if not pair.are(_RANK) or not _RANK_NAME.fullmatch(pair.name):
         return None
     known = [(side.rank, int(text)) for side, text in _known(pair) if side.rank is not None]
     if pair.name in _GLOBAL_RANKS and any(rank != value for rank, value in known):
         return None
-    return Found("rank", len(known) == 2 and all(rank == value for rank, value in known))
+    return RecognizedKind("rank", len(known) == 2 and all(rank == value for rank, value in known))
 
 
-def _pid(pair: Differing) -> Found | None:
+def _pid(pair: Differing) -> RecognizedKind | None:
     if not pair.are(_INTEGER):
         return None
     values = [int(text) for text in pair.texts]
     pids = [None if side is None else side.pid for side in pair.sides]
     is_named = _PID_NAME.fullmatch(pair.name) is not None
     if values == pids and (is_named or min(values) >= _LOWEST_PID):
-        return Found("pid", True)
-    return Found("pid", False) if is_named else None
+        return RecognizedKind("pid", True)
+    return RecognizedKind("pid", False) if is_named else None
 
 
-def _address(pair: Differing) -> Found | None:
+def _address(pair: Differing) -> RecognizedKind | None:
     if pair.is_behind_at and pair.are(_ADDRESS):
-        return Found("address", True)
+        return RecognizedKind("address", True)
     # What `id` returns, of 64-bit systems: Python aligns objects to 16 bytes.
     is_id = pair.are(_ID) and all(int(text) in _IDS for text in pair.texts)
-    return Found("address", False) if is_id else None
+    return RecognizedKind("address", False) if is_id else None
 
 
-def _time(pair: Differing) -> Found | None:
+def _time(pair: Differing) -> RecognizedKind | None:
     if pair.are(_DATE):
-        return Found("time", True)
+        return RecognizedKind("time", True)
     if not pair.are(_EPOCH):
         return None
     times = [_epoch_ns(text) for text in pair.texts]
     sides = list(zip(times, pair.sides, strict=True))
     if all(side is not None and _is_of(side, time) for time, side in sides):
-        return Found("time", True)
+        return RecognizedKind("time", True)
     is_named = _TIME_NAME.fullmatch(pair.name) is not None
-    return Found("time", False) if is_named or all("." in text for text in pair.texts) else None
+    return RecognizedKind("time", False) if is_named or all("." in text for text in pair.texts) else None
 
 
-def _port(pair: Differing) -> Found | None:
+def _port(pair: Differing) -> RecognizedKind | None:
     if not _PORT_NAME.fullmatch(pair.name) or not pair.are(_INTEGER):
         return None
-    return Found("port", False) if all(10 <= int(text) < 1 << 16 for text in pair.texts) else None
+    return RecognizedKind("port", False) if all(10 <= int(text) < 1 << 16 for text in pair.texts) else None
 
 
-def _host(pair: Differing) -> Found | None:
+def _host(pair: Differing) -> RecognizedKind | None:
     is_named = _HOST_NAME.fullmatch(pair.name) is not None and pair.are(_HOST)
-    return Found("host", False) if is_named or (pair.name == "host" and pair.are(_HOST_ALONE)) else None
+    return (
+        RecognizedKind("host", False) if is_named or (pair.name == "host" and pair.are(_HOST_ALONE)) else None
+    )
 
 
-def _random(pair: Differing) -> Found | None:
+def _random(pair: Differing) -> RecognizedKind | None:
     if pair.are(_UUID4) or (_RANDOM_NAME.fullmatch(pair.name) and pair.are(_RANDOM)):
-        return Found("random number", False)
+        return RecognizedKind("random number", False)
     return None
 
 
-def _path(pair: Differing) -> Found | None:
-    return Found("path", True) if pair.are(_PATH) else None
+def _path(pair: Differing) -> RecognizedKind | None:
+    return RecognizedKind("path", True) if pair.are(_PATH) else None
 
 
 def _known(pair: Differing) -> Sequence[tuple[Run, str]]:
@@ -234,7 +236,7 @@ def _is_of(run: Run, time: int) -> bool:
     return run.start_time - _DAY_NS <= time <= (run.end_time or run.start_time) + _DAY_NS
 
 
-_KINDS: Final[Sequence[Callable[[Differing], Found | None]]] = (
+_KINDS: Final[Sequence[Callable[[Differing], RecognizedKind | None]]] = (
     _rank,
     _pid,
     _address,

@@ -15,8 +15,8 @@ from cachescope.analysis.process_values.kinds import (
     DATE,
     UUID4,
     Differing,
-    Found,
     Kind,
+    RecognizedKind,
     Sides,
     endpoint_kinds,
     equal_to_ranks,
@@ -104,7 +104,7 @@ def differs_by(field: str, before: str, after: str, sides: Sides = (None, None))
     return DiffersBy(names, all(one.is_certain for one in found), all(each))
 
 
-def _by_place(field: str, before: str, after: str, sides: Sides) -> Iterator[Sequence[Found]]:
+def _by_place(field: str, before: str, after: str, sides: Sides) -> Iterator[Sequence[RecognizedKind]]:
     """What each differing token is; nothing where the texts have not the same form."""
     old, new = (list(_TOKEN.finditer(text)) for text in (before, after))
     if len(old) != len(new) or _TOKEN.sub("", before) != _TOKEN.sub("", after):
@@ -143,7 +143,7 @@ def _before_both(old: re.Match[str], new: re.Match[str]) -> str:
     return ("" if is_whole else "0") + one[len(one) - end :]
 
 
-def _kinds(pair: Differing) -> Sequence[Found]:
+def _kinds(pair: Differing) -> Sequence[RecognizedKind]:
     """What a pair of tokens differs by: the whole of it, or each of its pieces that differ."""
     if found := endpoint_kinds(pair):
         return found
@@ -157,7 +157,7 @@ def _kinds(pair: Differing) -> Sequence[Found]:
     return () if whole is None else (whole,)
 
 
-def _of_pieces(pair: Differing) -> Iterator[Found | None]:
+def _of_pieces(pair: Differing) -> Iterator[RecognizedKind | None]:
     """What each differing piece is, such as the number in ``rank_3``."""
     old, new = map(_PIECE.findall, pair.texts)
     if len(old) != len(new) or pair.are(_DEVICE):
@@ -172,7 +172,7 @@ def _of_pieces(pair: Differing) -> Iterator[Found | None]:
         at += len(one)
 
 
-def _of_piece(piece: Differing) -> Found | None:
+def _of_piece(piece: Differing) -> RecognizedKind | None:
     """What a number is that a word ends with: the last parts of the word name it, or it is the rank of either process."""
     words = piece.name.split("_")
     if not _OF_MATRICES.fullmatch(piece.name):

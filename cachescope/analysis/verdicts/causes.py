@@ -18,7 +18,7 @@ from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, 
 from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
-from cachescope.analysis.verdicts.entries_above import TOLD_BY_GRAPHS
+from cachescope.analysis.verdicts.entries_above import EXPLAINED_BY_GRAPHS
 from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, VLLM, Verdict
@@ -45,7 +45,7 @@ def link_consequences(misses: Misses) -> None:
     rest = ~was_gone & ~explained & ~of_forward & lookups.compile_id.is_known[at]
     _follow_the_first_of_their_compile(misses, kind_of, np.flatnonzero(rest))
     misses.is_root[:] = misses.follows == NONE
-    _follow_their_graphs(misses, parent, np.append(kind_of.each(_is_told_by_its_graphs), False)[parent])
+    _follow_their_graphs(misses, parent, np.append(kind_of.each(_is_explained_by_its_graphs), False)[parent])
     for number in np.flatnonzero(was_gone).tolist():
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
         above = int(parent[number])
@@ -56,9 +56,9 @@ def link_consequences(misses: Misses) -> None:
             misses.is_root[number] = False
 
 
-def _follow_their_graphs(misses: Misses, parent: Numbers, is_told_by_them: Flags) -> None:
-    """AOTAutograd misses of which only the graphs below tell what changed."""
-    for number in np.flatnonzero(is_told_by_them).tolist():
+def _follow_their_graphs(misses: Misses, parent: Numbers, is_explained_by_them: Flags) -> None:
+    """AOTAutograd misses whose change only the graphs below show."""
+    for number in np.flatnonzero(is_explained_by_them).tolist():
         above = int(parent[number])
         if misses.is_root[above] and misses.why_of(number).verdict == "key_changed":
             first = int(misses.follows[number])
@@ -161,8 +161,8 @@ def _graph_entry_was_gone(aot: Why) -> bool:
     return aot.verdict == "entry_unavailable" and aot.kind == "graph entry"
 
 
-def _is_told_by_its_graphs(aot: Why) -> bool:
-    return aot.kind == TOLD_BY_GRAPHS
+def _is_explained_by_its_graphs(aot: Why) -> bool:
+    return aot.kind == EXPLAINED_BY_GRAPHS
 
 
 def _explains(above: _Kind, below: _Kind) -> bool:
@@ -170,7 +170,7 @@ def _explains(above: _Kind, below: _Kind) -> bool:
     (aot, aot_cache), (fx, fx_cache) = above, below
     if aot_cache != AOTAUTOGRAD or fx_cache != FXGRAPH:
         return False
-    if _is_told_by_its_graphs(aot):
+    if _is_explained_by_its_graphs(aot):
         return False
     if aot.verdict == "key_changed":
         if fx.verdict == "key_changed":

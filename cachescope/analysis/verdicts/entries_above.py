@@ -23,7 +23,7 @@ from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.wording import listed
 
-TOLD_BY_GRAPHS: Final = "as the graphs below it"
+EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 _Graph = tuple[str, str]
 """A directory, and the key of an FX entry in it."""
@@ -76,7 +76,7 @@ class EntriesAbove:
                 why = self._why(place)
                 # That its process compiled another form of the graph is no reason where an entry of this form is there.
                 if why is not None and (is_first or why.verdict == "key_changed"):
-                    self._found.say(place, why)
+                    self._found.record(place, why)
 
     def _is_compared_within_its_process(self, at: int) -> bool:
         """Whether it is compared with an earlier compile of the same process."""
@@ -106,7 +106,7 @@ class EntriesAbove:
         # Of another graph are those whose graphs are known, and are others.
         first = self._first_undescribed if are_new else self._first
         may_be_there = first != NEVER and (time == MISSING or first <= time)
-        return _NOTHING_TELLS if changed or may_be_there else None
+        return _NOT_DETERMINED if changed or may_be_there else None
 
     def _one_points_to(self, graphs: list[EntryRow], time: int) -> bool:
         """Whether one entry, stored before a time, points to all of some graphs."""
@@ -125,7 +125,7 @@ class EntriesAbove:
         return not is_of_the_program(field) and self._details.component_of(own, field) is not None
 
 
-_NOTHING_TELLS: Final = Why(
+_NOT_DETERMINED: Final = Why(
     "first_lookup",
     "nothing that was read is known to be an earlier form of this graph",
     "not_known",
@@ -143,5 +143,5 @@ def _changed(fields: tuple[str, ...]) -> Why:
         f"{_NO_DETAILS}; the graphs below are compared with those that one of them points to, and these "
         "fields belong to both keys",
         fields,
-        TOLD_BY_GRAPHS,
+        EXPLAINED_BY_GRAPHS,
     )

@@ -72,17 +72,17 @@ def _judge_not_cached(history: History, found: ReasonsFound) -> None:
         both = np.stack([reasons.codes[places], exceptions.codes[places]])
         codes, which = np.unique(both, axis=1, return_inverse=True)
         texts = [(reasons.text(reason), exceptions.text(exception)) for reason, exception in codes.T.tolist()]
-        numbers = [found.number(why(*told)) for told in texts]
+        numbers = [found.number(why(*recorded_reason)) for recorded_reason in texts]
         found.why[places] = np.array(numbers, dtype=np.int64)[which.reshape(-1)]
 
 
-def _bypassed(told: str | None, exception: str | None) -> Why:
+def _bypassed(recorded_reason: str | None, exception: str | None) -> Why:
     if is_error(exception):
-        reason = f"{exception}: {told}" if told else f"{exception}"
+        reason = f"{exception}: {recorded_reason}" if recorded_reason else f"{exception}"
         text = f"torch did not cache it: an error ended the lookup: {reason}"
         evidence = "torch recorded the error"
     else:
-        reason = told or "torch gave no reason"
+        reason = recorded_reason or "torch gave no reason"
         text = f"torch did not cache it: {reason}"
         evidence = "torch gave the reason"
     # The reason without details of the single case: addresses, numbers, quoted names.
@@ -90,8 +90,8 @@ def _bypassed(told: str | None, exception: str | None) -> Why:
     return Why("bypassed", text, "recorded", evidence, kind=kind)
 
 
-def _disabled(told: str | None, _: str | None) -> Why:
-    text = f"caching was switched off: {told or 'cache not enabled'}"
+def _disabled(recorded_reason: str | None, _: str | None) -> Why:
+    text = f"caching was switched off: {recorded_reason or 'cache not enabled'}"
     return Why("disabled", text, "recorded", "torch says that the cache was not enabled")
 
 
@@ -105,12 +105,12 @@ def _judge_guard_misses(history: History, found: ReasonsFound) -> None:
         key, own = lookups.cache_key[at], lookups.guards_expr[at]
         stored = of_entries.get((lookups.cache[at], key), ())
         guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
-        if (told := lookups.prediction[at]) is not None:
-            found.say(at, guards_would_fail(key or "", told), int(history.latest_of_key[at]))
+        if (recorded_reason := lookups.prediction[at]) is not None:
+            found.record(at, guards_would_fail(key or "", recorded_reason), int(history.latest_of_key[at]))
             continue
         is_recorded = lookups.status_detailed[at] is not None or own is not None
         before = int(history.latest_of_key[at])
-        found.say(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
+        found.record(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
 
 
 def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
@@ -129,18 +129,18 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
 def _judge_known_keys(history: History, pasts: PastOfKeys, found: ReasonsFound) -> None:
     """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
     lookups = history.lookups
-    is_asked = lookups.outcome.are("full_miss") & (found.why == NONE) & ~lookups.is_of_vllm
+    is_unexplained = lookups.outcome.are("full_miss") & (found.why == NONE) & ~lookups.is_of_vllm
     unavailable = UnavailableEntries(history, pasts)
     compiled_concurrently = lru_cache(_RACES_AT_HAND)(_compiled_concurrently)
-    for at, past in pasts.of_each(is_asked):
+    for at, past in pasts.of_each(is_unexplained):
         racing = past.racing() if past.latest_stored is None and past.refused is None else None
         if racing is not None:
-            found.say(at, compiled_concurrently(racing.runs, racing.more), racing.first)
+            found.record(at, compiled_concurrently(racing.runs, racing.more), racing.first)
         elif (gone := unavailable.judge(at, past)) is not None:
-            found.say(at, gone.why, gone.baseline)
-    for at in np.flatnonzero(is_asked & ~pasts.is_known & unavailable.may_not_be_loaded).tolist():
+            found.record(at, gone.why, gone.baseline)
+    for at in np.flatnonzero(is_unexplained & ~pasts.is_known & unavailable.may_not_be_loaded).tolist():
         if (gone := unavailable.judge(at, None)) is not None:
-            found.say(at, gone.why, gone.baseline)
+            found.record(at, gone.why, gone.baseline)
 
 
 def _compiled_concurrently(runs: tuple[int, ...], more: int) -> Why:

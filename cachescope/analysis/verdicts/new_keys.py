@@ -79,7 +79,7 @@ class NewKeys:
         """Judge lookups, given by their places in time order."""
         has_details = self._rows.detail_set[at] != NONE
         for place in at[~has_details].tolist():
-            self._found.say(place, self._without_details(place))
+            self._found.record(place, self._without_details(place))
         at = at[has_details]
         is_aot = self._rows.is_aot[at]
         for some in (at[is_aot], at[~is_aot]):
@@ -92,7 +92,7 @@ class NewKeys:
             compared.lookup[number] = self._under_the_same(int(at[number]))
         is_new = (compared.lookup == NONE) & (compared.entry == NONE)
         for place in at[is_new].tolist():
-            self._found.say(place, self._first_lookup(place))
+            self._found.record(place, self._first_lookup(place))
         at, compared = at[~is_new], Compared(compared.lookup[~is_new], compared.entry[~is_new])
         nearer, apart = self._baselines.nearer(at, compared)
         has_nearer = nearer != NONE
@@ -121,19 +121,21 @@ class NewKeys:
         self._changed_from[at[has_changed]] = lookup[has_changed]
         again: list[tuple[int, int, int]] = []
         whys = []
-        told = zip(changes.fields(), apart.tolist(), self._changed_keys.alike(at, compared), strict=True)
-        for number, ((codes, alone), far, alike) in enumerate(told):
+        compared_rows = zip(
+            changes.fields(), apart.tolist(), self._changed_keys.alike(at, compared), strict=True
+        )
+        for number, ((codes, alone), far, alike) in enumerate(compared_rows):
             fields = self._changed_keys.named(codes)
             if not far and fields.are_inputs:
                 nearer = self._nearer_in_parts(at, compared, number, fields)
                 again += [] if nearer is None else [(int(at[number]), nearer, len(fields.names))]
-            asked = codes, alone, far, alike
-            why = self._whys.get(asked)
+            memo_key = codes, alone, far, alike
+            why = self._whys.get(memo_key)
             if why is None:
                 row, baseline = self._rows[int(at[number])], self._baseline(compared, number)
                 why = found.number(self._changed_keys.why(row, baseline, fields, alone, far))
                 if alike != OF_ITS_OWN and not fields.is_of_its_own:
-                    self._whys[asked] = why
+                    self._whys[memo_key] = why
             whys.append(why)
         found.why[at] = whys
         if again:
@@ -178,7 +180,7 @@ class NewKeys:
         first = self._first_without_details.get(row.cache)
         if first is not None and first < at and self._rows.run[first] != row.run:
             return "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
-        if self._is_told_above(at, row):
+        if self._is_explained_above(at, row):
             return "the hash details of its AOTAutograd key, which would show it, are not recorded"
         like = self._baselines.may_replace(at)
         if like is None:
@@ -201,7 +203,7 @@ class NewKeys:
         places = np.flatnonzero(is_one)[::-1]
         return {rows.cache_of(at): at for at in places.tolist()}
 
-    def _is_told_above(self, at: int, row: LookupRow) -> bool:
+    def _is_explained_above(self, at: int, row: LookupRow) -> bool:
         """Whether only its AOTAutograd key could identify the earlier form of a graph, and that key has no recorded details."""
         above = int(self._rows.aot[at])
         if above == NONE or self._rows.detail_set[above] != NONE or is_named(row):

@@ -15,17 +15,17 @@ from cachescope.terms import REFUSED
 _SEEN: Final = "predicted: the directory shows it as it is now"
 
 
-def guards_would_fail(key: str, told: str) -> Why:
+def guards_would_fail(key: str, prediction_text: str) -> Why:
     """The guards of the entries were evaluated for the sizes of the lookup."""
     why = "predicted: the guards of the entries were evaluated for the sizes that the pre-flight noted"
-    return Why("guard_failed", told, "inferred", why, kind=key)
+    return Why("guard_failed", prediction_text, "inferred", why, kind=key)
 
 
 def judge_predicted(history: History, found: ReasonsFound) -> None:
     """Entries that cannot be loaded, or whose graphs cannot."""
     lookups = history.lookups
-    is_asked = lookups.prediction.is_known & lookups.outcome.are("full_miss") & (found.why == NONE)
-    places = np.flatnonzero(is_asked).tolist()
+    is_unexplained = lookups.prediction.is_known & lookups.outcome.are("full_miss") & (found.why == NONE)
+    places = np.flatnonzero(is_unexplained).tolist()
     if not places:
         return
     refused = {
@@ -34,11 +34,11 @@ def judge_predicted(history: History, found: ReasonsFound) -> None:
         if entry.status == "damaged" and (entry.damage or "").startswith(REFUSED)
     }
     for at in places:
-        told = lookups.prediction[at] or ""
+        prediction_text = lookups.prediction[at] or ""
         if lookups.status_detailed[at] == "hit":
             kind = "graph entry"
         elif (lookups.cache[at], lookups.cache_key[at]) in refused:
             kind = "damaged"
         else:
             continue
-        found.say(at, Why("entry_unavailable", told, "inferred", _SEEN, kind=kind), NONE)
+        found.record(at, Why("entry_unavailable", prediction_text, "inferred", _SEEN, kind=kind), NONE)

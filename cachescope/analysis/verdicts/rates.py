@@ -16,21 +16,22 @@ from cachescope.terms import FXGRAPH, MISSED, VLLM
 Groups = npt.NDArray[np.int64]
 
 
-def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+def hit_rates(lookups: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     """Hit rates of groups of lookups.
 
     Lookups whose outcome was not seen are counted separately, and are in no rate.
 
     Compile time is that of the FX graphs (an AOTAutograd hit contains the FX hits of its graphs, whose
-    times would count twice); where torch recorded none, what vLLM says that compiling took is lost time, too. ``time_hit_rate`` is missing if a group has no FX lookup with a time, and also if it has FX
-    hits of which none has a time, or others of which none has one: what is not recorded is not zero.
+    times would count twice). Where torch recorded none, the compile time in vLLM's log counts as lost, too.
+    ``time_hit_rate`` is missing if a group has no FX lookup with a time, and also if it has FX hits of which none has a
+    time, or others of which none has one: what is not recorded is not zero.
 
     Parameters
     ----------
     lookups : DataFrame
         The frame lookups.
-    by : sequence of str
-        Columns to group by; none for one row over everything.
+    by : str or sequence of str
+        A column, or columns, to group by; none for one row over everything.
 
     Returns
     -------
@@ -42,6 +43,7 @@ def hit_rates(lookups: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     NotFoundError
         If a column does not exist.
     """
+    by = [by] if isinstance(by, str) else by
     unknown = [name for name in by if name not in lookups.columns]
     if unknown:
         raise NotFoundError(f"no column {unknown[0]!r} in lookups; there are {', '.join(lookups.columns)}")

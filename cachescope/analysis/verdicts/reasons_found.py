@@ -26,7 +26,7 @@ class ReasonsFound:
             self.whys.append(why)
         return number
 
-    def say(self, at: int | Numbers, why: Why, baseline: int | None = None) -> None:
+    def record(self, at: int | Numbers, why: Why, baseline: int | None = None) -> None:
         """Note why one lookup or several missed, and the place of the lookup that they are compared with."""
         # Of a fleet, many in a row missed for one reason.
         if why is not self._latest[0]:

@@ -112,10 +112,10 @@ class VllmMisses:
         compared: dict[int, int] = {}
         for start in starts:
             if start.row.is_disabled:
-                found.say(start.at, DISABLED)
+                found.record(start.at, DISABLED)
             elif start.row.outcome == "compiled":
                 judged = _judged(start, of_part[start.part], parts)
-                found.say(start.at, judged.why, judged.baseline)
+                found.record(start.at, judged.why, judged.baseline)
                 if judged.entry is not None:
                     number = compared.setdefault(judged.entry, len(compared))
                     found.baseline_entry[start.at] = entries + number

@@ -12,7 +12,7 @@ from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.vllm.changes import Beside, field_changes_of, hash_change
 from cachescope.analysis.vllm.factors import CODE, CONFIGURATION, Named
 from cachescope.analysis.vllm.folders import reason_of
-from cachescope.analysis.vllm.parts import Kept
+from cachescope.analysis.vllm.parts import StoredPart
 from cachescope.analysis.vllm.started import LOGGED, Started
 from cachescope.terms import VLLM, Evidence
 from cachescope.wording import duration
@@ -133,7 +133,7 @@ def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
     return None
 
 
-def beside_kept(start: Started, kept: Kept, earlier: Sequence[Started]) -> Judged | None:
+def beside_kept(start: Started, kept: StoredPart, earlier: Sequence[Started]) -> Judged | None:
     """In what the factors of its folder differ from those of the nearest that had been there before.
 
     That two folders differ tells why there are two. That one of them was new to this start takes more: that it wrote the

@@ -33,7 +33,7 @@ class Beside:
     ----------
     folder, baseline : Named
     is_order_known : bool
-        Whether the times of modification tell that the baseline was there before.
+        Whether the times of modification show that the baseline was there before.
     changed : tuple of str
         The factors in which they differ.
     """

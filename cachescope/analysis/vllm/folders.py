@@ -18,7 +18,7 @@ from cachescope.readers.directory.vllm_places import is_of_sglang
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
 from cachescope.wording import listed, plural
 
-_CHANGES_SAID: Final = 4
+_MOST_CHANGES: Final = 4
 _NO_FACTORS: Final = (
     "no cache_key_factors.json that could be read lies there: what the name was made of is not known"
 )
@@ -121,15 +121,15 @@ def reason_of(one: Beside) -> str:
     """In what a folder differs from the nearest before it, in a sentence."""
     changes = list(changes_of(one))
     of_one = [change for change in changes if _is_of_one(change)]
-    if len(of_one) <= _CHANGES_SAID:
+    if len(of_one) <= _MOST_CHANGES:
         of_one = []
-    said = [change.text for change in changes if change not in of_one]
+    texts = [change.text for change in changes if change not in of_one]
     if of_one:
-        said.insert(
+        texts.insert(
             0, f"{len(of_one)} variables are counted for one of them alone: releases of vLLM differ in that"
         )
     others = len(one.folder.values.keys() | one.baseline.values.keys()) - len(changes)
-    return f"{listed(said, _CHANGES_SAID, '; ')}; the other {plural(others, 'factor')} equal"
+    return f"{listed(texts, _MOST_CHANGES, '; ')}; the other {plural(others, 'factor')} equal"
 
 
 def _is_of_one(change: VllmChange) -> bool:

@@ -38,7 +38,7 @@ def part_of(start: StartRow) -> Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPart:
     """A part in a folder that was read.
 
     Attributes
@@ -79,7 +79,7 @@ class Parts:
         names = name_kinds(rows)
         named = {one.name: one for one in named_folders(factors, entries)}
         files = _files(entries)
-        self._kept: dict[tuple[str, Part], list[Kept]] = defaultdict(list)
+        self._kept: dict[tuple[str, Part], list[StoredPart]] = defaultdict(list)
         groups: dict[tuple[str, Part], list[tuple[Named, FactorsRow]]] = defaultdict(list)
         for row in rows:
             path, written = files[row.entry]
@@ -88,7 +88,7 @@ class Parts:
                 values = named[row.folder].values
                 groups[_root(path, row), part].append((Named(row.folder, values, written), row))
             elif row.folder is not None:
-                kept = Kept(row.entry, path, written, NAME_TEXTS[names[row.entry]])
+                kept = StoredPart(row.entry, path, written, NAME_TEXTS[names[row.entry]])
                 self._kept[row.folder, part].append(kept)
         for (_, part), group in groups.items():
             group.sort(key=lambda one: (one[0].written or 0, one[0].name))
@@ -96,10 +96,10 @@ class Parts:
             besides = [None, *nearest([folder for folder, _ in group])]
             for (folder, row), beside in zip(group, besides, strict=True):
                 before = None if beside is None else entry_of[beside.baseline.name]
-                kept = Kept(row.entry, *files[row.entry], None, beside, before)
+                kept = StoredPart(row.entry, *files[row.entry], None, beside, before)
                 self._kept[folder.name, part].append(kept)
 
-    def of(self, start: StartRow, part: Part) -> Sequence[Kept]:
+    def of(self, start: StartRow, part: Part) -> Sequence[StoredPart]:
         """What was read of the part that a start named; several if trees of several machines have it and none has its path."""
         found = self._kept.get((start.folder or "", part), [])
         same = [one for one in found if start.path is not None and one.path == os.path.normpath(start.path)]

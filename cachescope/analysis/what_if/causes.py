@@ -31,10 +31,10 @@ def causes_frame(
     group = np.full(len(after), -1, dtype=np.int64)
     group[places] = [number[cause] for cause in misses["cause"].tolist()]
     counts = Counts.of(replayed.times, after, group, len(causes))
-    told = plain_columns(causes, ["cause", "verdict", "summary"])
+    described = plain_columns(causes, ["cause", "verdict", "summary"])
     return WHAT_IF_CAUSES.of_columns(
         {
-            **told,
+            **described,
             "misses": counts.lookups,
             "hits_after": counts.turned,
             "unknown": counts.unknown,

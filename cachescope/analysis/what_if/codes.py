@@ -105,7 +105,7 @@ class ReplayCodes:
     values : sequence of array of int
         For each field, the value in each cell: equal numbers within a home mean equal hashes, and 0 is the most frequent.
     forms : tuple of Form
-        The context forms that tell keys apart.
+        The context forms that distinguish keys.
     parted : Parted or None
         None if no field varies of which forms remove parts.
     """

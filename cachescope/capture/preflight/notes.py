@@ -20,18 +20,18 @@ from cachescope.capture.preflight.without_weights import keys_without_values
 ARTIFACT: Final = "cachescope_preflight"
 _CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}
 
-_told_of_process: set[int] = set()
+_noted_processes: set[int] = set()
 
 
 def forget_process() -> None:
     """Say once more with the next note that this is a pre-flight: its trace is another one."""
-    _told_of_process.clear()
+    _noted_processes.clear()
 
 
 def note_process() -> None:
     """Say once of this process that it is a pre-flight."""
-    if os.getpid() not in _told_of_process:
-        _told_of_process.add(os.getpid())
+    if os.getpid() not in _noted_processes:
+        _noted_processes.add(os.getpid())
         note(preflight=1)
 
 

@@ -54,7 +54,7 @@ def patch_torch(module: Any, replace: Any) -> None:
         except Exception as error:
             # Told at once: whoever catches this goes another way than with weights.
             if isinstance(error, _classes(fake)):
-                _tell(f"{_text(error)}{_place(traceback.extract_stack())}")
+                _report(f"{_text(error)}{_place(traceback.extract_stack())}")
             raise
 
     mode.dispatch = dispatch
@@ -64,14 +64,14 @@ def patch_torch(module: Any, replace: Any) -> None:
     replace(utils, "weakref", SimpleNamespace(getweakrefs=lambda tensor: ()))
     before = sys.excepthook
 
-    def told(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    def report_error(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
         why = _why_not(fake, error)
         if why is None:
             before(kind, error, where)
         else:
-            _tell(f"{why}{_place(traceback.extract_tb(where))}")
+            _report(f"{why}{_place(traceback.extract_tb(where))}")
 
-    sys.excepthook = told
+    sys.excepthook = report_error
 
 
 def patch_output_graph(module: Any, replace: Any) -> None:
@@ -161,6 +161,6 @@ def _place(frames: traceback.StackSummary) -> str:
     return f" (at {own[-1].filename}:{own[-1].lineno})" if own else ""
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     with open(os.environ[FAKE], "a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(f"{text}\n")

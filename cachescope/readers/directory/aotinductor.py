@@ -26,7 +26,7 @@ _METADATA_BYTES: Final = 1 << 16
 _MOST_METADATA: Final = 1_000
 # `get_device_information` of torch/_inductor/codecache.py (2.10 and later); before, only the device.
 _DEVICE: Final = "AOTI_DEVICE_KEY"
-_TOLD: Final = ("AOTI_PLATFORM", "AOTI_MACHINE", "AOTI_CPU_ISA", "AOTI_COMPUTE_CAPABILITY")
+_METADATA_KEYS: Final = ("AOTI_PLATFORM", "AOTI_MACHINE", "AOTI_CPU_ISA", "AOTI_COMPUTE_CAPABILITY")
 _WHAT: Final = {
     "so": "library",
     "o": "object file",
@@ -94,7 +94,7 @@ def _fill(entry: Entry, archive: zipfile.ZipFile) -> None:
             with archive.open(item) as file:
                 metadata = _object(file)
             devices |= dict.fromkeys(_texts(metadata, [_DEVICE]))
-            metadata_texts |= dict.fromkeys(_texts(metadata, _TOLD))
+            metadata_texts |= dict.fromkeys(_texts(metadata, _METADATA_KEYS))
     entry.name = ", ".join(models)[:1000]
     entry.device_types = tuple(devices)
     parts = [plural(number, what) for what, number in counts.items()]

@@ -42,13 +42,13 @@ KEY_FOLDERS: Final = (
 )
 
 # A single such name identifies the folder around it.
-_TELLING_FOLDERS: Final = (
+_DISTINCTIVE_FOLDERS: Final = (
     (FX_KEY, FX_GRAPHS),
     (AOT_KEY, AOT_GRAPHS),
     (re.compile(TRITON_KEY), TRITON_KEYS),
     (re.compile("(?:inductor_)?on_disk_cache|dcache_dump|should_pad"), SYSTEM_CACHE),
 )
-_TELLING_FILES: Final = (
+_DISTINCTIVE_FILES: Final = (
     (re.compile(rf"c{HASH}\.[^.].*(?<!\.lock)|[0-9a-f]{{64}}\.best_config", re.DOTALL), CODE_FOLDER),
     (re.compile(rf"c{HASH}\.lock"), LOCKS),
     (re.compile("[0-9a-f]{64}"), SYSTEM_CACHE),
@@ -57,7 +57,7 @@ _TELLING_FILES: Final = (
     (re.compile(r"[0-9a-f]{32}|dir\.lock"), MEMOIZED),
 )
 # A folder with such a name that is such a place identifies the folder around it.
-_TELLING_PLACES: Final = (
+_DISTINCTIVE_PLACES: Final = (
     (re.compile(FXGRAPH), (FX_GRAPHS,), ROOT),
     (re.compile(AOTAUTOGRAD), (AOT_GRAPHS,), ROOT),
     (re.compile("[a-z2-7]{2}"), (CODE_FOLDER,), ROOT),
@@ -159,7 +159,7 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
     folders = []
     for item in items:
         is_folder = _is_folder(item)
-        for pattern, place in _TELLING_FOLDERS if is_folder else _TELLING_FILES:
+        for pattern, place in _DISTINCTIVE_FOLDERS if is_folder else _DISTINCTIVE_FILES:
             if pattern.fullmatch(item.name):
                 yield DYNAMO if place is TRITON_KEYS and _is_package(item.path) else place
         if is_folder:
@@ -169,16 +169,16 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
     is_shut = False
     for item in folders:
         beyond = is_linked or item.is_symlink()
-        telling = _TELLING_PLACES[:-1] if beyond else _TELLING_PLACES
-        asked = [rule for rule in telling if rule[0].fullmatch(item.name)]
-        if beyond and not asked:
+        distinctive = _DISTINCTIVE_PLACES[:-1] if beyond else _DISTINCTIVE_PLACES
+        matching = [rule for rule in distinctive if rule[0].fullmatch(item.name)]
+        if beyond and not matching:
             continue
         inner = next(_places_of(item.path, levels - 1, beyond), None)
         if inner is _SHUT:
             is_shut = True
             if item.name in (FXGRAPH, AOTAUTOGRAD):
                 yield ROOT
-        for _, places, around in asked:
+        for _, places, around in matching:
             if inner in places and (item.name != "cache" or _is_root_but_for_cache(items)):
                 yield around
     if is_shut:
@@ -189,7 +189,9 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
     """Whether an item is a folder, or a link to a folder with the name of one of torch's places."""
     try:
         if item.is_symlink():
-            named = any(rule[0].fullmatch(item.name) for rule in (*_TELLING_FOLDERS, *_TELLING_PLACES[:-1]))
+            named = any(
+                rule[0].fullmatch(item.name) for rule in (*_DISTINCTIVE_FOLDERS, *_DISTINCTIVE_PLACES[:-1])
+            )
             return named and item.is_dir()
         return item.is_dir(follow_symlinks=False)
     except OSError:

@@ -57,20 +57,20 @@ def fill_kernel_metadata(entry: Entry, name: str, data: bytes, reading: Reading)
 
     Mirrors ``CompiledKernel.metadata`` (triton/compiler/compiler.py).
     """
-    said = load_object(data)
-    entry.name = _word(said.get("name")) or name.removesuffix(".json")
-    target = said.get("target")
+    metadata = load_object(data)
+    entry.name = _word(metadata.get("name")) or name.removesuffix(".json")
+    target = metadata.get("target")
     if isinstance(target, dict) and isinstance(target.get("backend"), str):
         entry.device_types = (well_formed(target["backend"]),)
-    entry.detail = ", ".join(_parts(said, target if isinstance(target, dict) else {}))
-    if said.get("hash") is not None and said["hash"] != entry.cache_key:
+    entry.detail = ", ".join(_parts(metadata, target if isinstance(target, dict) else {}))
+    if metadata.get("hash") is not None and metadata["hash"] != entry.cache_key:
         raise DamagedContent("its hash differs from the folder's name")
 
 
-def _parts(said: dict[str, object], target: dict[str, object]) -> list[str]:
+def _parts(metadata: dict[str, object], target: dict[str, object]) -> list[str]:
     named = {
         "arch": target.get("arch"),
-        **{key: said.get(key) for key in ("num_warps", "num_stages", "triton_version")},
+        **{key: metadata.get(key) for key in ("num_warps", "num_stages", "triton_version")},
     }
     return [f"{key} {word}" for key, value in named.items() if (word := _word(value)) is not None]
 

@@ -22,7 +22,7 @@ def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]
     if len(traces) < 2 or process.pid is None:
         return [process]
     may_be = [trace for trace in traces if trace.rank in (None, process.rank)]
-    spans = sorted(_span(trace) for trace in may_be if _tells_of(trace, process))
+    spans = sorted(_span(trace) for trace in may_be if _belongs_to(trace, process))
     if len(spans) < 2 or any(one[1] > other[0] for one, other in pairwise(spans)):
         return [process]
     parts: dict[int, list[Lookup]] = {}
@@ -49,7 +49,7 @@ def _clock(process: Process, lookup: Lookup) -> int | None:
     return process.clock_first_us + (lookup.time_ns - process.start_time_ns) // 1000
 
 
-def _tells_of(trace: Process, process: Process) -> bool:
+def _belongs_to(trace: Process, process: Process) -> bool:
     moments: dict[tuple[str, str | None], list[int]] = {}
     for lookup in trace.lookups:
         for moment in (_clock(trace, lookup), _logged(trace, lookup)):

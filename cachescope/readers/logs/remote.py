@@ -46,7 +46,7 @@ def addresses(address: str) -> list[str]:
     except SourceError:
         raise
     except Exception as error:  # every store has its own exceptions
-        raise SourceError(address, f"cannot be listed: {_said(error)}") from error
+        raise SourceError(address, f"cannot be listed: {_error_text(error)}") from error
     if not named:
         raise SourceError(address, "there is no such file or directory")
     return named
@@ -72,7 +72,7 @@ def open_address(address: str, ahead_bytes: int) -> IO[bytes]:
     except FileNotFoundError as error:
         raise SourceError(address, "there is no such file or directory") from error
     except Exception as error:
-        raise SourceError(address, f"cannot be opened: {_said(error)}") from error
+        raise SourceError(address, f"cannot be opened: {_error_text(error)}") from error
     return io.BufferedReader(_Stream(file), _BUFFER_BYTES)
 
 
@@ -104,7 +104,7 @@ class _Stream(io.RawIOBase):
         try:
             data = self._file.read(len(buffer))
         except Exception as error:  # every store has its own exceptions
-            raise OSError(errno.EIO, _said(error)) from error
+            raise OSError(errno.EIO, _error_text(error)) from error
         buffer[: len(data)] = data
         return len(data)
 
@@ -114,7 +114,7 @@ class _Stream(io.RawIOBase):
         super().close()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -120,7 +120,7 @@ class _TextLog:
         self._leads = self._leads or Leads(lines.head(_HEAD_BYTES))
         for message in _messages(lines, self._leads, self._components, self._last):
             if message.wrong is not None:
-                self._tell_wrong(message.stream, message.line, message.wrong)
+                self._report_wrong(message.stream, message.line, message.wrong)
             ended_us = self._ended_us.get(message.stream)
             if ended_us is not None and message.clock_us is not None and message.clock_us < ended_us:
                 raise _GoesOnError
@@ -137,7 +137,7 @@ class _TextLog:
         if failure:
             self._reading.problem(self._source, "end", *failure)
 
-    def _tell_wrong(self, stream: Stream, line: int, wrong: str) -> None:
+    def _report_wrong(self, stream: Stream, line: int, wrong: str) -> None:
         """Report a wrong prefix once per stream: often all of its lines have the same fault."""
         if (stream, wrong) not in self._wrong:
             self._wrong.add((stream, wrong))

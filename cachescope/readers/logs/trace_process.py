@@ -65,7 +65,7 @@ class TraceProcess:
         # For each cache, where an event says that it was asked.
         self._asked: dict[str, int] = {}
         self._notes = PreflightNotes()
-        self._said: set[tuple[int, int]] = set()
+        self._seen_records: set[tuple[int, int]] = set()
         self._ended_us: int | None = None
         self._latest_us: int | None = None
         self.may_repeat = False
@@ -75,7 +75,7 @@ class TraceProcess:
         self._words: dict[str, Callable[..., None]] = {
             "first": self._first,
             "last": self._last,
-            "clock": self._told_clock,
+            "clock": self._set_clock,
             "rank": self._rank,
             "torch_version": self._torch_version,
             "versions": self._versions,
@@ -86,7 +86,7 @@ class TraceProcess:
             "lookup": self._lookup,
             "uncached": self._uncached,
             "aot_code": self._aot_code,
-            "asked": self._note_asked,
+            "asked": self._note_lookup_event,
             "preflight": self._preflight,
             "problem": self._problem,
             "log_ended": self._log_ended,
@@ -137,7 +137,7 @@ class TraceProcess:
             lookup.end_time_ns = lookup.logged_ns = None if clock is None or at is None else clock.ns(at)
             if lookup.time_ns is None:
                 lookup.time_ns = lookup.end_time_ns
-        self._tell_what_is_not_recorded()
+        self._report_unrecorded_lookups()
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
         process.looked_up = bool(process.lookups) or not self._compiled
         self._compiles.finish()
@@ -188,7 +188,7 @@ class TraceProcess:
         known = (clock_us for clock_us in clocks if clock_us is not None)
         return max(known, key=lambda clock_us: on_from(clock_us, first or 0), default=None)
 
-    def _told_clock(self, year: int, offset_us: int, known_us: int) -> None:
+    def _set_clock(self, year: int, offset_us: int, known_us: int) -> None:
         """Year and offset that turn the clocks of prefixes into times."""
         self._clock = self._clock or LogClock(year, offset_us, known_us)
 
@@ -220,7 +220,7 @@ class TraceProcess:
     ) -> None:
         """A compile began, with the stack of its record and the faults in its values."""
         self._has_begun = True
-        if self._is_said(line, clock_us):
+        if self._is_repeated(line, clock_us):
             return
         self._compiles.begin(compile_id or "", clock_us, stack, wrong)
         if message := wrong_values(wrong, clock_us):
@@ -229,7 +229,7 @@ class TraceProcess:
     def _compile_ended(
         self, line: int, clock_us: int | None, compile_id: str | None, error: str | None
     ) -> None:
-        if self._is_said(line, clock_us):
+        if self._is_repeated(line, clock_us):
             return
         # A failed compile does not show whether the caches were on.
         self._compiled |= error is None
@@ -237,7 +237,7 @@ class TraceProcess:
 
     def _lookup(self, lookup: Lookup, line: int, clock_us: int | None, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
-        if not self._is_said(line, clock_us):
+        if not self._is_repeated(line, clock_us):
             self._add(lookup, clock_us, is_over=is_over)
 
     def _add(self, lookup: Lookup, clock_us: int | None, *, is_over: bool) -> None:
@@ -247,7 +247,7 @@ class TraceProcess:
 
     def _uncached(self, lookup: Lookup, line: int, clock_us: int | None) -> None:
         """A lookup, or a part of one, that only the event at the end of a compile contains."""
-        if self._is_said(line, clock_us):
+        if self._is_repeated(line, clock_us):
             return
         if lookup.outcome == "disabled":
             if self._has_aot_code_since(lookup.time_ns):
@@ -260,7 +260,7 @@ class TraceProcess:
                 known.time_taken_ns, known.is_backward = lookup.time_taken_ns, lookup.is_backward
                 break
 
-    def _is_said(self, line: int, clock_us: int | None) -> bool:
+    def _is_repeated(self, line: int, clock_us: int | None) -> bool:
         """Whether a record with this checksum and clock stood in the log before.
 
         Logs are appended to the same file again, and those who ship them deliver some records twice. A record has its
@@ -270,20 +270,20 @@ class TraceProcess:
             return False
         self.may_repeat |= self._ended_us is not None and clock_us < self._ended_us
         self._latest_us = self._later(self._latest_us, clock_us)
-        before = len(self._said)
-        self._said.add((line, clock_us))
-        return len(self._said) == before
+        before = len(self._seen_records)
+        self._seen_records.add((line, clock_us))
+        return len(self._seen_records) == before
 
     def _aot_code(self, clock_us: int | None) -> None:
         """AOTInductor wrote its code, within the compile that ends next."""
         self._aot_code_us = clock_us
 
-    def _note_asked(self, at: int, cache: str) -> None:
+    def _note_lookup_event(self, at: int, cache: str) -> None:
         """A cache was asked; not noted where the beginning of the compile may be lost, and the record of the lookup with it."""
         if self._has_begun and cache not in self._recorded():
             self._asked.setdefault(cache, at)
 
-    def _tell_what_is_not_recorded(self) -> None:
+    def _report_unrecorded_lookups(self) -> None:
         """Report caches that were asked, where no record in the whole log says what came of it."""
         recorded = self._recorded()
         for cache, at in sorted(self._asked.items()):
@@ -302,7 +302,7 @@ class TraceProcess:
     def _preflight(self, note: JsonObject, line: int, clock_us: int | None) -> None:
         """A note of a pre-flight, next to the record of the lookup that it is about."""
         self._process.is_preflight = True
-        if not self._is_said(line, clock_us):
+        if not self._is_repeated(line, clock_us):
             self._notes.add(note)
 
     def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:

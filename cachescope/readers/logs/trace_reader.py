@@ -53,7 +53,7 @@ _AOT_CODE: Final = b'{"graph_dump": {"name": "inductor_aot_wrapper_code"'
 # Only the event that ends a compile records a disabled cache, and the time a bypass took.
 _CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
 _UNCACHED: Final = (b"disabled", b"bypass")
-_ASKED: Final = (b"hit", b"miss")
+_LOOKED_UP: Final = (b"hit", b"miss")
 
 
 class TraceReader:
@@ -78,7 +78,7 @@ class TraceReader:
     ) -> None:
         self._details = details
         self._components = ComponentLists(details, known_json)
-        self._tell = tell
+        self._emit = tell
         self._end = self._offset = start
         self._block = bytearray()
         self._has_prefix = self._has_clock = self._has_rank = False
@@ -100,8 +100,8 @@ class TraceReader:
         if failure:
             self._can_go_on, self._is_cut = False, True
             self._problem(self._end - self._offset, *failure)
-        self._tell("last", self._last_us)
-        self._tell("log_ended", self._end, self._is_cut, self._can_go_on, failure is not None)
+        self._emit("last", self._last_us)
+        self._emit("log_ended", self._end, self._is_cut, self._can_go_on, failure is not None)
 
     def _read_block(self, offset: int, records: Records) -> None:
         self._end = offset + records.end
@@ -152,19 +152,19 @@ class TraceReader:
             case "inductor_compile":
                 self._read_event(span)
             case "backend_compile":
-                self._note_asked(AOTAUTOGRAD, span)
+                self._note_lookup_event(AOTAUTOGRAD, span)
             case "dynamo_start":
                 self._read_dynamo_start(span)
             case "compilation_metrics" | "bwd_compilation_metrics":
                 self._read_metrics(span)
             case "str":
                 if (string := interned_string(self._line(span))) is not None:
-                    self._tell("string", *string)
+                    self._emit("string", *string)
             case "inductor_output_code":
                 self._note_cache_dir(span)
             case "graph_dump":
                 if self._block.startswith(_AOT_CODE, span.prefix.end()):
-                    self._tell("aot_code", self._clock_us(span.prefix))
+                    self._emit("aot_code", self._clock_us(span.prefix))
 
     def _note_prefixes(self, records: Records) -> None:
         """Note the pid, and the first and last time of the log."""
@@ -173,7 +173,7 @@ class TraceReader:
             for start in records.starts.tolist():
                 if match := records.prefix(start):
                     self._has_prefix = True
-                    self._tell("first", self._offset + start, pid_of(match), self._clock_us(match))
+                    self._emit("first", self._offset + start, pid_of(match), self._clock_us(match))
                     break
         for start in records.starts[::-1].tolist():
             if (match := records.prefix(start)) and (last_us := self._clock_us(match)) is not None:
@@ -194,14 +194,14 @@ class TraceReader:
                 with contextlib.suppress(ValueError):  # dots alone
                     if (clock := LogClock.from_event(clock_us, float(stamp[1]))) is not None:
                         self._has_clock = True
-                        self._tell("clock", clock.year, clock.offset_us, clock.known_us)
+                        self._emit("clock", clock.year, clock.offset_us, clock.known_us)
             at = self._block.find(_EVENT, end, records.end)
 
     def _note_cache_dir(self, span: Span) -> None:
         match = _OUTPUT_CODE.match(self._block, span.prefix.end(), span.line_end)
         code_path = match[1].decode("utf-8", "replace") if match else ""
         if folder := os.path.dirname(os.path.dirname(code_path)):
-            self._tell("cache_dir", folder)
+            self._emit("cache_dir", folder)
 
     def _clock_us(self, prefix: re.Match[bytes]) -> int | None:
         try:
@@ -210,7 +210,7 @@ class TraceReader:
             return None
 
     def _problem(self, at: int, kind: str, message: str) -> None:
-        self._tell("problem", self._offset + at, kind, message)
+        self._emit("problem", self._offset + at, kind, message)
 
     def _envelope(self, span: Span) -> Record | None:
         try:
@@ -221,10 +221,10 @@ class TraceReader:
         rank = envelope.whole("rank")
         if rank is not None and not self._has_rank:
             self._has_rank = True
-            self._tell("rank", rank)
+            self._emit("rank", rank)
         return envelope
 
-    def _tell_wrong(self, span: Span, *records: Record) -> None:
+    def _emit_wrong(self, span: Span, *records: Record) -> None:
         """Report wrong values of a record, if any, as a problem."""
         wrong = [one for record in records for one in record.wrong]
         if message := wrong_values(wrong, self._clock_us(span.prefix)):
@@ -242,12 +242,12 @@ class TraceReader:
             return
         start = envelope.record("dynamo_start")
         if start is None:
-            self._tell_wrong(span, envelope)
+            self._emit_wrong(span, envelope)
             return
         compile_id = compile_id_of(envelope)
         frames = start.objects("stack")
         at, clock = self._offset + span.prefix.start(), self._clock_us(span.prefix)
-        self._tell("compile_began", at, self._line_sum(span), clock, compile_id, frames, envelope.wrong)
+        self._emit("compile_began", at, self._line_sum(span), clock, compile_id, frames, envelope.wrong)
 
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
@@ -268,8 +268,8 @@ class TraceReader:
                 return
             if name == VERSION_ARTIFACT:
                 self._torch_version = record.version("pytorch_version")
-                self._tell("torch_version", self._torch_version)
-                self._tell_wrong(span, envelope, record)
+                self._emit("torch_version", self._torch_version)
+                self._emit_wrong(span, envelope, record)
                 return
             read = record.values, self._add_details(at, record)
         values, details = read
@@ -279,8 +279,8 @@ class TraceReader:
         lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
         lookup.details = details
         is_over = _AFTER_COMPILE in span.prefix["place"]
-        self._tell("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
-        self._tell_wrong(span, envelope, payload)
+        self._emit("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
+        self._emit_wrong(span, envelope, payload)
 
     def _read_preflight_note(self, span: Span) -> None:
         envelope = self._envelope(span)
@@ -288,7 +288,7 @@ class TraceReader:
             return
         note = self._json_payload(span.prefix.start(), PREFLIGHT_ARTIFACT, self._payload(span), envelope)
         if note is not None:
-            self._tell("preflight", note.values, self._line_sum(span), self._clock_us(span.prefix))
+            self._emit("preflight", note.values, self._line_sum(span), self._clock_us(span.prefix))
 
     def _add_details(self, at: int, payload: Record) -> int | None:
         components = payload.values.get("components") or []
@@ -304,7 +304,7 @@ class TraceReader:
         """Read the event that ends a compile; skip lookups whose artifact contains the same."""
         state = _CACHE_STATE.search(self._block, span.line_end, span.end)
         if state is None or state[1] not in _UNCACHED:
-            self._note_asked(FXGRAPH, span)
+            self._note_lookup_event(FXGRAPH, span)
             return
         try:
             event = Record(load_json(self._payload(span)))
@@ -313,31 +313,31 @@ class TraceReader:
             return
         lookup = lookup_from_event(event)
         if lookup is not None:
-            self._tell("uncached", lookup, self._line_sum(span), self._clock_us(span.prefix))
-        self._tell_wrong(span, event)
+            self._emit("uncached", lookup, self._line_sum(span), self._clock_us(span.prefix))
+        self._emit_wrong(span, event)
 
-    def _note_asked(self, cache: str, span: Span) -> None:
+    def _note_lookup_event(self, cache: str, span: Span) -> None:
         """Note that the event which ends a compile says that a cache was asked, unless a record of a lookup was read."""
         if cache in self._is_recorded:
             return
         state = _CACHE_STATE.search(self._block, span.line_end, span.end)
-        if state is not None and state[1] in _ASKED:
+        if state is not None and state[1] in _LOOKED_UP:
             self._is_recorded.add(cache)
-            self._tell("asked", self._offset + span.prefix.start(), cache)
+            self._emit("asked", self._offset + span.prefix.start(), cache)
 
     def _read_metrics(self, span: Span) -> None:
         line = self._line(span)
         if not line.startswith((b'{"compilation_metrics": {', b'{"bwd_compilation_metrics": {')):
             return
         clock, compile_id = self._clock_us(span.prefix), id_of_metrics(line)
-        self._tell("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
+        self._emit("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
         # Metrics are large, and all contain the same versions.
         python = _PYTHON_VERSION.search(line) if self._python_version is None else None
         torch = _TORCH_VERSION.search(line) if self._torch_version is None else None
         if python or torch:
             self._python_version = python[1].decode("utf-8", "replace") if python else self._python_version
             self._torch_version = torch[1].decode("utf-8", "replace") if torch else self._torch_version
-            self._tell("versions", self._python_version, self._torch_version)
+            self._emit("versions", self._python_version, self._torch_version)
 
     def _line(self, span: Span) -> bytes:
         """The JSON object of a record as bytes."""

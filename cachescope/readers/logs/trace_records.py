@@ -220,7 +220,7 @@ class Records:
     def spans(self) -> Iterator[Span | Stray]:
         """Yield every stray line and every record that may be about a cache, in their order."""
         firsts = self._bytes[self.starts]
-        is_wanted = _IS_STRAY[firsts] | self._may_tell(_IS_LEVEL[firsts])
+        is_wanted = _IS_STRAY[firsts] | self._is_relevant(_IS_LEVEL[firsts])
         for at in np.flatnonzero(is_wanted).tolist():
             start, end = int(self.starts[at]), int(self._ends[at])
             line_end = self.buffer.find(b"\n", start, end)
@@ -234,13 +234,13 @@ class Records:
             elif prefix is not None and kind is not None:
                 yield Span(kind, prefix, line_end, end)
 
-    def _may_tell(self, is_record: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def _is_relevant(self, is_record: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """The records of a known kind, and those whose line is too long for this quick check."""
-        may_tell = is_record.copy()
+        is_relevant = is_record.copy()
         size = self.size - _HEAD_BYTES - max(_EVENT_WORD, _NAME_WORD) - _WORD_BYTES
         checked = np.flatnonzero(is_record & (self.starts < size))
         if not len(checked):
-            return may_tell
+            return is_relevant
         starts = self.starts[checked]
         # Views of the bytes of the block, one row per offset; nothing is copied before a row is taken.
         windows = np.ndarray((size, _HEAD_BYTES), np.uint8, self.buffer, strides=(1, 1))
@@ -264,8 +264,8 @@ class Records:
         names = words[starts + braces + _NAME_WORD]
         for word in _NAME_CODES:
             is_known |= is_artifact & (names == word)
-        may_tell[checked] = is_known | ~is_plain
-        return may_tell
+        is_relevant[checked] = is_known | ~is_plain
+        return is_relevant
 
     def _kind(self, brace: int, line_end: int) -> str | None:
         word = bytes(self.buffer[brace + 2 : brace + 2 + _WORD_BYTES])

@@ -26,7 +26,7 @@ _HEAD_BYTES: Final = 4 << 20
 
 Found = TypeVar("Found")
 Read = Callable[[str, int | None], tuple[Found, Sequence[Problem]]]
-"""Reads a trace, or its first bytes only: what it tells, and what could not be read."""
+"""Reads a trace, or its first bytes only: what it holds, and what could not be read."""
 
 
 def read_traces(
@@ -60,12 +60,12 @@ def read_traces(
                 trace = _trace(source, run["pid"], stamped, what)
                 if trace is None:
                     continue
-                told, said = read(*trace)
+                content, unread = read(*trace)
             except SourceError as error:
                 problems.append(Problem(source, "", error.kind, error.message))
                 continue
-            found.append((run["run"], told))
-            problems += said
+            found.append((run["run"], content))
+            problems += unread
             # A process writes one trace; another one of the same run is a copy.
             break
     return found, PROBLEMS.of_rows(

@@ -67,7 +67,7 @@ def stored_in(address: str, *, may_be_empty: bool = False) -> Iterator[Stored]:
             for at in range(0, len(keys), _VALUES_AT_ONCE):
                 yield from _values(client, keys[at : at + _VALUES_AT_ONCE])
     except redis.RedisError as error:
-        raise SourceError(address, _said(redis, error)) from None
+        raise SourceError(address, _error_text(redis, error)) from None
 
 
 def _values(client: Any, keys: Sequence[bytes]) -> Iterator[Stored]:
@@ -126,7 +126,7 @@ def _client(redis: Any, address: RedisAddress) -> Any:
         raise SourceError(address, "no address of a Redis: redis://HOST:PORT/DB") from None
 
 
-def _said(redis: Any, error: Exception) -> str:
+def _error_text(redis: Any, error: Exception) -> str:
     if isinstance(error, redis.AuthenticationError):
         return "the server refuses the user or the password"
     if isinstance(error, redis.TimeoutError):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.contexts.safety import NOT_ASKED, SAFE, CpuSafety, Safety, worst
+from cachescope.analysis.contexts.safety import NOT_CHECKED, SAFE, CpuSafety, Safety, worst
 from cachescope.frames.directory_rows import EntryRow
 
 LOAD = "auto x = at::vec::Vectorized<float>::loadu(p, static_cast<int64_t>({}));\n"
@@ -69,7 +69,7 @@ UNSAFE, OTHER_UNSAFE, OPEN = Safety(True, "one"), Safety(True, "two"), Safety(No
     [
         ([], SAFE),
         ([SAFE, SAFE], SAFE),
-        ([SAFE, OPEN, NOT_ASKED], OPEN),
+        ([SAFE, OPEN, NOT_CHECKED], OPEN),
         ([SAFE, OPEN, UNSAFE, OTHER_UNSAFE], UNSAFE),
     ],
 )

@@ -27,10 +27,10 @@ def test_equal_reasons_are_one() -> None:
         0,
         1,
     ]
-    found.say(2, OTHER, 1)
-    found.say(3, OTHER)
-    found.say(np.array([0, 5]), ONE, 2)
-    found.say(3, ONE, 4)
+    found.record(2, OTHER, 1)
+    found.record(3, OTHER)
+    found.record(np.array([0, 5]), ONE, 2)
+    found.record(3, ONE, 4)
     assert found.whys == [ONE, OTHER]
     assert found.why.tolist() == [0, NONE, 1, 0, NONE, 0]
     assert found.baseline.tolist() == [2, NONE, 1, 4, NONE, 2]

@@ -33,7 +33,7 @@ DAMAGED = entry("fxgraph", "f1", "damaged", "truncated at 4 bytes")
 def judged(history: History, *said: tuple[int, Why]) -> ReasonsFound:
     found = ReasonsFound(len(history.lookups))
     for at, why in said:
-        found.say(at, why)
+        found.record(at, why)
     judge_predicted(history, found)
     return found
 

@@ -71,9 +71,9 @@ def _of_folder(
     kernels = [row for row in code if row.name is not None]
     named = _names(kernels, parts)
     for best in best_configs:
-        told = named.get(os.path.basename(best.path)) or _weaker(kernels, best, made_from)
-        if told is not None:
-            kernel, known_by = told
+        matched = named.get(os.path.basename(best.path)) or _weaker(kernels, best, made_from)
+        if matched is not None:
+            kernel, known_by = matched
             yield Link(kernel, BEST_CONFIG, os.path.basename(best.path), known_by, [best])
 
 

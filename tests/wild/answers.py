@@ -67,7 +67,7 @@ class Answer:
 
 
 @dataclass
-class Told:
+class AnswerSet:
     """All that one reading says."""
 
     scope: cachescope.Scope
@@ -127,7 +127,7 @@ class Told:
         return None if details is None else details.get("gm")
 
 
-def tell(*sources: Path, whole: Told | None = None) -> Told:
+def read_answers(*sources: Path, whole: AnswerSet | None = None) -> AnswerSet:
     """Read sources, and ask for everything that the comparison needs.
 
     A log that has no pid is of the process that it is of in the `whole` recording, where a trace tells the pid.
@@ -140,7 +140,7 @@ def tell(*sources: Path, whole: Told | None = None) -> Told:
     by_number = {answer.number: answer for answer in answers}
     for row in scope.misses.itertuples():
         _miss(by_number[row.lookup], row, causes)
-    return Told(scope, answers, runs)
+    return AnswerSet(scope, answers, runs)
 
 
 def _process(run: Any, known: dict[str, str]) -> str:
