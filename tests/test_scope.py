@@ -284,3 +284,9 @@ def test_a_scope_goes_to_another_process_and_is_read_from_a_path_in_bytes() -> N
     assert again.sources == scope.sources == (str(path),)
     assert (str(again.explain()), str(again.what_if(without="gm"))) == told
     pd.testing.assert_frame_equal(again.causes, scope.causes)
+
+
+@pytest.mark.parametrize("source", [["a", "b"], 5, None])
+def test_what_is_no_path_is_refused_with_how_to_give_paths(source: object) -> None:
+    with pytest.raises(TypeError, match=r"its own argument: use read\(\*paths\) for a list \(.*not "):
+        cachescope.read(source)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from cachescope.readers.directory.shipped import shipped_kind
 from cachescope.readers.directory.vllm_places import TREE
 from cachescope.readers.index.log_folder import is_log_file, read_log_file
 from cachescope.readers.json_record import Record
+from cachescope.readers.kernel_files import is_of_kernel
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.remote import addresses, is_address
@@ -194,6 +195,10 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
 
 def _children(folder: str, reading: Reading) -> list[str]:
     """The files and folders in a folder, by name."""
+    if is_of_kernel(folder):
+        message = "not looked into: its files show the state of the kernel, and are no caches or logs"
+        note_source(SourceError(folder, message, "unknown_source"), reading)
+        return []
     try:
         children = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
     except OSError as error:

@@ -67,9 +67,14 @@ def read(
     >>> scope.lookups["outcome"].value_counts().to_dict()
     {'full_miss': 4, 'hit': 2}
     """
-    paths = [without_password(os.fsdecode(source)) for source in sources]
-    if not paths:
+    if not sources:
         raise TypeError("read() needs at least one source")
+    try:
+        paths = [without_password(os.fsdecode(source)) for source in sources]
+    except TypeError as error:
+        raise TypeError(
+            f"read() takes each path as its own argument: use read(*paths) for a list ({error})"
+        ) from None
     for path in paths:
         refuse_packed(path)
     tables = tables_of(paths, strict=strict, progress=progress, executor=executor, index=index)

@@ -242,3 +242,15 @@ def test_a_file_of_collected_logs_is_read_as_one(tmp_path: Path) -> None:
     write_logs(tmp_path, [LogTables.of("/a", Reading())])
     (file,) = tmp_path.iterdir()
     assert found(tmp_path, ".") == ([("logs", file.name)], [])
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mountinfo"), reason="only Linux lists its mounts there")
+def test_files_of_the_kernel_are_not_looked_into(tmp_path: Path) -> None:
+    """There are a million of them, and some never end. A link such as /proc/PID/root leads out again."""
+    put(tmp_path, "a:trace")
+    reading = Reading()
+    there = f"/proc/self/root{tmp_path}"
+    assert [path for _, path in _distinct(["/proc/self", there], reading)] == [f"{there}/a"]
+    assert [(one.source, one.kind) for one in reading.problems] == [("/proc/self", "unknown_source")]
+    with pytest.raises(SourceError, match="not looked into"):
+        read_sources(["/proc"], Reading())

@@ -35,9 +35,9 @@ _COLD_START: Final = Why(
 )
 _IS_NEW: Final = Why(
     "first_lookup",
-    "nothing earlier to compare with: the graph is new",
+    "nothing earlier to compare with: nothing that was read before is of this graph",
     "inferred",
-    "no earlier lookup or entry is of this graph",
+    "no earlier lookup or entry that was read is of this graph",
 )
 _IS_NEW_IN_A_FILLED_CACHE: Final = replace(_IS_NEW, kind=NEW_GRAPH)
 

@@ -12,6 +12,8 @@ from typing import Final
 
 from cachescope.readers.logs.log_prefix import PREFIX
 
+# The beginning of a prefix, up to its pid.
+_MOMENT: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ ")
 _TORCH: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ (?P<place>torch/)?")
 # torch/_logging/_internal.py, `DEFAULT_FORMATTER`: logging's own format, without a time or a process.
 _SHORT: Final = re.compile(rb"(?P<level>DEBUG|INFO|WARNING|ERROR):(?P<place>torch[\w.]*):")
@@ -78,6 +80,13 @@ class Leads:
 
     def prefix_of(self, line: bytes) -> re.Match[bytes] | None:
         """Torch's prefix in a line; None if it has none."""
+        prefix = self._first_prefix_of(line)
+        if prefix is None or not (inner := list(_MOMENT.finditer(line, *prefix.span("place")))):
+            return prefix
+        # Another process wrote before this line was complete. The message is that process's; only its lead could name its stream.
+        return None if self.is_named or prefix.start() else PREFIX.match(line, inner[-1].start())
+
+    def _first_prefix_of(self, line: bytes) -> re.Match[bytes] | None:
         if match := PREFIX.match(line):
             return match
         found = _TORCH.search(line)

@@ -168,13 +168,13 @@ X2 = {**G, "x": "2"}
             (run(key("1", 0, None, compile_id="0/0"), key("2", 5, X2, compile_id="1/0")),),
             "first_lookup",
             "inferred",
-            "no earlier lookup or entry is of this graph",
+            "no earlier lookup or entry that was read is of this graph",
         ),
         (
             (run(key("1", 0, None, outcome="hit", took=None)), run(key("2", 5, X2))),
             "first_lookup",
             "inferred",
-            "no earlier lookup or entry is of this graph",
+            "no earlier lookup or entry that was read is of this graph",
         ),
         (
             (run(key("1", 0, X2)), run(key("2", 5, X2), key("3", 9, None, compile_id="1/0"))),

@@ -159,3 +159,25 @@ def test_without_debug_records_the_lookups_are_told_in_order_and_nothing_is_made
     assert told["outcome"].tolist() == ["full_miss"] * 4 + ["hit"] * 2
     assert told["verdict"].tolist()[:4] == ["first_lookup"] * 2 + ["details_not_recorded"] * 2
     assert set(told["details"]) == {"not_recorded"}
+
+
+@pytest.mark.parametrize("lead", [b"", b"[rank0]:"])
+def test_a_line_that_another_process_wrote_into_is_not_of_the_process_that_began_it(
+    recording: Recording, tmp_path: Path, lead: bytes
+) -> None:
+    """Two processes with buffers of their own write one file: each breaks off anywhere."""
+
+    def keys(data: bytes) -> dict[int | None, set[str | None]]:
+        processes = read(data, tmp_path).processes
+        return {one.pid: {lookup.cache_key for lookup in one.lookups} for one in processes}
+
+    texts = sorted((recording("2.13.0", "autograd_config") / "text").iterdir())
+    first, second = (
+        [lead + line for line in path.read_bytes().splitlines(keepends=True)] for path in texts[:2]
+    )
+    ((pid, _),) = keys(b"".join(first)).items()
+    ((other, whole),) = keys(b"".join(second)).items()
+    for end in range(len(lead) + 1, len(first[0]), 5):
+        found = keys(first[0][:end] + b"".join(second) + first[0][end:] + b"".join(first[1:]))
+        assert not found[pid] & whole - keys(b"".join(first))[pid], end
+        assert found[other] <= whole
