@@ -84,6 +84,10 @@ class Logger:
 logger = Logger()
 logger.write("loss 0.5")
 """
+_NANOBIND = """
+class Meta(type):
+    __module__ = "nanobind"
+"""
 
 
 @pytest.mark.parametrize(("imported", "printed"), [("torch", ""), ("other", "taken apart\n")])
@@ -94,6 +98,19 @@ def test_what_files_hold_is_written_when_a_process_ends(tmp_path: Path, imported
     )
     assert log.read_text() == "loss 0.5"
     assert done.stdout == printed
+    assert not done.stderr
+
+
+def test_cycles_are_taken_apart_for_a_library_that_reports_what_is_left(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    done = subprocess.run(
+        [sys.executable, "-c", _NANOBIND + _ENDS, "torch", str(log)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert log.read_text() == "loss 0.5"
+    assert done.stdout == "taken apart\n"
     assert not done.stderr
 
 

@@ -62,12 +62,21 @@ def end_quickly() -> None:
 def _leave_cycles() -> None:
     if "torch" not in sys.modules:
         return
+    if _has_nanobind():
+        gc.unfreeze()
+        return
     for one in gc.get_objects():
         # Not isinstance, which asks objects that stand for others what they are.
         if issubclass(type(one), _BUFFERED):
             with suppress(Exception):
                 one.flush()
     gc.freeze()
+
+
+def _has_nanobind() -> bool:
+    """Whether a library is loaded that prints what is left at the end (nanobind; libtriton of Triton 3.9, which comes with torch 2.15)."""
+    # Not `__module__`, which may be a property.
+    return any(vars(kind).get("__module__") == "nanobind" for kind in type.__subclasses__(type))
 
 
 def patch_symbolic_convert(module: Any, replace: Any) -> None:
