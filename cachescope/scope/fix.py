@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 
@@ -96,6 +98,10 @@ def _trial(
     recorded = preflight(
         command, folder, places, variables=variables, settings=others, output=subprocess.DEVNULL
     )
+    if recorded.stopped_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    if recorded.stopped_by is not None:
+        sys.exit(128 + recorded.stopped_by)
     if recorded.exit_status or not recorded.has_trace:
         return None
     return read_preflight(str(recorded.folder), places)
