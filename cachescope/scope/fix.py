@@ -67,8 +67,9 @@ def fix(
 
     Notes
     -----
-    A setting is confirmed with its value at the time each graph is compiled. If the program changes it later, change the
-    program there.
+    Each setting is tried where the answer says that it belongs: an attribute just before the first compile of each process,
+    so that what the program sets later still holds; a call at the start, with the program's own calls of that function
+    left out; an option in every `torch.compile`.
     """
     given = [against] if isinstance(against, (str, os.PathLike)) else list(against)
     places = [os.fspath(one) for one in given]
