@@ -60,11 +60,15 @@ class Recorded:
         That of the command; 128 + n if signal n ended it.
     new_entries : tuple of NewEntries
         Entries that appeared in the cache directories meanwhile, whoever stored them.
+    stopped_by : signal.Signals or None
+        The first signal, such as that of Ctrl-C, that asked us to stop while the command ran. The command may have ended
+        with any status: a program that catches KeyboardInterrupt, as torch does while it compiles, often ends with 1.
     """
 
     folder: Path
     exit_status: int
     new_entries: tuple[NewEntries, ...] = ()
+    stopped_by: signal.Signals | None = None
 
     @property
     def has_torch_log(self) -> bool:
@@ -135,9 +139,11 @@ def record(
     watch = CacheWatch()
     environment = child_environment(os.environ, run_folder.absolute())
     changed = {**environment, **(more_environment or {})}
-    status = _run(command, {name: value for name, value in changed.items() if value is not None}, output)
+    status, stopped_by = _run(
+        command, {name: value for name, value in changed.items() if value is not None}, output
+    )
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
-    return Recorded(run_folder, status, watch.new_entries())
+    return Recorded(run_folder, status, watch.new_entries(), stopped_by)
 
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
@@ -185,25 +191,30 @@ def _without_secrets(command: Sequence[str]) -> list[str]:
     return kept
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str], output: int | None) -> int:
+def _run(
+    command: Sequence[str], environment: Mapping[str, str], output: int | None
+) -> tuple[int, signal.Signals | None]:
+    """The exit status of a command, and the first signal that asked us to stop meanwhile."""
     pump = StderrPump(_STDERR)
     try:
         child = subprocess.Popen(list(command), env=dict(environment), stdout=output, stderr=pump.child_end)
     except OSError as error:
         pump.close()
         raise CachescopeError(f"{command[0]}: cannot be started: {error.strerror or error}") from error
-    with _signals_to(child, pump):
+    with _signals_to(child, pump) as received:
         pump.start()
         status = child.wait()
         pump.finish()
-    return 128 - status if status < 0 else status
+    return 128 - status if status < 0 else status, received[0] if received else None
 
 
 @contextmanager
-def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[None]:
-    """While the command runs, it handles signals: it decides whether Ctrl-C ends it."""
+def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[list[signal.Signals]]:
+    """While the command runs, it handles signals: it decides whether Ctrl-C ends it. Yields those that came."""
+    received: list[signal.Signals] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
+        received.append(signal.Signals(number))
         # Ctrl-C on the terminal reaches the command directly, and must not reach it twice.
         if number in (signal.SIGINT, signal.SIGQUIT) and _is_in_foreground():
             return
@@ -227,7 +238,7 @@ def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[No
         if signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, handler)
     try:
-        yield
+        yield received
     finally:
         for number, old in before.items():
             signal.signal(number, old)

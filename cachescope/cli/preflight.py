@@ -26,7 +26,6 @@ from cachescope.scope.scope import Scope
 from cachescope.wording import harmless_line
 
 NEEDS_VALUES: Final = 2
-INTERRUPTED: Final = 130
 STDERR: Final = 2
 _NOTHING = (
     "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
@@ -70,7 +69,7 @@ def _folder(keep: str | None) -> Iterator[str]:
 
 def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
     flown = answered(args, recorded, args.against)
-    failed = INTERRUPTED if recorded.ended_by == "SIGINT" else 1
+    failed = failed_status(recorded)
     if flown is None:
         return failed
     scope, answer = flown
@@ -93,11 +92,7 @@ def answered(
 ) -> tuple[Scope, PreflightAnswer] | None:
     """The predictions of a pre-flight; prints what is wrong, and returns None if there is nothing to answer from."""
     if recorded.exit_status:
-        ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
-        _say(
-            args,
-            f"the command failed (exit status {recorded.exit_status}{ended}); what follows is as far as it came",
-        )
+        _say(args, f"{_failure(recorded)}; what follows is as far as it came")
     if not recorded.has_trace:
         _say(args, _NOTHING)
         return None
@@ -107,6 +102,20 @@ def answered(
         _say(args, str(error))
         return None
     return scope, PreflightAnswer.of(scope)
+
+
+def failed_status(recorded: Recorded) -> int:
+    """The exit status of cachescope after a command that failed: 128 + n if signal n stopped it, as of a shell."""
+    if recorded.stopped_by is not None:
+        return 128 + recorded.stopped_by
+    return recorded.exit_status if recorded.ended_by == "SIGINT" else 1
+
+
+def _failure(recorded: Recorded) -> str:
+    if recorded.stopped_by is not None:
+        return f"the command was stopped by {recorded.stopped_by.name} (exit status {recorded.exit_status})"
+    ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
+    return f"the command failed (exit status {recorded.exit_status}{ended})"
 
 
 def _say(args: argparse.Namespace, text: str) -> None:

@@ -10,7 +10,7 @@ from cachescope.capture.recording import CommandNotFoundError
 from cachescope.cli.hiding import redaction_of
 from cachescope.cli.messages import say
 from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.preflight import STDERR, answered
+from cachescope.cli.preflight import STDERR, answered, failed_status
 from cachescope.locking.lock import Key
 from cachescope.report.layout import Line
 from cachescope.report.preflight import preflight_lines, preflight_object
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             return error.status
         flown = answered(args, recorded, [found.directory])
         if flown is None:
-            return 1
+            return failed_status(recorded)
     scope, answer = flown
     missing = _would_miss(scope)
     redaction = redaction_of(args, scope, [args.lock, found.directory])
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         lines = [*verification_lines(found), Line(), *preflight_lines(answer), *keys_without_entry(missing)]
         write_lines(lines, redaction)
     if recorded.exit_status:
-        return 1
+        return failed_status(recorded)
     return 0 if found.passed and not missing else NOT_AS_LOCKED
 
 

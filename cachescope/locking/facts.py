@@ -14,6 +14,7 @@ from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_has
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.keys.literals import literal_value
 from cachescope.locking.lock import CacheLock, KeyField, Machine
+from cachescope.terms import CACHES
 from cachescope.wording import listed
 
 EQUAL: Final = "equal"
@@ -48,8 +49,8 @@ class Fact:
         One sentence.
     lost : frozenset of int, or None
         The contexts whose keys cannot be found here because of it; None where that is not known.
-    loses_all : bool
-        Whether nothing at all can be found here because of it, keys of an unknown context included.
+    loses : tuple of str
+        The caches of which nothing at all can be found here because of it, keys of an unknown context included.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Fact:
     here: str | None
     reason: str
     lost: frozenset[int] | None = frozenset()
-    loses_all: bool = False
+    loses: tuple[str, ...] = ()
 
 
 def machine_facts(lock: CacheLock, here: Machine, unknown: Mapping[str, str]) -> Iterator[Fact]:
@@ -219,8 +220,7 @@ def _python(lock: CacheLock, here: Machine) -> Fact:
         reason = "no key holds it; the code that torch reads of a program may be another"
         return Fact("Python", DIFFERS, made, here.python_version, reason)
     reason = "pickles, and with them all keys, are other ones from Python 3.14 on"
-    every = frozenset(range(len(lock.contexts)))
-    return Fact("Python", DIFFERS, made, here.python_version, reason, every, loses_all=True)
+    return Fact("Python", DIFFERS, made, here.python_version, reason, loses=CACHES)
 
 
 def _minor(version: str) -> tuple[str, ...]:

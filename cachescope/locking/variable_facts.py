@@ -55,10 +55,10 @@ def _fact(name: str, variable: Variable, here: str | None, lock: CacheLock) -> F
     """A variable that is not what it was; None if that changes nothing."""
     locked, mine = shown_value(variable.value), shown_value(here)
     if name in OFF:
-        if here != OFF[name]:
+        off = OFF[name]
+        if here != off.value or not any(file.kind in off.caches for file in lock.entries()):
             return None
-        every = frozenset(range(len(lock.contexts)))
-        return Fact(name, DIFFERS, locked, mine, "it switches caches off", every, loses_all=True)
+        return Fact(name, DIFFERS, locked, mine, off.what, loses=off.caches)
     what = f"it sets {listed(variable.fields, _FIELDS_NAMED)}"
     concerned = [any(field in context for field in variable.fields) for context in lock.contexts]
     if not any(concerned):

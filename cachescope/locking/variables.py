@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
 from cachescope.locking.lock import Rule
+from cachescope.terms import AOTAUTOGRAD, CACHES
 
 SWITCH: Final = "switch"
 INT: Final = "int"
@@ -18,12 +20,37 @@ _LONGEST: Final = 4000
 _SHOWN: Final = 100
 RULES: Final = (SWITCH, INT, TEXT, OTHER)
 
-# No key holds these, and with them nothing is found at all (torch/_inductor/config.py, torch/_functorch/config.py,
-# torch/compiler/config.py, 2.6 to 2.15): the value that does it.
+_CACHES_OFF: Final = "it switches caches off"
+_COMPILING_OFF: Final = "it switches torch.compile off"
+
+
+@dataclass(frozen=True, slots=True)
+class Off:
+    """A value of a variable that no key holds, and with which entries are not looked up.
+
+    Attributes
+    ----------
+    value : str
+    what : str
+        What it does.
+    caches : tuple of str
+        The caches whose entries are not found then.
+    """
+
+    value: str
+    what: str = _CACHES_OFF
+    caches: tuple[str, ...] = CACHES
+
+
+# torch/_inductor/config.py, torch/_functorch/config.py, torch/compiler/config.py, torch/_dynamo/config.py,
+# torch/_dynamo/eval_frame.py (`optimize`), 2.6 to 2.15.
 OFF: Final = {
-    "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
-    "TORCH_COMPILE_FORCE_DISABLE_CACHES": "1",
-    "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES": Off("1"),
+    "TORCH_COMPILE_FORCE_DISABLE_CACHES": Off("1"),
+    "TORCHINDUCTOR_FX_GRAPH_CACHE": Off("0"),
+    "TORCHINDUCTOR_AUTOGRAD_CACHE": Off("0", "it switches AOTAutograd's cache off", (AOTAUTOGRAD,)),
+    "TORCH_COMPILE_DISABLE": Off("1", _COMPILING_OFF),
+    "TORCHDYNAMO_DISABLE": Off("1", _COMPILING_OFF),
 }
 
 

@@ -222,18 +222,18 @@ def _compared(file: LockedFile, content: Content) -> FileFinding | None:
 def _lost(lock: CacheLock, facts: Iterable[Fact]) -> tuple[LockedFile, ...]:
     facts = list(facts)
     contexts = frozenset[int]().union(*(fact.lost or () for fact in facts))
-    return tuple(_files_lost(lock, contexts, is_all=any(fact.loses_all for fact in facts)))
+    return tuple(_files_lost(lock, contexts, frozenset[str]().union(*(fact.loses for fact in facts))))
 
 
-def _files_lost(lock: CacheLock, contexts: frozenset[int], *, is_all: bool) -> Iterator[LockedFile]:
-    """The entries of some contexts, and what points to graphs of which no other is left."""
+def _files_lost(lock: CacheLock, contexts: frozenset[int], caches: frozenset[str]) -> Iterator[LockedFile]:
+    """The entries of some contexts and of some caches, and what points to graphs of which no other is left."""
     of_key: dict[str | None, list[bool]] = {}
     for file in lock.entries():
         if file.kind == FXGRAPH:
             of_key.setdefault(file.key, []).append(file.context in contexts)
     for file in lock.entries():
         needs = any(all(of_key.get(key, [False])) for key in file.needs)
-        if is_all or file.context in contexts or needs:
+        if file.kind in caches or file.context in contexts or needs:
             yield file
 
 
@@ -241,7 +241,7 @@ def _with_cost(fact: Fact, lock: CacheLock) -> FactFound:
     entries: int | None = None
     time_ns: int | None = None
     if fact.lost is not None:
-        files = list(_files_lost(lock, fact.lost, is_all=fact.loses_all))
+        files = list(_files_lost(lock, fact.lost, frozenset(fact.loses)))
         entries, time_ns = len(files), compile_time_ns(files)
     return FactFound(fact.name, fact.state, fact.locked, fact.here, fact.reason, entries, time_ns)
 

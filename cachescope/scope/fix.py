@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 
@@ -65,8 +67,9 @@ def fix(
 
     Notes
     -----
-    A setting is confirmed with its value at the time each graph is compiled. If the program changes it later, change the
-    program there.
+    Each setting is tried where the answer says that it belongs: an attribute just before the first compile of each process,
+    so that what the program sets later still holds; a call at the start, with the program's own calls of that function
+    left out; an option in every `torch.compile`.
     """
     given = [against] if isinstance(against, (str, os.PathLike)) else list(against)
     places = [os.fspath(one) for one in given]
@@ -96,6 +99,10 @@ def _trial(
     recorded = preflight(
         command, folder, places, variables=variables, settings=others, output=subprocess.DEVNULL
     )
+    if recorded.stopped_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    if recorded.stopped_by is not None:
+        sys.exit(128 + recorded.stopped_by)
     if recorded.exit_status or not recorded.has_trace:
         return None
     return read_preflight(str(recorded.folder), places)

@@ -231,6 +231,49 @@ def test_what_is_proposed_brings_all_hits_back(
     assert really_run(tmp_path, None, {**changed, **applied(found["settings"])}) == (3, 0)
 
 
+CHANGED_LATER = """
+import os
+import torch
+from torch._dynamo.utils import counters
+
+def compiled(function):
+    return torch.compile(function, options={"epilogue_fusion": True} if "OPTION" in os.environ else None)
+
+compiled(lambda x: x.sin() + 1)(torch.ones(5))
+torch._inductor.config.epilogue_fusion = "LATER" not in os.environ
+compiled(lambda x: x.cos() * 2)(torch.ones(5))
+print(counters["inductor"]["fxgraph_cache_hit"], counters["aot_autograd"]["autograd_cache_hit"])
+"""
+
+
+@pytest.mark.models
+def test_what_the_program_changes_after_the_first_compile_is_not_set_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program, cache = tmp_path / "program.py", tmp_path / "cache"
+    program.write_text(CHANGED_LATER)
+
+    def hits(folder: Path, **changed: str) -> str:
+        variables = {**os.environ, **BAKED, "TORCHINDUCTOR_CACHE_DIR": str(folder), **changed}
+        words = [sys.executable, str(program)]
+        return (
+            subprocess.run(words, env=variables, check=True, timeout=300, capture_output=True)
+            .stdout.decode()
+            .strip()
+        )
+
+    assert hits(cache) == "0 0"
+    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), "LATER": "1"})
+    assert main(["fix", "--json", str(cache), "--", sys.executable, str(program)]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["before"]["would_hit"], found["after"]["would_hit"]) == (2, 4)
+    assert [one["code"] for one in found["settings"]] == [
+        'torch.compile(…, options={"epilogue_fusion": True})'
+    ]
+    assert hits(Path(shutil.copytree(cache, tmp_path / "unfixed"))) == "1 1"
+    assert hits(cache, OPTION="1") == "2 2"
+
+
 NAMED_PASS = """
 from torch._inductor.custom_graph_pass import CustomGraphPass
 class Named(CustomGraphPass):

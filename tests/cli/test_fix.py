@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +16,7 @@ from cachescope.analysis.fixes.settings import Setting
 from cachescope.answers.fix import Fix, Remaining
 from cachescope.answers.preflight import OUTCOMES, PreflightAnswer
 from cachescope.report.fix import env_file, fix_lines, fix_object
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, command, environment
 
 VARIABLE = Setting("variable", "OMP_NUM_THREADS", "2")
 UNSET = Setting("variable", "TORCH_COMPILE_CACHE_KEY_TAG", None)
@@ -64,6 +69,58 @@ def test_a_file_of_somebody_else_is_left_as_it_is(run: Run, tmp_path: Path) -> N
 
 def test_a_command_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert run("fix", tmp_path, "--", "no-such-command").status == 127
+
+
+# Waits where the variable is not set, which `fix` tries, and catches what interrupts it.
+STOPPED = """
+import os, sys, time
+import torch
+torch.compile(lambda x: x + 1)(torch.ones(3))
+with open(sys.argv[1], "a") as runs:
+    print(os.getpid(), file=runs)
+if sys.argv[2] not in os.environ:
+    with open(sys.argv[1] + ".waits", "w"):
+        pass
+    try:
+        time.sleep(300)
+    except KeyboardInterrupt:
+        sys.exit(int(sys.argv[3]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 1), ("SIGINT", 0), ("SIGTERM", 0)])
+def test_what_stops_it_ends_the_search(name: str, status: int, tmp_path: Path) -> None:
+    """A pre-flight that was stopped says nothing of what it tried."""
+    program, cache, runs = (tmp_path / one for one in ("stopped.py", "cache", "runs"))
+    program.write_text(STOPPED)
+    kept = tmp_path / "tmp"
+    kept.mkdir()
+    tag = "TORCH_COMPILE_CACHE_KEY_TAG"
+    variables = environment(TORCHINDUCTOR_CACHE_DIR=str(cache), TMPDIR=str(kept))
+    words = [sys.executable, str(program), str(runs)]
+    subprocess.run([*words, "PATH", "0"], env=variables, check=True, timeout=300)
+    runs.unlink()
+    arguments = command("fix", cache, "--", *words, tag, str(status))
+    number = signal.Signals[name]
+    with subprocess.Popen(
+        arguments, env=variables | {tag: "other"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        waits = Path(f"{runs}.waits")
+        while not waits.exists():
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(number)
+        out, said = process.communicate(timeout=120)
+    assert process.returncode == 128 + number
+    assert out == ""
+    _, second = map(int, runs.read_text().split())
+    with pytest.raises(ProcessLookupError):
+        os.kill(second, 0)
+    assert [line for line in said.splitlines() if not line.startswith("cachescope: pre-flight ")] == []
+    assert [one for one in kept.iterdir() if not one.name.startswith("torchinductor_")] == []
 
 
 def test_settings_are_shown_as_they_are_written() -> None:

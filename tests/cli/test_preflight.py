@@ -108,22 +108,39 @@ def test_a_command_that_compiles_nothing_is_told_so(tmp_path: Path) -> None:
     assert NOTHING in line
 
 
+WAITS = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
+# As torch does with what interrupts it while it compiles (torch/_dynamo/convert_frame.py), and many a training loop.
+CATCHES = """
+import os, sys, time
+try:
+    print(os.getpid(), flush=True)
+    time.sleep(300)
+except KeyboardInterrupt:
+    sys.exit(1)
+"""
+
+
 @slow
-def test_ctrl_c_ends_the_command_too(tmp_path: Path) -> None:
-    waits = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("program", [WAITS, CATCHES])
+def test_what_stops_it_stops_the_command_too(name: str, program: str, tmp_path: Path) -> None:
+    number = signal.Signals[name]
     with subprocess.Popen(
-        command("preflight", "--", sys.executable, "-c", waits),
-        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        command("preflight", "--", sys.executable, "-c", program),
+        env=environment(TMPDIR=str(tmp_path)),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None and process.stderr is not None
         child = int(process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 128 + number
         said = process.stderr.read()
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
-    assert "cachescope: the command failed (exit status 130, ended by SIGINT)" in said
+    status = 1 if program == CATCHES and number == signal.SIGINT else 128 + number
+    assert f"cachescope: the command was stopped by {name} (exit status {status})" in said
     assert "cachescope/" not in said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture(scope="module")

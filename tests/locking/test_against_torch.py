@@ -88,6 +88,9 @@ def test_what_torch_leaves_as_it_is_stays_as_locked(
         ("OMP_NUM_THREADS", "1"),
         ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1"),
         ("TORCHINDUCTOR_FX_GRAPH_CACHE", "0"),
+        ("TORCHINDUCTOR_AUTOGRAD_CACHE", "0"),
+        ("TORCHINDUCTOR_AUTOGRAD_CACHE", "1"),
+        ("TORCH_COMPILE_DISABLE", "1"),
         ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
     ],
 )

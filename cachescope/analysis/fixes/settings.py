@@ -36,7 +36,7 @@ class Setting:
 
     @property
     def code(self) -> str:
-        """The line that sets it: for a shell, or in Python before the first compile."""
+        """The line that sets it: for a shell, or in Python."""
         if self.kind == VARIABLE:
             return (
                 f"unset {self.name}"
@@ -54,4 +54,6 @@ class Setting:
         """Where that line belongs."""
         if self.kind == VARIABLE:
             return "in the environment"
-        return "where it is compiled" if self.kind == OPTION else "before the first compile"
+        if self.kind == CALL:
+            return "at the start, in place of other calls"
+        return "where it is compiled" if self.kind == OPTION else "just before the first compile"

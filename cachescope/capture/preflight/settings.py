@@ -1,7 +1,8 @@
 """Settings that a pre-flight tries, whatever the program sets itself.
 
 Functions are called once torch is imported, and do nothing when the program calls them: what they set is checked when a
-graph runs as well. Attributes and options are set where torch begins to compile a graph.
+graph runs as well. Attributes are set once, where torch begins to compile the first graph: what the program sets later
+holds, as it will in the real run. Options are set for every graph.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ def patch_torch(module: Any, replace: Any) -> None:
 
 def patch_compile_fx(module: Any, replace: Any) -> None:
     """Set the others where torch begins to compile a graph (torch/_inductor/compile_fx.py, `compile_fx`)."""
-    settings = [(kind, name, literal) for kind, name, literal in _settings() if kind != "call"]
-    if not settings:
+    options = {name: ast.literal_eval(literal) for kind, name, literal in _settings() if kind == "option"}
+    attributes = [(name, literal) for kind, name, literal in _settings() if kind == "attribute"]
+    if not options and not attributes:
         return
     compiled_by_torch = module.compile_fx
 
@@ -39,16 +41,15 @@ def patch_compile_fx(module: Any, replace: Any) -> None:
         # torch calls it again, with the options of the program in its config.
         if _is_within.get():
             return compiled_by_torch(*args, config_patches=config_patches, **kwargs)
-        options = dict(config_patches or {})
-        for kind, name, literal in settings:
-            if kind == "option":
-                options[name] = ast.literal_eval(literal)
-            else:
-                owner, attribute = _owner_of(name)
-                setattr(owner, attribute, ast.literal_eval(literal))
+        while attributes:
+            name, literal = attributes.pop(0)
+            owner, attribute = _owner_of(name)
+            setattr(owner, attribute, ast.literal_eval(literal))
         token = _is_within.set(True)
         try:
-            return compiled_by_torch(*args, config_patches=options or None, **kwargs)
+            return compiled_by_torch(
+                *args, config_patches={**(config_patches or {}), **options} or None, **kwargs
+            )
         finally:
             _is_within.reset(token)
 
