@@ -128,12 +128,6 @@ def with_isolation_key(pickled_key: bytes, isolation_key: str) -> bytes:
     return pickled_key[:start] + isolation_key.encode("ascii") + pickled_key[end:]
 
 
-def isolation_key_of(pickled_key: bytes) -> str | None:
-    """Return the isolation key in a pickled key of torch 2.10; None if there is none."""
-    match = _END.search(pickled_key)
-    return None if match is None else match["isolation_key"].decode("ascii")
-
-
 def pickled_name(pickled_key: bytes) -> str:
     """Return the file name of a pickled key: 32 hexadecimal digits of its sha256."""
     return hashlib.sha256(pickled_key).hexdigest()[:32]

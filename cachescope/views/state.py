@@ -95,11 +95,6 @@ class State(traitlets.HasTraits):
                 self.origin = ""
             self.pane = pane
 
-    def show_entry(self, entry: int) -> None:
-        """Open Entries at one entry."""
-        with self.hold_trait_notifications():
-            self.entry, self.pane = entry, ENTRIES
-
     def guarded(self, act: Callable[..., None]) -> Callable[..., None]:
         """A callback whose error is shown in its place: what a callback prints ends in Jupyter's log."""
 

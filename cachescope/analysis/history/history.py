@@ -17,7 +17,7 @@ from cachescope.analysis.history.inferred_guard_misses import inferred_guard_mis
 from cachescope.analysis.history.lookups import Flags, Lookups
 from cachescope.analysis.history.places_by_group import NONE, Numbers, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow, entry_rows, run_rows
-from cachescope.analysis.history.timeline import NotStored, Timeline
+from cachescope.analysis.history.timeline import Timeline
 from cachescope.details import HashDetails
 
 
@@ -139,7 +139,3 @@ class History:
         for at in np.flatnonzero(np.isin(lookups.cache_key.codes, list(codes.values()))).tolist():
             found[lookups.cache[at], lookups.cache_key[at]].append(at)
         return found
-
-    def why_not_stored(self, at: int) -> NotStored | None:
-        """Why nothing was stored after a miss; None if it was stored, as far as is known."""
-        return self.timeline.not_stored.get(at)

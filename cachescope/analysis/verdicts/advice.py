@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -253,8 +253,3 @@ def _deleted_advice(cache_dir: str | None) -> str:
 
 def _name(cache_dir: str | None) -> str:
     return os.path.basename((cache_dir or "").rstrip("/\\"))
-
-
-def changes_advice(changes: Sequence[FieldChange]) -> str | None:
-    """Advice from changed fields alone, for a key that changed."""
-    return cause_advice(AdviceFacts("key_changed", changes=tuple(changes)))

@@ -15,8 +15,9 @@ from cachescope.readers.logs.text_end import Head
 from cachescope.terms import HASH
 
 # A key that was cut does not match. The other forms are what AOTAutograd uses if it cannot compute a key (2.10 and later).
-_KEY: Final = rf"(?P<key>[af]{HASH}|0\.\d+|[0-9a-f]{{32}})(?!\S)"
-DETAILS: Final = re.compile(r"(?P<which>FX|Autograd) graph cache hash details for key (?P<key>\S+):")
+_FORM: Final = rf"(?P<key>[af]{HASH}|0\.\d+|[0-9a-f]{{32}})"
+_KEY: Final = rf"{_FORM}(?!\S)"
+DETAILS: Final = re.compile(rf"(?P<which>FX|Autograd) graph cache hash details for key {_FORM}:")
 OUTCOME: Final = re.compile(rf"(?P<which>fx graph|AOTAutograd) cache (?P<state>hit|miss) for key {_KEY}")
 BYPASS: Final = re.compile(
     r"Bypassing (?P<which>FX Graph Cache because '|autograd cache due to: )(?P<reason>.*)", re.DOTALL

@@ -91,4 +91,4 @@ def test_a_process_that_was_killed_stored_nothing_for_whoever_asks() -> None:
     assert scope.lookups["outcome"].tolist() == ["full_miss"] * 3
     assert scope.history.stored[:2].tolist() == [False, True]
     assert [row["kind"] for row in miss_rows(scope)][-1] == "process ended"
-    assert scope.history.why_not_stored(0) is not None
+    assert 0 in scope.history.timeline.not_stored

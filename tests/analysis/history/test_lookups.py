@@ -187,7 +187,7 @@ def test_which_misses_stored_a_result() -> None:
         {}, {"outcome": "hit"}, {"save_bypass": "no"}, {"outcome": "guard_miss"}, {"outcome": "bypass"}
     )
     assert found.stored.tolist() == [True, False, False, True, False]
-    assert [found.why_not_stored(at) is None for at in range(5)] == [True, True, False, True, True]
+    assert list(found.timeline.not_stored) == [2]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ Metadata and graphs are written by hand as torch 2.13 prints them, but where a r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
-from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, changes_advice, field_sentences
+from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, field_sentences
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.terms import Verdict
 from tests.conftest import Recording
@@ -29,6 +31,10 @@ BEFORE = {
     "bytes": "128",
     "grad": "False",
 }
+
+
+def changes_advice(changes: Sequence[FieldChange]) -> str | None:
+    return cause_advice(AdviceFacts("key_changed", changes=tuple(changes)))
 
 
 def of_input(**after: str) -> str:

@@ -181,3 +181,15 @@ def test_a_line_that_another_process_wrote_into_is_not_of_the_process_that_began
         found = keys(first[0][:end] + b"".join(second) + first[0][end:] + b"".join(first[1:]))
         assert not found[pid] & whole - keys(b"".join(first))[pid], end
         assert found[other] <= whole
+
+
+def test_a_key_that_another_process_wrote_into_is_no_key(recording: Recording, tmp_path: Path) -> None:
+    """A process breaks off inside a key, and the other begins a line there: ``… for key apssfl[rank0]:V1124 …``."""
+    texts = sorted((recording("2.13.0", "autograd_config") / "text").iterdir())
+    first, second = (path.read_bytes().splitlines(keepends=True) for path in texts[:2])
+    at = next(number for number, line in enumerate(first) if b"hash details for key " in line)
+    start = first[at].index(b"for key ") + len(b"for key ")
+    broken = first[at][: start + 20] + b"[rank0]:" + second[0] + b"".join(second[1:])
+    found = read(b"".join(first[:at]) + broken + b"".join(first[at + 1 :]), tmp_path)
+    keys = {lookup.cache_key for one in found.processes for lookup in one.lookups}
+    assert {len(key) for key in keys if key is not None} == {52}
