@@ -62,7 +62,7 @@ PREDICTED: Final = {
 
 # Meanings are shown to users: `cachescope.describe("verdicts")`.
 VERDICTS: Final[dict[str, str]] = {
-    "first_lookup": "nothing earlier to compare with: the graph is new, as at every cold start",
+    "first_lookup": "nothing that was read before is of this graph, as at every cold start",
     "key_changed": "the same graph has a different key: a field's hash differs, is new or is gone",
     "guard_failed": "the key was found, but no stored entry's guards held",
     "entry_unavailable": "the same key had been stored, but was not found or could not be loaded",

@@ -29,7 +29,7 @@ from cachescope.terms import HOW_TO_RECORD
 
 _COLD_START: Final = Why(
     "first_lookup",
-    "nothing earlier to compare with: a cold start",
+    "nothing earlier to compare with: a cold start, or what was there before was not read",
     "inferred",
     "no earlier run and no entry that was there before was read",
 )
