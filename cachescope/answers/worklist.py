@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -193,6 +193,19 @@ def short_field(field: str) -> str:
     ('epilogue_fusion', 'graph (gm)')
     """
     return _NAMES.get(field) or _OPTION.sub(r"\g<name>", field)
+
+
+def short_fields(fields: Iterable[str]) -> dict[str, str]:
+    """The short name of each field; the whole one where two fields have the same short name.
+
+    Examples
+    --------
+    >>> short_fields(["inductor_config[cpp_wrapper]", "fx_kwargs[cpp_wrapper]", "gm"])["gm"]
+    'graph (gm)'
+    """
+    names = {field: short_field(field) for field in fields}
+    count = Counter(names.values())
+    return {field: name if count[name] == 1 else field for field, name in names.items()}
 
 
 def _at_place(read: Read, struck: Struck, title: str) -> str:

@@ -14,6 +14,7 @@ from cachescope.answers.compared_runs import ComparedRuns
 from cachescope.answers.compared_times import ComparedTimes
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
+from cachescope.answers.worklist import short_fields
 from cachescope.report.ranks import rank_names
 from cachescope.views import compare_text, html
 from cachescope.views.controls import Pane, button, markup, row
@@ -225,7 +226,7 @@ def _fields(one: Aligned) -> str | None:
     if one.changes is not None:
         fields = [change.field for change in one.changes]
         if fields:
-            return listed(fields, _FIELDS)
+            return listed(short_fields(fields).values(), _FIELDS)
         return "same key" if one.by == "key" else "none that is recorded"
     if one.by != "place":
         return None

@@ -22,6 +22,7 @@ from cachescope.views.changed_fields import changed_fields
 from cachescope.wording import and_more, clock, duration, percent, plural
 
 _GROUPS: Final = 8
+_NO_PHASE: Final = "–"
 _HEADS: Final = ("Field", "A", "B")
 _ORDERED: Final[dict[Change, str]] = {
     "regressed": "Regressed",
@@ -169,7 +170,12 @@ def _title(members: Sequence[Aligned], is_ordered: bool) -> str:
 
 def side_by_side(read: Read, found: ComparedRuns, times: ComparedTimes) -> str:
     """Hit rates, compile times and phases of both sides."""
-    heads = ["", f"A: {side_name(read, found.before)}", f"B: {side_name(read, found.after)}", "B − A"]
+    heads = [
+        "",
+        f"A: {side_name(read, found.before)}",
+        f"B: {side_name(read, found.after)}",
+        "B\u00a0−\u00a0A",
+    ]
     return html.title("Side by side") + html.table(heads, [*_rates(found), *_times(times)])
 
 
@@ -199,11 +205,13 @@ def _apart(before: int | None, after: int | None) -> str:
 
 
 def _difference(ns: int) -> str:
-    return f"<span class='cs-keep'>{signed(ns).replace('-', '−')}</span>"
+    said = signed(ns).replace("-", "−")
+    # 24 ms beside 25 ms may be less than a millisecond apart.
+    return f"<span class='cs-keep'>{'&lt;1 ms' if ns and said == duration(0) else said}</span>"
 
 
 def _times(times: ComparedTimes) -> list[list[str]]:
-    """The phases, those that differ most first."""
+    """The phases, those that differ most first; none that is shorter than a millisecond on both sides."""
     one, other = times.before, times.after
     totals = [None if side is None else side.total_ns for side in (one, other)]
     mean = _mean(times)
@@ -211,6 +219,8 @@ def _times(times: ComparedTimes) -> list[list[str]]:
     phases = sorted({**(one.phases if one else {}), **(other.phases if other else {})})
     phases.sort(key=lambda phase: -abs(times.longer.get(phase, 0)))
     for phase in phases:
+        if {_phase(one, phase), _phase(other, phase)} <= {duration(0), _NO_PHASE}:
+            continue
         apart = _difference(times.longer[phase]) if times.longer else ""
         rows.append([f"– {safe(phase)}", _phase(one, phase), _phase(other, phase), apart])
     return rows
@@ -226,4 +236,4 @@ def _total(ns: int | None) -> str:
 
 
 def _phase(side: SideTime | None, phase: str) -> str:
-    return "–" if side is None or phase not in side.phases else duration(side.phases[phase])
+    return _NO_PHASE if side is None or phase not in side.phases else duration(side.phases[phase])

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import traitlets
 
+from cachescope.answers.worklist import short_fields
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.report.what_if_forms import NO_FIELD, SAFETY, field_note, saves
@@ -42,25 +43,30 @@ class Ranking(Control):
         notes = [] if rows else [f"{NO_FIELD[0].upper()}{NO_FIELD[1:]}."]
         if len(rows) > _MOST:
             notes.append(and_more(len(rows) - _MOST, where="scope.sensitivity() has all"))
-        super().__init__(groups=_groups(rows[:_MOST], form_of), notes=notes)
+        names = short_fields(field for row in rows for field in row.fields)
+        super().__init__(groups=_groups(rows[:_MOST], form_of, names), notes=notes)
 
     def __repr__(self) -> str:
         return f"Ranking({sum(len(group['rows']) for group in self.groups)} sets of fields)"
 
 
-def _groups(rows: Sequence[SensitivityRow], form_of: Mapping[str, str]) -> list[JsonObject]:
+def _groups(
+    rows: Sequence[SensitivityRow], form_of: Mapping[str, str], names: Mapping[str, str]
+) -> list[JsonObject]:
     most = max((_cost(row) for row in rows), default=0) or 1
     return [
-        {"title": SAFETY[safety], "rows": [_plain(row, form_of, most) for row in group]}
+        {"title": SAFETY[safety], "rows": [_plain(row, form_of, names, most) for row in group]}
         for safety, group in groupby(rows, key=lambda row: row.safety)
     ]
 
 
-def _plain(row: SensitivityRow, form_of: Mapping[str, str], most: int) -> JsonObject:
+def _plain(
+    row: SensitivityRow, form_of: Mapping[str, str], names: Mapping[str, str], most: int
+) -> JsonObject:
     return {
         "fields": list(row.fields),
         "forms": [form_of.get(name, "") for name in row.fields],
-        "label": harmless(listed(row.fields, _NAMED)),
+        "label": harmless(listed([names[field] for field in row.fields], _NAMED)),
         "saves": saves(row),
         "share": _cost(row) / most,
         "later": not row.misses_alone,

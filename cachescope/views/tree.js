@@ -70,7 +70,7 @@ function render({ model, el }) {
       const shown = leaves(found, formOff, off);
       if (!wanted) {
         const rest = group.fields.filter((f) => !found.includes(f));
-        shown.push(...folded(`${group.name} idle`, "of the program, nothing by itself", rest.filter((f) => f.idle), formOff, off),
+        shown.push(...folded(`${group.name} idle`, "saving nothing alone", rest.filter((f) => f.idle), formOff, off),
           ...folded(`${group.name} same`, "the same everywhere", rest.filter((f) => !f.idle), formOff, off));
       }
       place.append(...shown);

@@ -9,6 +9,7 @@ from typing import Any, Final
 import traitlets
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
+from cachescope.answers.worklist import short_fields
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
@@ -22,6 +23,7 @@ _SECTIONS: Final = {
     "compile_context": "Compile context",
 }
 _NUMBERS: Final = re.compile(r"([0-9]+)")
+_MOST_IDLE: Final = 8
 _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"
 
 
@@ -67,7 +69,10 @@ def tree_groups(
     if not fields:
         return []
     known = {name: safety.on([name]) for name in varying}
-    varies = set(known)
+    varies, short = set(known), short_fields(fields)
+    alone = [name for name in known if savings.get(name, NOTHING_ALONE) == NOTHING_ALONE]
+    # Two versions of torch differ in two hundred fields: those that save nothing by themselves are then behind a line.
+    idle = {name for name in alone if len(alone) > _MOST_IDLE or known[name].safety == "program"}
 
     def order(name: str) -> tuple[object, ...]:
         rank = SAFETIES.index(known[name].safety) if name in known else len(SAFETIES)
@@ -78,11 +83,9 @@ def tree_groups(
         note = harmless(known[name].advice) if name in known else ""
         return {
             "name": name,
-            "label": harmless(name),
+            "label": harmless(short[name]),
             "varies": name in known,
-            "idle": name in known
-            and known[name].safety == "program"
-            and savings.get(name, NOTHING_ALONE) == NOTHING_ALONE,
+            "idle": name in idle,
             "note": note,
             "saves": savings.get(name, ""),
         }

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cachescope
+from cachescope.analysis.differences import FieldChange
 from cachescope.errors import CachescopeError
 from cachescope.scope import Scope
+from cachescope.views.changed_fields import changed_fields
 from cachescope.views.compare import Compare
 from cachescope.views.explorer import Explorer
 from cachescope.views.state import State
@@ -147,3 +150,31 @@ def test_a_state_that_names_no_run_says_so(tour: Scope) -> None:
     explorer.state.compared = ((0,), (99,))
     assert "no run 99" in explorer.state.error
     assert repr(Compare(tour, State(compared=((0,), (1,))))) == "Compare(0 regressed, 8 fixed of 8)"
+
+
+def test_fields_that_changed_alike_share_a_row() -> None:
+    fields = [f"example_inputs[{at}]" for at in range(5)]
+    parts = (("dtype", "torch.float32", "torch.bfloat16"),)
+    changes = [FieldChange(name, "tensor", None, None, "dtype", parts) for name in fields]
+    shown = changed_fields([*changes, FieldChange("a", "value", "1", "2", "1 -> 2")])
+    rows = re.findall("<tr><td>(.*?)</td>", shown)
+    assert [re.findall("<code[^>]*>(.*?)</code>", row) for row in rows] == [fields[:3], ["a"]]
+    assert rows[0].endswith("and 2 more fields") and shown.count("torch.bfloat16") == 1
+
+
+def test_fields_known_by_hashes_alone_do_not_share_a_row() -> None:
+    changes = [FieldChange(name, "opaque", "<bytes>", "<bytes>", "another value") for name in "ab"]
+    assert changed_fields(changes).count("another value") == 2
+
+
+def test_phases_too_short_to_see_have_no_row(pane: Compare) -> None:
+    assert "C++ compiler" in pane.side_by_side.value
+    for row in pane.side_by_side.value.split("<tr>"):
+        cells = re.findall("<td>(.*?)</td>", row)
+        assert not cells or not set(cells[1:3]) <= {"0 ms", "–"}
+
+
+def test_rows_name_options_without_what_all_of_them_share(pane: Compare) -> None:
+    picked(pane, "A", 2)
+    picked(pane, "B", 3)
+    assert {row[-1] for row in pane.table.rows} >= {"epilogue_fusion"}

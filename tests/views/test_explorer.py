@@ -278,7 +278,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
     view = tour.pane("What-if")
     named = [row["label"] for group in view.ranking.groups for row in group["rows"]]
     # Without gm, 3.2 s would be saved: more than without any other.
-    assert named == ["inductor_config[epilogue_fusion]", "cpp_runtime_thread_count", "gm"]
+    assert named == ["epilogue_fusion", "cpp_runtime_thread_count", "graph (gm)"]
     leaves = {leaf["name"]: leaf["saves"] for group in view.tree.groups for leaf in group["fields"]}
     assert leaves["inductor_config[epilogue_fusion]"] == "8 would hit, 2.0 s"
     assert leaves["aot_config"] == "nothing by itself"
@@ -615,7 +615,7 @@ def test_processes_that_are_alike_share_a_column_without_their_times(scopes: dic
     explorer = Explorer(scopes["config_flip"])
     explorer.state.pane = "Machines"
     heads = explorer.pane("Machines").side_by_side.value.partition("</thead>")[0]
-    assert "2 alike: run 0, run 2" in heads and "run 1 (" in heads
+    assert "2 alike: runs 0, 2" in heads and "run 1 (" in heads
 
 
 def test_one_context_is_not_compared_with_itself(scopes: dict[str, Scope]) -> None:

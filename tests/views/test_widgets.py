@@ -208,6 +208,23 @@ def test_fields_of_the_program_that_save_nothing_are_idle() -> None:
     ]
 
 
+def test_many_fields_that_save_nothing_are_idle() -> None:
+    """Two versions of torch differ in two hundred options."""
+    fields = [f"inductor_config[option_{at}]" for at in range(12)]
+    savings = {fields[3]: "1 would hit"}
+    groups = tree_groups(fields, fields, SafetyOfFields(EVIDENCE.build([])), savings)
+    leaves = [leaf for group in groups for leaf in group["fields"]]
+    assert [leaf["label"] for leaf in leaves if not leaf["idle"]] == ["option_3"]
+    few = tree_groups(fields[:4], fields[:4], SafetyOfFields(EVIDENCE.build([])), savings)
+    assert not any(leaf["idle"] for group in few for leaf in group["fields"])
+
+
+def test_two_options_with_one_short_name_keep_their_whole_names() -> None:
+    fields = ["fx_kwargs[cpp_wrapper]", "inductor_config[cpp_wrapper]", "inductor_config[debug]"]
+    groups = tree_groups(fields, fields, SafetyOfFields(EVIDENCE.build([])), {})
+    assert sorted(leaf["label"] for group in groups for leaf in group["fields"]) == ["debug", *fields[:2]]
+
+
 def test_no_field_no_tree() -> None:
     assert tree_groups([], [], SafetyOfFields(EVIDENCE.build([])), {}) == []
 
