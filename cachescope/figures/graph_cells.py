@@ -26,11 +26,11 @@ class Graph(NamedTuple):
     function: str
     nth: int
 
-    @property
-    def label(self) -> str:
-        """The compile id with its number in the run, and the function below it."""
+    def label(self, letters: int) -> str:
+        """The compile id with its number in the run, and the function below it; lines of so many letters at most."""
         again = f"·{self.nth + 1}" if self.nth else ""
-        return shown(self.compile_id + again, 9) + (f"<br>{shown(self.function, 9)}" if self.function else "")
+        function = f"<br>{shown(self.function, letters)}" if self.function else ""
+        return shown(self.compile_id + again, letters) + function
 
 
 @dataclass(frozen=True, slots=True)

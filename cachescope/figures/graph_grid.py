@@ -34,6 +34,9 @@ _GAP: Final = 0.02
 _LINE: Final = 14
 _DIRECTIONS: Final = {"inference": 0, "forward": 1, "backward": 2}
 _SHORTEST_BLOCK: Final = 0.15
+# Letters of labels beside each other on a page.
+_LETTERS: Final = 126
+_SHORTEST_LABEL: Final = 9
 _TITLES_ON_ONE_LINE: Final = 3
 # As many long hover texts as a page should hold; beyond that they are a few words.
 _MOST_TEXTS: Final = 4_000
@@ -180,15 +183,17 @@ def _add_block(
         hoverinfo="text",
         hoverongaps=False,
     )
-    # Labels as wide as their column: about eight characters for a tenth of a page.
-    fitting = max(1, int((domain[1] - domain[0]) * 14))
-    at_ticks = list(range(0, count, -(-count // fitting)))
+    # Labels as wide as the columns up to the next one.
+    width = domain[1] - domain[0]
+    every = -(-count // max(1, int(width * _LETTERS / _SHORTEST_LABEL)))
+    letters = max(_SHORTEST_LABEL, int(width * _LETTERS * every / count))
+    at_ticks = list(range(0, count, every))
     figure.lay_out(
         **{
             f"xaxis{axis[1:]}": {
                 "domain": list(domain),
                 "tickvals": at_ticks,
-                "ticktext": [block.graphs[i].label for i in at_ticks],
+                "ticktext": [block.graphs[i].label(letters) for i in at_ticks],
                 "tickangle": 0,
                 "tickfont": {"size": 11},
                 "showgrid": False,

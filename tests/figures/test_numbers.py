@@ -145,6 +145,18 @@ def test_graphs_with_one_compile_id_have_a_column_each() -> None:
     assert "number 2 in this run" in heat.data[-1].text[0][1]
 
 
+def test_the_name_of_a_graph_is_cut_only_for_want_of_room() -> None:
+    name = "a_function_with_a_long_name"
+
+    def labels(graphs: int) -> tuple[str, ...]:
+        rows = [{"lookup": i, "run": 0, "order": i, "cache": "fxgraph", "outcome": "hit", "compile_id": f"{i}/0",
+                 "function": name} for i in range(graphs)]  # fmt: skip
+        return tuple(figures.runs_by_graph(frame("lookups", rows), runs_of(1)).layout.xaxis.ticktext)
+
+    assert labels(2) == (f"0/0<br>{name}", f"1/0<br>{name}")
+    assert labels(30)[0] == "0/0<br>a_function_…"
+
+
 def test_a_block_of_one_graph_beside_large_ones_has_room_for_its_title() -> None:
     directions = ["inference"] * 40 + ["forward"] * 4 + ["backward"] * 4 + [None]
     rows = [{"lookup": i, "run": 0, "order": i, "cache": cache, "outcome": "hit", "compile_id": f"{i}/0",

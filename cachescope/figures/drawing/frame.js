@@ -72,6 +72,7 @@ const linesFitted = (text, size, room) => text.split("<br>").map((line) => fitte
 
 function axisNodes(layout, scales, area) {
   const made = [];
+  let ends = -Infinity;
   for (const [name, { axis, from, to, ticks }] of Object.entries(scales)) {
     if (axis.visible === false) continue;
     const across = name[0] === "x";
@@ -79,14 +80,21 @@ function axisNodes(layout, scales, area) {
     const isAmount = axis.type === "date" || axis.showgrid !== false;
     const every = across && isAmount ? ticksPerLabel(ticks, look.size) : 1;
     // Labels of columns do not reach into each other.
-    const room = !isAmount && ticks.length > 1 ? Math.abs(ticks[1].at - ticks[0].at) - 4 : Infinity;
+    const room = isAmount ? Infinity : ticks.length > 1 ? Math.abs(ticks[1].at - ticks[0].at) - 4 : Math.abs(to - from) - 4;
     for (const [place, { at, text }] of ticks.entries()) {
       if (axis.showgrid !== false) {
         const [x, y] = across ? [[at, at], [area.top, area.bottom]] : [[area.left, area.right], [at, at]];
         made.push(node("line", { x1: n(x[0]), x2: n(x[1]), y1: n(y[0]), y2: n(y[1]), stroke: axis.gridcolor ?? "rgba(128,128,128,0.25)", "shape-rendering": "crispEdges" }));
       }
       if (place % every) continue;
-      made.push(across ? textNode(linesFitted(text, look.size, room), n(at), area.bottom + TICK_GAP, { ...look, across: "middle", down: "top" })
+      const label = across ? linesFitted(text, look.size, room) : "";
+      if (across && !isAmount) {
+        // Nor into those of the block before.
+        const half = widthOf(label, look.size) / 2;
+        if (at - half < ends + 4) continue;
+        ends = at + half;
+      }
+      made.push(across ? textNode(label, n(at), area.bottom + TICK_GAP, { ...look, across: "middle", down: "top" })
         : textNode(fitted(text, look.size, area.left - TICK_GAP), area.left - (axis.ticklabelstandoff ?? TICK_GAP), n(at), { ...look, across: "end" }));
     }
     const title = axis.title?.text;
