@@ -32,9 +32,10 @@ def value_html(text: str, short: int, most: int) -> str:
         return f"<code>{safe(text)}</code>"
     beginning = " ".join(text[: 4 * short].split())[:short]
     beyond = "" if len(text) <= most else f"\n… {len(text) - most:,} more characters"
+    size = file_size(len(text.encode("utf-8", "replace"))).replace(" ", "\u00a0")
     return (
         f"<details class='cs-long'><summary><code>{safe(beginning)}…</code>"
-        f" <span class='cs-faint'>({file_size(len(text.encode('utf-8', 'replace')))})</span></summary>"
+        f" <span class='cs-faint'>({size})</span></summary>"
         f"<pre tabindex='0'>{safe(text[:most])}{beyond}</pre></details>"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cachescope.answers.field_work import FieldWork
@@ -29,10 +29,25 @@ def changes_of(work: Work) -> list[ChangeText]:
     """What changed. The title names the field where there is only one."""
     names = [short_field(one.field) for one in work.changes]
     names = ["" if name == work.title else name for name in names]
-    changes = list(_texts(work.changes, names))
+    changes = _said_once(list(_texts(work.changes, names)))
     changes += [ChangeText(f"run {run}", change) for run, change in work.other_values]
     if work.more_changes:
         changes.append(ChangeText("", f"and {plural(work.more_changes, 'more field')}"))
+    return changes
+
+
+def _said_once(changes: list[ChangeText]) -> list[ChangeText]:
+    """Whether a key needs several fields, at the last of them if it is the same of all."""
+    names: dict[str, list[str]] = {}
+    for one in changes:
+        names.setdefault(one.left_out, []).append(one.name)
+    for text, of in names.items():
+        if not text or len(of) < 2:
+            continue
+        said = "Each of these" if len(names) == 1 else ", ".join(of)
+        at = max(at for at, one in enumerate(changes) if one.left_out == text)
+        changes = [replace(one, left_out="") if one.left_out == text else one for one in changes]
+        changes[at] = replace(changes[at], left_out=f"{said}: {text[0].lower()}{text[1:]}")
     return changes
 
 

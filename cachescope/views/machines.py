@@ -21,6 +21,7 @@ from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.context_forms import folded_differences, shared_lines
 from cachescope.report.device_card import card_html
 from cachescope.report.html import safe
+from cachescope.report.ranks import rank_names
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.plot import Plot
@@ -32,6 +33,8 @@ from cachescope.wording import and_more, listed
 _MOST: Final = 12
 _NAMED: Final = 4
 _FIELDS: Final = 60
+# Of more contexts than these, names with times are not beside each other in one line.
+_FULL_NAMES: Final = 6
 _NOTHING: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 
 
@@ -132,7 +135,8 @@ class Machines(Pane):
         if not found.columns:
             return title + html.paragraph("No run looked anything up in this time.")
         shown = found.columns[:_MOST]
-        heads = ["", *map(self._members, shown)]
+        is_short = len(found.columns) > _FULL_NAMES
+        heads = ["", *(self._members(column, is_short) for column in shown)]
         rows = [
             ["torch", *(safe(column[0].torch_version or "–") for column in shown)],
             *(
@@ -148,12 +152,15 @@ class Machines(Pane):
             + "".join(html.paragraph(text, "faint") for text in [*notes, *shared_lines(found)])
         )
 
-    def _members(self, column: Sequence[ContextRow]) -> str:
+    def _members(self, column: Sequence[ContextRow], is_short: bool) -> str:
         """What a column is of, without the times of many runs."""
-        if len(column) == 1:
+        if len(column) == 1 and not (is_short and column[0].run is not None):
             return self._names[column[0].context]
-        names = (self._names[one.context] if one.run is None else f"run {one.run}" for one in column)
-        return f"{len(column):,} alike: {listed(names, _NAMED)}"
+        names = [self._names[one.context] for one in column if one.run is None]
+        if runs := [one.run for one in column if one.run is not None]:
+            names.append(f"{'run' if len(runs) == 1 else 'runs'} {rank_names(runs)}")
+        alike = f"{len(column):,} alike: " if len(column) > 1 else ""
+        return f"{alike}{listed(names, _NAMED)}"
 
     def _sharing(self) -> ipywidgets.Widget:
         # There would be a grid of question marks.

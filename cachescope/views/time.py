@@ -167,8 +167,14 @@ class Time(Pane):
     def _reading(self, one: RunTime) -> list[Any]:
         readings = one.readings
         saved = readings.saved_ns if readings.hits else None
-        times = [readings.total_ns, one.could_save_ns, one.stays_ns, saved]
-        return [self._labels[one.run], *(_time(ns) for ns in times)]
+        could_save = Shown("nothing", 0) if one.could_save_ns == 0 else _time(one.could_save_ns)
+        return [
+            self._labels[one.run],
+            _time(readings.total_ns),
+            could_save,
+            _time(one.stays_ns),
+            _time(saved),
+        ]
 
     def _problems(self) -> str:
         problems = self._scope.phase_problems

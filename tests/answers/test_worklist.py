@@ -87,6 +87,12 @@ def test_each_field_has_its_own_advice_line_and_safety(recording: Recording) -> 
     assert said["deterministic_algorithms_settings"].lines == ("torch.use_deterministic_algorithms(False)",)
     assert said["deterministic"].lines == ("torch._inductor.config.deterministic = False",)
     assert said["example_inputs[0]"].left_out == "Not safe to leave out of the key: it is what is compiled."
+    # What is the same of several stands at the last of them.
+    options = [text.left_out for text in changes_of(both) if text.name != "example_inputs[0]"]
+    assert options[:-1] == ["", ""] and options[-1] == (
+        "deterministic_algorithms, deterministic_algorithms_settings, deterministic: "
+        "not safe to leave out of the key: torch's code generation reads it."
+    )
     assert said["deterministic_algorithms_settings"].advice[0] == "As for deterministic_algorithms."
     (epilogue,) = changes_of(one)
     assert epilogue.lines == ("torch._inductor.config.epilogue_fusion = True",)

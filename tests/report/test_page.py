@@ -28,6 +28,7 @@ from cachescope.report.page.parts import (
 )
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
+from tests.made import fx, run, scope_of
 from tests.report.conftest import PageOf
 
 pytestmark = pytest.mark.slow  # whole reports are written
@@ -100,6 +101,12 @@ def test_the_hit_rates_are_those_that_were_recorded(tour: Page) -> None:
     assert numbers["Hit rate by count"] == ("46 %", "22 of 48 lookups")
     assert numbers["Runs that hit throughout"][0] == "2 of 6"
     assert column(table(tour, "hits", "Hit rates"), "Hits") == [0, 0, 4, 4, 3, 3, 0, 0, 4, 4, 0, 0]
+
+
+def test_outcomes_that_are_not_known_have_a_column_where_there_are_any(tour: Page) -> None:
+    some = page_of(scope_of(run(fx("fone", "hit", at=0)), run(fx("fone", "unknown", at=9))))
+    assert column(table(some, "hits", "Hit rates by run and cache"), "Unknown") == [0, 1]
+    assert "Unknown" not in [head.title for head in table(tour, "hits", "Hit rates by run and cache").heads]
 
 
 def test_each_cause_is_explained_from_what_to_what(tour: Page) -> None:

@@ -31,7 +31,7 @@ _RATES: Final = (
     Head("Cache", "word"),
     Head("Lookups", "number"),
     Head("Hits", "number"),
-    Head("Unknown", "number"),
+    Head("Unknown", "number", is_optional=True),
     Head("Hit rate", "number"),
     Head("By compile time", "number"),
     Head("Time lost", "number"),
@@ -119,18 +119,20 @@ def _outcomes(scope: Read) -> Drawing:
 
 def _rates(scope: Read) -> Table:
     labels = run_labels(scope.runs)
-    rows = [_rate_row(row, labels) for row in rows_of(scope.hit_rates(by=["run", "cache"]), RunCacheRate)]
+    rates = rows_of(scope.hit_rates(by=["run", "cache"]), RunCacheRate)
+    is_any_unknown = any(row.unknown for row in rates)
+    rows = [_rate_row(row, labels, is_any_unknown) for row in rates]
     source = 'scope.hit_rates(by=["run", "cache"])'
     return table("Hit rates by run and cache", _RATES, rows, "runs and caches", source)
 
 
-def _rate_row(row: RunCacheRate, labels: dict[int, str]) -> tuple[Any, ...]:
+def _rate_row(row: RunCacheRate, labels: dict[int, str], is_any_unknown: bool) -> tuple[Any, ...]:
     return (
         labels[row.run],
         row.cache,
         row.lookups,
         row.hits,
-        row.unknown,
+        row.unknown if is_any_unknown else None,
         shared(row.hit_rate),
         shared(row.time_hit_rate),
         timed(row.time_lost_ns),

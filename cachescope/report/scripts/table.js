@@ -64,11 +64,13 @@ function showTable({ model, el }) {
     text.split(/(?<=[[._/])(?=[A-Za-z]{2})/).forEach((part, i) => node.append(...(i ? [make("wbr"), part] : [part])));
     return node;
   };
+  // An amount stays with its unit.
+  const unbroken = (text) => text.replace(/(\d) (?=(?:ms|s|min|h|k?B|MB|GB|%)(?![A-Za-z]))/g, "$1\u00a0");
   const cellOf = (text, { name, number, wide, fills, colours }) => {
     const kind = number ? "cs-number" : wide ? "cs-wide" : fills ? "cs-fill" : "";
     const cell = make("td", { class: `cs-at-${name} ${kind}` }, fills || wide ? "" : text);
-    if (fills) cell.append(broken(make("div", { class: "cs-clamp" }), text));
-    else if (wide) broken(cell, text);
+    if (fills) cell.append(broken(make("div", { class: "cs-clamp" }), unbroken(text)));
+    else if (wide) broken(cell, unbroken(text));
     if (Object.hasOwn(colours, text)) {
       const mark = make("span", { class: "cs-mark", "aria-hidden": "true" });
       mark.style.background = colours[text];
