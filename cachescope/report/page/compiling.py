@@ -14,7 +14,7 @@ from cachescope.figures.spent import phases
 from cachescope.frames.compile_rows import RecompileRow
 from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import timed
-from cachescope.report.page.parts import Cell, Drawing, Head, Part, Section, Text
+from cachescope.report.page.parts import Cell, Drawing, Head, Part, Section, Sorted, Text
 from cachescope.report.page.tables import table
 from cachescope.report.time_contrast import said_texts
 from cachescope.wording import plural
@@ -108,7 +108,7 @@ def _time_row(one: RunTime) -> tuple[Cell, ...]:
     return (
         one.name,
         timed(readings.total_ns),
-        timed(one.could_save_ns),
+        Sorted("nothing", 0) if one.could_save_ns == 0 else timed(one.could_save_ns),
         timed(one.stays_ns),
         readings.hits,
         timed(readings.saved_ns if readings.hits else None),

@@ -21,7 +21,8 @@ from cachescope.report.device_forms import device_lines
 from cachescope.report.page.cuts import cut_note, first_of
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
 from cachescope.report.page.tables import table
-from cachescope.wording import SHORT_KEY, listed, plural
+from cachescope.report.ranks import rank_names
+from cachescope.wording import SHORT_KEY, and_more, listed, plural
 
 _CONTEXTS: Final = (
     Head("Context", "word"),
@@ -50,7 +51,8 @@ _PREDICTIONS: Final = (
 )
 _PAIRS: Final = 3
 _DEVICES: Final = 20
-_MOST: Final = 12
+_MOST: Final = 8
+_SHORT: Final = 12
 
 
 def contexts_section(scope: Read) -> Section:
@@ -112,20 +114,25 @@ def _contexts(scope: Read, found: Sharing) -> Iterator[Part]:
     yield table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
     side_by_side = SideBySide.of(scope)
     if side_by_side.forms:
+        shown = side_by_side.columns[:_MOST]
+        # Letters need little room, values may be long.
+        is_short = all(len(cell or "") <= _SHORT for one in side_by_side.forms for cell in one.cells)
         heads = (
             Head("Form", "code"),
             Head("Settings that differ", "code", is_optional=True),
-            *(Head(f"Context {_numbers(column)}") for column in side_by_side.columns[:_MOST]),
+            *(Head(f"Context {_numbers(column)}", "word" if is_short else "text") for column in shown),
         )
-        forms = [(one.form, listed(one.settings, 8), *one.cells[:_MOST]) for one in side_by_side.forms]
+        forms = [(one.form, listed(one.settings, 4), *one.cells[:_MOST]) for one in side_by_side.forms]
         caption = "Forms that are not the same everywhere: equal letters are equal values, ? is not known"
         yield table(caption, heads, forms, "forms", "scope.contexts")
+        if more := len(side_by_side.columns) - len(shown):
+            yield Text(and_more(more, "context", "scope.contexts has all"), "faint")
     for line in shared_lines(side_by_side):
         yield Text(line, "faint")
 
 
 def _numbers(column: Sequence[ContextRow]) -> str:
-    return listed((row.context for row in column), 4)
+    return rank_names([row.context for row in column])
 
 
 def _context_row(names: Mapping[int, str], column: Sequence[ContextRow], key: str | None) -> tuple[Cell, ...]:
