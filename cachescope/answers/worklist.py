@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cachescope.analysis.verdicts.running_compiles import CONCURRENT
 from cachescope.answers.causes import Causes, Struck
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.field_work import FieldWork, field_works
@@ -127,7 +128,15 @@ def nothing_to_fix(chosen: Chosen) -> str:
         if (chosen.lookups["outcome"] == "unknown").any():
             return "No lookup is known to have missed; the outcome of some was not seen."
         return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
-    return "Every miss is a first lookup, with nothing earlier to compare with."
+    text = "Every miss is a first lookup, with nothing earlier to compare with."
+    concurrent = sum(cause.misses for cause in chosen.causes if cause.kind == CONCURRENT)
+    if not concurrent:
+        return text
+    were = "1 was" if concurrent == 1 else f"{concurrent:,} were"
+    return (
+        f"{text} {were} made while another run was compiling the same graph under another key: "
+        "Compare shows what differs, What-if what a staggered start would do."
+    )
 
 
 def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:

@@ -9,7 +9,10 @@ import pytest
 
 import cachescope
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.summary import footer
 from cachescope.answers.worklist import Worklist, cause_names, nothing_to_fix
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.worklist import changes_of, notes_of
 from tests.conftest import RECORDINGS
 
@@ -27,7 +30,7 @@ def test_every_cause_is_there_under_a_name_of_its_own(recording: Recording, vers
     works = (*found.works, *found.apart)
     causes = scope.causes
     # Nothing is to be fixed of these; the last line counts them.
-    first = causes["summary"].isin(["first lookups (cold start)", "first lookups (new graphs)"])
+    first = causes["verdict"].eq("first_lookup") & causes["kind"].ne("not known")
     assert sorted(work.cause for work in works) == sorted(set(causes["cause"]) - set(causes["cause"][first]))
     titles = [work.title for work in works]
     assert len(set(titles)) == len(titles)
@@ -136,9 +139,16 @@ def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
         "No lookup"
     )
     cold = cachescope.read(recording("2.13.0", "two_ranks_cold_shapes"))
-    assert Worklist.of(cold).works == () and nothing_to_fix(Chosen(cold)).startswith(
-        "Every miss is a first lookup"
+    assert Worklist.of(cold).works == ()
+    # Both ranks began at once, and differ in the size of an input: What-if ranks it, with a staggered start.
+    (field,) = rows_of(cold.sensitivity(), SensitivityRow)
+    assert (field.misses_alone, field.staggered) == (0, 2)
+    assert nothing_to_fix(Chosen(cold)) == (
+        "Every miss is a first lookup, with nothing earlier to compare with. 2 were made while another run was compiling "
+        "the same graph under another key: Compare shows what differs, What-if what a staggered start would do."
     )
+    for kind in ("cold start", "while another run compiled the same graph under another key"):
+        assert f"first lookups ({kind}): 2 misses" in footer(cold)
 
 
 def test_the_only_run_that_a_cause_struck_is_named(recording: Recording) -> None:
