@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import footer
 from cachescope.answers.worklist import Worklist, cause_names, nothing_to_fix
@@ -15,6 +16,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.worklist import changes_of, notes_of
 from tests.conftest import RECORDINGS
+from tests.made import CODE, fx, run, scope_of
 
 Recording = Callable[[str, str], Path]
 EVERY = sorted(
@@ -121,6 +123,27 @@ def test_other_values_of_the_same_field_are_told(recording: Recording) -> None:
     assert [text.change for text in changes_of(work)] == [
         f"apparently differs by rank: model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)
     ]
+
+
+def test_two_ranks_that_differ_by_their_rank_are_listed_once() -> None:
+    """Of two graphs, each rank was first with one: the second value is the first one the other way round."""
+    ranks = [
+        run(
+            *(
+                fx(f"f{graph}{rank}", details={"gm": f"{CODE}{graph}", "x": f"/rank{rank}"}, at=float(at), took=10.0,
+                   compile_id=f"{graph}/0", function="f", file="/model.py", line=1)
+                for graph, at in enumerate(moments)
+            ),
+            rank=rank,
+            cache_dir="/cache",
+        )
+        for rank, moments in enumerate([(0, 3), (1, 2)])
+    ]  # fmt: skip
+    scope = scope_of(*ranks)
+    (struck,) = Causes.of(scope).struck
+    assert struck.row.runs == (0, 1)
+    assert struck.changes[0].summary.startswith("differs by rank: /rank")
+    assert struck.other_values == ()
 
 
 @pytest.mark.slow
