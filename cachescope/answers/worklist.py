@@ -16,10 +16,11 @@ from cachescope.answers.names import lookups_of_cause, place_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.wording import duration, listed, percent, plural
+from cachescope.wording import duration, harmless, listed, percent, plural
 
 MOST: Final = 20
 _FIELDS: Final = 4
+_LONGEST_NAME: Final = 80
 _APART: Final = ("bypassed", "disabled")
 _NAMES: Final = {"gm": "graph (gm)"}
 # What names of options share; the rest of the name tells them apart.
@@ -107,7 +108,7 @@ class Worklist:
 
 
 def cause_names(read: Read) -> list[tuple[str, int]]:
-    """Every cause with a name of its own: those of the worklist in its order and by its titles, then the others."""
+    """Every cause with a short name of its own: those of the worklist in its order and by its titles, then the others."""
     found = Worklist.of(read)
     listed_first = [(work.title, work.cause) for work in (*found.works, *found.apart)]
     taken = {cause for _, cause in listed_first}
@@ -115,8 +116,14 @@ def cause_names(read: Read) -> list[tuple[str, int]]:
         *listed_first,
         *((_title(row), row.cause) for row in read.facts.causes if row.cause not in taken),
     ]
-    count = Counter(name for name, _ in named)
-    return [(name if count[name] == 1 else f"{name} (cause {cause})", cause) for name, cause in named]
+    short = [(_cut(harmless(name)), cause) for name, cause in named]
+    count = Counter(name for name, _ in short)
+    return [(name if count[name] == 1 else _cut(name, f" (cause {cause})"), cause) for name, cause in short]
+
+
+def _cut(name: str, end: str = "") -> str:
+    room = _LONGEST_NAME - len(end)
+    return (name if len(name) <= room else f"{name[: room - 1]}…") + end
 
 
 def nothing_to_fix(chosen: Chosen) -> str:

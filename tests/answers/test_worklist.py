@@ -15,6 +15,8 @@ from cachescope.answers.worklist import Worklist, cause_names, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.worklist import changes_of, notes_of
+from cachescope.views.lookups import Lookups
+from cachescope.views.state import State
 from tests.conftest import RECORDINGS
 from tests.made import CODE, fx, run, scope_of
 
@@ -192,3 +194,26 @@ def test_every_cause_has_a_name_of_its_own_and_what_cannot_be_fixed_comes_last(r
     titles = [work.title for work in (*found.works, *found.apart)]
     assert list(names[: len(titles)]) == titles
     assert names[-1] == "first lookups (cold start)"
+
+
+def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:
+    """Two options of one long module: their names differ behind the 80 characters that the filter of Lookups shows."""
+    options = [f"inductor_config[{'a_very_long_module_name.' * 4}{end}]" for end in ("one", "two")]
+    same = {option: "1" for option in options}
+    runs = [
+        run(
+            *(
+                fx(f"f{number}{graph}", details={"gm": f"{CODE}{graph}", **same, **changed}, at=20.0 * number + graph,
+                   took=0.5, compile_id=f"{graph}/0", function="f", file="/model.py", line=1)
+                for graph, changed in enumerate([{options[0]: str(number)}, {options[1]: str(number)}])
+            ),
+            cache_dir="/cache",
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    scope = scope_of(*runs)
+    assert scope.causes["verdict"].eq("key_changed").sum() == 2
+    shown = Lookups(scope, State()).children[0].children[-2].options
+    labels = [label for label, _ in shown]
+    assert len(set(labels)) == len(labels) == 4
+    assert max(map(len, labels)) == 80
