@@ -199,7 +199,7 @@ def test_every_cause_has_a_name_of_its_own_and_what_cannot_be_fixed_comes_last(r
 def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:
     """Two options of one long module: their names differ behind the 80 characters that the filter of Lookups shows."""
     options = [f"inductor_config[{'a_very_long_module_name.' * 4}{end}]" for end in ("one", "two")]
-    same = {option: "1" for option in options}
+    same = dict.fromkeys(options, "1")
     runs = [
         run(
             *(
