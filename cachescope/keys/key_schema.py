@@ -56,9 +56,10 @@ class KeySchema:
             raise SchemaError(
                 f"the isolation of a key schema is an IsolationSchema, not {kind_name(self.isolation)}"
             )
-        if isinstance(self.without, str) or not isinstance(self.without, Iterable):
-            raise SchemaError(f"without is a list of fields, not {kind_name(self.without)}")
-        wanted: list[object] = list(self.without)
+        without: object = self.without
+        if isinstance(without, str) or not isinstance(without, Iterable):
+            raise SchemaError(f"without is a list of fields, not {kind_name(without)}")
+        wanted: list[object] = list(without)
         named = [name for name in wanted if isinstance(name, str) and name]
         if len(named) < len(wanted):
             odd = next(name for name in wanted if name not in named)

@@ -97,7 +97,7 @@ def test_each_field_has_its_own_advice_line_and_safety(recording: Recording) -> 
     assert said["deterministic_algorithms_settings"].advice[0] == "As for deterministic_algorithms."
     (epilogue,) = changes_of(one)
     assert epilogue.lines == ("torch._inductor.config.epilogue_fusion = True",)
-    assert epilogue.lead == "To get the earlier value, before the first compile:"
+    assert epilogue.lead == "To get the earlier value, just before the first compile:"
     assert epilogue.advice == (
         'Set by options={"epilogue_fusion": …} of torch.compile or by torch._inductor.config.epilogue_fusion; '
         "keep it equal in every process.",

@@ -177,8 +177,9 @@ def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     """
     for given in (before, after):
         if not isinstance(given, Mapping):
-            kind = type(given).__name__
-            raise TypeError(f"manifest_difference() takes a manifest or a snapshot, a mapping, not {kind}")
+            raise TypeError(
+                f"manifest_difference() takes a manifest or a snapshot, a mapping, not {type(given).__name__}"
+            )
     found = [manifest.get("torch_manifest") or manifest for manifest in (before, after)]
     for manifest in found:
         if "files" not in manifest:
