@@ -162,12 +162,16 @@ def _other_values(read: Read, roots: Sequence[MissRow], first: FieldChange) -> I
     if first.field == "gm":
         return
     seen = {first.summary}
+    pairs = {(first.before, first.after)}
     for root in roots[1:_ROOTS_TRIED]:
         if len(seen) > _OTHER_VALUES:
             return
         for change in read.changes(root.lookup):
-            if change.summary not in seen:
+            is_reversed = (change.after, change.before) in pairs
+            # Ranks that begin at once are compared with each other.
+            if change.summary not in seen and not (is_reversed and change.process_values):
                 seen.add(change.summary)
+                pairs.add((change.before, change.after))
                 yield read.facts.lookups[root.lookup].run, change.summary
 
 

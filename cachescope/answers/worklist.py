@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cachescope.analysis.verdicts.running_compiles import CONCURRENT
 from cachescope.answers.causes import Causes, Struck
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.field_work import FieldWork, field_works
@@ -15,10 +16,11 @@ from cachescope.answers.names import lookups_of_cause, place_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.wording import duration, listed, percent, plural
+from cachescope.wording import duration, harmless, listed, percent, plural
 
 MOST: Final = 20
 _FIELDS: Final = 4
+_LONGEST_NAME: Final = 80
 _APART: Final = ("bypassed", "disabled")
 _NAMES: Final = {"gm": "graph (gm)"}
 # What names of options share; the rest of the name tells them apart.
@@ -106,7 +108,7 @@ class Worklist:
 
 
 def cause_names(read: Read) -> list[tuple[str, int]]:
-    """Every cause with a name of its own: those of the worklist in its order and by its titles, then the others."""
+    """Every cause with a short name of its own: those of the worklist in its order and by its titles, then the others."""
     found = Worklist.of(read)
     listed_first = [(work.title, work.cause) for work in (*found.works, *found.apart)]
     taken = {cause for _, cause in listed_first}
@@ -114,8 +116,14 @@ def cause_names(read: Read) -> list[tuple[str, int]]:
         *listed_first,
         *((_title(row), row.cause) for row in read.facts.causes if row.cause not in taken),
     ]
-    count = Counter(name for name, _ in named)
-    return [(name if count[name] == 1 else f"{name} (cause {cause})", cause) for name, cause in named]
+    short = [(_cut(harmless(name)), cause) for name, cause in named]
+    count = Counter(name for name, _ in short)
+    return [(name if count[name] == 1 else _cut(name, f" (cause {cause})"), cause) for name, cause in short]
+
+
+def _cut(name: str, end: str = "") -> str:
+    room = _LONGEST_NAME - len(end)
+    return (name if len(name) <= room else f"{name[: room - 1]}…") + end
 
 
 def nothing_to_fix(chosen: Chosen) -> str:
@@ -127,7 +135,15 @@ def nothing_to_fix(chosen: Chosen) -> str:
         if (chosen.lookups["outcome"] == "unknown").any():
             return "No lookup is known to have missed; the outcome of some was not seen."
         return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
-    return "Every miss is a first lookup, with nothing earlier to compare with."
+    text = "Every miss is a first lookup, with nothing earlier to compare with."
+    concurrent = sum(cause.misses for cause in chosen.causes if cause.kind == CONCURRENT)
+    if not concurrent:
+        return text
+    were = "1 was" if concurrent == 1 else f"{concurrent:,} were"
+    return (
+        f"{text} {were} made while another run was compiling the same graph under another key: "
+        "Compare shows what differs, What-if what a staggered start would do."
+    )
 
 
 def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:

@@ -20,6 +20,8 @@ from cachescope.wording import clock as time_of_day
 from cachescope.wording import duration, plural
 
 _MOST_MARKS: Final = 2500
+# So that marks of several outcomes have room beside each other.
+_MOST_BINS: Final = 40
 _LANE: Final = 0.19
 _NO_KEY: Final = "no key"
 _EDGE: Final = "#1a1a1a"
@@ -34,7 +36,7 @@ def timeline(
     """Lookups over time: a mark for each, and a bar for the compile that followed if it did not hit.
 
     One row per run (for a single run: per compile id and function), AOTAutograd above FX in each. If there are very many
-    lookups, neighbours of one kind share a mark. Marks are clickable: ``customdata`` holds the (first) lookup. A bar with a
+    lookups, neighbours of one kind share a mark, which stands beside those of other kinds, near its time. Marks are clickable: ``customdata`` holds the (first) lookup. A bar with a
     dark edge is a compile while another run compiled the same key.
 
     Parameters
@@ -79,14 +81,16 @@ def timeline(
         ),
         yaxis=row_axis(labels, pixels, showgrid=len(labels) <= 24, gridcolor="rgba(128,128,128,0.12)"),
     )
-    _draw(figure, marks, 8 if pixels > 20 else 5, is_wall=clock == "wall")
+    _draw(figure, marks, 8 if pixels > 20 and not many else 5, is_wall=clock == "wall")
     remarks = ["◆ AOTAutograd, ● FX graph; a bar is the compile that followed"]
     if marks["at_once"].any():
         remarks.append("a dark edge: another run compiled the same key at the same time")
     if by:
         remarks.append(by)
     if many:
-        remarks.append(f"{plural(len(timed), 'lookup')} in {plural(len(marks), 'mark')}")
+        remarks.append(
+            f"{plural(len(timed), 'lookup')} in {plural(len(marks), 'mark')}, those of one time beside each other"
+        )
     if len(timed) < len(lookups):
         remarks.append(f"{plural(len(lookups) - len(timed), 'lookup')} without a time not shown")
     note(figure, "; ".join(remarks), dark, below=below)
@@ -162,19 +166,28 @@ def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
 
 
 def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
-    """Merge neighbours of one row, cache and outcome into one mark."""
-    bins = max(10, _MOST_MARKS // (4 * rows))
+    """Merge neighbours of one row, cache and outcome into one mark; those of several outcomes are drawn beside each other."""
+    bins = min(max(10, _MOST_MARKS // (4 * rows)), _MOST_BINS)
     step = (marks["x"].max() - marks["x"].min() or 1.0) / bins
     marks = marks.assign(
         bin=((marks["x"] - marks["x"].min()) / step).astype(int), end=marks["x"] + marks["span"]
     )
-    grouped = marks.groupby(["row", "cache", "outcome", "bin"], as_index=False, sort=True)
+    place = ["row", "cache", "bin"]
+    within = marks.groupby(place)["x"]
+    marks = marks.assign(low=within.transform("min"), high=within.transform("max"))
+    grouped = marks.groupby([*place, "outcome"], as_index=False, sort=True)
     folded = grouped.agg(
         lookup=("lookup", "first"), run=("run", "first"), x=("x", "min"), end=("end", "max"),
         compile_id=("compile_id", "first"), place=("place", "first"), key=("key", "first"), count=("count", "sum"), longest=("span", "max"),
-        at_once=("at_once", "any"),
+        at_once=("at_once", "any"), low=("low", "first"), high=("high", "first"),
     )  # fmt: skip
-    return folded.assign(span=(folded["end"] - folded["x"]).where(folded["longest"] > 0, 0.0))
+    beside = folded.groupby(place)["outcome"]
+    share = (beside.cumcount() + 0.5) / beside.transform("size")
+    drawn = folded["low"] + (folded["high"] - folded["low"]) * share
+    return folded.assign(
+        span=(folded["end"] - folded["x"]).where(folded["longest"] > 0, 0.0),
+        drawn=drawn.where(beside.transform("size") > 1, folded["x"]),
+    )
 
 
 def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> None:
@@ -182,6 +195,8 @@ def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> Non
     unit = 1000 if is_wall else 1
     lanes = marks["row"] + (marks["cache"] != AOTAUTOGRAD) * 2 * _LANE - _LANE
     marks = marks.assign(y=lanes)
+    if "drawn" not in marks:
+        marks["drawn"] = marks["x"]
     for outcome, colour in OUTCOME_COLOURS.items():
         mine = marks[marks["outcome"] == outcome]
         if mine.empty:
@@ -209,7 +224,7 @@ def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> Non
             )
         figure.add(
             "scatter",
-            x=(mine["x"] * unit).tolist(),
+            x=(mine["drawn"] * unit).tolist(),
             y=mine["y"].tolist(),
             mode="markers",
             name=outcome,

@@ -52,7 +52,7 @@ WHAT_IF_CAUSES: Final = Frame(
         Column("hits_after", WHOLE, "how many of them would have hit"),
         Column("unknown", WHOLE, "how many of them cannot be decided"),
         Column("time_won_ns", WHOLE, "compile time saved", "ns", "none, or not recorded"),
-        Column("why", TEXT, "why some of its misses remain although all its changed fields are left out",
+        Column("why", TEXT, "why some of its misses remain, or may remain, although all its changed fields are left out",
                missing="none remains, or its fields still count"),
     ),
 )  # fmt: skip
@@ -73,7 +73,7 @@ CAUSE_SAVINGS: Final = Frame(
         Column("staggered", WHOLE, "how many of the remaining misses would hit if the first compile of each key had ended before "
                "the others began"),
         Column("staggered_time_ns", WHOLE, "compile time of those", "ns", "none, or not recorded"),
-        Column("why", TEXT, "why some of its misses remain", missing="none remains, as far as is known"),
+        Column("why", TEXT, "why some of its misses remain or may remain", missing="none remains"),
     ),
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ class KeySchema:
     Raises
     ------
     SchemaError
-        If a field is not a text.
+        If `isolation` is no schema, `without` no list, or a field not a text.
 
     Notes
     -----
@@ -52,7 +52,14 @@ class KeySchema:
 
     def __post_init__(self) -> None:
         """Sort the fields, and move the forms among them to the isolation schema."""
-        wanted: list[object] = list(self.without)
+        if not isinstance(self.isolation, IsolationSchema):
+            raise SchemaError(
+                f"the isolation of a key schema is an IsolationSchema, not {kind_name(self.isolation)}"
+            )
+        without: object = self.without
+        if isinstance(without, str) or not isinstance(without, Iterable):
+            raise SchemaError(f"without is a list of fields, not {kind_name(without)}")
+        wanted: list[object] = list(without)
         named = [name for name in wanted if isinstance(name, str) and name]
         if len(named) < len(wanted):
             odd = next(name for name in wanted if name not in named)

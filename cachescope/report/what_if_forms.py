@@ -163,7 +163,7 @@ def _caveats(found: answer.WhatIf) -> Iterator[Line]:
         yield Line(text, style="dim")
     if after.undecided:
         yield Line(
-            f"{plural(after.undecided, 'lookup')} cannot be known (no details of the key, or guards that no log has); "
+            f"{plural(after.undecided, 'lookup')} cannot be known (no details of the key, or no guards of the entry, are recorded); "
             "counted as missed",
             style="dim",
         )
@@ -229,7 +229,9 @@ def field_note(row: SensitivityRow) -> str:
         notes.append(f"{row.misses_together:,} of them only with all {len(row.fields)}")
     notes.append(row.advice)
     if row.unknown:
-        notes.append(f"{row.unknown:,} more cannot be known")
+        notes.append(
+            f"{row.unknown:,} more cannot be known: the fields of their keys, or the guards of an entry, are not recorded"
+        )
     return "; ".join(notes)
 
 

@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.summary import footer
 from cachescope.answers.worklist import Worklist, cause_names, nothing_to_fix
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.worklist import changes_of, notes_of
+from cachescope.views.lookups import Lookups
+from cachescope.views.state import State
 from tests.conftest import RECORDINGS
+from tests.made import CODE, fx, run, scope_of
 
 Recording = Callable[[str, str], Path]
 EVERY = sorted(
@@ -27,7 +34,7 @@ def test_every_cause_is_there_under_a_name_of_its_own(recording: Recording, vers
     works = (*found.works, *found.apart)
     causes = scope.causes
     # Nothing is to be fixed of these; the last line counts them.
-    first = causes["summary"].isin(["first lookups (cold start)", "first lookups (new graphs)"])
+    first = causes["verdict"].eq("first_lookup") & causes["kind"].ne("not known")
     assert sorted(work.cause for work in works) == sorted(set(causes["cause"]) - set(causes["cause"][first]))
     titles = [work.title for work in works]
     assert len(set(titles)) == len(titles)
@@ -96,7 +103,7 @@ def test_each_field_has_its_own_advice_line_and_safety(recording: Recording) -> 
     assert said["deterministic_algorithms_settings"].advice[0] == "As for deterministic_algorithms."
     (epilogue,) = changes_of(one)
     assert epilogue.lines == ("torch._inductor.config.epilogue_fusion = True",)
-    assert epilogue.lead == "To get the earlier value, before the first compile:"
+    assert epilogue.lead == "To get the earlier value, just before the first compile:"
     assert epilogue.advice == (
         'Set by options={"epilogue_fusion": …} of torch.compile or by torch._inductor.config.epilogue_fusion; '
         "keep it equal in every process.",
@@ -126,6 +133,27 @@ def test_other_values_of_the_same_field_are_told(recording: Recording) -> None:
     ]
 
 
+def test_two_ranks_that_differ_by_their_rank_are_listed_once() -> None:
+    """Of two graphs, each rank was first with one: the second value is the first one the other way round."""
+    ranks = [
+        run(
+            *(
+                fx(f"f{graph}{rank}", details={"gm": f"{CODE}{graph}", "x": f"/rank{rank}"}, at=float(at), took=10.0,
+                   compile_id=f"{graph}/0", function="f", file="/model.py", line=1)
+                for graph, at in enumerate(moments)
+            ),
+            rank=rank,
+            cache_dir="/cache",
+        )
+        for rank, moments in enumerate([(0, 3), (1, 2)])
+    ]  # fmt: skip
+    scope = scope_of(*ranks)
+    (struck,) = Causes.of(scope).struck
+    assert struck.row.runs == (0, 1)
+    assert struck.changes[0].summary.startswith("differs by rank: /rank")
+    assert struck.other_values == ()
+
+
 @pytest.mark.slow
 def test_what_is_beyond_the_most_is_counted() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
@@ -142,9 +170,16 @@ def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
         "No lookup"
     )
     cold = cachescope.read(recording("2.13.0", "two_ranks_cold_shapes"))
-    assert Worklist.of(cold).works == () and nothing_to_fix(Chosen(cold)).startswith(
-        "Every miss is a first lookup"
+    assert Worklist.of(cold).works == ()
+    # Both ranks began at once, and differ in the size of an input: What-if ranks it, with a staggered start.
+    (field,) = rows_of(cold.sensitivity(), SensitivityRow)
+    assert (field.misses_alone, field.staggered) == (0, 2)
+    assert nothing_to_fix(Chosen(cold)) == (
+        "Every miss is a first lookup, with nothing earlier to compare with. 2 were made while another run was compiling "
+        "the same graph under another key: Compare shows what differs, What-if what a staggered start would do."
     )
+    for kind in ("cold start", "while another run compiled the same graph under another key"):
+        assert f"first lookups ({kind}): 2 misses" in footer(cold)
 
 
 def test_the_only_run_that_a_cause_struck_is_named(recording: Recording) -> None:
@@ -165,3 +200,26 @@ def test_every_cause_has_a_name_of_its_own_and_what_cannot_be_fixed_comes_last(r
     titles = [work.title for work in (*found.works, *found.apart)]
     assert list(names[: len(titles)]) == titles
     assert names[-1] == "first lookups (cold start)"
+
+
+def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:
+    """Two options of one long module: their names differ behind the 80 characters that the filter of Lookups shows."""
+    options = [f"inductor_config[{'a_very_long_module_name.' * 4}{end}]" for end in ("one", "two")]
+    same = dict.fromkeys(options, "1")
+    runs = [
+        run(
+            *(
+                fx(f"f{number}{graph}", details={"gm": f"{CODE}{graph}", **same, **changed}, at=20.0 * number + graph,
+                   took=0.5, compile_id=f"{graph}/0", function="f", file="/model.py", line=1)
+                for graph, changed in enumerate([{options[0]: str(number)}, {options[1]: str(number)}])
+            ),
+            cache_dir="/cache",
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    scope = scope_of(*runs)
+    assert scope.causes["verdict"].eq("key_changed").sum() == 2
+    shown = Lookups(scope, State()).children[0].children[-2].options
+    labels = [label for label, _ in shown]
+    assert len(set(labels)) == len(labels) == 4
+    assert max(map(len, labels)) == 80

@@ -378,6 +378,26 @@ def test_many_lookups_stay_within_bounds() -> None:
     assert len(grid.to_json()) < 2_000_000
 
 
+@pytest.mark.parametrize("runs", [1, 300])
+def test_no_outcome_covers_another_in_the_timeline_of_many_lookups(runs: int) -> None:
+    """Every second lookup hit: drawn over each other, the misses would hide all hits."""
+    lookups = many_lookups(100_000, runs, 3)
+    lookups["outcome"] = (lookups["order"] // 2 % 2).map({0: "hit", 1: "full_miss"})
+    made = figures.timeline(lookups, runs_of(runs))
+    drawn = {trace.name: trace for trace in made.data if trace.type == "scatter"}
+    assert set(drawn) == {"hit", "full_miss"}
+    places = [(x, y, name) for name, trace in drawn.items() for x, y in zip(trace.x, trace.y, strict=True)]
+    span = max(place[0] for place in places) - min(place[0] for place in places)
+    places.sort(key=lambda place: (place[1], place[0]))
+    apart = [
+        other - one
+        for (one, lane, name), (other, lane_of_other, other_name) in itertools.pairwise(places)
+        if lane == lane_of_other and name != other_name
+    ]
+    # A mark is 5 pixels wide, and the plot some 800.
+    assert apart and min(apart) > 5 / 800 * span
+
+
 def test_64_ranks_and_200_graphs_are_all_shown() -> None:
     made = figures.runs_by_graph(many_lookups(64 * 400, 64, 200), runs_of(64))
     blocks = [trace for trace in made.data if trace.type == "heatmap"]

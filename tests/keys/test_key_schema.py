@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -212,3 +213,16 @@ def test_the_parts_are_those_of_torchs_own_metadata(codecache: object) -> None:
     from torch._subclasses.fake_tensor import TensorMetadata
 
     assert {field.name for field in dataclasses.fields(TensorMetadata)} == set(TENSOR_PARTS)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: KeySchema(3), "isolation of a key schema is an IsolationSchema, not int"),  # type: ignore[arg-type]
+        (lambda: KeySchema(without=3), "without is a list of fields, not int"),  # type: ignore[arg-type]
+        (lambda: KeySchema(without="gm"), "without is a list of fields, not str"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_schema_says_what_is_wanted(made: Callable[[], KeySchema], words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
+        made()

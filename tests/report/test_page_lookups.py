@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 import cachescope
@@ -50,3 +53,10 @@ def test_a_row_names_the_explanation_of_its_cause(tour: Scope) -> None:
     frame = lookup_table(tour, {int(cause): 7}).frame
     of_cause = frame["cause"] == cause
     assert (frame.loc[of_cause, "explained"] == 7).all() and frame.loc[~of_cause, "explained"].isna().all()
+
+
+def test_two_causes_of_one_field_have_names_of_their_own(recording: Callable[[str, str], Path]) -> None:
+    """The filter lists the causes by these names: two graphs were edited, and the summary of both causes is gm."""
+    frame = lookup_table(cachescope.read(recording("2.13.0", "edited_program")), {}).frame
+    named = frame[["cause", "cause_summary"]].dropna().drop_duplicates()
+    assert len(named) > 1 and named["cause_summary"].is_unique and named["cause"].is_unique

@@ -166,6 +166,8 @@ def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     ------
     NotFoundError
         If a snapshot contains none.
+    TypeError
+        If one of them is not a mapping.
 
     Examples
     --------
@@ -173,6 +175,11 @@ def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     >>> manifest_difference(old, new)[["file", "status"]].values.tolist()
     [['a.py', 'changed'], ['b.py', 'removed']]
     """
+    for given in (before, after):
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"manifest_difference() takes a manifest or a snapshot, a mapping, not {type(given).__name__}"
+            )
     found = [manifest.get("torch_manifest") or manifest for manifest in (before, after)]
     for manifest in found:
         if "files" not in manifest:

@@ -189,6 +189,15 @@ class Baselines:
         tried = self.running.finished(self._without_other_calls(at, tried), at)
         return self._with_fewer_parts(self._rows[at], found, tried)
 
+    def beside(self, at: int) -> int:
+        """The latest lookup of the same graph and frame whose compile another process had not finished; -1 if there is none."""
+        if self._rows.gm[at] == NONE:
+            return NONE
+        tried = self._of_graph.before(int(self._graph[at]), at)
+        tried = tried[self._frame[tried] == self._frame[at]][-_NEARER_TRIED:]
+        running = tried[self.running.were_running(tried, np.array(at))]
+        return int(running[-1]) if len(running) else NONE
+
     def may_be_stored(self, at: int) -> bool:
         """Whether an entry of the same graph may have existed, and nothing shows whether it did."""
         return self.stored.may_be_of_graph(at)

@@ -21,10 +21,16 @@ from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.entries_above import EXPLAINED_BY_GRAPHS
 from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH
 from cachescope.analysis.verdicts.misses import Misses, Why
+from cachescope.analysis.verdicts.running_compiles import CONCURRENT
 from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, VLLM, Verdict
 
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
+
+_FIRST: Final = {
+    NEW_GRAPH: "new graphs",
+    CONCURRENT: "while another run compiled the same graph under another key",
+}
 
 _Kind = tuple[Why, str]
 _CauseKey = tuple[Verdict, tuple[str, ...], str, bool]
@@ -280,7 +286,7 @@ def _summary(root: Why, kind: str, is_of_vllm: bool) -> str:
                 )
             if kind == NOT_KNOWN:
                 return "first lookups, or changed graphs"
-            return "first lookups (new graphs)" if kind == NEW_GRAPH else "first lookups (cold start)"
+            return f"first lookups ({_FIRST.get(kind, 'cold start')})"
         case "guard_failed":
             return "guards did not hold"
         case "entry_unavailable":

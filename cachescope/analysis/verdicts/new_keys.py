@@ -24,6 +24,7 @@ from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH, FilledCaches
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from cachescope.analysis.verdicts.running_compiles import CONCURRENT
 from cachescope.details import HashDetails
 from cachescope.terms import HOW_TO_RECORD
 
@@ -38,6 +39,13 @@ _IS_NEW: Final = Why(
     "nothing earlier to compare with: nothing that was read before is of this graph",
     "inferred",
     "no earlier lookup or entry that was read is of this graph",
+)
+_IS_BESIDE: Final = Why(
+    "first_lookup",
+    "nothing earlier to compare with: another run was compiling the same graph under another key, and had not finished",
+    "inferred",
+    "no entry and no ended compile that was read is of this graph; {} was compiling it at that moment",
+    kind=CONCURRENT,
 )
 _IS_NEW_IN_A_FILLED_CACHE: Final = replace(_IS_NEW, kind=NEW_GRAPH)
 
@@ -168,6 +176,10 @@ class NewKeys:
     def _first_lookup(self, at: int) -> Why:
         why = self._why_not_known_to_be_new(at)
         if why is None:
+            beside = self._baselines.beside(at)
+            if beside != NONE:
+                evidence = _IS_BESIDE.evidence_text.format(f"run {self._rows.run[beside]}")
+                return replace(_IS_BESIDE, evidence_text=evidence)
             return _IS_NEW_IN_A_FILLED_CACHE if self._filled.is_before(at) else _IS_NEW
         reason = "nothing that was read is known to be an earlier form of this graph"
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)

@@ -52,11 +52,11 @@ def _reasons(
     group: Positions,
     counts: Counts,
 ) -> list[str | None]:
-    """Why misses stay, of the first causes all of whose changed fields are out."""
+    """Why misses stay or may stay, of the first causes all of whose changed fields are out."""
     reasons: list[str | None] = [None] * len(causes)
     if not removed:
         return reasons
-    stay = np.array(counts.lookups) > np.array(counts.turned) + np.array(counts.unknown)
+    stay = np.array(counts.lookups) > np.array(counts.turned)
     left = np.flatnonzero(stay & causes["verdict"].eq(_KEY_CHANGED).to_numpy(dtype=bool))
     rows = zip(left.tolist(), rows_of(causes.iloc[left], CauseRow), strict=True)
     out = [(at, cause) for at, cause in rows if removed.fields.issuperset(cause.fields)]

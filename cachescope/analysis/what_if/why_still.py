@@ -1,14 +1,15 @@
-"""Why misses of a cause stay misses although its changed fields do not count, in words."""
+"""Why misses of a cause stay misses, or may stay, although its changed fields do not count, in words."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from cachescope.analysis.history.timeline import NOT_KNOWN
-from cachescope.analysis.what_if.recorded import MISS, Flags, Outcomes, Positions
+from cachescope.analysis.what_if.recorded import MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.analysis.what_if.still_missing import (
     CONCURRENT,
@@ -54,7 +55,7 @@ class Kept(NamedTuple):
     Attributes
     ----------
     why : str or None
-        In words; None if none of them stays a miss.
+        In words; None if all of them are known to hit.
     staggered : array of int
         The misses that would hit if the first compile of each key had ended before the others began.
     """
@@ -64,7 +65,7 @@ class Kept(NamedTuple):
 
 
 def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow, at: Positions) -> Kept:
-    """Why misses of a cause stay misses without some fields.
+    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow
         return Kept(text, at[:0])
     if len(at) and replay.recorded.lookups.is_of_vllm[at].all():
         return Kept(_OF_VLLM, at[:0])
-    if not (after[at] == MISS).any():
+    if not np.isin(after[at], (MISS, UNKNOWN)).any():
         return Kept(None, at[:0])
     missing = np.flatnonzero(after == MISS)
     reason, group = still_missing(replay, replay.table.joined(removed), after, missing)
@@ -94,9 +95,21 @@ def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow
     ]
     if count[CONCURRENT]:
         texts.insert(0, _concurrent(replay, missing, group, concurrent, is_mine))
+    texts += _not_known(replay, at[after[at] == UNKNOWN])
     # Guards may keep it from hitting even then.
     is_certain = ~replay.cells.has_guards[replay.cells.of_lookup[missing]]
     return Kept("; ".join(texts), missing[concurrent & is_mine & is_certain])
+
+
+def _not_known(replay: Replay, at: Positions) -> Iterator[str]:
+    """Why it cannot be known whether some misses would hit."""
+    is_blind = np.isin(at, replay.unknown)
+    for text, count in (
+        ("whether the guards of an entry would hold for {} is not recorded", np.count_nonzero(~is_blind)),
+        ("the fields of the key of {} are not recorded", np.count_nonzero(is_blind)),
+    ):
+        if count:
+            yield text.format(plural(int(count), "miss", "misses"))
 
 
 def _by_verdict(cause: CauseRow) -> str | None:

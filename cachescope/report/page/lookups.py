@@ -9,6 +9,7 @@ import pandas as pd
 
 from cachescope.answers.names import baseline_name, lookup_in_run
 from cachescope.answers.read import Read
+from cachescope.answers.worklist import cause_names
 from cachescope.report.page.cuts import cut_note
 from cachescope.report.page.parts import LookupTable
 
@@ -38,12 +39,12 @@ def lookup_table(scope: Read, explained: dict[int, int], most: int = MOST) -> Lo
         note = cut_note(most, len(frame), "lookups by compile time", "scope.lookups")
         frame = frame.iloc[np.sort(np.argsort(-times, kind="stable")[:most])]
     frame = frame.reset_index(drop=True)
-    summaries = {cause.cause: cause.summary for cause in scope.facts.causes}
+    names = {cause: name for name, cause in cause_names(scope)}
     causes = [None if pd.isna(cause) else int(cause) for cause in frame["cause"]]
     words = [_words(scope, lookup) for lookup in frame["lookup"].tolist()]
     return LookupTable(
         frame.assign(
-            cause_summary=_texts([None if cause is None else summaries[cause] for cause in causes]),
+            cause_summary=_texts([None if cause is None else names[cause] for cause in causes]),
             explained=pd.array(
                 [None if cause is None else explained.get(cause) for cause in causes], dtype="Int64"
             ),

@@ -228,6 +228,8 @@ def test_two_torch_keys_are_explained_by_their_manifests(tmp_path: Path) -> None
     assert cachescope.manifest_difference(pair[0], pair[0]).empty
     with pytest.raises(NotFoundError, match="--torch-manifest"):
         cachescope.manifest_difference({"cachescope_snapshot": 1}, pair[0])
+    with pytest.raises(TypeError, match="a manifest or a snapshot, a mapping, not int"):
+        cachescope.manifest_difference(pair[0], 3)  # type: ignore[arg-type]
     without = [{**pair[0], "torch_manifest": None}, pair[1]]
     (row,) = cachescope.read(*written(tmp_path, *without)).context_difference(0, 1).itertuples()
     assert "--torch-manifest" in row.note

@@ -533,3 +533,29 @@ def test_misses_by_the_number_of_their_lookup() -> None:
     ]  # fmt: skip
     assert [miss.row.lookup for miss in misses[1:]] == [2]
     assert misses[0].baseline is misses.lookups[0]
+
+
+@pytest.mark.parametrize(
+    ("details", "at", "told", "kind"),
+    [
+        ({**G, "x": "2"}, 5.0, {}, "concurrent"),
+        # The other compile had ended: it is compared with that.
+        ({**G, "x": "2"}, 20.0, {}, None),
+        # A hit compiles nothing, and is compared with.
+        ({**G, "x": "2"}, 5.0, {"of_hit": True}, None),
+        # Another graph, and another place of the program.
+        ({**G, "gm": "another", "x": "2"}, 5.0, {}, ""),
+        ({**G, "x": "2"}, 5.0, {"compile_id": "1/0"}, ""),
+    ],
+)
+def test_a_first_lookup_beside_a_run_that_compiles_the_same_graph_under_another_key(
+    details: Details, at: float, told: dict[str, Any], kind: str | None
+) -> None:
+    ends = {"outcome": "hit"} if told.pop("of_hit", False) else {}
+    first = run(key("1", 0, took=10.0, **ends), **HERE)
+    row = last(first, run(key("2", at, details, took=10.0, **told), **HERE))
+    if kind is None:
+        assert row["verdict"] == "key_changed"
+        return
+    assert (row["verdict"], row["kind"]) == ("first_lookup", kind)
+    assert ("another key" in row["reason"]) == (kind == "concurrent")

@@ -57,6 +57,20 @@ STAYS: dict[str, Case] = {
         [],
         "the entry of 1 miss was gone by then",
     ),
+    "an entry whose guards no log has": (
+        (here(f1(), f1(5, "guard_miss", guards_expr="s > 4", compile_id="1/0")), here(f2(20))),
+        [],
+        "whether the guards of an entry would hold for 1 miss is not recorded",
+    ),
+    "a graph of which nothing was recorded": (
+        (
+            run(aot("a1", details=G, at=0.0), f1(1), cache_dir="/other"),
+            here(fx("f8", details={**G, "gm": "another"}, at=5.0, took=1.0, compile_id="8/0")),
+            here(aot("a2", details=X, at=10.0), fx("f9", at=30.0, took=1.0)),
+        ),
+        [],
+        "the entry of 1 miss was in another cache directory; the fields of the key of 1 miss are not recorded",
+    ),
 }
 
 
