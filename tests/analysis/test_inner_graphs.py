@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.differences import field_changes
-from cachescope.analysis.verdicts.advice import changes_advice
 from cachescope.details import HashDetails
+from tests.analysis.key_advice import changes_advice
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

@@ -10,7 +10,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.verdicts.advice import changes_advice
+from tests.analysis.key_advice import changes_advice
 from tests.traced import traced
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]

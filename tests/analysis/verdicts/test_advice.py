@@ -5,8 +5,6 @@ Metadata and graphs are written by hand as torch 2.13 prints them, but where a r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 import cachescope
@@ -14,6 +12,7 @@ from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, field_sentences
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.terms import Verdict
+from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
 from tests.made import fx, run, scope_of
 
@@ -31,10 +30,6 @@ BEFORE = {
     "bytes": "128",
     "grad": "False",
 }
-
-
-def changes_advice(changes: Sequence[FieldChange]) -> str | None:
-    return cause_advice(AdviceFacts("key_changed", changes=tuple(changes)))
 
 
 def of_input(**after: str) -> str:
