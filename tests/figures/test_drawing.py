@@ -286,6 +286,20 @@ def test_a_number_at_an_axis_is_whole_or_left_out(page: Any, width: int) -> None
         assert right < left
 
 
+@pytest.mark.parametrize("factor", [2, 3, 5, 60, 1000])
+def test_a_number_at_an_axis_ends_within_the_figure(page: Any, factor: int) -> None:
+    figure = drawn("what_if_rates", dark=False)
+    for trace in figure["data"]:
+        trace["x"] = [None if value is None else factor * value for value in trace["x"]]
+    for width in range(300, 700, 40):
+        draw(page, figure, width)
+        beyond = page.locator("#place svg").evaluate(
+            """svg => [...svg.querySelectorAll("text")].filter((one) =>
+                one.getBoundingClientRect().right > svg.getBoundingClientRect().right + 1).map((one) => one.textContent)"""
+        )
+        assert [text for text in beyond if text[:1].isdigit()] == []
+
+
 def test_a_title_that_is_too_long_ends_with_an_ellipsis_within_the_figure(page: Any) -> None:
     figure = drawn("autotune_margins", dark=False)
     assert any("<" in note["text"] for note in figure["layout"]["annotations"])

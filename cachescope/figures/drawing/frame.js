@@ -88,6 +88,8 @@ function axisNodes(layout, scales, area) {
       }
       if (place % every) continue;
       const label = across ? linesFitted(text, look.size, room) : "";
+      // Nor is one cut by the edge of the figure.
+      if (across && at + widthOf(label, look.size) / 2 > area.right + layout.margin.r) continue;
       if (across && !isAmount) {
         // Nor into those of the block before.
         const half = widthOf(label, look.size) / 2;
