@@ -36,7 +36,7 @@ _COLD_START: Final = Why(
 )
 _IS_NEW: Final = Why(
     "first_lookup",
-    "nothing earlier to compare with: nothing that was read before is of this graph",
+    "nothing that was read before is of this graph",
     "inferred",
     "no earlier lookup or entry that was read is of this graph",
 )

@@ -465,7 +465,7 @@ def test_what_hit_or_is_not_known_is_no_miss() -> None:
         ({**G, **{f"f{n}": "1" for n in range(4)}}, "key_changed", tuple(f"f{n}" for n in range(4)),
          "the same graph, and 4 fields of the key differ: f0, f1, f2, f3"),
         (dict(G), "no_detail_differs", (), "the keys differ and every recorded field is equal"),
-        ({"gm": OTHER, "x": "1"}, "first_lookup", (), "nothing earlier to compare with: nothing that was read before is of this graph"),
+        ({"gm": OTHER, "x": "1"}, "first_lookup", (), "nothing that was read before is of this graph"),
     ],
 )  # fmt: skip
 def test_a_new_key(after: Details, verdict: str, changed: tuple[str, ...], reason: str) -> None:
