@@ -96,6 +96,17 @@ class Timeline:
         np.maximum.at(latest, lookups.aot[graphs], self._ended(latest)[graphs])
         return self._ended(latest)
 
+    @cached_property
+    def last_seen(self) -> Numbers:
+        """Until when the compile after each lookup is recorded to have gone on; `MISSING` where nothing shows it."""
+        lookups = self._lookups
+        time, taken = lookups.time, lookups.time_taken_ns
+        by_duration = np.where((time == MISSING) | (taken == MISSING), MISSING, time + taken)
+        latest = np.maximum(lookups.end_time, by_duration)
+        graphs = np.flatnonzero(lookups.aot != NONE)
+        np.maximum.at(latest, lookups.aot[graphs], latest[graphs])
+        return latest
+
     def _ended(self, latest: Numbers) -> Numbers:
         """When each compile ended, from the latest time that is known of it, the graphs aside."""
         time, taken = self._lookups.time, self._lookups.time_taken_ns

@@ -174,9 +174,12 @@ class NewKeys:
     # Without a baseline.
 
     def _first_lookup(self, at: int) -> Why:
+        beside = self._baselines.beside(at)
         why = self._why_not_known_to_be_new(at)
+        if why is None and beside != NONE and not self._baselines.running.is_seen_running(beside, at):
+            run = self._rows.run[beside]
+            why = f"run {run} had begun to compile the same graph, and no log shows when that compile ended"
         if why is None:
-            beside = self._baselines.beside(at)
             if beside != NONE:
                 evidence = _IS_BESIDE.evidence_text.format(f"run {self._rows.run[beside]}")
                 return replace(_IS_BESIDE, evidence_text=evidence)

@@ -559,3 +559,10 @@ def test_a_first_lookup_beside_a_run_that_compiles_the_same_graph_under_another_
         return
     assert (row["verdict"], row["kind"]) == ("first_lookup", kind)
     assert ("another key" in row["reason"]) == (kind == "concurrent")
+
+
+def test_a_compile_whose_end_is_not_recorded_is_not_known_to_be_running() -> None:
+    """It may have been killed: a text log shows no end either."""
+    row = last(run(key("1", 0, took=None), **HERE), run(key("2", 1, {**G, "x": "2"}), **HERE))
+    assert (row["verdict"], row["kind"], row["evidence"]) == ("first_lookup", "not known", "not_known")
+    assert "run 0 had begun to compile the same graph" in row["evidence_text"]
