@@ -128,11 +128,17 @@ def unpacked(only: str) -> Iterator[Path]:
         folder = PLACE / place
         if not fnmatch.fnmatch(str(place), only):
             continue
-        if not folder.exists() and path.is_dir():
-            shutil.copytree(path, folder)
-        elif not folder.exists():
-            with tarfile.open(path) as packed:
-                packed.extractall(folder, filter="tar")
+        if not folder.exists():
+            # Whoever records at the same time sees a whole recording, or none.
+            made = folder.with_name(f"{folder.name}-{os.getpid()}")
+            if path.is_dir():
+                shutil.copytree(path, made)
+            else:
+                with tarfile.open(path) as packed:
+                    packed.extractall(made, filter="tar")
+            with contextlib.suppress(OSError):
+                made.rename(folder)
+            shutil.rmtree(made, ignore_errors=True)
         yield folder
 
 
