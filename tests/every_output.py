@@ -93,10 +93,9 @@ def outputs_of(folder: Path) -> Iterator[str]:
             if page.exists():
                 yield f"{page.read_text()}\n"
                 page.unlink()
-    runs = json.loads(
-        printed(["explain", str(folder), "--json"]).partition("\n")[2].rpartition("exit status")[0] or "{}"
-    )
-    numbers = [str(run["run"]) for run in runs.get("runs", ())]
+    explained = printed(["explain", str(folder), "--json"]).partition("\n")[2].rpartition("exit status")[0]
+    runs = json.loads(explained)["runs"] if explained.startswith("{") else []
+    numbers = [str(run["run"]) for run in runs]
     for before, after in pairwise(numbers[:5]):
         for more in ([], ["--json"]):
             yield printed(["diff", before, after, str(folder), *more])
