@@ -48,7 +48,7 @@ class Shown(Read):
         """
         with _needs_widgets():
             from cachescope.views.explorer import Explorer
-            from cachescope.views.following import Following
+            from cachescope.views.watching import Following
 
         return Explorer(self, Following(self) if watch else None)
 

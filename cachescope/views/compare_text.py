@@ -18,7 +18,7 @@ from cachescope.report.ranks import rank_names
 from cachescope.report.time_contrast import signed
 from cachescope.terms import FXGRAPH
 from cachescope.views import html
-from cachescope.views.changed_fields import changed_fields
+from cachescope.views.html import changed_fields
 from cachescope.wording import and_more, clock, duration, percent, plural
 
 _GROUPS: Final = 8

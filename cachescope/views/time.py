@@ -20,10 +20,9 @@ from cachescope.report.time_spent import besides_text
 from cachescope.views import html
 from cachescope.views.controls import Pane, choice, markup, row
 from cachescope.views.overview import first_number
-from cachescope.views.plot import Plot
+from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.views.tabled import Tabled
 from cachescope.wording import and_more, duration, harmless, percent
 
 _NOTHING: Final = (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cachescope.answers import what_if as answer
 from cachescope.answers.read import Read
-from cachescope.answers.what_if import WhatIf
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
 from cachescope.keys.isolation_schema import CONTEXT_FORMS
@@ -24,7 +24,7 @@ def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence
     for name, form in forms_of(varying).items():
         fields_of.setdefault(form, []).append(name)
     for form, fields in fields_of.items():
-        before, after = rows_of(WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
+        before, after = rows_of(answer.WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
         more = after.hits - before.hits
         if more:
             texts[form] = f"{more:,} would hit, {time_won(before, after)}"
@@ -62,7 +62,7 @@ class Alone:
     @classmethod
     def of(cls, scope: Read, name: str) -> Self:
         """Replay all lookups without it."""
-        found = WhatIf.of(scope, KeySchema(without=(name,)))
+        found = answer.WhatIf.of(scope, KeySchema(without=(name,)))
         warnings, causes = (
             tuple(line.text for line in lines(found)) for lines in (warning_lines, cause_lines)
         )
