@@ -16,10 +16,9 @@ from cachescope.answers.chosen import Chosen, Span, within
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
-from cachescope.figures.ages import entry_ages
-from cachescope.figures.layers import link_layers
-from cachescope.figures.margins import autotune_margins
-from cachescope.figures.sizes import entry_sizes
+from cachescope.figures.autotuning import autotune_margins
+from cachescope.figures.entry_files import entry_ages, entry_sizes
+from cachescope.figures.links import link_layers
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.report.html import safe

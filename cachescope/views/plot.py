@@ -13,7 +13,7 @@ import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
-from cachescope.figures.javascript import drawing_js
+from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
 from cachescope.views.controls import Pane
 from cachescope.views.table import FrameRows, Head, Table

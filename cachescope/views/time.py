@@ -11,8 +11,7 @@ from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
 from cachescope.answers.time_spent import TimeSpent
-from cachescope.figures.compile_bars import compiles
-from cachescope.figures.spent import phases
+from cachescope.figures.compile_time import compiles, phases
 from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
 from cachescope.report.time_contrast import said_texts

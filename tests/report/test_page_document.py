@@ -19,7 +19,7 @@ import pytest
 import cachescope
 from cachescope import figures
 from cachescope.errors import CachescopeError
-from cachescope.figures.javascript import drawing_js
+from cachescope.figures.picture import drawing_js
 from cachescope.report.page.document import document, figures_object
 from cachescope.report.page.hiding import hidden
 from cachescope.report.page.markup import drawings_of

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import Final
 
-from cachescope.figures.dark import in_the_dark
-from cachescope.figures.javascript import drawing_js
+from cachescope.figures.palette import in_the_dark
+from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
 from cachescope.report.html import json_html, safe
 from cachescope.report.page.cuts import shortened
