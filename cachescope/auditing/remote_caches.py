@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.auditing.audited_file import File
 from cachescope.auditing.contents import audit_content
-from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.findings import File, Finding, shown
 from cachescope.keys.paths import get_path
 from cachescope.readers.checked_file import DamagedContent
 from cachescope.readers.json_file import load_object

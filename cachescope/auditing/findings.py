@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from cachescope.frames.audit_rules import AUDIT_RULES
@@ -29,3 +30,31 @@ def shown(text: str) -> str:
     plain = text.encode("ascii", "backslashreplace").decode()
     plain = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in plain)
     return plain if len(plain) <= 200 else plain[:200] + "..."
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One regular file whose bytes were read.
+
+    Attributes
+    ----------
+    path, name : str
+        Its path, and the last part of the path.
+    kind : str
+        Its kind, as in `cachescope.terms`.
+    key : str or None
+        The key whose folder it is in.
+    data : bytes
+        Its whole content.
+    """
+
+    path: str
+    name: str
+    kind: str
+    key: str | None
+    data: bytes
+
+    @property
+    def ending(self) -> str:
+        """The ending of its name, without the dot."""
+        return os.path.splitext(self.name)[1][1:].lower()
