@@ -6,9 +6,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.report.html import safe
+from cachescope.report.html import diff_html, safe, value_html
 from cachescope.report.layout import Line
-from cachescope.report.long_text import diff_html, value_html
 from cachescope.report.page.cuts import diff_lines
 from cachescope.wording import and_more, plural
 

@@ -22,8 +22,8 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
 from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.comparison import comparison_lines
-from cachescope.report.context_forms import folded_differences, shared_lines
-from cachescope.report.device_card import card_html
+from cachescope.report.contexts import folded_differences, shared_lines
+from cachescope.report.devices import card_html
 from cachescope.report.html import safe
 from cachescope.report.ranks import rank_names
 from cachescope.views import html

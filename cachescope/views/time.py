@@ -14,8 +14,7 @@ from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
-from cachescope.report.time_contrast import said_texts
-from cachescope.report.time_spent import besides_text
+from cachescope.report.time_spent import besides_text, said_texts
 from cachescope.views import html
 from cachescope.views.controls import Pane, choice, markup, row
 from cachescope.views.overview import first_number

@@ -15,7 +15,7 @@ from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Head, Part, Section, Sorted, Text
 from cachescope.report.page.tables import table
-from cachescope.report.time_contrast import said_texts
+from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
 
 _RUN_COLUMNS: Final = ["run", "rank", "start_time"]

@@ -15,7 +15,7 @@ from cachescope.report.explanation import sentences
 from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
 from cachescope.report.page.tables import table
-from cachescope.report.terminal import place_text
+from cachescope.report.why_missed import place_text
 from cachescope.terms import VERDICTS
 from cachescope.wording import duration, plural
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError
-from cachescope.report.identities import identities
+from cachescope.report.identifying_values import identities
 from cachescope.report.page.document import document
 from cachescope.report.page.hiding import hidden
 from cachescope.report.page.page import page_of

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from cachescope.report.html import safe
+from cachescope.report.html import diff_html, safe, value_html
 from cachescope.report.layout import Line
-from cachescope.report.long_text import diff_html, value_html
 from cachescope.report.page.cuts import shortened
 from cachescope.report.page.lookups_markup import lookups_html
 from cachescope.report.page.parts import (

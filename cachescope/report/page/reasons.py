@@ -23,9 +23,9 @@ from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Group, Head, Lines, Part, Section, Sorted, Text
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.page.tables import table
-from cachescope.report.past import past_lines
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
+from cachescope.report.why_missed import past_lines
 from cachescope.wording import listed, plural, short_key
 
 # Each is a picture, a table and a diff of code.
