@@ -14,7 +14,7 @@ from traitlets.utils.bunch import Bunch
 from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.read import Read
 from cachescope.report.html import safe
-from cachescope.report.page.still import still_html
+from cachescope.report.page.static_summary import still_html
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, close_all, markup, row
 from cachescope.views.restored_selection import carried

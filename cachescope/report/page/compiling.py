@@ -14,7 +14,7 @@ from cachescope.frames.compile_rows import RecompileRow
 from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Head, Part, Section, Sorted, Text
-from cachescope.report.page.tables import table
+from cachescope.report.page.truncation import table
 from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
 

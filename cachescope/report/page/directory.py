@@ -25,7 +25,7 @@ from cachescope.report.page.parts import (
     Table,
     Text,
 )
-from cachescope.report.page.tables import table
+from cachescope.report.page.truncation import table
 from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size, file_time
 

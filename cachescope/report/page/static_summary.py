@@ -7,10 +7,10 @@ from dataclasses import replace
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
 from cachescope.report.html import safe
-from cachescope.report.page.fix_first import causes_section
 from cachescope.report.page.markup import parts_html
 from cachescope.report.page.outcomes import outcomes_section
 from cachescope.report.page.parts import Drawing, Part, Section, WorkItems
+from cachescope.report.page.reasons import causes_section
 
 _MORE = "The explorer itself is here when the notebook runs."
 
