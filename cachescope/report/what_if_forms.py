@@ -21,7 +21,7 @@ from cachescope.frames.replay_rows import (
     WhatIfWarning,
 )
 from cachescope.json_types import JsonObject
-from cachescope.keys.isolation_schema import CONTEXT_FORMS
+from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.as_json import frame_rows

@@ -13,7 +13,7 @@ from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.answers.worklist import short_fields
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
-from cachescope.keys.isolation_schema import CONTEXT_FORMS
+from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
 from cachescope.report.what_if_forms import NO_FIELD, NOTHING_ALONE, SAFETY, field_note, saves
 from cachescope.views.widget_base import STYLE, Control, script

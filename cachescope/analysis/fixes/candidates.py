@@ -10,7 +10,7 @@ from cachescope.analysis.fixes.settings import ATTRIBUTE, CALL, OPTION, VARIABLE
 from cachescope.analysis.verdicts.set_order import is_reordered
 from cachescope.catalogue.facts import field_facts
 from cachescope.components import Detail
-from cachescope.keys.printed_value import printed_value
+from cachescope.keys.printed_values import printed_value
 
 Way = tuple[Setting, ...]
 """Settings that belong together."""

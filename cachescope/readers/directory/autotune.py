@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.keys.hashing import system_hash
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.keys.system import system_hash
 from cachescope.readers.checked_file import DamagedContent, content_reader, well_formed
 from cachescope.readers.json_file import load_object
 from cachescope.readers.reading import Entry, Reading, Timing

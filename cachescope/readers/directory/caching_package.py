@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cachescope.errors import SourceError
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_values import literal_value
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.directory.value_text import value_text
 from cachescope.readers.json_file import load_object

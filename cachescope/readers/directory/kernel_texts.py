@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from cachescope.keys.hashing import code_hash, stored_code_hash
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_values import literal_value
 from cachescope.terms import CODE_KEY
 
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers

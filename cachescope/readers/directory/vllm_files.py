@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from cachescope.json_types import JsonObject
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_values import literal_value
 from cachescope.keys.vllm import place_in_tree, vllm_env_hash
 from cachescope.readers.checked_file import DamagedContent, content_reader
 from cachescope.readers.directory.aot_compile import read_aot_compile

@@ -13,7 +13,7 @@ from cachescope.analysis.directory.entry_named import files_named
 from cachescope.analysis.directory.generated_code import GeneratedCode
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.keys.best_config import best_config_name
+from cachescope.keys.hashing import best_config_name
 from cachescope.readers.reading import Entry
 from tests.made import Details, entry, scope_of
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes, plain
 
-from cachescope.keys.system import system_hash
+from cachescope.keys.hashing import system_hash
 from cachescope.readers import steady_file
 from cachescope.readers.checked_file import DamagedContent, content_reader, mark_damaged, mark_unreadable
 from cachescope.readers.directory.aotautograd import check_aotautograd

@@ -10,7 +10,7 @@ from typing import Final
 from cachescope.analysis.directory.links.files import Files
 from cachescope.analysis.directory.links.link import Link
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.keys.best_config import best_config_name
+from cachescope.keys.hashing import best_config_name
 from cachescope.terms import BEST_CONFIG, CACHES, TRITON
 
 WINNER: Final = "triton_cache_hash in the best configuration"

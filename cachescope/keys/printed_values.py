@@ -1,14 +1,18 @@
-r"""What can be read of pickled settings that torch printed as text, such as ``autograd_config``.
+"""Parses Python literals and expressions in texts of a source: never evaluated, and without warnings.
 
-torch pickles a dict of settings (torch/utils/_config_module.py, `save_config`, protocol 2) and prints the bytes decoded with
-replacement characters, cut at 1,024 (torch/_inductor/codecache.py, `debug_lines`, 2.10 to 2.15). Names, texts and small numbers
-are still there; ``True`` and ``False`` print alike. Nothing is unpickled: the text is followed as long as it has one reading.
+The compiler's warnings about the text (``invalid escape sequence``) would go to standard error and quote it unescaped.
 """
 
 from __future__ import annotations
 
+import ast
 import struct
+import warnings
 from typing import Final
+
+from cachescope.components import Detail
+from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.keys.json_values import UnsupportedValueError
 
 _BYTE: Final = "\ufffd"
 """How any byte from 128 on is printed."""
@@ -17,6 +21,57 @@ FLAG: Final = "True or False"
 NUMBER: Final = "a number"
 _VALUES: Final = ("X", "N", "K", "M", "J", "G", "]", _BYTE)
 _NUMBERS: Final = {"K": "<B", "M": "<H", "J": "<i", "G": ">d"}
+
+
+def literal_value(text: str) -> object:
+    """The value of a literal.
+
+    Raises
+    ------
+    ValueError
+        If the text is no literal, or nested too deep to be parsed.
+
+    Examples
+    --------
+    >>> literal_value("{'a': (1, None)}")
+    {'a': (1, None)}
+    """
+    try:
+        return ast.literal_eval(parsed_expression(text.lstrip(" \t")))
+    except (TypeError, MemoryError, RecursionError) as error:
+        # A list as a dictionary key raises TypeError.
+        raise ValueError(f"no literal: {error}") from error
+
+
+def parsed_expression(text: str) -> ast.expr:
+    """The syntax tree of an expression.
+
+    Raises
+    ------
+    ValueError
+        If the text is no expression, or nested too deep to be parsed.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text, mode="eval").body
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"no expression: {error}") from error
+
+
+def printed_value(detail: Detail) -> object:
+    """The value whose text torch printed, which its hash confirms; `NotImplemented` if none is confirmed.
+
+    torch prints a text without quotes: ``1`` may be a number or a text.
+    """
+    for read in (literal_value, str):
+        try:
+            value = read(detail.value_text)
+            if any(detail_hash(value, protocol) == detail.detail_hash for protocol in PROTOCOLS):
+                return value
+        except (ValueError, UnsupportedValueError):
+            continue
+    return NotImplemented
 
 
 def shown_settings(text: str) -> dict[str, str]:
