@@ -9,10 +9,10 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.cells import code_file
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow
 from cachescope.frames.compiles import RECOMPILES
+from cachescope.notebook_cells import code_file
 
 # torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
 # of code that it is from.

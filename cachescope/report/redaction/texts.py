@@ -68,7 +68,7 @@ _HOST: Final = re.compile(
     r"\d{1,3}(?:[.-]\d{1,3}){3}|ip-[\d-]+|(?:[\w-]+\.)+(?:local|internal|lan|corp|intranet|localdomain|svc|com|org|net|io|edu)",
     re.IGNORECASE,
 )
-# cachescope/cells.py: the hash of the text of a cell, from which a short one can be guessed.
+# cachescope/notebook_cells.py: the hash of the text of a cell, from which a short one can be guessed.
 _CELL: Final = re.compile(r"\bcell (?:\d{4,}|[0-9a-f]{8,})\b")
 _WHOLE_RUN: Final = re.compile(RUN)
 _MANY: Final = 50_000
