@@ -10,15 +10,12 @@ import pandas as pd
 from cachescope.analysis.compiles.frames import CompilesRead, read_compiles
 from cachescope.analysis.compiles.recompiles import recompiles_frame
 from cachescope.analysis.contexts.of_runs import all_contexts
-from cachescope.analysis.directory.binaries import KernelBinaries
-from cachescope.analysis.directory.candidates import guards_frame
-from cachescope.analysis.directory.duplicates import duplicates_frame
+from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from cachescope.analysis.directory.false_hits import false_hits_frame
-from cachescope.analysis.directory.generated_code import GeneratedCode
-from cachescope.analysis.directory.links.frame import links_frame
-from cachescope.analysis.directory.links.orphans import orphans_frame
-from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.links import links_frame
 from cachescope.analysis.directory.past_misses import past_misses_frame
+from cachescope.analysis.directory.same_key import duplicates_frame, guards_frame
+from cachescope.analysis.directory.unused import orphans_frame, removable_frame
 from cachescope.analysis.history.history import History
 from cachescope.analysis.named import baseline_choice
 from cachescope.analysis.phases.frame import PhasesRead, read_phases

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.analysis.directory.generated_code import SourceOf
+from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import UNREADABLE
 

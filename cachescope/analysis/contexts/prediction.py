@@ -21,7 +21,7 @@ from cachescope.analysis.contexts.outside_keys import (
     OUTSIDE_KEYS,
 )
 from cachescope.analysis.contexts.process_fields import ProcessFields, program_of
-from cachescope.analysis.directory.generated_code import SourceOf
+from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.columns import rows_of
 from cachescope.component_sets import Codes

@@ -21,7 +21,7 @@ from cachescope.analysis.contexts.outside_keys import (
     LookedUp,
     different_circumstances,
 )
-from cachescope.analysis.directory.generated_code import SourceOf, first_difference, same_code_form
+from cachescope.analysis.directory.equal_code import SourceOf, first_difference, same_code_form
 from cachescope.columns import rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.answer_rows import FalseHit

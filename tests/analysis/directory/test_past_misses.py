@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.binaries import KernelBinaries
+from cachescope.analysis.directory.equal_code import KernelBinaries
 from cachescope.answers.past import past_misses
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.content_hash import content_hash
