@@ -7,8 +7,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from cachescope.analysis.compiles.frames import CompilesRead, read_compiles
-from cachescope.analysis.compiles.recompiles import recompiles_frame
+from cachescope.analysis.compiles.frames import CompilesRead, read_compiles, recompiles_frame
 from cachescope.analysis.contexts.of_runs import all_contexts
 from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from cachescope.analysis.directory.false_hits import false_hits_frame
@@ -35,8 +34,7 @@ from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.analysis.vllm.changes import changes_frame
 from cachescope.analysis.vllm.factors import Named, named_folders
-from cachescope.analysis.vllm.folders import folders_frame
-from cachescope.analysis.vllm.fragments import fragments_frame
+from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
 from cachescope.analysis.vllm.ranks import ranks_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput

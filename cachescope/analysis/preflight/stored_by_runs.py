@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from cachescope.analysis.preflight.candidates import Candidate, Key, Sure
+from cachescope.analysis.preflight.would_find import Candidate, Key, Sure
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import AOTAUTOGRAD, MISSED
