@@ -42,8 +42,7 @@ from cachescope.columns import DEEP
 from cachescope.devices.frame import devices_frame
 from cachescope.frames.recorded import PROBLEMS
 from cachescope.readers.assemble import Tables
-from cachescope.readers.directory.content_hash import content_hash
-from cachescope.readers.directory.source_code import source_of
+from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.terms import VLLM
 
 

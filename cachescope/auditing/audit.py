@@ -21,9 +21,8 @@ from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_a
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT
-from cachescope.readers.directory.place_of import place_of_file
+from cachescope.readers.directory.place_of import HEAD_BYTES, place_of_file, shipped_kind
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
-from cachescope.readers.directory.shipped import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import without_password
 from cachescope.readers.remote_cache.stored import kind_and_key

@@ -29,13 +29,12 @@ from cachescope.auditing.pickles import (
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.checked_file import DamagedContent
-from cachescope.readers.directory.aot_compile import looks_like_aot_compile
-from cachescope.readers.directory.aotautograd import AOT_CLASSES
-from cachescope.readers.directory.fxgraph import FX_CLASSES
+from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile
+from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
 from cachescope.readers.directory.mega_cache import artifacts, looks_like_mega_cache
 from cachescope.readers.directory.standalone import content_of, looks_like_standalone
-from cachescope.readers.directory.triton_dir import TRITON_KEY, triton_hash
-from cachescope.readers.directory.vllm_places import vllm_place_of_file
+from cachescope.readers.directory.triton_files import TRITON_KEY, triton_hash
+from cachescope.readers.directory.vllm import vllm_place_of_file
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import (

@@ -13,7 +13,7 @@ from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known, is_of_
 from cachescope.auditing.opcodes import follow
 from cachescope.auditing.pickle_effects import Act, Program
 from cachescope.auditing.torch_side_effects import audit_object
-from cachescope.readers.directory.versioned_pickle import HEADER
+from cachescope.readers.directory.caching_package import HEADER
 from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert
 from cachescope.terms import VLLM_AOT
 

@@ -22,7 +22,7 @@ from cachescope.readers.directory.places import (
     TRITON_KEYS,
     Place,
 )
-from cachescope.readers.directory.triton_dir import TRITON_KEY
+from cachescope.readers.directory.triton_files import TRITON_KEY
 from cachescope.terms import AOT_KEY, FX_KEY, HASH
 
 _TRITON_KEY: Final = re.compile(TRITON_KEY)

@@ -18,7 +18,7 @@ from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.frames.vllm import VLLM_FACTORS, VLLM_STARTS, FactorsRow, StartRow
 from cachescope.readers.checked_file import well_formed
-from cachescope.readers.directory.kernels import Kernel, kernels_of
+from cachescope.readers.directory.generated_files import Kernel, kernels_of
 from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.logs.whole_details import mark_cut_details

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
-from cachescope.readers.directory.place_of import is_linked_root, place_of
+from cachescope.readers.directory.place_of import is_linked_root, place_of, shipped_kind
 from cachescope.readers.directory.places import ROOT, Place
-from cachescope.readers.directory.shipped import shipped_kind
-from cachescope.readers.directory.vllm_places import TREE
+from cachescope.readers.directory.vllm import TREE
 from cachescope.readers.index.log_folder import is_log_file, read_log_file
 from cachescope.readers.json_record import Record
 from cachescope.readers.kernel_files import is_of_kernel

@@ -18,7 +18,7 @@ from cachescope.analysis.directory.equal_code import (
 )
 from cachescope.frames.answer_rows import Built
 from cachescope.frames.directory_rows import EntryRow, TimingRow
-from cachescope.readers.directory.best_config import BY_DESCENT
+from cachescope.readers.directory.triton_files import BY_DESCENT
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 
 SAME: Final = "same"

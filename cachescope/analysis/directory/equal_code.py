@@ -18,7 +18,7 @@ import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow, LinkRow
-from cachescope.readers.directory.source_code import NamedFile
+from cachescope.readers.directory.file_contents import NamedFile
 from cachescope.terms import CACHES, CODE
 from cachescope.wording import plural
 

@@ -15,7 +15,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.directory import ORPHANS, REMOVABLE
 from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow, RemovableRow
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.directory.triton_dir import MOVED
+from cachescope.readers.directory.triton_files import MOVED
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUTOTUNE,

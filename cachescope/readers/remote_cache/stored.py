@@ -22,9 +22,9 @@ from cachescope.readers.checked_file import (
     mark_unreadable,
     well_formed,
 )
-from cachescope.readers.directory.best_config import fill_best_config
 from cachescope.readers.directory.mega_cache import CHECKS
 from cachescope.readers.directory.pgo import CODE_STATE, fill_code_state
+from cachescope.readers.directory.triton_files import fill_best_config
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.reading import Entry, FileFacts, Reading

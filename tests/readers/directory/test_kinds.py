@@ -25,7 +25,7 @@ from cachescope.readers.directory.places import (
     FileRule,
     Place,
 )
-from cachescope.readers.directory.triton_dir import triton_hash
+from cachescope.readers.directory.triton_files import triton_hash
 from cachescope.readers.reading import Entry, Reading
 
 HEADER = bytes.fromhex("5feceb66")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hostile_pickles import Object, entry_bytes
 
-from cachescope.readers.directory.value_text import value_text
+from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.pickles.inert_pickle import loads_inert
 

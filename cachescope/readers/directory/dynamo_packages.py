@@ -1,7 +1,4 @@
-"""Packages of compiled functions: what ``aot_compile(...).save_compiled_function(path)`` writes, torch 2.10 to 2.15.
-
-They are pickles with the bytecode of the function in them: whoever lets torch load one runs what is in it.
-"""
+"""Precompile packages: ``dynamo/<source id>/entry`` (``TORCH_CACHING_PRECOMPILE=1``)."""
 
 from __future__ import annotations
 
@@ -9,11 +6,10 @@ import re
 from typing import Final
 
 from cachescope.readers.checked_file import DamagedContent, content_reader
-from cachescope.readers.directory.aotautograd import take_bundled
-from cachescope.readers.directory.dynamo_package import place_of, system_of
 from cachescope.readers.directory.entry_file import text
+from cachescope.readers.directory.graph_entries import take_bundled
 from cachescope.readers.pickles.hostile_pickles import loads_harmless
-from cachescope.readers.pickles.inert_pickle import NotRead, Stub
+from cachescope.readers.pickles.inert_pickle import NotRead, Stub, global_name
 from cachescope.readers.reading import Entry, Reading
 from cachescope.wording import plural
 
@@ -26,6 +22,57 @@ _FUNCTION: Final = rb"(?:PT2AOT.|" + _PICKLE + rb"\}\x94\(\x8c\x09signature\x94)
 _BEGINS: Final = re.compile(_FUNCTION + rb"|" + _PICKLE + rb"\]\x94\(?[BC\x8e].{1,8}?" + _FUNCTION, re.DOTALL)
 _OBJECT: Final = re.compile(r"<([\w.]{1,200}) object at 0x[0-9a-f]{1,16}>")
 _PARTS: Final = frozenset({"signature", "compiled_fn", "original_code", "guards_state"})
+
+
+def place_of(function: object, file: object, line: object) -> str | None:
+    """A function and its location; None without its name."""
+    if not isinstance(function, str):
+        return None
+    return text(f"{function} at {file}:{line}" if isinstance(file, str) and type(line) is int else function)
+
+
+def system_of(info: object) -> list[str]:
+    """What made a package, of a ``SystemInfo`` (torch/_dynamo/package.py), which torch compares with the process that loads it."""
+    state = info.state if isinstance(info, Stub) else {}
+    version = state.get("torch_version")
+    if isinstance(version, Stub) and version.args:  # `TorchVersion`, a kind of str
+        version = version.args[0]
+    known = {
+        "torch": version,
+        "Python": state.get("python_version"),
+        "toolkit": state.get("toolkit_version"),
+    }
+    found = [f"{what} {value}" for what, value in known.items() if isinstance(value, str)]
+    device = state.get("gpu_name")
+    return [text(part) or "" for part in (*found, *([device] if isinstance(device, str) else []))]
+
+
+def fill_precompile(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Say what was compiled, for which torch, Python and device, and count its compiled graphs.
+
+    Mirrors ``PrecompileCacheEntry``, ``_DynamoCacheEntry`` and ``DiskDynamoStore.write`` (torch/_dynamo/package.py, 2.10 to 2.15).
+    """
+    package = loads_harmless(data)
+    made_of = global_name(package)
+    if not isinstance(package, Stub) or made_of is None or not made_of.startswith("torch._dynamo."):
+        raise DamagedContent(f"no precompile package: holds {made_of or type(package).__name__}")
+    backends, dynamo = package.state.get("backends"), package.state.get("dynamo")
+    state = dynamo.state if isinstance(dynamo, Stub) else {}
+    entry.name = place_of(state.get("fn_name"), _file(state.get("codes")), state.get("fn_first_lineno"))
+    if (device := text(state.get("device_type"))) is not None:
+        entry.device_types = (device,)
+    graphs = [plural(len(backends), "compiled graph")] if isinstance(backends, dict) else []
+    entry.detail = ", ".join((*graphs, *system_of(state.get("system_info")))) or None
+
+
+def _file(codes: object) -> object:
+    """The location of the first code object, which is the function itself."""
+    first = codes[0] if isinstance(codes, list) and codes else None
+    code = first.state.get("python_code") if isinstance(first, Stub) else None
+    return code.state.get("co_filename") if isinstance(code, Stub) else None
+
+
+read_precompile = content_reader(fill_precompile)
 
 
 def looks_like_aot_compile(head: bytes) -> bool:

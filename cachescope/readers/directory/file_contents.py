@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.directory.aotautograd import read_aotautograd_entry
-from cachescope.readers.directory.fxgraph import read_fxgraph_entry
+from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.reading import Entry, Reading
 from cachescope.readers.steady_file import read_steady
 from cachescope.terms import (
@@ -38,7 +39,11 @@ _LANGUAGES: Final = {
     ".ptx": "text",
     ".source": "text",
 }
-_MOST_BYTES: Final = 16 << 20
+_MOST_BYTES_OF_CODE: Final = 16 << 20
+
+
+_MOST_BYTES_HASHED: Final = 256 << 20
+_AT_A_TIME: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +91,12 @@ def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode
     if cache not in _TEXTS or language is None:
         return SourceCode(None, why_not="a file of this kind holds no source")
     try:
-        data, _ = read_steady(path, _MOST_BYTES + 1)
+        data, _ = read_steady(path, _MOST_BYTES_OF_CODE + 1)
     except OSError as error:
         is_gone = isinstance(error, FileNotFoundError)
         return SourceCode(None, why_not=_gone(path) if is_gone else f"unreadable: {error.strerror or error}")
-    if len(data) > _MOST_BYTES:
-        return SourceCode(None, why_not=f"more than {_MOST_BYTES >> 20} MB: not read")
+    if len(data) > _MOST_BYTES_OF_CODE:
+        return SourceCode(None, why_not=f"more than {_MOST_BYTES_OF_CODE >> 20} MB: not read")
     return SourceCode(data.decode("utf-8", "backslashreplace"), language)
 
 
@@ -120,3 +125,20 @@ def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
 def _gone(path: str) -> str:
     # The frames contain such a path with escapes; no file has that name.
     return "the file is gone, or its path is not UTF-8" if "\\x" in path else "the file is gone"
+
+
+def content_hash(path: str) -> str | None:
+    """sha256 of a file; None if it is missing, no regular file, not readable, or bigger than 256 MB."""
+    try:
+        # Without blocking: the path may have become a pipe since it was listed.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES_HASHED:
+                return None
+            made, left = hashlib.sha256(), _MOST_BYTES_HASHED
+            while left > 0 and (part := file.read(min(_AT_A_TIME, left))):
+                made.update(part)
+                left -= len(part)
+    except OSError:
+        return None
+    return made.hexdigest()
