@@ -28,7 +28,7 @@ from cachescope.auditing.pickles import (
 )
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
-from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile
 from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
 from cachescope.readers.directory.mega_cache import artifacts, looks_like_mega_cache

@@ -26,8 +26,8 @@ from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_l
 from cachescope.readers.logs.vllm_log import looks_like_vllm_log, read_vllm_log
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.readers.remote_cache.dump import looks_like_dump, read_dump
 from cachescope.readers.remote_cache.server import read_redis
+from cachescope.readers.remote_cache.stored import looks_like_dump, read_dump
 from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Final
 
 from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError, SourceError
-from cachescope.readers.stamps import Stamps, stamps
+from cachescope.readers.file_fingerprints import Stamps, stamps
 from cachescope.report.html import safe
 from cachescope.views.controls import Pane, button, markup, row
 

@@ -12,7 +12,7 @@ import pytest
 
 import cachescope
 from cachescope.errors import CachescopeError, SourceError
-from cachescope.readers.stamps import stamps
+from cachescope.readers.file_fingerprints import stamps
 from cachescope.views import watching as followed
 from cachescope.views.explorer import Explorer
 from cachescope.views.watching import Following

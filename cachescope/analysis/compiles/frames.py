@@ -15,12 +15,12 @@ from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.compiles import COMPILES, RECOMPILES, SYMBOLS
 from cachescope.notebook_cells import code_file
-from cachescope.readers.checked_file import well_formed
+from cachescope.readers.cache_file import well_formed
+from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
+from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import Place, first_attempt
-from cachescope.readers.logs.traces_again import read_traces
 from cachescope.readers.reading import Problem
-from cachescope.readers.stamps import Stamps
 
 _Name = tuple[int, str, int]
 

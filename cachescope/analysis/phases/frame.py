@@ -12,11 +12,11 @@ import pandas as pd
 
 from cachescope.analysis.phases.names import phase_of
 from cachescope.frames.phases import PHASES
+from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
+from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
-from cachescope.readers.logs.traces_again import read_traces
 from cachescope.readers.reading import Problem
-from cachescope.readers.stamps import Stamps
 
 FRAME_COMPILE: Final = "dynamo"
 """torch/_dynamo/convert_frame.py: the event that each compile of a frame begins with."""

@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from typing import IO, Final
 
-from cachescope.readers.checked_file import mark_damaged, mark_unreadable, well_formed
+from cachescope.readers.cache_file import mark_damaged, mark_unreadable, well_formed
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import CODE_KEY

@@ -12,7 +12,7 @@ from typing import Final
 
 from cachescope.keys.hashing import system_hash
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.readers.checked_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
 from cachescope.readers.json_file import load_json, load_object
 from cachescope.readers.reading import Entry, Reading, Timing
 

@@ -14,7 +14,7 @@ from operator import attrgetter, itemgetter
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
-from cachescope.readers.checked_file import ReadFile, mark_unreadable
+from cachescope.readers.cache_file import ReadFile, mark_unreadable, read_steady
 from cachescope.readers.directory.place_of import (
     HEAD_BYTES,
     SHIPPED_READERS,
@@ -26,7 +26,6 @@ from cachescope.readers.directory.place_of import (
 )
 from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
 from cachescope.readers.reading import Entry, FileFacts, Reading
-from cachescope.readers.steady_file import read_steady
 from cachescope.terms import CODE, OTHER, UNREADABLE
 
 NameFacts = tuple[str, str, ReadFile | None, str | None]

@@ -10,11 +10,10 @@ from cachescope.errors import SourceError
 from cachescope.keys.caching_key import memoizer_keys
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.keys.printed_values import literal_value
-from cachescope.readers.checked_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.json_file import load_object
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
-from cachescope.readers.pickles.inert_pickle import Stub
+from cachescope.readers.pickles.inert_pickle import Stub, loads_harmless
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import CACHING_PACKAGE, MEMOIZER
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from cachescope.readers.checked_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.entry_file import text
 from cachescope.readers.directory.graph_entries import take_bundled
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
-from cachescope.readers.pickles.inert_pickle import NotRead, Stub, global_name
+from cachescope.readers.pickles.inert_pickle import NotRead, Stub, global_name, loads_harmless
 from cachescope.readers.reading import Entry, Reading
 from cachescope.wording import plural
 

@@ -12,10 +12,16 @@ from collections.abc import Callable
 from typing import Final
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.checked_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
+from cachescope.readers.cache_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
-from cachescope.readers.pickles.inert_pickle import Limits, NotRead, Stub, UnreadablePickle, global_name
+from cachescope.readers.pickles.inert_pickle import (
+    Limits,
+    NotRead,
+    Stub,
+    UnreadablePickle,
+    global_name,
+    loads_harmless,
+)
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import OTHER_NAME, UNREADABLE
 

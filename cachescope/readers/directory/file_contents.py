@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from cachescope.keys.paths import is_in_remote_cache
+from cachescope.readers.cache_file import read_steady
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.reading import Entry, Reading
-from cachescope.readers.steady_file import read_steady
 from cachescope.terms import (
     AOTAUTOGRAD,
     BEST_CONFIG,

@@ -10,7 +10,7 @@ from typing import Final
 
 from cachescope.keys.hashing import code_hash, stored_code_hash
 from cachescope.keys.printed_values import literal_value
-from cachescope.readers.checked_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import CODE_KEY, OTHER_TEXT
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from cachescope.readers.checked_file import ReadFile
+from cachescope.readers.cache_file import ReadFile
 from cachescope.readers.directory.aotinductor import looks_like_aotinductor, read_aotinductor
 from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile, read_aot_compile
 from cachescope.readers.directory.mega_cache import looks_like_mega_cache, read_mega_cache

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.readers.checked_file import ReadFile
+from cachescope.readers.cache_file import ReadFile
 from cachescope.readers.directory.autotune import read_autotune, read_cutlass_configs
 from cachescope.readers.directory.caching_package import (
     read_imc,

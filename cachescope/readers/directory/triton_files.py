@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from cachescope.readers.checked_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.generated_files import compiled_from
 from cachescope.readers.json_file import load_object

@@ -37,7 +37,7 @@ from typing import Final
 from cachescope.json_types import JsonObject
 from cachescope.keys.printed_values import literal_value
 from cachescope.keys.vllm import FOLDER_NAME, RANK_FOLDER, place_in_tree, vllm_env_hash
-from cachescope.readers.checked_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.dynamo_packages import read_aot_compile
 from cachescope.readers.directory.places import ROOT, TRITON_DEVICES, FileRule, FolderRule, Place
 from cachescope.readers.directory.standalone import fill_standalone

@@ -16,8 +16,8 @@ import pytest
 from hostile_pickles import Object, detail_line, entry_bytes, plain
 
 from cachescope.keys.hashing import system_hash
-from cachescope.readers import steady_file
-from cachescope.readers.checked_file import DamagedContent, content_reader, mark_damaged, mark_unreadable
+from cachescope.readers import cache_file
+from cachescope.readers.cache_file import DamagedContent, content_reader, mark_damaged, mark_unreadable
 from cachescope.readers.directory.autotune import fill_autotune, fill_cutlass_configs
 from cachescope.readers.directory.caching_package import fill_imc, fill_memoized, fill_memoizer_dump, imc_keys
 from cachescope.readers.directory.dynamo_packages import fill_precompile
@@ -369,15 +369,15 @@ def test_a_file_is_read_whole_or_marked(tmp_path: Path, monkeypatch: pytest.Monk
     reading = content_reader(fill)
     assert read(tmp_path, b"text", reading).detail == "text"
     assert read(tmp_path, b"", reading).damage == "empty file"
-    monkeypatch.setattr("cachescope.readers.checked_file.Limits", lambda: type("L", (), {"size_bytes": 3}))
+    monkeypatch.setattr("cachescope.readers.cache_file.Limits", lambda: type("L", (), {"size_bytes": 3}))
     assert read(tmp_path, b"abc", reading).detail == "abc"
     entry = read(tmp_path, b"abcd", reading)
     assert (entry.status, entry.damage, entry.detail) == ("unreadable", "more than 3 bytes: not read", None)
     assert not reading(row(), str(tmp_path / "absent"), "absent", Reading())
     monkeypatch.undo()
-    parts = steady_file.read_steady(str(tmp_path / "name"), 100)
+    parts = cache_file.read_steady(str(tmp_path / "name"), 100)
     assert parts[0] == b"abcd"
-    assert [steady_file.read_steady(str(tmp_path / "name"), most)[0] for most in (1, 4, 5)] == [
+    assert [cache_file.read_steady(str(tmp_path / "name"), most)[0] for most in (1, 4, 5)] == [
         b"a",
         b"abcd",
         b"abcd",

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from cachescope.catalogue.facts import config_names
-from cachescope.readers.logs.detail_shapes import ALWAYS, CONFIG, SETTINGS, Group, Shapes
+from cachescope.readers.logs.expected_fields import ALWAYS, CONFIG, SETTINGS, Group, Shapes
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
