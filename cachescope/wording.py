@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final
 
-from cachescope.cells import cell_names
+from cachescope.notebook_cells import cell_names
 
 SHORT_KEY: Final = 8
 _WHOLE_KEY: Final = 12

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cachescope import figures
-from cachescope.figures.javascript import drawing_js
+from cachescope.figures.picture import drawing_js
 
 # The last line draws; the lines before it prepare.
 EXAMPLES: Final = {

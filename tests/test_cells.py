@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.cells import cell_names, code_file, is_cell
+from cachescope.notebook_cells import cell_names, code_file, is_cell
 from cachescope.wording import short_names
 
 MAC = "/var/folders/1x/T/ipykernel_88/77.py"

@@ -19,7 +19,7 @@ from cachescope.answers.why import RunsWent, Why
 from cachescope.report.as_json import explain_object
 from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
-from cachescope.report.terminal import answer_lines, run_lines
+from cachescope.report.why_missed import answer_lines, run_lines
 from tests.conftest import RECORDINGS
 from tests.readings import read_once
 

@@ -95,7 +95,7 @@ OWN_AND_HEAVY = {
     # ipywidgets
     "cachescope.views.compare": {"scope"},
     "cachescope.views.explorer": {"scope"},
-    "cachescope.views.following": {"scope"},
+    "cachescope.views.watching": {"scope"},
     "cachescope.views.state": {"scope"},
     "cachescope.views.what_if": {"scope"},
 }

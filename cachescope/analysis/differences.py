@@ -13,10 +13,8 @@ from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
 from cachescope.analysis.static_inputs import static_inputs
 from cachescope.components import Detail
 from cachescope.details import HashDetails
-from cachescope.keys.device_difference import device_difference
-from cachescope.keys.literals import literal_value
-from cachescope.keys.printed_value import printed_value
-from cachescope.keys.shown_settings import FLAG, NUMBER, shown_settings
+from cachescope.keys.device_text import device_difference
+from cachescope.keys.printed_values import FLAG, NUMBER, literal_value, printed_value, shown_settings
 from cachescope.wording import listed, plural
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)

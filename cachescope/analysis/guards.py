@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from cachescope.errors import CachescopeError
-from cachescope.keys.literals import parsed_expression
+from cachescope.keys.printed_values import parsed_expression
 
 Number = int | float | bool
 _MOST_NODES: Final = 50_000

@@ -18,7 +18,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.answers import BUILT, COVERAGE, DIFFERENCES
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.readers.directory.bundles import held_in
-from cachescope.readers.directory.content_hash import content_hash
+from cachescope.readers.directory.file_contents import content_hash
 from cachescope.readers.reading import Reading
 from cachescope.terms import MEGA_CACHE
 

@@ -9,10 +9,10 @@ from typing import Self, TypeVar
 
 from cachescope.answers.names import place_name
 from cachescope.answers.read import Read
-from cachescope.cells import code_file, of_any_process
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.notebook_cells import code_file, of_any_process
 from cachescope.wording import short_names
 
 SomeRow = TypeVar("SomeRow")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cachescope.analysis.fixes.candidates import ways_to_set
+from cachescope.analysis.fixes import ways_to_set
 from cachescope.analysis.verdicts.advice import AdviceFacts, field_sentences
 from cachescope.analysis.vllm.advice import factor_advice
 from cachescope.analysis.what_if.evidence import left_out_text

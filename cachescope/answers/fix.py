@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.analysis.fixes.candidates import HASH_SEED, HASH_SEED_WAY, Way, ways_to_set
-from cachescope.analysis.fixes.settings import VARIABLE, Setting
+from cachescope.analysis.fixes import HASH_SEED, HASH_SEED_WAY, VARIABLE, Setting, Way, ways_to_set
 from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen

@@ -7,18 +7,14 @@ from functools import cached_property
 
 import pandas as pd
 
-from cachescope.analysis.compiles.frames import CompilesRead, read_compiles
-from cachescope.analysis.compiles.recompiles import recompiles_frame
+from cachescope.analysis.compiles.frames import CompilesRead, read_compiles, recompiles_frame
 from cachescope.analysis.contexts.of_runs import all_contexts
-from cachescope.analysis.directory.binaries import KernelBinaries
-from cachescope.analysis.directory.candidates import guards_frame
-from cachescope.analysis.directory.duplicates import duplicates_frame
+from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from cachescope.analysis.directory.false_hits import false_hits_frame
-from cachescope.analysis.directory.generated_code import GeneratedCode
-from cachescope.analysis.directory.links.frame import links_frame
-from cachescope.analysis.directory.links.orphans import orphans_frame
-from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.links import links_frame
 from cachescope.analysis.directory.past_misses import past_misses_frame
+from cachescope.analysis.directory.same_key import duplicates_frame, guards_frame
+from cachescope.analysis.directory.unused import orphans_frame, removable_frame
 from cachescope.analysis.history.history import History
 from cachescope.analysis.named import baseline_choice
 from cachescope.analysis.phases.frame import PhasesRead, read_phases
@@ -38,8 +34,7 @@ from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.analysis.vllm.changes import changes_frame
 from cachescope.analysis.vllm.factors import Named, named_folders
-from cachescope.analysis.vllm.folders import folders_frame
-from cachescope.analysis.vllm.fragments import fragments_frame
+from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
 from cachescope.analysis.vllm.ranks import ranks_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput
@@ -47,8 +42,7 @@ from cachescope.columns import DEEP
 from cachescope.devices.frame import devices_frame
 from cachescope.frames.recorded import PROBLEMS
 from cachescope.readers.assemble import Tables
-from cachescope.readers.directory.content_hash import content_hash
-from cachescope.readers.directory.source_code import source_of
+from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.terms import VLLM
 
 

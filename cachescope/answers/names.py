@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from cachescope.answers.facts import Facts
-from cachescope.cells import code_file
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.notebook_cells import code_file
 from cachescope.wording import clock, harmless, place_text, plural, short_key
 
 

@@ -13,7 +13,7 @@ from cachescope.analysis.directory.entry_named import files_named
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow, PastMiss
-from cachescope.readers.directory.source_code import SourceCode, read_source_code
+from cachescope.readers.directory.file_contents import SourceCode, read_source_code
 from cachescope.terms import CACHES, CUTLASS_CONFIGS
 
 

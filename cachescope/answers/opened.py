@@ -9,7 +9,7 @@ import pandas as pd
 from cachescope.columns import plain_columns
 from cachescope.readers.assemble import entries_frame
 from cachescope.readers.directory.bundles import entries_inside
-from cachescope.readers.directory.source_code import NamedFile
+from cachescope.readers.directory.file_contents import NamedFile
 from cachescope.readers.reading import Entries, Entry, FileFacts, Reading
 
 if TYPE_CHECKING:

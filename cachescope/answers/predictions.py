@@ -15,7 +15,7 @@ from cachescope.columns import rows_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.readers.directory.source_code import source_of
+from cachescope.readers.directory.file_contents import source_of
 from cachescope.terms import BUNDLES, CACHES
 
 

@@ -14,9 +14,9 @@ from typing import Final
 
 from cachescope.answers.names import place_name
 from cachescope.answers.read import Read
-from cachescope.cells import code_file
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
+from cachescope.notebook_cells import code_file
 from cachescope.wording import short_names
 
 _BACKWARD: Final = "backward"

@@ -12,19 +12,17 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.auditing.audited_file import File
 from cachescope.auditing.contents import audit_content, is_code
-from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
+from cachescope.auditing.place_by_names import place_here
 from cachescope.auditing.remote_caches import audit_value, is_remote_cache, values_of
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive
-from cachescope.auditing.where import place_here
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AUDIT
-from cachescope.readers.directory.place_of import place_of_file
+from cachescope.readers.directory.place_of import HEAD_BYTES, place_of_file, shipped_kind
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
-from cachescope.readers.directory.shipped import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import without_password
 from cachescope.readers.remote_cache.stored import kind_and_key

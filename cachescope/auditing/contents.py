@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from cachescope.auditing.audited_file import File
-from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.findings import File, Finding, shown
+from cachescope.auditing.generated_code import (
+    foreign_calls,
+    foreign_names,
+    foreign_parts,
+    foreign_symbols,
+    rule_of,
+)
 from cachescope.auditing.known import ANY, VERSIONED
-from cachescope.auditing.mega_cache import audit_mega_cache
-from cachescope.auditing.native_code import foreign_calls, foreign_names, foreign_symbols
 from cachescope.auditing.pickles import (
     Place,
     acts_as_pickle,
@@ -22,25 +26,26 @@ from cachescope.auditing.pickles import (
     audit_zip,
     looks_like_pickle,
 )
-from cachescope.auditing.python_code import foreign_parts, rule_of
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
-from cachescope.readers.checked_file import DamagedContent
-from cachescope.readers.directory.aot_compile import looks_like_aot_compile
-from cachescope.readers.directory.aotautograd import AOT_CLASSES
-from cachescope.readers.directory.fxgraph import FX_CLASSES
-from cachescope.readers.directory.mega_cache import looks_like_mega_cache
+from cachescope.readers.cache_file import DamagedContent
+from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile
+from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
+from cachescope.readers.directory.mega_cache import artifacts, looks_like_mega_cache
 from cachescope.readers.directory.standalone import content_of, looks_like_standalone
-from cachescope.readers.directory.triton_dir import TRITON_KEY, triton_hash
-from cachescope.readers.directory.vllm_places import vllm_place_of_file
+from cachescope.readers.directory.triton_files import TRITON_KEY, triton_hash
+from cachescope.readers.directory.vllm import vllm_place_of_file
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import (
     AOT_COMPILE,
+    AOT_KEY,
     AOTAUTOGRAD,
     CACHING_PACKAGE,
     CODE_KEY,
+    FX_KEY,
     FXGRAPH,
+    HASH,
     IMC,
     MEGA_CACHE,
     ON_DISK_CACHE,
@@ -49,6 +54,17 @@ from cachescope.terms import (
     STANDALONE,
     TRITON,
 )
+
+_ENTRIES: Final = {"inductor": FXGRAPH, "aot_autograd": AOTAUTOGRAD}
+_PICKLES: Final = {"pgo": PGO, "precompile": PRECOMPILE, "precompile_dynamo": PRECOMPILE}
+# `populate_cache` of each type joins its key to a folder (torch/_inductor/codecache.py, autograd_cache.py, ...).
+_KEYS: Final = {
+    "inductor": FX_KEY,
+    "aot_autograd": re.compile(rf"{AOT_KEY.pattern}|0\.\d+(?:e-\d+)?|[0-9a-f]{{32}}"),
+    "autotune": re.compile(rf"[a-z2-7]{{2}}/(?:[0-9a-f]{{64}}|c{HASH})\.best_config"),
+}
+_NO_PATH: Final = re.compile(r"(?!\.\.?$)[^/\\\0]+")
+
 
 CODE_ENDINGS: Final = frozenset(
     "py pyc so o a obj lib dll dylib pyd cpp cc c cxx h hpp cu hip gch pch cubin hsaco ptx spv zebin amdgcn fatbin "  # noqa: SIM905
@@ -66,6 +82,52 @@ _PICKLED: Final = {
     ON_DISK_CACHE: VERSIONED,
     CACHING_PACKAGE: VERSIONED,
 }
+
+
+def audit_mega_cache(
+    path: str, data: bytes, audit_entry: Callable[[File], Iterator[Finding]]
+) -> Iterator[Finding]:
+    """Yield the findings in each artifact of a mega-cache.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    data : bytes
+        Its whole content.
+    audit_entry : callable
+        Audits an FX or AOTAutograd entry.
+    """
+    try:
+        for kind, key, content, at in artifacts(data):
+            yield from _key(path, kind, key, at)
+            yield from (_moved(finding, at) for finding in _content(path, kind, key, content, audit_entry))
+    except DamagedContent as error:
+        yield Finding("entry-damaged", path, error.what, error.offset, MEGA_CACHE)
+
+
+def _key(path: str, kind: str, key: str, at: int) -> Iterator[Finding]:
+    # The key of PGO is a job's name, from which torch removes anything that leads elsewhere (`code_state_path`).
+    pattern = _KEYS.get(kind, _NO_PATH)
+    if kind != "pgo" and not pattern.fullmatch(key):
+        message = f"its {kind} artifact is written to the place {shown(key)}"
+        yield Finding("path-escapes", path, message, at, MEGA_CACHE)
+
+
+def _content(
+    path: str, kind: str, key: str, content: bytes, audit_entry: Callable[[File], Iterator[Finding]]
+) -> Iterator[Finding]:
+    if kind in _ENTRIES:
+        # torch names the entry only when it writes it.
+        yield from audit_entry(File(path, ".0.0.tmp", _ENTRIES[kind], key, content))
+    elif kind in _PICKLES:
+        yield from audit_pickle(content, Place(path, _PICKLES[kind])).findings
+    else:
+        yield from audit_bytes(content, Place(path, ANY))
+
+
+def _moved(finding: Finding, at: int) -> Finding:
+    return replace(finding, offset=at + (finding.offset or 0))
 
 
 def audit_content(file: File) -> Iterator[Finding]:

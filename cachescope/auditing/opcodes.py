@@ -6,8 +6,84 @@ import codecs
 from collections.abc import Callable
 from typing import Any, Final
 
-from cachescope.auditing.acts import OTHER, Broken, Global, Partial, Run, Table
-from cachescope.auditing.calls import call
+from cachescope.auditing.pickle_effects import (
+    OTHER,
+    Broken,
+    Bytes,
+    CallResult,
+    Encoded,
+    Global,
+    Partial,
+    Program,
+    Run,
+    Table,
+)
+
+_MOST_OPCODES: Final = 2_000_000
+_FIXED: Final = {
+    **dict.fromkeys(b"N\x88\x89", 0), **dict.fromkeys(b"K", 1), **dict.fromkeys(b"M", 2),
+    **dict.fromkeys(b"J", 4), **dict.fromkeys(b"G", 8),
+}  # fmt: skip
+_TEXTS: Final = {0x8C: 1, 0x58: 4, 0x8D: 8, 0x54: 4, 0x55: 1}
+_BYTES: Final = {0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8}
+
+
+def _attribute(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """The global that ``getattr`` of a global and a name returns: pickle.py writes enum members and nested classes so."""
+    if len(given) == 2 and isinstance(given[0], Global) and isinstance(given[1], str):
+        return run.name(given[0].module, f"{given[0].name}.{given[1]}")
+    run.act("computed", target, f"calls {target} with what it computed")
+    return OTHER
+
+
+def _partial(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """Check that the function of a ``partial``, which is called later, is a named global."""
+    if given and isinstance(given[0], Global):
+        return Partial(given[0])
+    run.act("computed", target, f"calls {target} with what it computed")
+    return CallResult()
+
+
+def _nested(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """Check that bytes which torch unpickles in turn are in the pickle, where they can be audited."""
+    if not given or not isinstance(given[0], (Bytes, Encoded)):
+        run.act("computed", target, f"calls {target} with what it computed")
+    return CallResult()
+
+
+def _encode(run: Run, target: Global, given: tuple[Any, ...]) -> Any:
+    """Note bytes that are encoded from a text, as protocols 0 to 2 write them."""
+    text = given[0] if given else None
+    if isinstance(text, Bytes):
+        text = run.data[text.start : text.end].decode("utf-8", "surrogatepass")
+    if not isinstance(text, str):
+        run.act("computed", target, f"calls {target} with what it computed")
+        return OTHER
+    is_latin = len(given) < 2 or given[1] in ("latin1", "latin-1")
+    run.program.texts_inside.append((text.encode("latin-1" if is_latin else "utf-8", "replace"), run.op_at))
+    return Encoded()
+
+
+# Calls whose arguments decide what they do.
+WATCHED: Final[dict[tuple[str, str], Callable[[Run, Global, tuple[Any, ...]], Any]]] = {
+    ("builtins", "getattr"): _attribute,
+    ("__builtin__", "getattr"): _attribute,
+    ("functools", "partial"): _partial,
+    ("torch.storage", "_load_from_bytes"): _nested,
+    ("_codecs", "encode"): _encode,
+}
+
+
+def call(run: Run, target: Any, arguments: Any) -> Any:
+    """Follow a call and return its result."""
+    if isinstance(target, Partial) and (target.function.module, target.function.name) not in WATCHED:
+        return CallResult()
+    if not isinstance(target, Global):
+        run.act("computed", None, "calls what it computed")
+        return CallResult()
+    given = arguments if isinstance(arguments, tuple) else (arguments,)
+    watched = WATCHED.get((target.module, target.name))
+    return CallResult() if watched is None else watched(run, target, given)
 
 
 def _long_text(run: Run) -> None:
@@ -227,3 +303,47 @@ STEPS: Final[dict[int, Callable[[Run], Any]]] = {
         "r": lambda run: run.memo.__setitem__(run.number(4), run.stack[-1]),
     }.items()
 }
+
+
+def follow(data: bytes, start: int = 0) -> Program:
+    """Follow a pickle from an offset; never raises, whatever the bytes are."""
+    run = Run(data, start)
+    try:
+        _follow(run)
+    except Broken as error:
+        run.program.damage = str(error)
+    except (IndexError, UnicodeDecodeError, ValueError) as error:
+        run.program.damage = "truncated" if run.at >= len(data) else f"not a pickle: {error}"
+    run.program.end = run.at
+    return run.program
+
+
+def _follow(run: Run) -> None:
+    """Follow every opcode up to STOP."""
+    steps = STEPS
+    for _ in range(_MOST_OPCODES):
+        op = run.data[run.at]
+        run.op_at = run.at
+        if run.frame_end and run.at >= run.frame_end:
+            run.at_frame_end()
+        run.at += 1
+        if op == 0x2E:  # STOP
+            run.stack[-1]
+            run.op_at = run.at
+            if run.frame_end:
+                run.at_frame_end()
+            return
+        if op in _TEXTS:
+            run.stack.append(run.text_at(run.counted(_TEXTS[op])))
+        elif op == 0x94:  # MEMOIZE
+            run.memo[len(run.memo)] = run.stack[-1]
+        elif op in _FIXED:
+            run.take(_FIXED[op])
+            run.stack.append(OTHER)
+        elif op in _BYTES:
+            run.push_bytes(_BYTES[op])
+        elif op in steps:
+            steps[op](run)
+        else:
+            raise Broken(f"not a pickle: no opcode 0x{op:02x}")
+    run.program.is_cut = True

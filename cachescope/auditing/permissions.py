@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from cachescope.auditing.finding import Finding
+from cachescope.auditing.findings import Finding
 
 _ROOT_USER: Final = 0
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Never
 
-from cachescope.auditing.acts import Act, Program
-from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.findings import Finding, shown
 from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known, is_of_graphs
-from cachescope.auditing.meaning import audit_object
-from cachescope.auditing.program import follow
-from cachescope.readers.directory.versioned_pickle import HEADER
+from cachescope.auditing.opcodes import follow
+from cachescope.auditing.pickle_effects import Act, Program
+from cachescope.auditing.torch_side_effects import audit_object
+from cachescope.readers.directory.caching_package import HEADER
 from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert
 from cachescope.terms import VLLM_AOT
 

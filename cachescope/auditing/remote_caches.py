@@ -6,19 +6,23 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.auditing.audited_file import File
 from cachescope.auditing.contents import audit_content
-from cachescope.auditing.finding import Finding, shown
+from cachescope.auditing.findings import File, Finding, shown
 from cachescope.keys.paths import get_path
-from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.json_file import load_object
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.readers.remote_cache.dump import looks_like_dump, stored_in_dump
 from cachescope.readers.remote_cache.server import stored_in
-from cachescope.readers.remote_cache.stored import Stored, content_of, kind_and_key
+from cachescope.readers.remote_cache.stored import (
+    Stored,
+    content_of,
+    kind_and_key,
+    looks_like_dump,
+    stored_in_dump,
+)
 from cachescope.terms import BUNDLED_AUTOTUNE, OTHER
 
 _HEAD_BYTES: Final = 256

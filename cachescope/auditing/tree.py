@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from cachescope.auditing.permissions import me
 from cachescope.errors import SourceError
-from cachescope.readers.steady_file import read_steady
+from cachescope.readers.cache_file import read_steady
 
 MOST_BYTES: Final = 256 << 20
 _MOST_MEMBERS: Final = 1_000_000

@@ -11,8 +11,8 @@ from typing import Final, TypedDict
 
 import pandas as pd
 
-from cachescope.catalogue.bypass_frame import BYPASSES
-from cachescope.catalogue.releases import nearest, release
+from cachescope.catalogue.facts import nearest, release
+from cachescope.catalogue.frame import BYPASSES
 from cachescope.errors import NotFoundError
 
 _FILE: Final = Path(__file__).parent / "bypasses.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any, Final, TypedDict
 import pandas as pd
 
 from cachescope.catalogue.frame import FIELDS
-from cachescope.catalogue.releases import nearest, release
 from cachescope.errors import NotFoundError
 from cachescope.json_types import JsonObject
+
+_RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
+
 
 _FILE: Final = Path(__file__).parent / "fields.json"
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
@@ -22,6 +25,21 @@ _MODULES: Final = {
     "inductor_config": "torch._inductor.config",
     "inductor_config_comms": "torch._inductor.config_comms",
 }
+
+
+def nearest(version: str, covered: Sequence[str]) -> str | None:
+    """The covered version of the same release, else the last one before it; None if there is none."""
+    if not _RELEASE.match(version):
+        return None
+    before = [read for read in covered if release(read) <= release(version)]
+    return before[-1] if before else None
+
+
+def release(version: str) -> tuple[int, int]:
+    """The numbers of a release: ``2.10.1`` is one of (2, 10)."""
+    found = _RELEASE.match(version)
+    assert found
+    return int(found[1]), int(found[2])
 
 
 @dataclass(frozen=True, slots=True)

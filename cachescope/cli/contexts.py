@@ -9,7 +9,7 @@ from cachescope.cli.hiding import redaction_of
 from cachescope.cli.output import write_json, write_lines
 from cachescope.cli.sources import read_given, read_schema
 from cachescope.keys import IsolationSchema
-from cachescope.report.context_forms import context_lines, contexts_object
+from cachescope.report.contexts import context_lines, contexts_object
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from cachescope.cli.output import write_json, write_lines
 from cachescope.cli.sources import read_scope
 from cachescope.report.as_json import explain_object
 from cachescope.report.layout import Line
-from cachescope.report.terminal import answer_lines
+from cachescope.report.why_missed import answer_lines
 from cachescope.samples import archive, is_packed, sample, sample_names
 
 

@@ -9,7 +9,7 @@ from cachescope.cli.output import write_json, write_lines
 from cachescope.cli.sources import read_given
 from cachescope.devices.live import measurements_frame, this_machine
 from cachescope.errors import NotFoundError
-from cachescope.report.device_forms import device_lines, devices_object
+from cachescope.report.devices import device_lines, devices_object
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from cachescope.cli.output import write_json, write_lines
 from cachescope.cli.sources import read_given
 from cachescope.report.as_json import frame_rows
 from cachescope.report.comparison import comparison_lines, comparison_object
-from cachescope.report.terminal import problem_lines
+from cachescope.report.why_missed import problem_lines
 from cachescope.version import __version__
 
 

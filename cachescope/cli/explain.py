@@ -10,7 +10,7 @@ from cachescope.cli.output import write_json, write_lines
 from cachescope.cli.sources import read_given
 from cachescope.report.as_json import explain_object, explanation_object
 from cachescope.report.explanation import explanation_lines
-from cachescope.report.terminal import answer_lines
+from cachescope.report.why_missed import answer_lines
 
 
 def run(args: argparse.Namespace) -> int:

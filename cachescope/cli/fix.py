@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from cachescope.analysis.fixes.settings import Setting
+from cachescope.analysis.fixes import Setting
 from cachescope.answers.fix import Fix
 from cachescope.capture.recording import CommandNotFoundError
 from cachescope.cli.check import NOT_MET

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from cachescope.report.identities import identities, of_this_machine
+from cachescope.report.identifying_values import identities, of_this_machine
 from cachescope.report.redact import Redaction
 from cachescope.scope import Scope
 

@@ -10,7 +10,7 @@ from cachescope.cli.output import write_json, write_lines
 from cachescope.cli.sources import read_given
 from cachescope.locking.lock_text import write_lock
 from cachescope.locking.tree import is_within
-from cachescope.report.locked import locked_lines, locked_object
+from cachescope.report.verification import locked_lines, locked_object
 
 
 def run(args: argparse.Namespace) -> int:

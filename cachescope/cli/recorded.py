@@ -17,7 +17,7 @@ from cachescope.readers.assemble import assemble
 from cachescope.readers.reading import Reading
 from cachescope.report.as_json import explain_object
 from cachescope.report.layout import Line
-from cachescope.report.terminal import answer_lines, run_lines
+from cachescope.report.why_missed import answer_lines, run_lines
 from cachescope.scope import Scope
 
 

@@ -20,9 +20,8 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import kernel_device_parts
-from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent, read_steady
 from cachescope.readers.json_file import load_object
-from cachescope.readers.steady_file import read_steady
 from cachescope.terms import CODE, TRITON
 
 _TENSOR_DEVICE: Final = re.compile(r"\bdevice=device\(type='(\w+)'(?:, index=(\d{1,6}))?\)")

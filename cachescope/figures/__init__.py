@@ -5,19 +5,17 @@ Colour-blind people can distinguish the colours, an outcome always has the same 
 """
 
 from cachescope.figures import (
-    ages,
-    compile_bars,
+    autotuning,
+    compile_time,
     context_grid,
     datasheets,
+    entry_files,
     graph_grid,
     key_strip,
-    layers,
-    margins,
+    links,
     over_time,
     ranking,
     rates,
-    sizes,
-    spent,
 )
 from cachescope.figures.picture import as_plotly
 
@@ -39,17 +37,17 @@ __all__ = [
     "what_if_rates",
 ]
 
-autotune_margins = as_plotly(margins.autotune_margins)
+autotune_margins = as_plotly(autotuning.autotune_margins)
 causes = as_plotly(ranking.causes)
-compiles = as_plotly(compile_bars.compiles)
+compiles = as_plotly(compile_time.compiles)
 context_sharing = as_plotly(context_grid.context_sharing)
 device_rates = as_plotly(datasheets.device_rates)
-entry_ages = as_plotly(ages.entry_ages)
-entry_sizes = as_plotly(sizes.entry_sizes)
+entry_ages = as_plotly(entry_files.entry_ages)
+entry_sizes = as_plotly(entry_files.entry_sizes)
 key_difference = as_plotly(key_strip.key_difference)
-link_layers = as_plotly(layers.link_layers)
+link_layers = as_plotly(links.link_layers)
 outcomes = as_plotly(rates.outcomes)
-phases = as_plotly(spent.phases)
+phases = as_plotly(compile_time.phases)
 runs_by_graph = as_plotly(graph_grid.runs_by_graph)
 sensitivity = as_plotly(ranking.sensitivity)
 timeline = as_plotly(over_time.timeline)

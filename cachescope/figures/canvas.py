@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
+
+import pandas as pd
 
 from cachescope.figures.palette import theme
 from cachescope.figures.picture import Picture
@@ -28,6 +31,9 @@ _TIME_STEPS: Final = (
     *(hours * _HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
 )
 _TIME_TICKS: Final = 6
+
+
+_NUMBER: Final = re.compile(r"\d{1,9}")
 
 
 def legend_room(kinds: int) -> int:
@@ -183,3 +189,36 @@ def stepped(colours: Sequence[str]) -> list[tuple[float, str]]:
     """A colour scale for the whole numbers 0, 1, 2, … (with zmin -0.5 and zmax n - 0.5)."""
     count = len(colours)
     return [(edge / count, colour) for i, colour in enumerate(colours) for edge in (i, i + 1)]
+
+
+def origins(
+    runs: pd.DataFrame, begun: pd.Series[Any], ended: pd.Series[Any], joins: bool = True
+) -> tuple[pd.Series[Any], str]:
+    """The moment from which time counts in each run, and what to call it.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Columns run, start_time.
+    begun, ended : Series
+        By run: the first and the last moment of what is drawn.
+    joins : bool
+        Whether time counts from the first run where all ran at once.
+    """
+    started = runs.set_index("run")["start_time"].dropna()
+    start = started.reindex(begun.index).fillna(begun)
+    start = start.where(start <= begun, begun)
+    if joins and len(start) > 1 and start.max() < ended.min():
+        return pd.Series(start.min(), index=start.index), "since the first run began"
+    return start, "since the run began"
+
+
+def compile_order(compile_id: str) -> tuple[tuple[int, ...], str]:
+    """A sort key: ``0/10`` comes after ``0/9``, an id without a number first.
+
+    Examples
+    --------
+    >>> sorted(["0/10", "0/9", "-"], key=compile_order)
+    ['-', '0/9', '0/10']
+    """
+    return tuple(int(part) for part in _NUMBER.findall(compile_id)[:6]), compile_id

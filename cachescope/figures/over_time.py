@@ -8,10 +8,19 @@ from typing import Any, Final, Literal
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import AXIS, DATES, canvas, empty, legend_room, note, row_axis, value_axis
-from cachescope.figures.compile_ids import compile_order
+from cachescope.figures.canvas import (
+    AXIS,
+    DATES,
+    canvas,
+    compile_order,
+    empty,
+    legend_room,
+    note,
+    origins,
+    row_axis,
+    value_axis,
+)
 from cachescope.figures.folding import MOST_ROWS, folded_runs
-from cachescope.figures.origins import origins
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, run_labels, shown

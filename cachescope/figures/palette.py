@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 ORANGE: Final = "#E69F00"
 SKY: Final = "#56B4E9"
@@ -98,3 +99,44 @@ def theme(dark: bool) -> Theme:
 def text_on(colour: str) -> str:
     """The colour of a text on one of the palette's colours: the one of at least 4.5:1 contrast (WCAG 2.1, AA)."""
     return "#ffffff" if colour in _ON_DARK else _DARK_TEXT
+
+
+_DARKER: Final = {getattr(LIGHT, one.name): getattr(DARK, one.name) for one in fields(LIGHT)}
+# Only the figures write colours within a text: texts from logs are escaped.
+_STYLED: Final = {f"style='color:{light}'": f"style='color:{dark}'" for light, dark in _DARKER.items()}
+_OF_COLOURS: Final = ("color", "colors", "colorscale")
+
+
+def in_the_dark(figure: Any, is_colour: bool = False) -> Iterator[tuple[list[str | int], str]]:
+    """The places of a drawn figure that differ in the dark, and their dark values.
+
+    Parameters
+    ----------
+    figure : dict or list
+        A figure drawn for a light background, as plain values; or a part of one.
+    is_colour : bool
+        Whether the texts of this part are colours.
+
+    Examples
+    --------
+    >>> list(in_the_dark({"font": {"color": "#333333"}, "text": ["#333333"]}))
+    [(['font', 'color'], '#dddddd')]
+    """
+    places: Any = figure.items() if isinstance(figure, dict) else enumerate(figure)
+    for place, value in places:
+        coloured = place.endswith(_OF_COLOURS) if isinstance(place, str) else is_colour
+        if isinstance(value, str):
+            darker = _DARKER.get(value, value) if coloured else _styled(value)
+            if darker != value:
+                yield [place], darker
+        # Rows of numbers and texts may have thousands of items, none of them a colour.
+        elif isinstance(value, dict) or (isinstance(value, list) and (coloured or isinstance(place, str))):
+            for path, darker in in_the_dark(value, coloured):
+                yield [place, *path], darker
+
+
+def _styled(text: str) -> str:
+    if "style='color:" in text:
+        for light, dark in _STYLED.items():
+            text = text.replace(light, dark)
+    return text

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import wraps
+from importlib.resources import files
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from cachescope.json_types import JsonObject
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+
 _Frames = ParamSpec("_Frames")
+
+
+# In this order: each uses the ones before it.
+PARTS: Final = ("texts", "scales", "marks", "boxes", "shapes", "frame", "pointing", "draw")
 
 
 class Picture:
@@ -67,3 +73,10 @@ def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
             _merge(into[name], value)
         else:
             into[name] = value
+
+
+def drawing_js() -> str:
+    """The source of ``drawFigure(place, figure, {width, onClick})``; a script, or the beginning of a module."""
+    folder = files(__package__).joinpath("drawing")
+    parts = (folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in PARTS)
+    return f"const drawFigure = (() => {{\n{''.join(parts)}return drawFigure;\n}})();\n"

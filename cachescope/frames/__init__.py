@@ -7,8 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.catalogue.bypass_frame import BYPASSES
-from cachescope.catalogue.frame import FIELDS
+from cachescope.catalogue.frame import BYPASSES, FIELDS
 from cachescope.columns import Column
 from cachescope.errors import NotFoundError
 from cachescope.frames.answers import (

@@ -4,21 +4,26 @@ Pure functions: they read no file, create no directory and do not use the enviro
 docstring names the torch file, symbol and versions it mirrors.
 """
 
-from cachescope.keys.best_config import best_config_name
 from cachescope.keys.cutlass import CutlassRequest, cutlass_request_key, cutlass_requests
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.keys.hashing import (
+    best_config_name,
     code_hash,
     entry_name,
     get_hash,
     sha256_hash,
     stored_code_hash,
+    system_hash,
 )
-from cachescope.keys.isolation import isolation_key, select_context
-from cachescope.keys.isolation_schema import CONTEXT_FORMS, IsolationSchema, all_schemas
+from cachescope.keys.isolation import (
+    CONTEXT_FORMS,
+    IsolationSchema,
+    all_schemas,
+    isolation_key,
+    select_context,
+)
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.keys.paths import aotautograd_folder, code_folder, fxgraph_folder, get_path
-from cachescope.keys.system import system_hash
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 __all__ = [

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from typing import Final
 
 from cachescope.errors import CachescopeError
+from cachescope.keys.json_values import sorted_json
 
 COMPACT_LENGTH: Final = 51
 
@@ -165,3 +167,60 @@ def entry_name(content: bytes) -> str:
 
 def _to_bytes(text: str | bytes) -> bytes:
     return text.encode("utf-8") if isinstance(text, str) else text
+
+
+def best_config_name(kernel_file: str, cache_key_tag: str = "", torch_key: bytes | None = None) -> str:
+    """Return the file name of the best configuration of a kernel; the file is in the kernel's folder.
+
+    Parameters
+    ----------
+    kernel_file : str
+        Base name of the kernel's file, ``c….py``.
+    cache_key_tag : str, optional
+        ``torch.compiler.config.cache_key_tag``, from the environment ``TORCH_COMPILE_CACHE_KEY_TAG``.
+    torch_key : bytes, optional
+        The 32 bytes of torch's ``torch_key()``, for torch 2.8 and later. None for 2.6 and 2.7.
+
+    Notes
+    -----
+    Mirrors ``torch/_inductor/runtime/autotune_cache.py`` ``AutotuneCache._prepare_key`` (2.6 to 2.15) and
+    ``_make_local_cache_key`` (2.8 to 2.15). In 2.5 the kernel's own name was used.
+
+    Examples
+    --------
+    >>> best_config_name("cabc.py")[:8], best_config_name("cabc.py", torch_key=b"k" * 32)[:8]
+    ('5b4f75fb', '84f08109')
+    """
+    name = hashlib.sha256(f"{kernel_file}:{cache_key_tag}".encode()).hexdigest()
+    if torch_key is not None:
+        name = hashlib.sha256(name.encode() + torch_key).hexdigest()
+    return f"{name}.best_config"
+
+
+def system_hash(info: Mapping[str, object]) -> str:
+    """Return torch's 64 hexadecimal digits for a ``system`` object.
+
+    Parameters
+    ----------
+    info : mapping
+        The ``system`` object of the file, or the same without its ``hash``. Through torch
+        2.14 it is empty on a machine without CUDA or ROCm; from 2.15 it always has
+        ``version`` and may have ``device_interfaces``.
+
+    Raises
+    ------
+    UnsupportedValueError
+        If JSON cannot represent a value.
+
+    Notes
+    -----
+    Mirrors ``torch/_inductor/codecache.py`` ``CacheBase.get_system`` (2.6 to 2.15;
+    ``SYSTEM_CACHE_KEY_STRATEGY`` from 2.13).
+
+    Examples
+    --------
+    >>> system_hash({})[:8]
+    '44136fa3'
+    """
+    hashed = {key: value for key, value in info.items() if key != "hash"}
+    return hashlib.sha256(sorted_json(hashed).encode()).hexdigest()

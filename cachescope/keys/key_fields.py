@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cachescope.errors import NotFoundError
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_values import literal_value
 
 # The fields of an FX key that depend on the program (the graph, its inputs, the call) and not on the process:
 # torch/_inductor/codecache.py, `FxGraphHashDetails` (2.6 to 2.15). A field that a later torch adds counts as the process's

@@ -13,7 +13,7 @@ from typing import Any
 
 from cachescope.errors import SchemaError
 from cachescope.json_types import JsonObject
-from cachescope.keys.isolation_schema import CONTEXT_FORMS, IsolationSchema, kind_name, listed, loaded
+from cachescope.keys.isolation import CONTEXT_FORMS, IsolationSchema, kind_name, listed, loaded
 from cachescope.keys.key_fields import Removed, form_fields, pattern_fields
 
 

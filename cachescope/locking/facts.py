@@ -12,7 +12,7 @@ from typing import Final
 
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_values import literal_value
 from cachescope.locking.lock import CacheLock, KeyField, Machine
 from cachescope.terms import CACHES
 from cachescope.wording import listed

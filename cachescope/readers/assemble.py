@@ -17,14 +17,14 @@ from cachescope.frames.directory_rows import KernelRow, TimingRow
 from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.frames.vllm import VLLM_FACTORS, VLLM_STARTS, FactorsRow, StartRow
-from cachescope.readers.checked_file import well_formed
-from cachescope.readers.directory.kernels import Kernel, kernels_of
+from cachescope.readers.cache_file import well_formed
+from cachescope.readers.directory.generated_files import Kernel, kernels_of
+from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS
+from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
-from cachescope.readers.logs.whole_details import mark_cut_details
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, ListedEntry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
-from cachescope.readers.stamps import Stamps, file_stamps
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
 _ATTRIBUTES: Final = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent
 
 
 def load_json(data: bytes) -> object:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from cachescope.json_types import JsonObject
-from cachescope.readers.checked_file import well_formed
+from cachescope.readers.cache_file import well_formed
 
 MOST_OF_A_COLUMN: Final = (1 << 63) - 1
 MOST_OF_A_COUNT: Final = (1 << 31) - 1

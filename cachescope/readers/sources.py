@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
-from cachescope.readers.directory.place_of import is_linked_root, place_of
+from cachescope.readers.directory.place_of import is_linked_root, place_of, shipped_kind
 from cachescope.readers.directory.places import ROOT, Place
-from cachescope.readers.directory.shipped import shipped_kind
-from cachescope.readers.directory.vllm_places import TREE
+from cachescope.readers.directory.vllm import TREE
 from cachescope.readers.index.log_folder import is_log_file, read_log_file
 from cachescope.readers.json_record import Record
 from cachescope.readers.kernel_files import is_of_kernel
@@ -27,8 +26,8 @@ from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_l
 from cachescope.readers.logs.vllm_log import looks_like_vllm_log, read_vllm_log
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.readers.remote_cache.dump import looks_like_dump, read_dump
 from cachescope.readers.remote_cache.server import read_redis
+from cachescope.readers.remote_cache.stored import looks_like_dump, read_dump
 from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
 
 if TYPE_CHECKING:

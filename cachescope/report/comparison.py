@@ -2,29 +2,204 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pandas as pd
 
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
+from cachescope.analysis.directory.built import CHOICE, CODE, KERNELS, NOT_KNOWN, TIMES
 from cachescope.answers import comparison as answer
+from cachescope.answers.difference import Difference, Pair, SeenKey
 from cachescope.answers.prediction_summary import PredictionSummary, Reason
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import Built, CoverageRow
 from cachescope.frames.context_rows import FormDifference
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import frame_rows
-from cachescope.report.built_forms import built_lines
-from cachescope.report.context_forms import difference_line
-from cachescope.report.coverage_forms import coverage_lines
-from cachescope.report.difference_forms import difference_lines, difference_object
+from cachescope.report.as_json import change_object, frame_rows
+from cachescope.report.contexts import difference_line
+from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
-from cachescope.wording import SHORT_KEY, and_more, harmless, listed, plural
+from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
+from cachescope.wording import SHORT_KEY, and_more, harmless, listed, plural, short_key
+
+_WORST_FIRST: Final = ("no", "unknown", "never")
+_KEYS_SHOWN: Final = 3
+
+
+_SHOWN: Final = 20
+_WHAT: Final = {
+    FXGRAPH: ("graph", ""),
+    BEST_CONFIG: ("Triton configuration", ""),
+    AUTOTUNE: ("choice of max-autotune", "choices of max-autotune"),
+}
+_OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
+
+
+_PAIRS_SHOWN: Final = 3
+_NAMES_SHOWN: Final = 5
+
 
 _FIELDS_SHOWN: Final = 20
 _ENTRIES_SHOWN: Final = 3
+
+
+def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
+    """How much of a run, and of its cache directory, the bundle holds; then why it does not hold the rest."""
+    lookups = [row for row in rows if row.entry is None]
+    entries = [row for row in rows if row.entry is not None]
+    if lookups:
+        total = f"{plural(_number(lookups), 'lookup')} of the run{_unknown(lookups)}"
+        yield Line(f"the bundle covers {_number(lookups, 'yes')} of {total}", style="bold")
+        yield from _coverage_reasons(lookups, "lookup", "lookups")
+    if entries:
+        total = f"{plural(len(entries), 'entry', 'entries')} of the cache directory{_unknown(entries)}"
+        yield Line(f"the bundle holds {_number(entries, 'yes')} of {total}", style="bold")
+        yield from _coverage_reasons(entries, "entry", "entries")
+
+
+def _unknown(rows: Sequence[CoverageRow]) -> str:
+    return f"; of {number} it is not known" if (number := _number(rows, "unknown")) else ""
+
+
+def _number(rows: Sequence[CoverageRow], held: str | None = None) -> int:
+    return sum(row.lookups or 1 for row in rows if held in (None, row.held))
+
+
+def _coverage_reasons(rows: Sequence[CoverageRow], one: str, several: str) -> Iterator[Line]:
+    """Each reason with the first of its keys."""
+    groups: dict[tuple[str, str], list[CoverageRow]] = defaultdict(list)
+    for row in rows:
+        groups[row.held, row.reason].append(row)
+    for answer in _WORST_FIRST:
+        for (held, reason), members in groups.items():
+            if held == answer:
+                yield Line(f"{held}: {harmless(reason)}", 3, right=plural(_number(members), one, several))
+                yield Line(listed(map(_named, members), _KEYS_SHOWN), 6, "dim")
+
+
+def _named(row: CoverageRow) -> str:
+    if row.cache_key is None:
+        return f"{row.cache} (no key)"
+    key = harmless(row.cache_key)
+    return f"{row.cache} {key if len(key) <= SHORT_KEY else f'{key[:SHORT_KEY]}…'}"
+
+
+def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
+    """What differs under equal keys first; then in a line what does not."""
+    differing = [row for row in rows if row.result in (CODE, KERNELS, CHOICE)]
+    if differing:
+        yield Line(f"under equal keys, built differently: {_counted(differing, rows)}", style="bold")
+        yield Line("a process takes what lies in the directory that it looks into", 3, "dim")
+    elif rows:
+        yield Line(f"under equal keys, built the same way: {_counted(rows, rows)}", style="bold")
+    for row in differing[:_SHOWN]:
+        yield from _difference(row)
+    if len(differing) > _SHOWN:
+        yield Line(and_more(len(differing) - _SHOWN), 3, "dim")
+    if times := sum(row.result == TIMES for row in rows):
+        yield Line(f"{plural(times, *_WHAT[AUTOTUNE])} equal, and only measured times differ", 3, "dim")
+    if unread := sum(row.result == NOT_KNOWN for row in rows):
+        yield Line(f"not known of {plural(unread, 'graph')}: the generated code could not be read", 3, "dim")
+
+
+def _counted(some: Iterable[Built], rows: Sequence[Built]) -> str:
+    kinds = [row.cache for row in some]
+    counts = ((kinds.count(cache), sum(row.cache == cache for row in rows), cache) for cache in _WHAT)
+    return ", ".join(
+        plural(count, *_WHAT[cache]) if count == among else f"{count} of {plural(among, *_WHAT[cache])}"
+        for count, among, cache in counts
+        if count
+    )
+
+
+def _difference(row: Built) -> Iterator[Line]:
+    if row.cache == FXGRAPH:
+        yield Line(f"fxgraph {row.cache_key[:SHORT_KEY] if row.cache_key else ''}…: {_OTHER[row.result]}", 3)
+        yield Line(harmless(row.evidence), 6, "dim")
+        return
+    name = row.name or f"{row.cache} {(row.cache_key or '')[:SHORT_KEY]}…"
+    yield Line(f"{harmless(name)}: {harmless(row.before or 'none')} → {harmless(row.after or 'none')}", 3)
+
+
+def difference_lines(found: Difference) -> list[Line]:
+    """The difference for the terminal, the most frequent first."""
+    differing = sum(len(pairs) for _, pairs in found.groups)
+    counts = [f"{plural(found.equal, 'key')} equal", f"{differing + len(found.unknown)} differ"]
+    counts += [f"{len(found.only_before)} only before", f"{len(found.only_after)} only after"]
+    lines = [Line(", ".join(counts), style="bold")]
+    lines += [Line(f"before: {harmless(found.before)}", 3), Line(f"after:  {harmless(found.after)}", 3)]
+    for number, (changes, pairs) in enumerate(found.groups, 1):
+        shown = list(change_lines(changes, 3, fields=40, diff_lines=40))
+        title = plural(len(changes), "field")
+        if not changes:
+            title = "no recorded field differs: the pickled whole differs where the list cannot show it"
+        elif len(changes) == 1:
+            title = shown.pop(0).text
+        lines += [Line(), Line(f"{number}  {title}", style="bold", right=plural(len(pairs), "key")), *shown]
+        lines += [Line(_pair_text(pair), 3, "dim") for pair in pairs[:_PAIRS_SHOWN]]
+        if len(pairs) > _PAIRS_SHOWN:
+            lines.append(Line(and_more(len(pairs) - _PAIRS_SHOWN, "key"), 3, "dim"))
+    if found.unknown:
+        lines += [Line(), Line("differ, and their hash details were not recorded:", style="bold")]
+        lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_PAIRS_SHOWN]]
+    for title, rows in (("only before", found.only_before), ("only after", found.only_after)):
+        if rows:
+            lines += [Line(), Line(f"{title}: {listed(map(_name, rows), _NAMES_SHOWN)}")]
+    return lines
+
+
+def difference_object(found: Difference) -> JsonObject:
+    """The difference for ``--json``."""
+    return {
+        "before": found.before,
+        "after": found.after,
+        "equal": found.equal,
+        "differences": [
+            {
+                "fields": [change.field for change in changes],
+                "changes": [
+                    {**change_object(change), "before": change.before, "after": change.after}
+                    for change in changes
+                ],
+                "keys": [_pair_object(pair) for pair in pairs],
+            }
+            for changes, pairs in found.groups
+        ],
+        "not_recorded": [_pair_object(pair) for pair in found.unknown],
+        "only_before": [_row_object(row) for row in found.only_before],
+        "only_after": [_row_object(row) for row in found.only_after],
+    }
+
+
+def _name(row: SeenKey) -> str:
+    backward = " backward" if row.direction == "backward" else ""
+    return f"{row.cache}{backward} {harmless(short_key(row.cache_key))}"
+
+
+def _pair_text(pair: Pair) -> str:
+    a, b = pair
+    place = f", compile {harmless(b.compile_id)}" if b.compile_id is not None else ""
+    place += f" of {harmless(b.function)}" if place and b.function is not None else ""
+    return f"{_name(a)} -> {harmless(short_key(b.cache_key))}{place}"
+
+
+def _row_object(row: SeenKey) -> JsonObject:
+    return {
+        "cache": row.cache,
+        "direction": row.direction,
+        "cache_key": row.cache_key,
+        "compile_id": row.compile_id,
+        "function": row.function,
+        "lookup": row.lookup,
+        "entry": row.entry,
+    }
+
+
+def _pair_object(pair: Pair) -> JsonObject:
+    return {"before": _row_object(pair[0]), "after": _row_object(pair[1])}
 
 
 class Comparison(answer.Comparison):

@@ -9,7 +9,7 @@ from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.answers.compiled import Compiled
 from cachescope.frames.compile_rows import RecompileRow, SymbolRow
 from cachescope.report.layout import Line
-from cachescope.report.terminal import problem_lines
+from cachescope.report.why_missed import problem_lines
 from cachescope.wording import and_more, duration, harmless, plural
 
 _SHOWN: Final = 10

@@ -2,18 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence, Sized
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.directory import Directory, Total
-from cachescope.frames.directory_rows import EntryRow
-from cachescope.report.entry_sections import section_lines
+from cachescope.answers.directory import Directory, SharedKey, Total, size_of
+from cachescope.frames.directory_rows import EntryRow, LockRow, OrphanRow, RemovableRow
 from cachescope.report.layout import Line
-from cachescope.report.terminal import problem_lines
-from cachescope.wording import duration, file_size, file_time, harmless, plural
+from cachescope.report.why_missed import problem_lines
+from cachescope.terms import HASH
+from cachescope.wording import and_more, duration, file_size, file_time, harmless, plural
+
+_SHOWN: Final = 5
+# The marks of `analysis.directory.same_key.beside`, in words.
+BESIDE_NAMES: Final = {
+    "damaged": "damaged, next to an intact one",
+    "other_code": "same key, other code",
+    "other_guards": "same key, other guards",
+    "equal_guards": "same key, equal guards: raced for, or made again",
+}
+_ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
+
 
 _KEY: Final = 16
+
+
+def section_lines(found: Directory) -> list[Line]:
+    """The sections that are not empty, each after an empty line."""
+    sections = (
+        _shipped(found.shipped),
+        _unsound("damaged", found.damaged),
+        _unsound("unreadable: what they hold is not known, nor what they need", found.unreadable),
+        _shared(found.shared),
+        _duplicates(found),
+        _alone(found.orphans),
+        _removable(found.removable),
+        _locks(found.locks),
+    )
+    lines = []
+    for section in sections:
+        listed = list(section)
+        lines += [Line(), *listed] if listed else []
+    return lines
+
+
+def _shipped(rows: Sequence[EntryRow]) -> Iterator[Line]:
+    if rows:
+        yield Line(f"{plural(len(rows), 'file')} shipped by themselves:", style="bold")
+    for row in rows[:_SHOWN]:
+        yield Line(harmless(row.path), 3, whole=True)
+        parts = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
+        yield Line(harmless("; ".join(text for text in parts if text)), 5)
+    yield from _more(rows)
+
+
+def _unsound(what: str, rows: Sequence[EntryRow]) -> Iterator[Line]:
+    if rows:
+        yield Line(f"{len(rows)} {what}:", style="bold")
+    for row in rows[:_SHOWN]:
+        yield Line(harmless(row.path), 3, whole=True)
+        yield Line(harmless(short(row.damage or "not said")), 5)
+    yield from _more(rows)
+
+
+def _shared(shared: Sequence[SharedKey]) -> Iterator[Line]:
+    """Keys that hold several entries, and what distinguishes the entries."""
+    if shared:
+        what = "1 key holds" if len(shared) == 1 else f"{len(shared)} keys hold"
+        yield Line(f"{what} several entries:", style="bold")
+    for key in shared[:_SHOWN]:
+        names = [
+            name
+            for mark, name in BESIDE_NAMES.items()
+            if mark in key.marks and (mark != "damaged" or "ok" in key.statuses)
+        ]
+        how_many = ", ".join(f"{count} {status}" for status, count in key.statuses.items())
+        text = f"{key.cache} {harmless(key.cache_key[:_KEY])}…: {how_many} ({'; '.join(names)})"
+        yield Line(text, 3, hang=2)
+    yield from _more(shared)
+
+
+def _duplicates(found: Directory) -> Iterator[Line]:
+    if not found.duplicates:
+        return
+    saved = file_size(sum(group.saved_bytes for group in found.duplicates))
+    copies = sum(group.copies - 1 for group in found.duplicates)
+    yield Line(f"{plural(copies, 'duplicate')} of {saved}, by names, sizes and guards:", style="bold")
+    for alike in found.alike[:_SHOWN]:
+        files, size = plural(alike.files, "file"), file_size(alike.saved_bytes)
+        text = (
+            f"{alike.cache}: {files} of which {alike.groups} would be enough, {size} saved ({alike.known_by})"
+        )
+        yield Line(text, 3, hang=2)
+
+
+def _alone(rows: Sequence[OrphanRow]) -> Iterator[Line]:
+    if rows:
+        yield Line(f"{len(rows)} left alone:", style="bold")
+    yield from _by_reason(rows)
+
+
+def _removable(rows: Sequence[RemovableRow]) -> Iterator[Line]:
+    if rows:
+        files, size = plural(len(rows), "file"), file_size(size_of(rows))
+        yield Line(f"{files} of {size} can go (--prune-list prints the paths):", style="bold")
+    yield from _by_reason(rows)
+
+
+def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow]) -> Iterator[Line]:
+    counts = Counter((row.cache, _ANY_KEY.sub("", row.reason)) for row in rows)
+    for (cache, reason), count in counts.most_common(_SHOWN):
+        yield Line(f"{count} {cache}: {harmless(reason)}", 3, hang=2)
+    yield from _more(counts)
+
+
+def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
+    if rows is None:
+        return
+    held = [row for row in rows if row.lock_held]
+    unknown = sum(row.lock_held is None for row in rows)
+    free = len(rows) - len(held) - unknown
+    undecided = f", {unknown} not known" if unknown else ""
+    yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{undecided}", style="bold")
+    for row in held[:_SHOWN]:
+        yield Line(harmless(row.path), 3, whole=True)
+    yield from _more(held)
+
+
+def _more(found: Sized) -> Iterator[Line]:
+    count = len(found) - _SHOWN
+    if count > 0:
+        yield Line(and_more(count, where="--json lists all"), 3, "dim")
 
 
 def entry_lines(found: Directory, most: int = 20) -> list[Line]:

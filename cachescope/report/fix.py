@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.analysis.fixes.candidates import Way
-from cachescope.analysis.fixes.settings import VARIABLE, Setting
+from cachescope.analysis.fixes import VARIABLE, Setting, Way
 from cachescope.answers.fix import Fix
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-from cachescope.wording import harmless_cut
+from cachescope.wording import file_size, harmless_cut
 
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
 CODE_STYLE = (
@@ -16,6 +17,9 @@ CODE_STYLE = (
 FAINT_STYLE = "opacity: .75"
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+_LINE: Final = 240
 
 
 def safe(text: object) -> str:
@@ -29,3 +33,50 @@ def json_html(value: object) -> str:
     for character, escaped in _ESCAPED.items():
         text = text.replace(character, escaped)
     return text
+
+
+def value_html(text: str, short: int, most: int) -> str:
+    """A value; if it is long, its beginning and size, which open to as much as is kept.
+
+    Parameters
+    ----------
+    text : str
+        The value, of any length.
+    short : int
+        Characters shown at once.
+    most : int
+        Characters kept.
+
+    Examples
+    --------
+    >>> value_html("a < b", 20, 100)
+    '<code>a &lt; b</code>'
+    """
+    if len(text) <= short and "\n" not in text:
+        return f"<code>{safe(text)}</code>"
+    beginning = " ".join(text[: 4 * short].split())[:short]
+    beyond = "" if len(text) <= most else f"\n… {len(text) - most:,} more characters"
+    size = file_size(len(text.encode("utf-8", "replace"))).replace(" ", "\u00a0")
+    return (
+        f"<details class='cs-long'><summary><code>{safe(beginning)}…</code>"
+        f" <span class='cs-faint'>({size})</span></summary>"
+        f"<pre tabindex='0'>{safe(text[:most])}{beyond}</pre></details>"
+    )
+
+
+def diff_html(lines: Iterable[str], name: str) -> str:
+    r"""The lines of a unified diff; their signs are in the text: no colour is needed to read it.
+
+    Examples
+    --------
+    >>> diff_html(["+a"], "code")
+    "<pre class='cs-diff' tabindex='0' role='region' aria-label='code'><span class='cs-new'>+a\n</span></pre>"
+    """
+    body = "".join(_diff_line(line) for line in lines)
+    return f"<pre class='cs-diff' tabindex='0' role='region' aria-label='{safe(name)}'>{body}</pre>"
+
+
+def _diff_line(line: str) -> str:
+    kind = {"+": "cs-new", "-": "cs-old", "@": "cs-faint"}.get(line[:1], "cs-same")
+    cut = line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+    return f"<span class='{kind}'>{safe(cut)}\n</span>"

@@ -18,9 +18,9 @@ from cachescope.frames.directory_rows import (
     RemovableRow,
 )
 from cachescope.json_types import JsonObject
-from cachescope.readers.directory.source_code import SourceCode
+from cachescope.readers.directory.file_contents import SourceCode
 from cachescope.report.as_json import frame_rows
-from cachescope.report.entry_sections import BESIDE_NAMES
+from cachescope.report.entry_table import BESIDE_NAMES
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped

@@ -8,7 +8,7 @@ from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
-from cachescope.report.terminal import answer_lines
+from cachescope.report.why_missed import answer_lines
 from cachescope.wording import and_more, duration, harmless, listed, plural
 
 _REASONS: Final = 5

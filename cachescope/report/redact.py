@@ -11,11 +11,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from cachescope.report.redaction.columns import KEYS, NUMBERS_HIDDEN, WHOLE
 from cachescope.report.redaction.forms import is_torch_hash, may_be_torch_hash
 from cachescope.report.redaction.stand_ins import StandIns
 from cachescope.report.redaction.texts import Texts
-from cachescope.report.redaction.vocabulary import vocabulary
+from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
 
 
 @dataclass(frozen=True, slots=True)

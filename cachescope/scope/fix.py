@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 
-from cachescope.analysis.fixes.settings import VARIABLE, Setting
+from cachescope.analysis.fixes import VARIABLE, Setting
 from cachescope.answers import fix as answer
 from cachescope.answers.read import Read
 from cachescope.capture.preflight_command import preflight

@@ -21,7 +21,7 @@ from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_ca
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
-from cachescope.report.block import block_html, block_text
+from cachescope.report.why_missed import block_html, block_text
 from cachescope.scope.scope import Scope
 
 _block_numbers: Final = itertools.count(1)

@@ -15,10 +15,10 @@ from cachescope.keys import IsolationSchema
 from cachescope.keys.key_schema import KeySchema, key_schema
 from cachescope.report.check_forms import Check
 from cachescope.report.explanation import Explanation
-from cachescope.report.in_short import summary_html, summary_text
 from cachescope.report.one_entry_forms import OneEntry
 from cachescope.report.parquet_folder import write_scope
 from cachescope.report.what_if_forms import WhatIf
+from cachescope.report.why_missed import summary_html, summary_text
 from cachescope.scope.shown import Shown
 
 _CAUSES_IN_HTML: Final = 5

@@ -16,7 +16,7 @@ from cachescope.answers.read import Read
 from cachescope.answers.reading import tables_of
 from cachescope.answers.starts import sides_below
 from cachescope.errors import CachescopeError
-from cachescope.report.device_card import DeviceCard
+from cachescope.report.devices import DeviceCard
 
 if TYPE_CHECKING:
     from cachescope.views.compare import Compare
@@ -48,7 +48,7 @@ class Shown(Read):
         """
         with _needs_widgets():
             from cachescope.views.explorer import Explorer
-            from cachescope.views.following import Following
+            from cachescope.views.watching import Following
 
         return Explorer(self, Following(self) if watch else None)
 

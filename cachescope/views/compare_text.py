@@ -15,10 +15,10 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.html import safe
 from cachescope.report.ranks import rank_names
-from cachescope.report.time_contrast import signed
+from cachescope.report.time_spent import signed
 from cachescope.terms import FXGRAPH
 from cachescope.views import html
-from cachescope.views.changed_fields import changed_fields
+from cachescope.views.html import changed_fields
 from cachescope.wording import and_more, clock, duration, percent, plural
 
 _GROUPS: Final = 8

@@ -8,8 +8,8 @@ from typing import Any
 import ipywidgets
 from traitlets.utils.bunch import Bunch
 
-from cachescope.views.bare import bare
 from cachescope.views.state import State
+from cachescope.views.widget_base import bare
 from cachescope.wording import harmless
 
 

@@ -7,26 +7,34 @@ from os.path import basename
 from typing import Any, Final
 
 import pandas as pd
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 from cachescope.answers.chosen import Chosen, Span, within
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
-from cachescope.figures.ages import entry_ages
-from cachescope.figures.layers import link_layers
-from cachescope.figures.margins import autotune_margins
-from cachescope.figures.sizes import entry_sizes
+from cachescope.figures.autotuning import autotune_margins
+from cachescope.figures.entry_files import entry_ages, entry_sizes
+from cachescope.figures.links import link_layers
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
+from cachescope.report.html import safe
+from cachescope.report.one_entry_forms import one_entry_lines_html
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.controls import Pane, choice, columns, markup, row
-from cachescope.views.one_entry import entry_html
-from cachescope.views.plot import Plot
+from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.views.tabled import Tabled
-from cachescope.wording import duration, file_size, file_time
+from cachescope.wording import duration, file_size, file_time, harmless, plural
+
+# Highlighting makes every token an element; longer sources are shown plain.
+_MOST_HIGHLIGHTED: Final = 100_000
+_MOST_SHOWN: Final = 400_000
+
 
 _HEADS: Final = (
     Head("entry", "Entry", number=True),
@@ -41,6 +49,37 @@ _NOTHING: Final = (
     "No cache directory was read, so there are no entries. Give cachescope.read the directory as well: the one that"
     " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and your name."
 )
+
+
+def entry_html(one: OneEntry) -> str:
+    """All that is known about an entry: guards, links, kernels, and the source folded away."""
+    source = one.source
+    lines = one_entry_lines_html(one)
+    if source.text is None:
+        return lines + html.paragraph(f"no source: {source.why_not}", "faint")
+    count = plural(len(source.text.splitlines()), "line")
+    return f"{lines}<details><summary>Generated source ({count})</summary>{_source(source.text, source.language)}</details>"
+
+
+def _source(text: str, language: str | None) -> str:
+    shown = harmless(text[:_MOST_SHOWN])
+    more = (
+        html.paragraph(f"… and {len(text) - _MOST_SHOWN:,} more characters", "faint")
+        if len(text) > _MOST_SHOWN
+        else ""
+    )
+    return f"<pre class='cs-code' tabindex='0' aria-label='generated source'>{_coloured(shown, language)}</pre>{more}"
+
+
+def _coloured(text: str, language: str | None) -> str:
+    if language is None or len(text) > _MOST_HIGHLIGHTED:
+        return safe(text)
+    try:
+        lexer = get_lexer_by_name(language)
+    except ClassNotFound:
+        return safe(text)
+    coloured: str = highlight(text, lexer, HtmlFormatter(nowrap=True))
+    return coloured
 
 
 class Entries(Pane):

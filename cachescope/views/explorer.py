@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import ipywidgets
 import pandas as pd
+from ipywidgets import Layout
 from traitlets.utils.bunch import Bunch
 
-from cachescope.answers.chosen import Chosen
+from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.read import Read
 from cachescope.report.html import safe
-from cachescope.report.page.still import still_html
+from cachescope.report.page.static_summary import still_html
 from cachescope.views import html
-from cachescope.views.carried import carried
-from cachescope.views.controls import Pane, close_all, markup
-from cachescope.views.placeholders import Failed, waiting
-from cachescope.views.span import SpanChip
+from cachescope.views.controls import Pane, button, close_all, markup, row
+from cachescope.views.restored_selection import carried
 from cachescope.views.state import (
     COMPARE,
     ENTRIES,
@@ -31,12 +30,93 @@ from cachescope.views.state import (
     WHY,
     State,
 )
-from cachescope.views.style import Style
 from cachescope.views.watching import Watching
-from cachescope.wording import plural
+from cachescope.views.widget_base import Style
+from cachescope.wording import clock, date, plural
 
 if TYPE_CHECKING:
-    from cachescope.views.following import Following
+    from cachescope.views.watching import Following
+
+
+# Below so many nanoseconds, seconds would not tell the ends apart.
+_SHORT = 10 * 10**9
+
+
+class SpanChip(Pane):
+    """The span with how many lookups it has, and a button that clears it; nothing if none is chosen.
+
+    Parameters
+    ----------
+    state : State
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        super().__init__(layout=Layout(display="none"))
+
+    def show(self, chosen: Chosen, beyond: str) -> None:
+        """Say what is chosen, and what the pane below shows besides."""
+        span = self._state.span
+        if span is None or chosen.is_all:
+            self.layout.display = "none"
+            return
+        if not self.children:
+            self._make()
+        self.said.value = html.paragraph(_text(chosen, span), "strong")
+        self.beyond.value = html.paragraph(beyond, "faint") if beyond else ""
+        self.layout.display = ""
+
+    def _make(self) -> None:
+        # Most never choose a span.
+        self.said, self.beyond = markup(), markup()
+        self.clear = button("Clear", self._clear, "Show all times again, in every pane")
+        self.children = [row(self.said, self.clear, classes=["cs-span"]), self.beyond]
+
+    def _clear(self) -> None:
+        self._state.span = None
+
+
+def _text(chosen: Chosen, span: Span) -> str:
+    first, last = _ends(span)
+    every = chosen.read.lookups
+    untimed = int(every["time"].isna().sum())
+    more = f"; {plural(untimed, 'lookup')} without a time left out" if untimed else ""
+    return f"{first} to {last} UTC, {len(chosen):,} of {len(every):,} {'lookup' if len(every) == 1 else 'lookups'}{more}"
+
+
+def _ends(span: Span) -> tuple[str, str]:
+    first, last = span
+    is_one_day = date(first) == date(last)
+    is_short = last - first < _SHORT
+
+    def moment(ns: int) -> str:
+        day = "" if is_one_day else f"{date(ns)} "
+        return f"{day}{clock(ns)}" + (f".{ns // 10**6 % 1000:03}" if is_short else "")
+
+    return moment(first), moment(last)
+
+
+def waiting() -> ipywidgets.HTML:
+    """Until it is made."""
+    return markup(html.paragraph("One moment …", "faint"))
+
+
+class Failed(Pane):
+    """Why it could not be made."""
+
+    query = "scope"
+    beyond = ""
+
+    def __init__(self, error: Exception) -> None:
+        self._reason = f"{type(error).__name__}: {error}"
+        super().__init__([markup(html.paragraph(f"This pane could not be made: {self._reason}", "error"))])
+
+    def frame(self) -> pd.DataFrame:
+        """An empty frame, because there is no data behind it."""
+        return pd.DataFrame()
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Nothing: there is no lookup in it."""
 
 
 class Shows(Protocol):

@@ -10,25 +10,30 @@ import pandas as pd
 from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.comparison import Comparison
+from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing
 from cachescope.answers.side_by_side import Form, SideBySide, context_names
 from cachescope.columns import rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
+from cachescope.figures.texts import run_labels
 from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
 from cachescope.frames.device_rows import DeviceRow
-from cachescope.report.context_forms import folded_differences, shared_lines
-from cachescope.report.device_card import card_html
+from cachescope.report.comparison import comparison_lines
+from cachescope.report.contexts import folded_differences, shared_lines
+from cachescope.report.devices import card_html
 from cachescope.report.html import safe
 from cachescope.report.ranks import rank_names
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
-from cachescope.views.plot import Plot
+from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.views.tabled import Tabled
-from cachescope.views.will_hit import WillHit
 from cachescope.wording import and_more, listed
+
+_NOTE = "A prediction for a process that was recorded, from the fields of its keys; it assumes the program that made each entry."
+
 
 _MOST: Final = 12
 _NAMED: Final = 4
@@ -36,6 +41,48 @@ _FIELDS: Final = 60
 # Of more contexts than these, names with times are not beside each other in one line.
 _FULL_NAMES: Final = 6
 _NOTHING: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
+
+
+class WillHit(Pane):
+    """Choose a process; see its prediction for every entry."""
+
+    def __init__(self, scope: Read, state: State) -> None:
+        self._scope = scope
+        looked_up = scope.asked_torch
+        if not looked_up or not scope.facts.entries:
+            super().__init__(
+                [markup(html.title("Will it hit") + html.paragraph(_missing(bool(looked_up)), "faint"))]
+            )
+            return
+        labels = run_labels(scope.runs)
+        self.run = ipywidgets.Dropdown(
+            options=[(labels[run], run) for run in looked_up],
+            value=looked_up[-1],
+            description="A process like",
+            tooltip="",  # without it, the page says null
+            style={"description_width": "initial"},
+            layout=ipywidgets.Layout(width="auto", max_width="420px"),
+        )
+        self.answer = markup()
+        self.run.observe(state.guarded(self._show), "value")
+        super().__init__([markup(html.title("Will it hit", _NOTE)), self.run, self.answer])
+        self._show()
+
+    def frame(self) -> pd.DataFrame:
+        """The predictions, as returned by ``cachescope.will_hit(scope, scope, run=…)``."""
+        return predictions_of_run(self._scope, self.run.value)
+
+    def _show(self, change: object = None) -> None:
+        found = Comparison("the directory", "the process", predictions=self.frame())
+        self.answer.value = html.lines(comparison_lines(found))
+
+
+def _missing(has_lookups: bool) -> str:
+    lacks = "a cache directory" if has_lookups else "the trace or log of a run"
+    return (
+        f"Read {lacks} as well, and every entry is compared with the process;"
+        " cachescope.will_hit does it for a snapshot that was captured on another machine."
+    )
 
 
 class Machines(Pane):

@@ -14,9 +14,8 @@ from cachescope.figures.over_time import timeline
 from cachescope.json_types import JsonObject
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
-from cachescope.views.plot import Plot
+from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.views.tabled import Tabled
 
 _CLOCKS: Final = (("Time of day", "wall"), ("Since each run began", "run"))
 _HINT: Final = (

@@ -7,29 +7,46 @@ from itertools import compress
 from typing import Any
 
 import pandas as pd
+import traitlets
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, headline, predicted_lookups, seen_text
+from cachescope.answers.vllm import VllmFolders
+from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
+from cachescope.frames.answer_rows import CacheRate, FalseHit, RateRow, RunCacheRate
 from cachescope.json_types import JsonObject
+from cachescope.report.vllm import vllm_lines
+from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, markup
 from cachescope.views.lookup_rows import between
-from cachescope.views.of_all import vllm, wrong
 from cachescope.views.over_time import OverTime
-from cachescope.views.plot import Plot
+from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.views.tabled import Tabled
-from cachescope.views.worklist import WorklistView
-from cachescope.wording import percent
+from cachescope.views.widget_base import STYLE, Control, script
+from cachescope.wording import harmless, percent
+
+_PROBLEMS = (
+    Head("kind", "Kind"),
+    Head("source", "Source"),
+    Head("where", "Where"),
+    Head("message", "What is wrong", wide=True),
+)
+_FALSE_HITS = (
+    Head("kind", "Kind"),
+    Head("cache_key", "Key"),
+    Head("hits", "Hits", number=True),
+    Head("evidence", "What was seen", wide=True),
+)
+
 
 _RATES = (
     Head("run", "Run"),
@@ -41,6 +58,113 @@ _RATES = (
     Head("time_rate", "By time", number=True),
 )
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
+
+
+class WorklistView(Control):
+    """The worklist of what was read, or of some of its lookups.
+
+    Parameters
+    ----------
+    chosen : Chosen
+        What is counted.
+    on_open : callable
+        Called with a pane and a number: ``Why`` and a lookup, or ``Lookups`` and a cause.
+    """
+
+    _esm = script("make.js", "focus.js", "worklist.js")
+    _css = STYLE
+
+    label = traitlets.Unicode("what to fix first, the costliest on top").tag(sync=True)
+    worklist: Any = traitlets.Dict().tag(sync=True)
+    opened: Any = traitlets.List().tag(sync=True)
+    """A pane, a number, and a time that makes opening the same one again a change."""
+
+    def __init__(self, chosen: Chosen, on_open: Callable[[str, int], None]) -> None:
+        super().__init__()
+        self.show(chosen)
+        self.observe(lambda change: self._open(change["new"], on_open), "opened")
+
+    def show(self, chosen: Chosen) -> None:
+        """Show the worklist of other lookups."""
+        found = Worklist.of(chosen.read, chosen)
+        notes = notes_of(found)
+        if not found.works and not found.apart:
+            notes = [nothing_to_fix(chosen), *notes]
+        self.worklist = {
+            "works": [_plain(work) for work in found.works],
+            "apart": [_plain(work) for work in found.apart],
+            "apart_title": NEVER_ASKED,
+            "notes": notes,
+        }
+
+    @staticmethod
+    def _open(opened: list[Any], on_open: Callable[[str, int], None]) -> None:
+        if len(opened) == 3 and opened[0] in (WHY, LOOKUPS):
+            on_open(opened[0], int(opened[1]))
+
+    def __repr__(self) -> str:
+        return f"WorklistView({len(self.worklist['works'])} to fix)"
+
+
+def _plain(work: Work) -> JsonObject:
+    return {
+        "cause": work.cause,
+        "lookup": work.lookup,
+        "title": harmless(work.title),
+        "cost": work.cost,
+        "share": work.share,
+        "changes": list(map(_change, changes_of(work))),
+        "where": harmless(work.where),
+        "advice": None if work.advice is None else harmless(work.advice),
+    }
+
+
+def _change(change: ChangeText) -> JsonObject:
+    return {
+        "name": harmless(change.name),
+        "change": harmless(change.change),
+        "advice": list(map(harmless, change.advice)),
+        "lead": change.lead,
+        "lines": list(map(harmless, change.lines)),
+        "left_out": change.left_out,
+    }
+
+
+def vllm(scope: Read) -> list[Any]:
+    """Why vLLM compiled again, if anything of it was read."""
+    found = VllmFolders.of(scope)
+    if found is None:
+        return []
+    return [markup(html.title("vLLM's torch_compile_cache") + html.lines(vllm_lines(found)))]
+
+
+def wrong(scope: Read) -> list[Any]:
+    """Problems and false hits, or that there are none."""
+    problems, false_hits = scope.facts.problems, rows_of(scope.false_hits, FalseHit)
+    parts: list[Any] = []
+    if false_hits:
+        note = "Keys that seem to stand for more than one thing: warnings with their evidence."
+        rows = [[row.kind, row.cache_key, row.hits, row.evidence] for row in false_hits]
+        parts += [
+            markup(html.title(f"Possible false hits: {len(rows)}", note)),
+            Table(ListedRows(_FALSE_HITS, list(enumerate(rows))), "possible false hits", page_size=10),
+        ]
+    if problems:
+        rows = [[row.kind, row.source, row.where, row.message] for row in problems]
+        note = "What could not be read; the rest was."
+        parts += [
+            markup(html.title(f"Problems: {len(rows):,}", note)),
+            Table(ListedRows(_PROBLEMS, list(enumerate(rows))), "problems", page_size=10),
+        ]
+    if not parts:
+        parts.append(
+            markup(
+                html.paragraph(
+                    "No problems while reading, and no key that seems to stand for two things.", "faint"
+                )
+            )
+        )
+    return parts
 
 
 class Overview(Pane):

@@ -9,8 +9,7 @@ import traitlets
 
 from cachescope.answers.starts import OneRun, Sides, Start
 from cachescope.json_types import JsonObject
-from cachescope.views.bare import Control
-from cachescope.views.scripts import STYLE, script
+from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import clock, date, duration, harmless, percent, plural, short_names
 
 _CELL: Final = 80

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol, runtime_checkable
@@ -10,16 +12,43 @@ import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
+from cachescope.columns import plain_columns
 from cachescope.json_types import JsonObject
-from cachescope.views.bare import Control
-from cachescope.views.delimited import SEPARATORS, delimited
-from cachescope.views.scripts import STYLE, script
+from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import harmless
+
+SEPARATORS: Final = {"tsv": "\t", "csv": ","}
+# A spreadsheet takes a cell that begins so for a formula and runs it.
+_FORMULA: Final = ("=", "+", "-", "@")
+
 
 _CELL: Final = 300
 
 Whole = tuple[list[str], Iterable[Sequence[Any]]]
 """Names of columns, and the rows below them."""
+
+
+def delimited(names: Sequence[str], rows: Iterable[Sequence[object]], separator: str) -> str:
+    r"""The names and the rows, one a line. Texts come from logs: none is a formula, none steers a terminal.
+
+    Examples
+    --------
+    >>> delimited(["lookup", "why"], [[0, "=1+1"], [1, None], [-2, "a\tb"]], ",")
+    "lookup,why\n0,'=1+1\n1,\n-2,a b\n"
+    """
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter=separator, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_delimited_cell(value) for value in row] for row in rows)
+    return written.getvalue()
+
+
+def _delimited_cell(value: object) -> object:
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    # One line and one cell wherever it is pasted.
+    text = " ".join(harmless(str(value)).split())
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +100,7 @@ class FoldedRows(Rows, Protocol):
         """Open what is below a row, or close it."""
 
     def summaries(self) -> list[JsonObject | None]:
-        """What each column holds: `cachescope.views.column_summaries`."""
+        """What each column holds: `cachescope.views.coded_columns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +277,56 @@ def _cell(text: str) -> str:
 
 def _columns(rows: Rows) -> list[JsonObject]:
     return [asdict(h) for h in rows.heads]
+
+
+class FrameRows:
+    """Rows of a frame, sorted by its values and shown as text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With a column for each head; the first is the id of the row.
+    heads : sequence of Head
+    texts : mapping of column to callable
+        How to write a value if ``str`` is not enough. A missing value is a dash.
+    """
+
+    def __init__(
+        self, frame: pd.DataFrame, heads: Sequence[Head], texts: Mapping[str, Callable[[Any], str]]
+    ) -> None:
+        self.heads = heads
+        self._frame, self._texts = frame, texts
+
+    def order(self, column: str, ascending: bool) -> None:
+        """Sort by a column; rows without a value come last."""
+        if column in self._frame:
+            self._frame = self._frame.sort_values(column, ascending=ascending, kind="stable")
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self._frame)
+
+    def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
+        """Some rows, each with its id and its cells as text."""
+        names = [head.name for head in self.heads]
+        rows = self._frame.iloc[first : first + count][names].astype(object)
+        rows = rows.where(rows.notna(), None)
+        return [
+            (int(row[0]), [self._text(n, v) for n, v in zip(names, row, strict=True)])
+            for row in rows.to_numpy()
+        ]
+
+    def whole(self, first: int = 0, count: int | None = None) -> Whole:
+        """The columns of the frame and the values in them; without `count` of all rows."""
+        rows = self._frame.iloc[first : None if count is None else first + count]
+        return whole(rows, [head.name for head in self.heads])
+
+    def _text(self, name: str, value: Any) -> str:
+        if value is None:
+            return "–"
+        return self._texts.get(name, str)(value)
+
+
+def whole(frame: pd.DataFrame, names: list[str]) -> Whole:
+    """Some columns of a frame, to be copied."""
+    return names, zip(*plain_columns(frame, names).values(), strict=True)

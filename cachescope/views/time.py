@@ -11,19 +11,16 @@ from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
 from cachescope.answers.time_spent import TimeSpent
-from cachescope.figures.compile_bars import compiles
-from cachescope.figures.spent import phases
+from cachescope.figures.compile_time import compiles, phases
 from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
-from cachescope.report.time_contrast import said_texts
-from cachescope.report.time_spent import besides_text
+from cachescope.report.time_spent import besides_text, said_texts
 from cachescope.views import html
 from cachescope.views.controls import Pane, choice, markup, row
 from cachescope.views.overview import first_number
-from cachescope.views.plot import Plot
+from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.views.tabled import Tabled
 from cachescope.wording import and_more, duration, harmless, percent
 
 _NOTHING: Final = (

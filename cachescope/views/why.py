@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import ipywidgets
 import pandas as pd
+import traitlets
+from ipywidgets import Layout
 from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.differences import FieldChange
@@ -22,17 +24,33 @@ from cachescope.answers.sides import side_named
 from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
+from cachescope.figures.texts import run_labels
+from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded import HASH_DETAILS
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
 from cachescope.views import html
-from cachescope.views.back import Back
-from cachescope.views.changed_fields import changed_fields
 from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.html import changed_fields
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
-from cachescope.views.same_cause import SameCause
 from cachescope.views.state import State
-from cachescope.wording import plural
+from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.widget_base import STYLE, Control, script
+from cachescope.wording import duration, plural
+
+_SHOWN: Final = 1000
+_PAGE: Final = 20
+_HEADS: Final = (
+    Head("lookup", "Lookup", number=True),
+    Head("run", "Run"),
+    Head("cache", "Cache"),
+    Head("compile_id", "Compile"),
+    Head("function", "Function"),
+    Head("root", "Role"),
+    Head("time", "Compile time", number=True, unit="ns"),
+)
+
 
 _KINDS = {
     "title": "faint",
@@ -42,6 +60,75 @@ _KINDS = {
     "baseline": "faint",
     "advice": "",
 }
+
+
+class SameCause(Pane):
+    """A table of them, each of which opens Why; nothing where there is no other.
+
+    Parameters
+    ----------
+    scope : Read
+    state : State
+    """
+
+    def __init__(self, scope: Read, state: State) -> None:
+        self._scope = scope
+        self.title = markup()
+        self.table = Table(
+            ListedRows(_HEADS, []),
+            "other lookups with the same cause",
+            on_choose=state.guarded(state.show_why),
+            page_size=_PAGE,
+        )
+        super().__init__([self.title, self.table], Layout())
+
+    def show(self, lookup: int | None, chosen: Chosen) -> None:
+        """List the chosen lookups of the cause of one lookup."""
+        facts = self._scope.facts
+        mine = None if lookup is None else facts.misses.get(lookup)
+        every = [] if mine is None else chosen.misses_of(mine.cause)
+        labels = run_labels(self._scope.runs)
+        rows = [
+            (miss.lookup, _row(facts.lookups[miss.lookup], labels, miss))
+            for miss in every[:_SHOWN]
+            if miss.lookup != lookup
+        ]
+        cut = f" (of {len(every):,} the first {_SHOWN:,})" if len(every) > _SHOWN else ""
+        self.title.value = html.title(f"Other lookups with the same cause{cut}")
+        self.layout.display = "" if rows else "none"
+        self.table.show(ListedRows(_HEADS, rows))
+
+
+def _row(lookup: LookupRow, labels: dict[int, str], miss: MissRow) -> list[Any]:
+    time = lookup.time_taken_ns
+    return [
+        lookup.lookup,
+        labels[lookup.run],
+        lookup.cache,
+        lookup.compile_id,
+        lookup.function,
+        "root miss" if miss.root else "consequence",
+        None if time is None else Shown(duration(time), time),
+    ]
+
+
+class Back(Control):
+    """Leads back to ``state.origin``; hidden if there is none."""
+
+    _esm = script("focus.js", "back.js")
+    _css = STYLE
+
+    to = traitlets.Unicode("").tag(sync=True)
+    asked = traitlets.Float(0).tag(sync=True)
+    """A time, which makes each click a change."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(to=state.origin)
+        state.observe(lambda change: setattr(self, "to", change["new"]), "origin")
+        self.observe(state.guarded(lambda change: state.go_back()), "asked")
+
+    def __repr__(self) -> str:
+        return f"Back(to {self.to or 'nothing'})"
 
 
 class Why(Pane):

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.fixes.candidates import HASH_SEED_WAY
-from cachescope.analysis.fixes.settings import Setting
+from cachescope.analysis.fixes import HASH_SEED_WAY, Setting
 from cachescope.answers import fix as module
 from cachescope.answers.fix import Fix, find_fix
 from cachescope.answers.read import Read

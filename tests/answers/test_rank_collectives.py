@@ -10,8 +10,7 @@ import pytest
 import cachescope
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.report.as_json import time_object
-from cachescope.report.time_contrast import said_texts
-from cachescope.report.time_spent import time_lines
+from cachescope.report.time_spent import said_texts, time_lines
 from cachescope.scope import Scope
 
 pytestmark = pytest.mark.slow

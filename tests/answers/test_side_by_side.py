@@ -10,7 +10,7 @@ import pytest
 import cachescope
 from cachescope.answers.side_by_side import Form, SideBySide, context_names
 from cachescope.frames.context_rows import FormDifference
-from cachescope.report.context_forms import folded_differences, shared_lines
+from cachescope.report.contexts import folded_differences, shared_lines
 from tests.readings import read_once
 
 Recording = Callable[[str, str], Path]

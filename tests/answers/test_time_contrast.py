@@ -14,8 +14,7 @@ from cachescope.answers.run_time import Besides, RunTime
 from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, members_of
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.report.time_contrast import contrast_text, path_texts, rank_texts
-from cachescope.report.time_spent import besides_text
+from cachescope.report.time_spent import besides_text, contrast_text, path_texts, rank_texts
 
 MS = 10**6
 WAITING = "waiting for other ranks"

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.auditing.acts import Global
 from cachescope.auditing.known import ANY, is_known
+from cachescope.auditing.opcodes import follow
+from cachescope.auditing.pickle_effects import Global
 from cachescope.auditing.pickles import Place, audit_bytes
-from cachescope.auditing.program import follow
 from tests.auditing.hostile_entries import CASES, CONTAINERS, FX, REDUCED, SENTINEL, entry, graph
 from tests.hostile_pickles import entry_bytes
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from jupyter_lab import chromium, missing
 
-from cachescope.report.page.document import document
+from cachescope.report.page.file import document
 from cachescope.report.page.parts import Group, Page, Replayable, Section
 from cachescope.report.page.replay import MOST_BYTES, replay_parts
 

@@ -10,8 +10,8 @@ import pytest
 import cachescope
 from cachescope.analysis.verdicts.bypass_advice import bypass_advice
 from cachescope.catalogue import facts
-from cachescope.catalogue.bypass_frame import BYPASSES
 from cachescope.catalogue.bypasses import bypass_facts, bypasses, cacheable_since, versions
+from cachescope.catalogue.frame import BYPASSES
 from cachescope.columns import pandas_type
 from cachescope.errors import NotFoundError
 

@@ -11,7 +11,7 @@ from cachescope.capture import devices as capture_devices
 from cachescope.devices import live
 from cachescope.devices.frame import frame_of
 from cachescope.devices.mention import of_properties
-from cachescope.report.device_forms import device_lines
+from cachescope.report.devices import device_lines
 from tests.cli.conftest import Run, command, in_pipe
 from tests.conftest import Directory
 from tests.devices.test_live import UUID, FakeNvml, fake_torch

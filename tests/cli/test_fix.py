@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from cachescope.analysis.fixes.settings import Setting
+from cachescope.analysis.fixes import Setting
 from cachescope.answers.fix import Fix, Remaining
 from cachescope.answers.preflight import OUTCOMES, PreflightAnswer
 from cachescope.report.fix import env_file, fix_lines, fix_object

@@ -54,7 +54,7 @@ def compile_all() -> None:
 def sources(cache: str) -> list[str]:
     """The sources of the FX entries of a directory, in the order they were made."""
     import cachescope
-    from cachescope.readers.directory.source_code import source_of
+    from cachescope.readers.directory.file_contents import source_of
 
     entries = cachescope.read(cache).entries
     graphs = entries[entries["cache"] == "fxgraph"].sort_values("modified_time")

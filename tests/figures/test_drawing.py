@@ -13,7 +13,7 @@ import pytest
 from jupyter_lab import chromium, missing
 
 from cachescope import figures
-from cachescope.figures.javascript import drawing_js
+from cachescope.figures.picture import drawing_js
 from docs.make_gallery import drawn
 
 pytestmark = pytest.mark.slow  # every figure is drawn

@@ -13,7 +13,7 @@ from figures.frames import HOSTILE, START, frame, runs_of
 
 from cachescope import figures
 from cachescope.figures import palette
-from cachescope.figures.dark import in_the_dark
+from cachescope.figures.palette import in_the_dark
 from tests.output_gates import unseen_in
 
 pytestmark = pytest.mark.slow  # every figure is drawn

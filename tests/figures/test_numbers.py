@@ -12,7 +12,7 @@ from figures.frames import START, frame, many_entries, many_lookups, runs_of
 
 import cachescope
 from cachescope import figures
-from cachescope.figures.margins import input_shapes
+from cachescope.figures.autotuning import input_shapes
 from cachescope.figures.palette import KIND_COLOURS, OUTCOME_COLOURS
 
 pytestmark = pytest.mark.slow  # every figure is drawn

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import cachescope
 from cachescope.errors import CachescopeError
-from cachescope.readers.directory.aotautograd import check_aotautograd
 from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
-from cachescope.readers.directory.fxgraph import check_fxgraph
-from cachescope.readers.directory.value_text import value_text
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
+from cachescope.readers.directory.entry_file import value_text
+from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph
+from cachescope.readers.pickles.inert_pickle import loads_harmless
 from cachescope.readers.reading import Entry, Reading
 from fuzz.pickles import made_pickle
 from fuzz.remote import Remote

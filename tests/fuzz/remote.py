@@ -17,8 +17,8 @@ import cachescope
 from cachescope.errors import CachescopeError
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache import server
-from cachescope.readers.remote_cache.dump import read_dump
 from cachescope.readers.remote_cache.server import read_redis
+from cachescope.readers.remote_cache.stored import read_dump
 from fuzz.pickles import made_pickle
 from fuzz.seeds import Seeds
 from fuzz.use import scope_of, use

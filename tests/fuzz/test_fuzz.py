@@ -108,7 +108,7 @@ def fails(check: Callable[[bytes, Path], None], data: bytes, folder: Path) -> bo
 
 def test_mutations_break_some_and_not_all(seeds: object) -> None:
     from cachescope.errors import CachescopeError
-    from cachescope.readers.pickles.hostile_pickles import loads_harmless
+    from cachescope.readers.pickles.inert_pickle import loads_harmless
     from fuzz.pickles import made_pickle
 
     def is_sound(number: int) -> bool:

@@ -15,7 +15,7 @@ from cachescope.readers.index.log_tables import LogTables, to_arrow
 from cachescope.readers.reading import Reading
 from cachescope.report.as_json import entries_object, explain_object
 from cachescope.report.json_text import json_text
-from cachescope.report.terminal import answer_lines
+from cachescope.report.why_missed import answer_lines
 from cachescope.scope import Scope
 
 FRAMES = (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.differences import field_change
-from cachescope.keys.device_difference import device_difference
+from cachescope.keys.device_text import device_difference
 from tests.keys.test_isolation import A100, H100, MI300A, MI300X
 
 TENSOR = "TensorMetadata(dtype=torch.float32, shape=torch.Size([8]), device=device(type='{}'{}), layout=torch.strided)"

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.keys.shown_settings import FLAG, NUMBER, shown_settings
+from cachescope.keys.printed_values import FLAG, NUMBER, shown_settings
 from tests.readings import read_once
 
 Recording = Callable[[str, str], Path]

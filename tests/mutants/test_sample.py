@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cachescope import wording
-from cachescope.readers import checked_file
-from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers import cache_file
+from cachescope.readers.cache_file import DamagedContent
 from mutants.__main__ import print_outcomes, sampled
 from mutants.changes import changes_of
 from mutants.trial import NOT_TRIED, Outcome, _places
@@ -53,7 +53,7 @@ def test_a_smaller_sample_is_a_part_of_a_larger_one_and_another_seed_is_another_
 
 def test_without_a_call_of_super_a_function_closes_over_as_much() -> None:
     """Else it could not take the changed code."""
-    (change,) = [one for one in changes_of(Path(checked_file.__file__)) if one.after == "__class__"]
+    (change,) = [one for one in changes_of(Path(cache_file.__file__)) if one.after == "__class__"]
     (code,) = [code for (_, name, _), code in _places(change.code()) if name == "DamagedContent.__init__"]
     assert code.co_freevars == DamagedContent.__init__.__code__.co_freevars != ()
     assert "super" not in code.co_names

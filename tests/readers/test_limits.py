@@ -16,8 +16,7 @@ import pytest
 
 import cachescope
 from cachescope.keys.device_text import device_parts, kernel_device_parts
-from cachescope.readers.directory.kernel_texts import defined_kernels
-from cachescope.readers.directory.kernels import kernels_of
+from cachescope.readers.directory.generated_files import defined_kernels, kernels_of
 from cachescope.readers.logs import log_lines, trace_records
 from cachescope.readers.logs.byte_source import Pieces
 from tests.conftest import Recording

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.stamps import file_stamps, stamps
+from cachescope.readers.file_fingerprints import file_stamps, stamps
 
 
 def put(folder: Path, *names: str) -> dict[str, Path]:

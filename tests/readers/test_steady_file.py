@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers import steady_file
-from cachescope.readers.steady_file import read_steady
+from cachescope.readers import cache_file
+from cachescope.readers.cache_file import read_steady
 
 
 @pytest.mark.parametrize("size", [0, 1, 5])
@@ -39,7 +39,7 @@ def test_an_error_of_the_system_is_one(tmp_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "a").write_bytes(b"x")
-    monkeypatch.setattr(steady_file.os, "open", refuse)
+    monkeypatch.setattr(cache_file.os, "open", refuse)
     with pytest.raises(PermissionError):
         read_steady(str(tmp_path / "a"), 10)
 
@@ -75,7 +75,7 @@ def test_the_system_may_return_less_than_was_asked_for(
     pieces: list[bytes], most: int, wanted: bytes, asked: list[int]
 ) -> None:
     file = Slow(*pieces)
-    assert steady_file._bytes_of(file, most) == wanted  # type: ignore[arg-type]
+    assert cache_file._bytes_of(file, most) == wanted  # type: ignore[arg-type]
     assert file.asked == asked
 
 
@@ -83,7 +83,7 @@ def test_the_system_may_return_less_than_was_asked_for(
 def test_a_file_that_changes_meanwhile_is_read_three_times_at_most(
     changes: int, wanted: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, real, count = tmp_path / "a", steady_file._bytes_of, 0
+    path, real, count = tmp_path / "a", cache_file._bytes_of, 0
 
     def write(number: int) -> None:
         path.write_bytes(b"v%d" % number)
@@ -98,6 +98,6 @@ def test_a_file_that_changes_meanwhile_is_read_three_times_at_most(
         return data
 
     write(0)
-    monkeypatch.setattr(steady_file, "_bytes_of", read_while_it_changes)
+    monkeypatch.setattr(cache_file, "_bytes_of", read_while_it_changes)
     assert read_steady(str(path), 10)[0] == wanted
     assert count == min(changes, 2) + 1

@@ -8,8 +8,7 @@ import pytest
 
 from cachescope.frames import FRAMES
 from cachescope.report.redact import Redaction, redact
-from cachescope.report.redaction.columns import KEYS, NUMBERS_HIDDEN, WHOLE
-from cachescope.report.redaction.vocabulary import vocabulary
+from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
 from tests.redaction.planted import CORPUS, leaks
 
 pytestmark = pytest.mark.slow

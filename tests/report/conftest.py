@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.report.page.page import page_of
+from cachescope.report.page.file import page_of
 from cachescope.report.page.parts import Page
 
 PageOf = Callable[[str], Page]

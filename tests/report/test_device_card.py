@@ -9,7 +9,7 @@ from cachescope.answers.one_device import one_device
 from cachescope.devices.frame import frame_of
 from cachescope.devices.mention import Mention, of_name, of_properties
 from cachescope.errors import NotFoundError
-from cachescope.report.device_card import DeviceCard
+from cachescope.report.devices import DeviceCard
 from tests.keys.test_isolation import H100, MI300X
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m" + "A" * 1_000_000

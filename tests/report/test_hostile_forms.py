@@ -12,8 +12,7 @@ import html5lib
 import pytest
 
 import cachescope
-from cachescope.report.page.document import document
-from cachescope.report.page.page import page_of
+from cachescope.report.page.file import document, page_of
 from tests.conftest import Recording
 from tests.hostile_texts import hostile_scope
 from tests.output_gates import acting_in, unseen_in

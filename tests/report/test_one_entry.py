@@ -16,7 +16,7 @@ from hostile_pickles import Object, entry_bytes
 
 import cachescope
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.directory.kernels import kernels_of
+from cachescope.readers.directory.generated_files import kernels_of
 from tests.conftest import Directory, Recording
 from tests.keys.test_isolation import A100, H100
 from tests.readers.test_snapshot import SNAPSHOT

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.report.page.cuts import diff_lines, first_of, shortened
-from cachescope.report.page.page import page_of
+from cachescope.report.page.file import page_of
 from cachescope.report.page.parts import (
     Diff,
     Drawing,
@@ -26,6 +25,7 @@ from cachescope.report.page.parts import (
     Table,
     Text,
 )
+from cachescope.report.page.truncation import diff_lines, first_of, shortened
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
 from tests.made import fx, run, scope_of

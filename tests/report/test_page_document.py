@@ -19,11 +19,9 @@ import pytest
 import cachescope
 from cachescope import figures
 from cachescope.errors import CachescopeError
-from cachescope.figures.javascript import drawing_js
-from cachescope.report.page.document import document, figures_object
-from cachescope.report.page.hiding import hidden
+from cachescope.figures.picture import drawing_js
+from cachescope.report.page.file import document, figures_object, hidden, page_of
 from cachescope.report.page.markup import drawings_of
-from cachescope.report.page.page import page_of
 from cachescope.report.page.parts import Drawing, Head, Page, Section, Table, Text
 from cachescope.report.redact import Identities, Redaction
 from cachescope.scope import Scope

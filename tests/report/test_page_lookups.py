@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.report.page.lookups import lookup_table
-from cachescope.report.page.lookups_markup import lookups_object
+from cachescope.report.page.lookups import lookup_table, lookups_object
 from cachescope.scope import Scope
 from cachescope.views.lookup_rows import HEADS
 

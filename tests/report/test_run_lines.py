@@ -8,7 +8,7 @@ from scenarios import VERSIONS
 import cachescope
 from cachescope.answers.summary import headline
 from cachescope.answers.why import RunsWent
-from cachescope.report.terminal import run_lines
+from cachescope.report.why_missed import run_lines
 from tests.conftest import Recording
 
 

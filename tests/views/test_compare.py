@@ -13,9 +13,9 @@ import cachescope
 from cachescope.analysis.differences import FieldChange
 from cachescope.errors import CachescopeError
 from cachescope.scope import Scope
-from cachescope.views.changed_fields import changed_fields
 from cachescope.views.compare import Compare
 from cachescope.views.explorer import Explorer
+from cachescope.views.html import changed_fields
 from cachescope.views.state import State
 from tests.made import fx, run, scope_of
 

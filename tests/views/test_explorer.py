@@ -18,13 +18,12 @@ from cachescope import figures
 from cachescope.columns import records
 from cachescope.report.html import safe
 from cachescope.scope import Scope
-from cachescope.views.explorer import Explorer
+from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.lookup_rows import LookupRows, lookups_frame
-from cachescope.views.placeholders import Failed
 from cachescope.views.state import PANES, State
 from cachescope.views.table import Table
 from cachescope.views.time import Time as TimePane
-from cachescope.views.what_if_text import key_counts
+from cachescope.views.what_if import key_counts
 from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow  # whole explorers are built

@@ -12,9 +12,8 @@ import pytest
 
 import cachescope
 from cachescope.columns import records
-from cachescope.views.column_summaries import shares, spread
-from cachescope.views.folding import Folding
-from cachescope.views.lookup_rows import LookupRows, lookups_frame
+from cachescope.views.coded_columns import shares, spread
+from cachescope.views.lookup_rows import Folding, LookupRows, lookups_frame
 from cachescope.views.table import Table
 
 FILTERS: list[dict[str, Any]] = [

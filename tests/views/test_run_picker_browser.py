@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jupyter_lab import chromium, missing
 
-from cachescope.views.scripts import STYLE, script
+from cachescope.views.widget_base import STYLE, script
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 

@@ -12,10 +12,10 @@ import pytest
 
 import cachescope
 from cachescope.errors import CachescopeError, SourceError
-from cachescope.readers.stamps import stamps
-from cachescope.views import following as followed
+from cachescope.readers.file_fingerprints import stamps
+from cachescope.views import watching as followed
 from cachescope.views.explorer import Explorer
-from cachescope.views.following import Following
+from cachescope.views.watching import Following
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 

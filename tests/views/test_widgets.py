@@ -15,12 +15,9 @@ from cachescope.frames.replay import EVIDENCE
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.what_if_forms import NOTHING_ALONE, SAFETY
 from cachescope.views import html, table
-from cachescope.views.frame_rows import FrameRows
-from cachescope.views.plot import Plot
-from cachescope.views.ranking import Ranking
-from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.views.tabled import Tabled
-from cachescope.views.tree import Tree, tree_groups
+from cachescope.views.plot import Plot, Tabled
+from cachescope.views.table import FrameRows, Head, ListedRows, Shown, Table
+from cachescope.views.toggles import Ranking, Tree, tree_groups
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
 HEADS = (Head("name", "Name"), Head("size", "Size", number=True))

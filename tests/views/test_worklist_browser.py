@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jupyter_lab import chromium, missing
 
-from cachescope.views.worklist import WorklistView
+from cachescope.views.overview import WorklistView
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.answers.why import Why
 from cachescope.readers.logs.trace_log import looks_like_trace_log
-from cachescope.report.terminal import answer_lines
+from cachescope.report.why_missed import answer_lines
 
 Recording = Callable[[str, str], Path]
 Found = Counter[tuple[str, str | None]]

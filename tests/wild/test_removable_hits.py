@@ -16,7 +16,7 @@ import pytest
 from nobody import as_nobody
 
 import cachescope
-from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.unused import removable_frame
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.unused import removable_frame
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir
 
 pytestmark = pytest.mark.sweep

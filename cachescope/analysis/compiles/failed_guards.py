@@ -11,7 +11,7 @@ from typing import Final
 from cachescope.analysis.compiles.ranges import Bounds, bounds_of, guarded_bounds
 from cachescope.analysis.guards import GuardError, guard_symbols, holds
 from cachescope.frames.compile_rows import SymbolRow
-from cachescope.keys.literals import parsed_expression
+from cachescope.keys.printed_values import parsed_expression
 
 _PLACEHOLDER: Final = re.compile(r"L\['(t\d+)'\]")
 _NUMBER: Final = re.compile(r"-?\d{1,19}")

@@ -2,22 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Final
 
 import pandas as pd
 
-from cachescope.analysis.compiles.changed_values import value_before
-from cachescope.analysis.compiles.lookups import lookups_of_compiles
 from cachescope.analysis.compiles.ranges import remaining_ranges
-from cachescope.frames.compile_rows import CompileRow, SymbolRow
-from cachescope.frames.compiles import COMPILES, SYMBOLS
-from cachescope.readers.checked_file import well_formed
+from cachescope.columns import rows_of
+from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.frames.compiles import COMPILES, RECOMPILES, SYMBOLS
+from cachescope.notebook_cells import code_file
+from cachescope.readers.cache_file import well_formed
+from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
-from cachescope.readers.logs.trace_compiles import Place
-from cachescope.readers.logs.traces_again import read_traces
+from cachescope.readers.logs.second_pass import read_traces
+from cachescope.readers.logs.trace_compiles import Place, first_attempt
 from cachescope.readers.reading import Problem
-from cachescope.readers.stamps import Stamps
+
+_Name = tuple[int, str, int]
+
+
+# torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`, and torch/_dynamo/guards.py, `CONSTANT_MATCH` and `EQUALS_MATCH`; the
+# compile whose guard failed precedes, and since 2.9 the line of code follows.
+_SIZE: Final = re.compile(
+    r"\d+(?:/\d+)*: tensor '(?P<tensor>.+?)' size mismatch at index (?P<dim>\d+)\. expected (?P<was>\d+), actual (?P<now>\d+).*"
+)
+_EQUAL: Final = re.compile(
+    r"\d+(?:/\d+)*: (?P<source>.+?) == (?P<was>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?: #.*| \(HINT.*)?"
+)
+# torch/_guards.py, `strip_local_scope`: since 2.7 reasons name L['x'] as x.
+_LOCAL: Final = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
+
+
+# torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
+# of code that it is from.
+_GUARD: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?")
+_VALUE: Final = re.compile(r"(?<= )(==|!=|<=?|>=?|expected|actual) [^,]+")
+_Group = tuple[str | None, str | None, int | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    lookup: int
+    run: int
+    time: int | None
+    outcome: str
+    compile_id: str
+    segment: int
+    is_backward: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfCompile:
+    """The lookups of one compile, and how many of them ended how; none are known of many compiles."""
+
+    lookups: tuple[int, ...]
+    hits: int | None
+    full_misses: int | None
+    guard_misses: int | None
+    bypasses: int | None
+
+
+def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: pd.DataFrame) -> list[OfCompile]:
+    """For each compile the lookups that were certainly made in it.
+
+    Parameters
+    ----------
+    compiles : sequence of CompileRow
+    lookups : DataFrame
+        The frame lookups.
+    """
+    named: dict[_Name, list[int]] = defaultdict(list)
+    of_id: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for place, one in enumerate(compiles):
+        named[one.run, one.compile_id, one.segment].append(place)
+        of_id[one.run, one.compile_id].append(place)
+    found: dict[int, list[_Lookup]] = defaultdict(list)
+    some = lookups[lookups["run"].isin({one.run for one in compiles}) & lookups["compile_id"].notna()]
+    for row in rows_of(some, _Lookup):
+        compile_id = first_attempt(row.compile_id)
+        if row.segment:
+            places = named.get((row.run, compile_id, row.segment), [])
+        else:
+            # Only a text log has it, or its compile began before the trace: the time decides between compiles with this id.
+            places = [
+                place for place in of_id.get((row.run, compile_id), []) if _was_in(row, compiles[place])
+            ]
+        if (own := _one_of(places, row, compiles)) is not None:
+            found[own].append(row)
+    return [_counted(found.get(place, [])) for place in range(len(compiles))]
+
+
+def _one_of(places: Sequence[int], row: _Lookup, compiles: Sequence[CompileRow]) -> int | None:
+    """The compile that a lookup was made in; None if it may be several: a backward graph compiled later has a row of its own."""
+    fitting = [place for place in places if _was_in(row, compiles[place])] or list(places)
+    of_kind = [place for place in fitting if (compiles[place].kind == "backward") == bool(row.is_backward)]
+    if row.is_backward is None and len(fitting) > 1:
+        return None
+    # Without a row of its own, a backward graph was compiled together with its forward graph.
+    chosen = of_kind or (fitting if row.is_backward else [])
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def _was_in(row: _Lookup, compile_: CompileRow) -> bool:
+    start, taken = compile_.start_time, compile_.time_taken_ns
+    return None not in (row.time, start, taken) and start <= row.time <= start + taken  # type: ignore[operator]
+
+
+def _counted(rows: Sequence[_Lookup]) -> OfCompile:
+    if not rows:
+        return OfCompile((), None, None, None, None)
+    outcomes = [row.outcome for row in rows]
+    counts = map(outcomes.count, ("hit", "full_miss", "guard_miss", "bypass"))
+    return OfCompile(tuple(row.lookup for row in rows), *counts)
+
+
+def value_before(source: str | None, value: str | None, reasons: Iterable[str]) -> str | None:
+    """The value of a symbol's source in an earlier compile, if its change is among the reasons to compile again.
+
+    Parameters
+    ----------
+    source, value : str or None
+        Of the symbol.
+    reasons : iterable of str
+        Of its compile, the latest of the earlier compiles first.
+
+    Examples
+    --------
+    >>> value_before("L['n']", "3", ["0/0: n == 2 # return x * n"])
+    '2'
+    """
+    if source is None or value is None:
+        return None
+    name = _LOCAL.sub(r"\1", source)
+    for reason in reasons:
+        text = _LOCAL.sub(r"\1", reason)
+        if match := _SIZE.fullmatch(text):
+            if (f"{match['tensor']}.size()[{match['dim']}]", value) == (name, match["now"]):
+                return match["was"]
+        elif (match := _EQUAL.fullmatch(text)) and match["source"] == name and match["was"] != value:
+            return match["was"]
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +177,7 @@ def read_compiles(runs: pd.DataFrame, stamped: Stamps, lookups: pd.DataFrame) ->
     """
     read, problems = read_traces(runs, stamped, "its compiles", _compiled)
     every = [(run, one) for run, rows in read for one in rows]
-    rows = [_row(run, one) for run, one in every]
+    rows = [_compile_row(run, one) for run, one in every]
     belonging = zip(rows, lookups_of_compiles(rows, lookups), strict=True)
     return CompilesRead(
         COMPILES.of_rows(replace(row, **asdict(own)) for row, own in belonging),
@@ -63,7 +191,7 @@ def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequenc
     return found.rows, found.problems
 
 
-def _row(run: int, one: CompiledFrame) -> CompileRow:
+def _compile_row(run: int, one: CompiledFrame) -> CompileRow:
     return CompileRow(
         run=run,
         compile_id=one.compile_id,
@@ -111,3 +239,46 @@ def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[SymbolRow]:
 
 def _at(place: Place) -> str:
     return f"{place.file or '?'}:{place.line or '?'}"
+
+
+def recompiles_frame(compiles: pd.DataFrame) -> pd.DataFrame:
+    """Group the recompiles by function and guard.
+
+    Parameters
+    ----------
+    compiles : DataFrame
+        The frame compiles.
+    """
+    groups: dict[_Group, list[CompileRow]] = defaultdict(list)
+    for row in rows_of(compiles, CompileRow):
+        if row.kind in ("recompile", "limit"):
+            groups[row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)].append(row)
+    rows = [_recompile_row(guard, members) for (*_, guard), members in groups.items()]
+    rows.sort(key=lambda row: -(row.time_taken_ns or 0))
+    return RECOMPILES.of_rows(rows)
+
+
+def _guard(reasons: Iterable[str]) -> str | None:
+    """The guard of the latest compile without its values, which differ each time."""
+    for reason in reasons:
+        if match := _GUARD.fullmatch(reason):
+            return _VALUE.sub(r"\1 …", match["guard"])
+    return None
+
+
+def _recompile_row(guard: str | None, members: Sequence[CompileRow]) -> RecompileRow:
+    first = members[0]
+    taken = [row.time_taken_ns for row in members if row.time_taken_ns is not None]
+    limits = sum(row.kind == "limit" for row in members)
+    return RecompileRow(
+        function=first.function,
+        file=first.file,
+        line=first.line,
+        guard=guard,
+        example=next((reason for row in members for reason in row.recompile_reasons), None),
+        compiles=len(members) - limits,
+        limits=limits,
+        time_taken_ns=sum(taken) if taken else None,
+        runs=tuple(dict.fromkeys(row.run for row in members)),
+        compile_ids=tuple(dict.fromkeys(row.compile_id for row in members)),
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cachescope.keys.literals import parsed_expression
+from cachescope.keys.printed_values import parsed_expression
 from cachescope.readers.logs.shape_symbols import Symbol
 
 # torch/fx/experimental/symbolic_shapes.py, `create_symbol`: a range as text. Sizes and ints are s…, unbacked ones u….

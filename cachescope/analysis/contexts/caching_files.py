@@ -16,8 +16,8 @@ from cachescope.columns import plain_columns
 from cachescope.frames.contexts import CACHING_FILES
 from cachescope.keys.caching_key import CachingNames, caching_names, pickled_name, with_isolation_key
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.readers.directory.value_text import value_text
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
+from cachescope.readers.directory.entry_file import value_text
+from cachescope.readers.pickles.inert_pickle import loads_harmless
 from cachescope.terms import CACHING_PACKAGE
 
 # A call by its name and parameters, or a pickled key as torch dumped it, whose bytes are unambiguous.

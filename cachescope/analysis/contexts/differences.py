@@ -16,9 +16,8 @@ from cachescope.columns import rows_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
 from cachescope.frames.contexts import CONTEXT_DIFFERENCE, CONTEXT_PAIRS, MANIFEST_DIFFERENCE
-from cachescope.keys.device_difference import OF_THE_BOARD, device_difference
-from cachescope.keys.device_text import device_parts
-from cachescope.readers.checked_file import well_formed
+from cachescope.keys.device_text import OF_THE_BOARD, device_difference, device_parts
+from cachescope.readers.cache_file import well_formed
 from cachescope.terms import RUNTIME_FORMS
 
 _OPAQUE: Final = {

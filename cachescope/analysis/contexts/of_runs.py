@@ -23,7 +23,7 @@ from cachescope.frames.contexts import CONTEXTS
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_values import literal_value
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 # Which attribute of FxGraphHashDetails carries a form (torch/_inductor/codecache.py, 2.6 to 2.15).

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
+
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import RunRow
+from cachescope.terms import COMPILE_FORMS
+
+Key = tuple[str, str]
+"""A cache, and a key in it."""
+
+# Parts of the repr of a device's properties that identify the model, not the board (uuid, bus, usable memory).
+_MODEL_PART: Final = re.compile(r"\b(major|minor|gcnArchName|multi_processor_count)=('[^']*'|[^,)]*)")
+_DEVICE: Final = "accelerator_properties"
+_KEYS_OF_TRITON: Final = "triton_version_hash"
+_CUT: Final = 60
+# A snapshot is often taken last, when logging has ended.
+_AFTERWARDS_NS: Final = 60 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +78,144 @@ def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
         # NEON, for which ATen has no name.
         return 128 if "aarch64" in platform or "arm64" in platform else None
     return _VECTOR_WIDTHS.get(capability)
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """One lookup of a key."""
+
+    lookup: int
+    run: int
+    cache: str
+    cache_key: str
+    outcome: str
+    detail_set: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Evidence that a key stands for more than one thing; `entries` are those that differ."""
+
+    kind: str
+    key: Key
+    evidence: str
+    fields: tuple[str, ...]
+    entries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    kind: str
+    name: str
+    of_run: Mapping[int, str]
+    is_of_cpu_code: bool = False
+
+
+def different_circumstances(
+    of_key: Mapping[Key, Sequence[LookedUp]],
+    runs: Sequence[RunRow],
+    snapshots: Sequence[ContextRow],
+    cpu_keys: Collection[Key] = (),
+) -> Iterator[Doubt]:
+    """The keys that were looked up under different circumstances.
+
+    Parameters
+    ----------
+    of_key : mapping
+        The lookups of each key.
+    runs, snapshots : sequence of RunRow, of ContextRow
+        The recorded runs, and the captured contexts. What is reconstructed from hash details is in the
+        key already.
+    cpu_keys : collection
+        Keys with an entry that holds code for the CPU.
+    """
+    for fact in _facts(runs, _by_process(snapshots, runs)):
+        if len(set(fact.of_run.values())) < 2:
+            continue
+        for key, lookups in of_key.items():
+            if fact.is_of_cpu_code and key not in cpu_keys:
+                continue
+            sides = _sides({row.run for row in lookups}, fact.of_run)
+            if len(sides) > 1:
+                yield _doubt(fact.kind, key, fact.name, sides)
+
+
+def _facts(runs: Sequence[RunRow], captured: Mapping[int, ContextRow]) -> Iterator[_Fact]:
+    """Facts that are constant in a process and may decide the code it generates."""
+    yield _fact("different_versions", "torch_version", {row.run: row.torch_version for row in runs}, str)
+    # Torch's keys do not contain Python's version; patch releases do not change the language.
+    yield _fact("different_versions", "python_version", {row.run: row.python_version for row in runs}, _minor)
+    for form in COMPILE_FORMS:
+        values = {run: getattr(row, form) for run, row in captured.items()}
+        if form == _DEVICE:
+            yield _fact("different_devices", form, values, device_model)
+        else:
+            yield _fact("different_versions", form, values, str)
+    settings = {run: json.loads(row.settings) for run, row in captured.items() if row.settings}
+    for fact in OUTSIDE_KEYS:
+        known = {run: found.get(fact.name) for run, found in settings.items()}
+        setting = _fact("different_settings", fact.name, known, str)
+        yield replace(setting, is_of_cpu_code=fact.is_of_cpu_code)
+
+
+def _fact(kind: str, name: str, of_run: Mapping[int, str | None], shown: Callable[[str], str]) -> _Fact:
+    return _Fact(kind, name, {run: shown(value) for run, value in of_run.items() if value is not None})
+
+
+def _by_process(snapshots: Sequence[ContextRow], runs: Sequence[RunRow]) -> dict[int, ContextRow]:
+    """The snapshots that a recorded process took of itself, by its run: equal pid, and taken while it ran."""
+    found: dict[int, ContextRow] = {}
+    for row in snapshots:
+        mine = [run.run for run in runs if run.run == row.run or _took(run, row)]
+        if len(mine) == 1:
+            found[mine[0]] = row
+    return found
+
+
+def _took(run: RunRow, snapshot: ContextRow) -> bool:
+    pid, time = snapshot.pid, snapshot.time
+    if pid is None or time is None or run.pid != pid or run.start_time is None:
+        return False
+    return run.start_time <= time <= (run.end_time or run.start_time) + _AFTERWARDS_NS
+
+
+def device_model(properties: str) -> str:
+    """The model in the repr of ``torch.cuda.get_device_properties()``: equal for boards of one model.
+
+    Examples
+    --------
+    >>> device_model("_CudaDeviceProperties(name='A', major=8, minor=0, total_memory=9MB, uuid=1)")
+    'A major=8 minor=0'
+    """
+    # The name is not escaped and may contain an apostrophe.
+    name, found, _ = properties.partition("name='")[2].partition("', major=")
+    parts = [f"{part}={value}" for part, value in _MODEL_PART.findall(properties)]
+    return " ".join([name, *parts]) if found else properties
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _sides(runs: set[int], of_run: Mapping[int, str]) -> dict[str, list[int]]:
+    sides: dict[str, list[int]] = defaultdict(list)
+    for run in sorted(runs & of_run.keys()):
+        sides[of_run[run]].append(run)
+    return sides
+
+
+def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Doubt:
+    shown = " and ".join(f"{_value(name, value)} ({_runs(runs)})" for value, runs in sides.items())
+    evidence = f"one key was looked up by runs whose {name} differs: {shown}"
+    return Doubt(kind, key, evidence, (name,))
+
+
+def _value(name: str, value: str) -> str:
+    # Triton's key is kilobytes of hashes after the version.
+    most = 12 if name == _KEYS_OF_TRITON else _CUT
+    return value if len(value) <= most else f"{value[:most]}…"
+
+
+def _runs(runs: Sequence[int]) -> str:
+    shown = ", ".join(map(str, runs[:4])) + ("…" if len(runs) > 4 else "")
+    return f"run {shown}" if len(runs) == 1 else f"runs {shown}"

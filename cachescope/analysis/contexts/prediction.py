@@ -15,13 +15,13 @@ from typing import Final
 
 import pandas as pd
 
+from cachescope.analysis.contexts.cpu_safety import NOT_CHECKED, CpuSafety, Safety, worst
 from cachescope.analysis.contexts.outside_keys import (
     OF_EVERY_LATER_KEY,
     OUTSIDE_KEYS,
 )
 from cachescope.analysis.contexts.process_fields import ProcessFields, program_of
-from cachescope.analysis.contexts.safety import NOT_CHECKED, CpuSafety, Safety, worst
-from cachescope.analysis.directory.generated_code import SourceOf
+from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.columns import rows_of
 from cachescope.component_sets import Codes

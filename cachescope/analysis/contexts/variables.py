@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from cachescope.catalogue.facts import FieldFacts, field_facts, fields, versions
-from cachescope.catalogue.releases import nearest
+from cachescope.catalogue.facts import FieldFacts, field_facts, fields, nearest, versions
 from cachescope.keys.key_fields import is_of_the_program
 
 Rule = tuple[str, str | None]

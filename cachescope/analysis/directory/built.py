@@ -10,11 +10,15 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, TypeVar
 
-from cachescope.analysis.directory.binaries import SOURCE, SOURCE_BUT_FOR_THE_PROCESS, KernelBinaries
-from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.directory.equal_code import (
+    SOURCE,
+    SOURCE_BUT_FOR_THE_PROCESS,
+    GeneratedCode,
+    KernelBinaries,
+)
 from cachescope.frames.answer_rows import Built
 from cachescope.frames.directory_rows import EntryRow, TimingRow
-from cachescope.readers.directory.best_config import BY_DESCENT
+from cachescope.readers.directory.triton_files import BY_DESCENT
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 
 SAME: Final = "same"

@@ -13,9 +13,15 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.analysis.contexts.key_circumstances import Doubt, Key, LookedUp, different_circumstances
-from cachescope.analysis.contexts.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
-from cachescope.analysis.directory.generated_code import SourceOf, first_difference, same_code_form
+from cachescope.analysis.contexts.outside_keys import (
+    OF_EVERY_LATER_KEY,
+    OUTSIDE_KEYS,
+    Doubt,
+    Key,
+    LookedUp,
+    different_circumstances,
+)
+from cachescope.analysis.directory.equal_code import SourceOf, first_difference, same_code_form
 from cachescope.columns import rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.answer_rows import FalseHit

@@ -13,14 +13,14 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from cachescope.analysis.directory.binaries import (
+from cachescope.analysis.directory.equal_code import (
     OTHER_SOURCE,
     SOURCE,
     SOURCE_BUT_FOR_THE_PROCESS,
     Compared,
+    GeneratedCode,
     KernelBinaries,
 )
-from cachescope.analysis.directory.generated_code import GeneratedCode
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import resolution_ns
 from cachescope.analysis.history.rows import EntryRow

@@ -5,18 +5,33 @@ torch keeps several entries under one key if their guards differ, and takes the 
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cachescope.frames.directory_rows import EntryRow
-from cachescope.terms import CACHES
+import pandas as pd
+
+from cachescope.analysis.guards import GuardError, guard_symbols
+from cachescope.columns import rows_of
+from cachescope.frames.directory import DUPLICATES, GUARDS
+from cachescope.frames.directory_rows import Candidate, DuplicateRow, EntryRow
+from cachescope.terms import CACHES, CODE, CODE_KEY
 
 # In the order in which a reader should learn of them.
 DAMAGED: Final = "damaged"
 OTHER_CODE: Final = "other_code"
 OTHER_GUARDS: Final = "other_guards"
 EQUAL_GUARDS: Final = "equal_guards"
+
+
+# For what was compiled from it, only the name is known, not that the bytes are equal.
+_SOURCES: Final = (".py", ".cpp", ".cu", ".h")
+_UNHASHED_NAME: Final = "entry"
+
+BY_CONTENT: Final = "equal size, and equal name, which is the hash of the content"
+BY_SOURCE: Final = "equal size, and equal name, which is the hash of the source"
+BY_KEY: Final = "equal key, equal guards, in one directory: raced for, or made again"
 
 
 def marks_beside(rows: Iterable[EntryRow]) -> dict[int, tuple[str, ...]]:
@@ -45,3 +60,78 @@ def _marks(row: EntryRow, others: list[EntryRow]) -> tuple[str, ...]:
         if None not in (row.code_key, other.code_key) and row.code_key != other.code_key:
             marks.add(OTHER_CODE)
     return tuple(mark for mark in (DAMAGED, OTHER_CODE, OTHER_GUARDS, EQUAL_GUARDS) if mark in marks)
+
+
+def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
+    """The frame guards, from the frame entries: sound entries only, by key and time."""
+    everything = rows_of(entries, EntryRow)
+    marks = marks_beside(everything)
+    found = [
+        Candidate(
+            row.entry,
+            row.cache,
+            row.cache_key,
+            row.modified_time,
+            row.guards_expr,
+            _symbols(row.guards_expr),
+            marks.get(row.entry, ()),
+        )
+        for row in everything
+        if row.cache in CACHES and row.status == "ok" and row.cache_key is not None
+    ]
+    found.sort(key=lambda one: (one.cache, one.cache_key, one.modified_time or 0))
+    return GUARDS.of_rows(found)
+
+
+def _symbols(expression: str | None) -> tuple[str, ...]:
+    try:
+        return guard_symbols(expression)
+    except GuardError:
+        return ()
+
+
+def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
+    """The frame duplicates, from the frame entries; the largest saving first.
+
+    A file is in one group at most: if its content is equal to another's, equal guards add nothing.
+    """
+    # The target of a link may be one of the others, and takes no more room.
+    sound = [row for row in rows_of(entries, EntryRow) if row.status == "ok" and row.link is None]
+    by_name: dict[tuple[str, str, int | None], list[EntryRow]] = defaultdict(list)
+    by_key: dict[tuple[str, str, str, str | None], list[EntryRow]] = defaultdict(list)
+    for row in sound:
+        name = os.path.basename(row.path)
+        if _is_hashed(row, name):
+            by_name[row.cache, name, row.size_bytes].append(row)
+        if row.cache in CACHES and row.cache_key is not None:
+            by_key[row.root, row.cache, row.cache_key, row.guards_expr].append(row)
+    found = list(_groups(by_name.values(), None))
+    reported = {entry for group in found for entry in group.entries}
+    others = ([row for row in group if row.entry not in reported] for group in by_key.values())
+    found += _groups(others, BY_KEY)
+    found.sort(key=lambda group: (-group.saved_bytes, group.entries))
+    return DUPLICATES.of_rows(found)
+
+
+def _is_hashed(row: EntryRow, name: str) -> bool:
+    if row.cache in CACHES:
+        return name != _UNHASHED_NAME
+    is_source = row.cache == CODE and name.endswith(_SOURCES)
+    return is_source and CODE_KEY.fullmatch(name.split(".")[0]) is not None
+
+
+def _groups(groups: Iterable[list[EntryRow]], known_by: str | None) -> Iterator[DuplicateRow]:
+    for group in groups:
+        if len(group) < 2:
+            continue
+        rows = sorted(group, key=lambda row: (row.modified_time or 0, row.entry))
+        first, *others = rows
+        yield DuplicateRow(
+            entries=tuple(row.entry for row in rows),
+            cache=first.cache,
+            cache_key=first.cache_key or "",
+            copies=len(rows),
+            size_bytes=first.size_bytes or 0,
+            saved_bytes=sum(row.size_bytes or 0 for row in others),
+            known_by=known_by or (BY_CONTENT if first.cache in CACHES else BY_SOURCE),
+        )

@@ -2,24 +2,202 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from cachescope.analysis.phases.names import phase_of
-from cachescope.analysis.phases.sweep import Place, Spent, Sweep
 from cachescope.frames.phases import PHASES
+from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
-from cachescope.readers.logs.trace_events import TraceEvents
-from cachescope.readers.logs.traces_again import read_traces
+from cachescope.readers.logs.second_pass import read_traces
+from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
 from cachescope.readers.reading import Problem
-from cachescope.readers.stamps import Stamps
+
+FRAME_COMPILE: Final = "dynamo"
+"""torch/_dynamo/convert_frame.py: the event that each compile of a frame begins with."""
+# torch/_functorch/_aot_autograd/runtime_wrappers.py and torch/_inductor/compile_fx.py, `compile_fx_backward`: these begin before
+# the lock is taken. All that a frame compile says, it says while it has the lock.
+_BEFORE_THE_LOCK: Final = frozenset({"entire_backward_compile", "compile_fx.<locals>.bw_compiler"})
+# Threads write their events a little later than they take the time. A clock that ran back further was set.
+_SET_BACK_NS: Final = 10**9
+
 
 NOT_NAMED: Final = "not named: "
 _named = lru_cache(4096)(phase_of)
+
+
+class Place(NamedTuple):
+    """An event by its name, and the compile it is of."""
+
+    compile_id: str | None
+    segment: int
+    event: str
+
+
+@dataclass(slots=True)
+class Spent:
+    """The events of one name in one compile.
+
+    Attributes
+    ----------
+    count : int
+        How many began.
+    unended : int
+        How many of them the trace has no end of.
+    time_ns : int
+        The time in which at least one of them was open.
+    self_time_ns : int
+        The part of it in which no later event was open.
+    """
+
+    count: int = 0
+    unended: int = 0
+    time_ns: int = 0
+    self_time_ns: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    place: Place
+    is_ended: bool = False
+
+
+class _Thread:
+    """What is open in one thread."""
+
+    def __init__(self) -> None:
+        self.open: list[_Open] = []
+        """In the order in which they began; one that ended stays until it is the last. The first has not ended."""
+        self.of_name: dict[str, list[_Open]] = {}
+        self.of_compile: Counter[str | None] = Counter()
+        self.under_the_lock = 0
+
+    def begin(self, one: _Open) -> None:
+        """Note an event that begins."""
+        self.open.append(one)
+        self.of_name.setdefault(one.place.event, []).append(one)
+        self._count(one, 1)
+
+    def end(self, one: _Open) -> None:
+        """Note that an event ended."""
+        one.is_ended = True
+        self._count(one, -1)
+
+    def _count(self, one: _Open, by: int) -> None:
+        self.of_compile[one.place.compile_id] += by
+        self.under_the_lock += by * (one.place.event not in _BEFORE_THE_LOCK)
+
+
+class Sweep:
+    """Goes through the events of one process.
+
+    Attributes
+    ----------
+    spent : dict
+        What was spent, by place.
+    """
+
+    def __init__(self) -> None:
+        self.spent: dict[Place, Spent] = {}
+        self._segments: Counter[str] = Counter()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._threads: list[_Thread] = []
+        """Those in which anything is open; the last one works, and the others wait."""
+        self._times_open: Counter[Place] = Counter()
+        self._since: dict[Place, int] = {}
+        self._now: int | None = None
+        self._passed = 0
+
+    def run(self, events: Iterable[TraceEvent]) -> None:
+        """Take the events of one trace in their order; those that are open at its end have no end."""
+        for event in events:
+            self._advance(event.time_ns)
+            if event.is_begin:
+                self._begin(event)
+            else:
+                self._end(event)
+        for thread in list(self._threads):
+            self._end_all(thread)
+        self._forget()
+
+    def _advance(self, now: int) -> None:
+        before = now if self._now is None else self._now
+        passed = now - before
+        self._now = now if passed >= 0 or passed < -_SET_BACK_NS else before
+        if 0 < passed <= MOST_NS_OF_A_DURATION and self._threads:
+            self._passed += passed
+            self.spent[self._threads[-1].open[-1].place].self_time_ns += passed
+
+    def _begin(self, event: TraceEvent) -> None:
+        if event.name == FRAME_COMPILE and event.compile_id is not None:
+            self._segments[event.compile_id] += 1
+        thread = self._thread_of(event)
+        if event.compile_id is not None:
+            place = Place(event.compile_id, self._segments[event.compile_id], event.name)
+        elif thread.open:
+            # A thread of the pool knows of no compile.
+            place = thread.open[-1].place._replace(event=event.name)
+        else:
+            place = Place(None, 0, event.name)
+        self.spent.setdefault(place, Spent()).count += 1
+        if not self._times_open[place]:
+            self._since[place] = self._passed
+        self._times_open[place] += 1
+        thread.begin(_Open(place))
+
+    def _thread_of(self, event: TraceEvent) -> _Thread:
+        """The thread in which an event begins: that of its compile, which works now unless it waits for the lock."""
+        threads = self._threads
+        if threads and (event.compile_id is None or threads[-1].of_compile[event.compile_id]):
+            return threads[-1]
+        waits = event.name in _BEFORE_THE_LOCK
+        for thread in threads:
+            if thread.of_compile[event.compile_id]:
+                if not waits:
+                    threads.remove(thread)
+                    threads.append(thread)
+                return thread
+        works = bool(threads) and threads[-1].under_the_lock > 0
+        if works and not waits:
+            # A compile within another one.
+            return threads[-1]
+        thread = _Thread()
+        threads.insert(0 if works else len(threads), thread)
+        return thread
+
+    def _end(self, event: TraceEvent) -> None:
+        having = [one for one in reversed(self._threads) if one.of_name.get(event.name)]
+        if not having:
+            return
+        thread = next((one for one in having if one.of_compile[event.compile_id]), having[0])
+        one = thread.of_name[event.name].pop()
+        self._close(thread, one)
+        if one is thread.open[0]:
+            # With the outermost event ends all that began in it, whatever the trace lost.
+            self._end_all(thread)
+            return
+        while thread.open[-1].is_ended:
+            thread.open.pop()
+
+    def _close(self, thread: _Thread, one: _Open) -> None:
+        thread.end(one)
+        self._times_open[one.place] -= 1
+        if not self._times_open[one.place]:
+            self.spent[one.place].time_ns += self._passed - self._since[one.place]
+
+    def _end_all(self, thread: _Thread) -> None:
+        for one in thread.open:
+            if not one.is_ended:
+                self.spent[one.place].unended += 1
+                self._close(thread, one)
+        self._threads.remove(thread)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from cachescope.analysis.preflight.candidates import StoredEntries
-from cachescope.analysis.preflight.left_behind import Command, LeftBehind
 from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedRun, World
+from cachescope.analysis.preflight.stored_by_runs import Command, LeftBehind
+from cachescope.analysis.preflight.would_find import StoredEntries
 from cachescope.columns import rows_of
 from cachescope.frames.recorded import LOOKUPS
 from cachescope.frames.recorded_rows import LookupRow, RunRow

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
-from cachescope.analysis.preflight.candidates import Candidate, Key, StoredEntries, Sure
-from cachescope.analysis.preflight.finding import Found, found_under
-from cachescope.analysis.preflight.left_behind import Beside, LeftBehind, stored_candidate
+from cachescope.analysis.preflight.stored_by_runs import Beside, LeftBehind, stored_candidate
+from cachescope.analysis.preflight.would_find import Candidate, Found, Key, StoredEntries, Sure, found_under
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH

@@ -30,8 +30,8 @@ from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.analysis.verdicts.running_compiles import RunningCompiles
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
-from cachescope.cells import code_file
 from cachescope.details import HashDetails
+from cachescope.notebook_cells import code_file
 from cachescope.wording import percent
 
 _NEARER_TRIED: Final = 32

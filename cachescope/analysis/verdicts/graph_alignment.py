@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cachescope.analysis.graphs import graph_words, likeness
-from cachescope.cells import code_file, is_cell
 from cachescope.details import HashDetails
+from cachescope.notebook_cells import code_file, is_cell
 
 # The score chooses among several alike graphs: most of it is the likeness of the code, the rest the compile id and
 # equal inputs. Those alone prove nothing: every program has a compile 0/0, and many take the same inputs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.keys.literals import literal_value
+from cachescope.keys.printed_values import literal_value
 
 SET_ORDER: Final = (
     "The same set in a different order: Python orders strings differently in each process. Set PYTHONHASHSEED to one value in "

@@ -33,8 +33,7 @@ from cachescope.analysis.verdicts.vllm_reasons import (
 )
 from cachescope.analysis.vllm.changes import Beside, between
 from cachescope.analysis.vllm.factors import Named, named_folders
-from cachescope.analysis.vllm.parts import Part, Parts
-from cachescope.analysis.vllm.started import LOGGED, Started, clock_off
+from cachescope.analysis.vllm.starts import LOGGED, Part, Parts, Started, clock_off
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow as EntryFacts
 from cachescope.frames.vllm import FactorsRow, StartRow

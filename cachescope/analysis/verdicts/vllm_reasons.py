@@ -12,8 +12,7 @@ from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.vllm.changes import Beside, field_changes_of, hash_change
 from cachescope.analysis.vllm.factors import CODE, CONFIGURATION, Named
 from cachescope.analysis.vllm.folders import reason_of
-from cachescope.analysis.vllm.parts import StoredPart
-from cachescope.analysis.vllm.started import LOGGED, Started
+from cachescope.analysis.vllm.starts import LOGGED, Started, StoredPart
 from cachescope.terms import VLLM, Evidence
 from cachescope.wording import duration
 

@@ -10,7 +10,7 @@ from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.analysis.vllm.changes import Beside, field_changes_of
 from cachescope.analysis.vllm.factors import CODE, CONFIGURATION
-from cachescope.analysis.vllm.parts import part_of
+from cachescope.analysis.vllm.starts import part_of
 from cachescope.frames.vllm import StartRow
 from cachescope.terms import VLLM
 

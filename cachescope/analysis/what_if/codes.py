@@ -12,7 +12,7 @@ from cachescope.analysis.what_if.entries import Entries
 from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.analysis.what_if.recorded import MISS, NEVER, Flags, Positions
 from cachescope.component_sets import Codes
-from cachescope.keys.isolation_schema import CONTEXT_FORMS
+from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import VERSION_FIELD, form_fields
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.history.rows import EntryRow

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.keys.hashing import system_hash
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.keys.system import system_hash
-from cachescope.readers.checked_file import DamagedContent, content_reader, well_formed
-from cachescope.readers.json_file import load_object
+from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.json_file import load_json, load_object
 from cachescope.readers.reading import Entry, Reading, Timing
 
 # `triton_key` (triton/runtime/cache.py): the version, followed without a separator by the first of many sha256.
@@ -131,3 +131,20 @@ def _choose(group: list[Timing]) -> None:
 
 
 read_autotune = content_reader(fill_autotune)
+
+
+def fill_cutlass_configs(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Count the operations.
+
+    Mirrors ``maybe_fetch_ops`` (torch/_inductor/codegen/cuda/cutlass_cache.py 2.7 to 2.10,
+    codegen/cutlass/cache.py 2.11+). The name is the request key: `cachescope.keys.cutlass_request_key`.
+    """
+    operations = load_json(data)
+    if not isinstance(operations, list) or not all(isinstance(one, str) for one in operations):
+        raise DamagedContent("holds no list of texts")
+    for one in operations:
+        load_json(one.encode("utf-8", "surrogatepass"))
+    entry.detail = f"{len(operations)} operations"
+
+
+read_cutlass_configs = content_reader(fill_cutlass_configs)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent, read_steady
 from cachescope.readers.directory.mega_cache import (
     CHECKS,
     loaded_artifacts,
@@ -20,7 +20,6 @@ from cachescope.readers.directory.mega_cache import (
 from cachescope.readers.directory.standalone import content_of, looks_like_standalone
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Entry, FileFacts, Reading
-from cachescope.readers.steady_file import read_steady
 from cachescope.terms import BEST_CONFIG, MEGA_CACHE, PGO, PRECOMPILE, UNREADABLE
 
 _HEAD_BYTES: Final = 256

@@ -14,13 +14,18 @@ from operator import attrgetter, itemgetter
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
-from cachescope.readers.checked_file import ReadFile, mark_unreadable
-from cachescope.readers.directory.followed_links import FollowedLinks, shown_target
-from cachescope.readers.directory.place_of import place_of, place_of_file
+from cachescope.readers.cache_file import ReadFile, mark_unreadable, read_steady
+from cachescope.readers.directory.place_of import (
+    HEAD_BYTES,
+    SHIPPED_READERS,
+    FollowedLinks,
+    place_of,
+    place_of_file,
+    shipped_kind,
+    shown_target,
+)
 from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
-from cachescope.readers.directory.shipped import HEAD_BYTES, SHIPPED_READERS, shipped_kind
 from cachescope.readers.reading import Entry, FileFacts, Reading
-from cachescope.readers.steady_file import read_steady
 from cachescope.terms import CODE, OTHER, UNREADABLE
 
 NameFacts = tuple[str, str, ReadFile | None, str | None]

@@ -6,14 +6,22 @@ completely read. Nothing here decides that an entry is safe for torch to load.
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Callable
+from typing import Final
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.checked_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
+from cachescope.readers.cache_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
-from cachescope.readers.pickles.inert_pickle import Limits, NotRead, Stub, UnreadablePickle, global_name
+from cachescope.readers.pickles.inert_pickle import (
+    Limits,
+    NotRead,
+    Stub,
+    UnreadablePickle,
+    global_name,
+    loads_harmless,
+)
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import OTHER_NAME, UNREADABLE
 
@@ -22,6 +30,9 @@ Fill = Callable[[Entry, Stub, Reading], str | None]
 
 _CONTENT_NAME_LENGTH = 51
 WHOLE = "a whole entry, which torch before 2.13 loads"
+
+
+_MOST: Final = 2_000
 
 
 def read_entry_file(
@@ -148,3 +159,30 @@ def add_hash_details(lines: object, reading: Reading) -> tuple[int | None, str |
     if rejected:
         return set_code, f"{len(rejected)} of {len(lines)} lines are no hash details: {rejected[0][:80]!r}"
     return set_code, None
+
+
+class _Text(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 8
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = 50
+        self.maxstring = self.maxlong = self.maxother = 200
+
+    def repr1(self, x: object, level: int) -> str:
+        if not isinstance(x, Stub):
+            return super().repr1(x, level)
+        if level <= 0:
+            return f"{global_name(x)}(...)"
+        parts = [self.repr1(part, level - 1) for part in (*x.args, *x.items)[: self.maxlist]]
+        named = {**x.state, **x.keywords} if isinstance(x.state, dict) else {}
+        parts += [f"{key}={self.repr1(part, level - 1)}" for key, part in list(named.items())[: self.maxdict]]
+        return f"{x.name}({', '.join(parts)})"
+
+
+def value_text(value: object) -> str:
+    """The value as Python would print it, shortened if it is long; objects as their class and contents."""
+    try:
+        text = well_formed(_Text().repr(value))
+    except (RecursionError, ValueError):  # an int of more digits than Python prints
+        return f"({type(value).__name__})"
+    return text if len(text) <= _MOST else text[: _MOST - 1] + "…"

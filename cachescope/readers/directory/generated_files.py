@@ -2,16 +2,105 @@
 
 from __future__ import annotations
 
-from cachescope.keys.hashing import stored_code_hash
-from cachescope.readers.checked_file import DamagedContent, content_reader
-from cachescope.readers.directory.kernel_texts import (
-    cpp_kernel,
-    defined_kernels,
-    included_header,
-    triton_kernel_name,
-)
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from cachescope.keys.hashing import code_hash, stored_code_hash
+from cachescope.keys.printed_values import literal_value
+from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.reading import Entry, Reading
-from cachescope.terms import OTHER_TEXT
+from cachescope.terms import CODE_KEY, OTHER_TEXT
+
+# torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers
+# put theirs in `cpp_wrapper_src = (r'''` and `kernel_src`.
+_LITERAL: Final = re.compile(r"(?<!\w)r?(?P<quotes>'''|\"\"\")(?P<text>.*?)(?P=quotes)", re.DOTALL)
+_OPENS: Final = re.compile(r"(?:async_compile\.\w+\((?:[^()\n]|\([^()\n]*\))*|(?<!\w)\w++ = \(?\s*+)$")
+# torch/_inductor/codegen/triton.py, `define_kernel`: "# kernel path: <cache dir>/ab/cab….py".
+_KERNEL_PATH: Final = re.compile(r"^# kernel path: .*?(c[a-z2-7]{51})\.py$", re.MULTILINE)
+# torch/_inductor/codecache.py, `CppPythonBindingsCodeCache.suffix_template`.
+_BINDINGS: Final = "\n// Python bindings to call "
+# Through 2.9 kernels include torch's header from the cache directory.
+_INCLUDE: Final = re.compile(r'^#include "(.*?c[a-z2-7]{51}\.h)"', re.MULTILINE)
+_TRITON: Final = re.compile(r"^@triton\.jit\ndef (\w+)\(", re.MULTILINE)
+_LOCATION: Final = re.compile(r'#loc = loc\("([^"\n]*)"')
+_MOST_LOOKED_AT: Final = 400
+
+
+# Comments begin with "#" in Python wrappers, with "//" in C++ wrappers.
+_COMMENT: Final = re.compile(
+    r"\s*+(?:#|//) (?:Topologically Sorted |Unsorted )?Source Nodes: \[(?P<nodes>.*?)\], Original ATen: \[(?P<ops>.*?)\]"
+)
+_ANY_COMMENT: Final = re.compile(r"\s*+(?:#|//|$)")
+_DEFINITION: Final = re.compile(r"(?P<name>\w+) = async_compile\.(?P<kind>\w+)\(")
+_EXTERN: Final = re.compile(
+    r"\b(?:extern_kernels\.(?P<extern>\w+)|(?P<shim>aoti_torch_\w+)|torch\.ops\.(?P<op>\w+\.\w+(?:\.\w+)?))\("
+)
+_CALL: Final = re.compile(r"\s*+(?:[\w, ]+ = )?(?P<name>\w+)(?:\.run)?\(")
+_KINDS: Final = {"cpp_pybinding": "cpp", "cpp": "cpp"}
+
+
+def defined_kernels(source_code: str) -> tuple[str, ...]:
+    """Keys of the kernels whose source a wrapper contains, each once, in the order of the text.
+
+    Mirrors ``AsyncCompile.triton`` and ``PyCodeCache.load`` for Triton, and for C++ the beginning of the file that
+    ``CppPythonBindingsCodeCache.load_pybinding`` writes (torch/_inductor, 2.6 to 2.15).
+    """
+    found: dict[str, None] = {}
+    at = 0
+    while (literal := _LITERAL.search(source_code, at)) is not None:
+        at = literal.end()
+        before = source_code[max(0, literal.start() - _MOST_LOOKED_AT) : literal.start()]
+        if _OPENS.search(before.rpartition("\n")[2] or before) is not None:
+            text = _text_of(literal)
+            # torch cannot hash half of a surrogate pair.
+            if text is not None and text.encode("utf-8", "replace").decode() == text:
+                found[stored_code_hash(text)] = None
+    # torch's writer of lines may drop spaces from the text, but the wrapper contains the name in a comment, too.
+    found.update(dict.fromkeys(_KERNEL_PATH.findall(source_code)))
+    return tuple(found)
+
+
+def _text_of(literal: re.Match[str]) -> str | None:
+    text: str = literal["text"]
+    if "\\" not in text:
+        return text
+    try:
+        value = literal_value(literal[0])
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def cpp_kernel(text: str) -> str:
+    """Key of the kernel in a C++ file: the hash of its source alone, without bindings and compile command.
+
+    If a file has no bindings, all of it is the source, as `CppBenchmarkRequest` hashes it (``hash_key``,
+    torch/_inductor/autotune_process.py, 2.6 to 2.15).
+    """
+    source, bindings, _ = text.partition(_BINDINGS)
+    return stored_code_hash(source) if bindings else code_hash(text)
+
+
+def included_header(text: str) -> str | None:
+    """Key of the header in the cache directory that a C++ file includes."""
+    found = _INCLUDE.search(text)
+    return None if found is None else os.path.basename(found[1]).partition(".")[0]
+
+
+def triton_kernel_name(text: str) -> str | None:
+    """Name of the Triton kernel that a Python file defines; None if it defines none."""
+    found = _TRITON.search(text)
+    return None if found is None else found[1]
+
+
+def compiled_from(text: str) -> str | None:
+    """Key of the Python file that a Triton intermediate was compiled from, by the first location in it."""
+    found = _LOCATION.match(text)
+    stem = None if found is None else os.path.basename(found[1]).partition(".")[0]
+    return stem if stem is not None and CODE_KEY.fullmatch(stem) else None
 
 
 def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
@@ -43,3 +132,60 @@ def fill_cpp_code(entry: Entry, name: str, data: bytes, reading: Reading) -> Non
 
 read_cpp_code = content_reader(fill_cpp_code)
 read_python_code = content_reader(fill_python_code)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel of a generated wrapper; the tuples are empty if torch wrote no comment above it."""
+
+    name: str
+    kind: str
+    source_nodes: tuple[str, ...]
+    aten_ops: tuple[str, ...]
+
+
+def kernels_of(source_code: str) -> list[Kernel]:
+    """The kernels that a wrapper defines, then the library calls it makes, in the order of the text.
+
+    Parameters
+    ----------
+    source_code : str
+        Generated code, as in ``CompiledFxGraph.source_code``.
+
+    Returns
+    -------
+    list of Kernel
+        `kind` is ``cpp``, ``triton`` or another backend of ``AsyncCompile`` for generated kernels, and
+        ``extern`` for calls of libraries and operators.
+    """
+    defined: dict[str, Kernel] = {}
+    calls: list[Kernel] = []
+    for line, nodes, ops in _statements(source_code):
+        if definition := _DEFINITION.match(line):
+            kind = _KINDS.get(definition["kind"], definition["kind"])
+            defined[definition["name"]] = Kernel(definition["name"], kind, nodes, ops)
+        elif extern := _EXTERN.search(line):
+            name = extern["extern"] or extern["shim"] or extern["op"]
+            # C++ wrappers also call the runtime for other purposes; only calls with a comment belong to the graph.
+            if nodes or ops or extern["shim"] is None:
+                calls.append(Kernel(name, "extern", nodes, ops))
+        elif (call := _CALL.match(line)) and (known := defined.get(call["name"])) and not known.aten_ops:
+            # C++ kernels have their comment above the call.
+            defined[known.name] = Kernel(known.name, known.kind, nodes, ops)
+    return [*defined.values(), *calls]
+
+
+def _statements(source_code: str) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Lines other than comments, each with the nodes and operators of the comment above it."""
+    nodes: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+    for line in source_code.split("\n"):
+        if comment := _COMMENT.match(line):
+            nodes, ops = _names(comment["nodes"]), _names(comment["ops"])
+        elif not _ANY_COMMENT.match(line):
+            yield line, nodes, ops
+            nodes = ops = ()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

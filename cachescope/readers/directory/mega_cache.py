@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.readers.checked_file import DamagedContent, content_reader
-from cachescope.readers.directory.aotautograd import check_aotautograd
-from cachescope.readers.directory.fxgraph import check_fxgraph
+from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 

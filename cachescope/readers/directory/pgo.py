@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.readers.checked_file import DamagedContent, content_reader, well_formed
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
-from cachescope.readers.pickles.inert_pickle import Stub, global_name
+from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.pickles.inert_pickle import Stub, global_name, loads_harmless
 from cachescope.readers.reading import Entry, Reading
 
 CODE_STATE: Final = "code_state_"

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from cachescope.readers.cache_file import ReadFile
+from cachescope.readers.directory.aotinductor import looks_like_aotinductor, read_aotinductor
+from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile, read_aot_compile
+from cachescope.readers.directory.mega_cache import looks_like_mega_cache, read_mega_cache
 from cachescope.readers.directory.places import (
     AOT_GRAPHS,
     AOT_KEY_FOLDER,
@@ -25,11 +30,23 @@ from cachescope.readers.directory.places import (
     TRITON_FOLDER,
     TRITON_KEYS,
     FileRule,
+    FolderRule,
     Place,
 )
-from cachescope.readers.directory.triton_dir import TRITON_KEY
-from cachescope.readers.directory.vllm_places import vllm_place_of, vllm_place_of_file
-from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
+from cachescope.readers.directory.standalone import looks_like_standalone, read_standalone
+from cachescope.readers.directory.triton_files import TRITON_KEY
+from cachescope.readers.directory.vllm import vllm_place_of, vllm_place_of_file
+from cachescope.terms import (
+    AOT_COMPILE,
+    AOT_KEY,
+    AOTAUTOGRAD,
+    AOTINDUCTOR,
+    FX_KEY,
+    FXGRAPH,
+    HASH,
+    MEGA_CACHE,
+    STANDALONE,
+)
 
 _LOOK_AT: Final = 1_000
 _PACKAGE: Final = "entry"
@@ -72,6 +89,20 @@ _DISTINCTIVE_PLACES: Final = (
 )
 # A folder that may not be listed: it is not known to be empty, and only the names around it can identify it.
 _SHUT: Final = Place("")
+
+
+# A folder with a thousand links to it would be read a thousand times.
+_MOST_TIMES: Final = 16
+
+
+HEAD_BYTES: Final = 256
+
+SHIPPED_READERS: Final[dict[str, ReadFile]] = {
+    MEGA_CACHE: read_mega_cache,
+    STANDALONE: read_standalone,
+    AOT_COMPILE: read_aot_compile,
+    AOTINDUCTOR: read_aotinductor,
+}
 
 
 def place_of(path: str, levels: int = _LEVELS) -> Place | None:
@@ -202,3 +233,66 @@ def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
     """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
     known = [*(rule.pattern for rule in ROOT.files), *(rule.pattern for rule in ROOT.folders)]
     return all(any(pattern.fullmatch(item.name) for pattern in known) for item in items)
+
+
+class FollowedLinks:
+    """The links followed in one walk.
+
+    Parameters
+    ----------
+    path : str
+        Where the walk starts.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._top = path
+        self._times: Counter[tuple[int, int]] = Counter()
+
+    def leads_to_place(
+        self, path: str, found: os.stat_result, rule: FolderRule | None, is_inside: bool
+    ) -> bool:
+        """Whether a link to a folder is followed.
+
+        Parameters
+        ----------
+        path : str
+            The link.
+        found : stat_result
+            The folder that it leads to.
+        rule : FolderRule or None
+            The rule for its name.
+        is_inside : bool
+            Whether no other cache root is expected there: deep in a place, or behind another link.
+        """
+        if rule is None:
+            is_followed = not is_inside and not self._is_read_anyway(path) and is_linked_root(path)
+        else:
+            is_followed = rule.is_named or holds_file_of(path, rule.place)
+        real = found.st_dev, found.st_ino
+        if is_followed:
+            self._times[real] += 1
+        return is_followed and self._times[real] <= _MOST_TIMES
+
+    def _is_read_anyway(self, path: str) -> bool:
+        """Whether the link leads into the directory that is walked, or to a folder above it."""
+        top, real = os.path.realpath(self._top), os.path.realpath(path)
+        return os.path.commonpath([top, real]) in (top, real)
+
+
+def shown_target(path: str) -> str:
+    """The target of a link for a message."""
+    try:
+        return f"a link to {os.readlink(path)}"
+    except OSError:
+        return "a link"
+
+
+def shipped_kind(path: str, head: bytes) -> str | None:
+    """What a file is that begins so; None for any other file."""
+    if looks_like_mega_cache(head):
+        return MEGA_CACHE
+    if looks_like_standalone(head):
+        return STANDALONE
+    if looks_like_aot_compile(head):
+        return AOT_COMPILE
+    return AOTINDUCTOR if looks_like_aotinductor(path, head) else None

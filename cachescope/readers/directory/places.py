@@ -11,21 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.readers.checked_file import ReadFile
-from cachescope.readers.directory.aotautograd import read_aotautograd_entry
-from cachescope.readers.directory.autotune import read_autotune
-from cachescope.readers.directory.best_config import read_best_config
-from cachescope.readers.directory.caching_package import read_imc
-from cachescope.readers.directory.cutlass_configs import read_cutlass_configs
+from cachescope.readers.cache_file import ReadFile
+from cachescope.readers.directory.autotune import read_autotune, read_cutlass_configs
+from cachescope.readers.directory.caching_package import (
+    read_imc,
+    read_memoized,
+    read_memoizer_dump,
+    read_on_disk,
+)
+from cachescope.readers.directory.dynamo_packages import read_precompile
 from cachescope.readers.directory.entry_file import reader_of_hidden
-from cachescope.readers.directory.fxgraph import read_fxgraph_entry
 from cachescope.readers.directory.generated_files import read_cpp_code, read_python_code
-from cachescope.readers.directory.memoizer import read_memoized, read_memoizer_dump
-from cachescope.readers.directory.on_disk_cache import read_on_disk
+from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.directory.pgo import read_code_state
-from cachescope.readers.directory.precompile import read_precompile
-from cachescope.readers.directory.triton_dir import (
+from cachescope.readers.directory.triton_files import (
     TRITON_KEY,
+    read_best_config,
     read_group,
     read_intermediate,
     read_kernel_metadata,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from cachescope.readers.checked_file import DamagedContent, content_reader
-from cachescope.readers.directory.aotautograd import take_bundled
+from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.directory.graph_entries import take_bundled
 from cachescope.readers.directory.mega_cache import fill_mega_cache, sized_bytes, sized_text
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
+from cachescope.readers.pickles.inert_pickle import loads_harmless
 from cachescope.readers.reading import Entry, Reading
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, MEGA_CACHE
 

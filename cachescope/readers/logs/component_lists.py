@@ -8,6 +8,7 @@ quotes, they are one element of the list. If any do not, the reader declines and
 
 from __future__ import annotations
 
+import re
 from array import array
 from dataclasses import dataclass
 from typing import Final
@@ -16,8 +17,9 @@ import orjson
 
 from cachescope.details import HashDetails
 from cachescope.json_types import JsonObject
+from cachescope.terms import HASH
 
-_START: Final = b'"components": ["'
+_LIST_START: Final = b'"components": ["'
 _BETWEEN: Final = b'", "'
 _END: Final = b'"]'
 _STRETCH: Final = 32
@@ -26,6 +28,9 @@ _LOOK_AHEAD: Final = 4
 _MOST_KNOWN: Final = 1 << 16
 # Replaces the list while the rest of an artifact is parsed. If it comes back, the list was the artifact's own.
 _ELSEWHERE: Final = "read apart"
+
+
+_LINE_START: Final = re.compile(rf"\[{HASH}\] ".encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,8 @@ class ComponentLists:
 
     def read(self, cache: str, payload: bytes) -> tuple[JsonObject, int] | None:
         """The payload without its components, and the code of their set; None if it needs the JSON parser."""
-        start = payload.find(_START) + len(_START)
-        if start < len(_START):
+        start = payload.find(_LIST_START) + len(_LIST_START)
+        if start < len(_LIST_START):
             return None
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
@@ -133,3 +138,64 @@ class ComponentLists:
             codes = array("i", [self._known[piece] for piece in some]).tobytes()
             stretches.append(_Stretch(_BETWEEN.join(some) + ends, some[0] + _BETWEEN, codes))
         return stretches
+
+
+def begins_component(line: bytes) -> bool:
+    """Whether a line begins with the hash of a component."""
+    return _LINE_START.match(line) is not None
+
+
+class ComponentLines:
+    """Reads the lines of one key after another into a store of hash details.
+
+    Parameters
+    ----------
+    store : HashDetails
+    known : dict
+        Codes of components by their bytes, whether they span one line or several. Earlier logs share it.
+    """
+
+    def __init__(self, store: HashDetails, known: dict[bytes, int]) -> None:
+        self._store = store
+        self.known = known
+
+    def read(self, lines: list[bytes]) -> int | None:
+        """The code of the set of components; None if a line belongs to no component, or if there are no lines."""
+        if len(self.known) > _MOST_KNOWN:
+            self.known.clear()
+        codes = list(map(self.known.get, lines))
+        new = [at for at, code in enumerate(codes) if code is None]
+        done = 0
+        found: list[int | None] = []
+        number = 0
+        while number < len(new):
+            # A line that begins no component continues the line before, which was only the start of a component.
+            first = new[number] if begins_component(lines[new[number]]) else new[number] - 1
+            end = new[number] + 1
+            number += 1
+            while number < len(new) and new[number] == end and not begins_component(lines[end]):
+                end += 1
+                number += 1
+            if first < done:
+                return None
+            code = self._code(lines[first:end])
+            if code is None:
+                return None
+            found += codes[done:first]
+            found.append(code)
+            done = end
+        found += codes[done:]
+        return (
+            self._store.add_codes(array("i", [code for code in found if code is not None]).tobytes())
+            if found
+            else None
+        )
+
+    def _code(self, lines: list[bytes]) -> int | None:
+        text = b"\n".join(lines)
+        code = self.known.get(text)
+        if code is None:
+            code = self._store.add_component("\n".join([line.decode("utf-8", "replace") for line in lines]))
+            if code is not None:
+                self.known[text] = code
+        return code

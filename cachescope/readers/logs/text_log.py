@@ -13,11 +13,10 @@ from typing import IO, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.logs.byte_source import Pieces, modified_s, open_bytes
-from cachescope.readers.logs.component_lines import ComponentLines, begins_component
-from cachescope.readers.logs.line_leads import Leads, tells_no_rank, without_tail
+from cachescope.readers.logs.component_lists import ComponentLines, begins_component
+from cachescope.readers.logs.log_ends import Head, StreamEnd, TextEnd
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import clock_us, pid_of
-from cachescope.readers.logs.text_end import Head, StreamEnd, TextEnd
+from cachescope.readers.logs.log_prefix import Leads, clock_us, pid_of, tells_no_rank, without_tail
 from cachescope.readers.logs.text_lookups import MessageReader
 from cachescope.readers.logs.text_messages import Message, Stream, begins_message
 from cachescope.readers.reading import Process, Reading

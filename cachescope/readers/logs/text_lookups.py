@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import Final
 
 from cachescope.components import join_components
-from cachescope.readers.logs.component_lines import ComponentLines
+from cachescope.readers.logs.component_lists import ComponentLines
+from cachescope.readers.logs.log_ends import Head, StreamEnd
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.restarts import run_starts
-from cachescope.readers.logs.text_end import Head, StreamEnd
 from cachescope.readers.logs.text_messages import (
     BYPASS,
     DETAILS,

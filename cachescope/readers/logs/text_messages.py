@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.readers.logs.text_end import Head
+from cachescope.readers.logs.log_ends import Head
 from cachescope.terms import HASH
 
 # A key that was cut does not match. The other forms are what AOTAutograd uses if it cannot compute a key (2.10 and later).

@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.logs.log_ends import TraceEnd
 from cachescope.readers.logs.log_prefix import PREFIX
-from cachescope.readers.logs.trace_end import TraceEnd
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.logs.trace_reader import TraceReader
 from cachescope.readers.reading import Reading

@@ -15,11 +15,11 @@ from typing import Any, Final
 from cachescope.errors import SourceError
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
+from cachescope.readers.logs.log_ends import TraceEnd
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
 from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
-from cachescope.readers.logs.trace_end import TraceEnd
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.terms import FXGRAPH
 

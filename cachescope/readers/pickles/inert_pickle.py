@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Never, Self, cast
 
 from cachescope.readers.pickles.pickle_check import check_program
-from cachescope.readers.pickles.pickle_limits import Limits, NotRead, UnreadablePickle
+from cachescope.readers.pickles.pickle_state import Limits, NotRead, UnreadablePickle
 
 __all__ = [
     "InertUnpickler",
@@ -30,6 +30,67 @@ __all__ = [
 _MAX_KEYWORDS = 100
 _NO_KEYWORDS: Final[Mapping[str, object]] = MappingProxyType({})
 _LIMITS = Limits()
+
+
+# Modules and builtins that no compiled graph needs. A pickle that names one of them was made to
+# run code. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
+_HOSTILE_MODULES = frozenset(
+    {
+        "asyncio",
+        "bdb",
+        "cmd",
+        "code",
+        "codeop",
+        "commands",
+        "ctypes",
+        "doctest",
+        "ftplib",
+        "http",
+        "imp",
+        "importlib",
+        "marshal",
+        "multiprocessing",
+        "nt",
+        "os",
+        "pdb",
+        "pickle",
+        "pip",
+        "pkgutil",
+        "platform",
+        "posix",
+        "profile",
+        "pty",
+        "runpy",
+        "shelve",
+        "shutil",
+        "smtplib",
+        "socket",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "threading",
+        "timeit",
+        "trace",
+        "urllib",
+        "webbrowser",
+    }
+)
+_HOSTILE_BUILTINS = frozenset(
+    {
+        "__import__",
+        "breakpoint",
+        "compile",
+        "delattr",
+        "eval",
+        "exec",
+        "globals",
+        "input",
+        "locals",
+        "open",
+        "setattr",
+        "vars",
+    }
+)
 
 
 class _Sealed(type):
@@ -217,3 +278,27 @@ def _without_frames(data: bytes, frames: list[int]) -> bytes:
     starts = [0, *(at + 9 for at in frames)]
     view = memoryview(data)
     return b"".join(view[start:end] for start, end in zip(starts, [*frames, len(data)], strict=True))
+
+
+def loads_harmless(data: bytes, limits: Limits | None = None) -> object:
+    """Read a pickle inertly, as `loads_inert` does, but refuse it if it names a hostile global.
+
+    Raises
+    ------
+    UnreadablePickle
+        If anything is wrong with the bytes, or at the first hostile global.
+    """
+    return loads_inert(data, limits, _HarmlessUnpickler)
+
+
+class _HarmlessUnpickler(InertUnpickler):
+    def stands_for(self, module: str, name: str) -> object:
+        if _is_hostile(module, name):
+            raise UnreadablePickle(f"hostile: names {module}.{name}")
+        return super().stands_for(module, name)
+
+
+def _is_hostile(module: str, name: str) -> bool:
+    if module in ("builtins", "__builtin__"):
+        return name.partition(".")[0] in _HOSTILE_BUILTINS
+    return module.partition(".")[0] in _HOSTILE_MODULES

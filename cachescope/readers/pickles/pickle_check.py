@@ -7,8 +7,7 @@ Opcodes as in CPython's Modules/_pickle.c and Lib/pickletools.py, protocols 0 to
 
 from __future__ import annotations
 
-from cachescope.readers.pickles.pickle_limits import Limits, UnreadablePickle
-from cachescope.readers.pickles.pickle_state import LEVEL, STEPS, State, inst
+from cachescope.readers.pickles.pickle_state import LEVEL, STEPS, Limits, State, UnreadablePickle, inst
 
 _KIB = 10
 _SIZE = [0] * 256

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import json
+import lzma
 import re
 import time
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.readers.checked_file import (
+from cachescope.readers.cache_file import (
     DamagedContent,
     Fill,
     mark_damaged,
     mark_unreadable,
     well_formed,
 )
-from cachescope.readers.directory.best_config import fill_best_config
 from cachescope.readers.directory.mega_cache import CHECKS
 from cachescope.readers.directory.pgo import CODE_STATE, fill_code_state
+from cachescope.readers.directory.triton_files import fill_best_config
 from cachescope.readers.json_file import load_object
+from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.reading import Entry, FileFacts, Reading
 from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, BUNDLED_AUTOTUNE, FXGRAPH, OTHER, PGO
@@ -34,7 +38,7 @@ MOST_BYTES: Final = Limits().size_bytes // 3 * 4 + 1024
 """What a value may have: the largest entry that is read, as base64."""
 
 # `RedisRemoteCache.__init__` (torch/_inductor/remote_cache.py); another version is of a torch that is not known yet.
-_BEGINS, _ENDS = "pt2:", ":c1"
+_KEY_BEGINS, _ENDS = "pt2:", ":c1"
 # The `cache_id` of each `create_cache` in torch.
 _KINDS: Final = {
     "fx-graph-v1": FXGRAPH,
@@ -50,6 +54,11 @@ _PICKLED: Final = (FXGRAPH, AOTAUTOGRAD, PGO)
 _SHOWN: Final = 5
 # An empty list takes thirty times its text. A bundle has some values for each kernel of a graph.
 _MOST_VALUES: Final = 200_000
+
+
+_DUMP_BEGINS: Final = re.compile(rb'\s*\{\s*"key"\s*:\s*"pt2:')
+# A key may be as long as a value; torch's have some hundred bytes.
+_MOST_LINE_BYTES: Final = MOST_BYTES + (1 << 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +85,8 @@ class Stored:
 
 def kind_and_key(key: str) -> tuple[str, str | None]:
     """The kind of entry under a whole key, and its own key; `OTHER` if torch is not known to store anything there."""
-    cache, divided, own = key.removeprefix(_BEGINS).removesuffix(_ENDS).partition("::")
-    if not (divided and key.startswith(_BEGINS) and key.endswith(_ENDS)):
+    cache, divided, own = key.removeprefix(_KEY_BEGINS).removesuffix(_ENDS).partition("::")
+    if not (divided and key.startswith(_KEY_BEGINS) and key.endswith(_ENDS)):
         return OTHER, None
     kind = BEST_CONFIG if _OF_A_KERNEL.fullmatch(cache) else _KINDS.get(cache, OTHER)
     return kind, _NOT_IN_NAMES.sub("_", own) if kind == PGO else own
@@ -179,3 +188,39 @@ _FILLS: Final[dict[str, Fill]] = {
     BEST_CONFIG: fill_best_config,
     BUNDLED_AUTOTUNE: _fill_bundle,
 }
+
+
+def looks_like_dump(head: bytes) -> bool:
+    """Whether these are the first bytes of a dump."""
+    return _DUMP_BEGINS.match(head) is not None
+
+
+def read_dump(path: str, reading: Reading) -> None:
+    """Read a dump, plain or compressed, into ``reading.entries``."""
+    read_stored(path, stored_in_dump(path, reading), reading)
+
+
+def stored_in_dump(path: str, reading: Reading) -> Iterator[Stored]:
+    """Yield the values of a dump, in its order; an invalid line becomes a problem."""
+    number = 0
+    with open_bytes(path) as file:
+        stream = io.BufferedReader(file)  # type: ignore[type-var]
+        try:
+            while line := stream.readline(_MOST_LINE_BYTES):
+                number += 1
+                try:
+                    yield _stored(line)
+                except (DamagedContent, NotRead) as error:
+                    reading.problem(path, f"line {number}", "not_json", error.what)
+                while len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
+                    line = stream.readline(_MOST_LINE_BYTES)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            reading.problem(path, f"line {number + 1}", "damaged_compression", str(error))
+
+
+def _stored(line: bytes) -> Stored:
+    record = object_in(line)
+    key, value = record.get("key"), record.get("value")
+    if not isinstance(key, str) or not isinstance(value, dict):
+        raise DamagedContent("no key with an object as its value")
+    return Stored(well_formed(key), value)

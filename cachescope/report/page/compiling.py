@@ -9,14 +9,13 @@ from cachescope.answers.compiled import Compiled
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
 from cachescope.answers.time_spent import TimeSpent
-from cachescope.figures.compile_bars import compiles
-from cachescope.figures.spent import phases
+from cachescope.figures.compile_time import compiles, phases
 from cachescope.frames.compile_rows import RecompileRow
 from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import Cell, Drawing, Head, Part, Section, Sorted, Text
-from cachescope.report.page.tables import table
-from cachescope.report.time_contrast import said_texts
+from cachescope.report.page.truncation import table
+from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
 
 _RUN_COLUMNS: Final = ["run", "rank", "start_time"]

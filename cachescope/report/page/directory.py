@@ -8,10 +8,9 @@ from typing import Final
 
 from cachescope.answers.directory import Directory, Total, newest_first, size_of
 from cachescope.answers.read import Read
-from cachescope.figures.ages import entry_ages
-from cachescope.figures.layers import link_layers
-from cachescope.figures.margins import autotune_margins
-from cachescope.figures.sizes import entry_sizes
+from cachescope.figures.autotuning import autotune_margins
+from cachescope.figures.entry_files import entry_ages, entry_sizes
+from cachescope.figures.links import link_layers
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import (
@@ -26,7 +25,7 @@ from cachescope.report.page.parts import (
     Table,
     Text,
 )
-from cachescope.report.page.tables import table
+from cachescope.report.page.truncation import table
 from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size, file_time
 

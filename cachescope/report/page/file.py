@@ -2,18 +2,182 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pandas as pd
 
 from cachescope.answers.read import Read
+from cachescope.answers.summary import headline
 from cachescope.errors import CachescopeError
-from cachescope.report.identities import identities
-from cachescope.report.page.document import document
-from cachescope.report.page.hiding import hidden
-from cachescope.report.page.page import page_of
+from cachescope.figures.palette import in_the_dark
+from cachescope.figures.picture import drawing_js
+from cachescope.json_types import JsonObject
+from cachescope.report.html import json_html, safe
+from cachescope.report.identifying_values import identities
+from cachescope.report.page.compiling import compiles_section, spent_section
+from cachescope.report.page.directory import entries_section
+from cachescope.report.page.machines import contexts_section, devices_section
+from cachescope.report.page.markup import contents_html, drawings_of, section_html
+from cachescope.report.page.outcomes import outcomes_section, time_section
+from cachescope.report.page.parts import Drawing, Page
+from cachescope.report.page.reading import reading_section, words_section
+from cachescope.report.page.reasons import causes_section, what_if_section, why_section
+from cachescope.report.page.truncation import shortened
 from cachescope.report.redact import Redaction
+from cachescope.report.scripts import shared_script
+from cachescope.version import __version__
 from cachescope.whole_file import write_whole
+from cachescope.wording import file_time, harmless, plural
+
+_STYLES: Final = ("page.css", "lookups.css")
+_SCRIPTS: Final = ("wording.js", "page.js", "replay.js", "toggles.js")
+# What notebooks and reports share, and what uses it.
+_SHARED: Final = ("make.js", "focus.js", "table.js")
+_LOOKUPS: Final = "lookups.js"
+_ABOUT: Final = 400
+
+
+T = TypeVar("T")
+Hiding = Callable[[Any, str], Any]
+# Words of the page itself, which its style and its links depend on.
+_OURS: Final = frozenset({"anchor", "kind"})
+
+
+def page_of(scope: Read) -> Page:
+    """The report of a scope, as plain data."""
+    return Page(
+        title="Compile cache report",
+        headline=headline(scope),
+        about=_about(scope),
+        sections=(
+            outcomes_section(scope),
+            causes_section(scope),
+            why_section(scope),
+            time_section(scope),
+            spent_section(scope),
+            compiles_section(scope),
+            what_if_section(scope),
+            contexts_section(scope),
+            devices_section(scope),
+            entries_section(scope),
+            reading_section(scope),
+            words_section(),
+        ),
+    )
+
+
+def _about(scope: Read) -> str:
+    """When the sources were recorded, and by what; the same for the same data."""
+    facts = scope.facts
+    times = [row.start_time for row in facts.runs.values() if row.start_time is not None]
+    versions = sorted({row.torch_version for row in facts.runs.values() if row.torch_version})
+    parts = []
+    if times:
+        first, last = file_time(min(times)), file_time(max(times))
+        parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
+    if versions:
+        parts.append(f"torch {', '.join(versions[:4])}")
+    parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry', 'entries')}")
+    return " · ".join([*parts, f"made by cachescope {__version__}"])
+
+
+def document(page: Page) -> str:
+    """The page as one HTML document."""
+    style = shared_script("table.css") + "".join(map(_file, _STYLES))
+    script = _as_parsed("".join([drawing_js(), *map(_file, _SCRIPTS), _lookups_js()]))
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {_named(script)}",
+            # The marks of a figure carry their colours.
+            "style-src 'unsafe-inline'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    drawings = [drawing for section in page.sections for drawing in drawings_of(section.parts)]
+    # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
+    body = harmless("".join(section_html(section) for section in page.sections))
+    return (
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='color-scheme' content='light dark'><meta name='referrer' content='no-referrer'>"
+        f"<title>{safe(page.title)}: {safe(page.headline)}</title>\n<style>{style}</style></head>\n"
+        f"<body><a class='skip' href='#hits'>Skip to the answer</a>\n<header><h1>{safe(page.title)}</h1>"
+        f"<p class='headline'>{safe(page.headline)}</p><p class='faint'>{safe(shortened(page.about, _ABOUT))}</p></header>\n"
+        f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
+        "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
+        f"<script type='application/json' id='figures'>{json_html(figures_object(drawings))}</script>\n"
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
+    """The figures in light colours, each with its differences in the dark: places and values."""
+    drawn = []
+    for one in drawings:
+        light = json.loads(one.draw(*one.frames).to_json())
+        drawn.append({"data": light["data"], "layout": light["layout"], "dark": list(in_the_dark(light))})
+    return drawn
+
+
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _lookups_js() -> str:
+    return f"(() => {{\n{''.join(map(shared_script, _SHARED))}{_file(_LOOKUPS)}}})();\n"
+
+
+def _as_parsed(script: str) -> str:
+    """A script as an HTML parser reads it, which is what the hash in the policy is compared with."""
+    return script.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _named(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def hidden(page: T, redaction: Hiding) -> T:
+    """The same page with stand-ins; equal texts get equal ones, in figures and tables alike.
+
+    Parameters
+    ----------
+    page : Page or a part of one
+    redaction : function
+        Takes a value and the name of its column; returns it with stand-ins in its texts.
+    """
+    if isinstance(page, str):
+        return redaction(page, "")  # type: ignore[no-any-return]
+    if isinstance(page, tuple | list):
+        return type(page)(hidden(item, redaction) for item in page)
+    if isinstance(page, pd.DataFrame):
+        return _hidden_frame(page, redaction)  # type: ignore[return-value]
+    if is_dataclass(page) and not isinstance(page, type):
+        values = {field.name: getattr(page, field.name) for field in fields(page)}
+        made = {name: value if name in _OURS else hidden(value, redaction) for name, value in values.items()}
+        return type(page)(**made)
+    return page
+
+
+def _hidden_frame(frame: pd.DataFrame, redaction: Hiding) -> pd.DataFrame:
+    changed = {}
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+            values = [redaction(value, name) for value in column.tolist()]
+            changed[name] = pd.Series(values, index=frame.index, dtype=column.dtype)
+    return frame.assign(**changed)
 
 
 def report(scope: Read, target: Path, *, redact: bool) -> Path:

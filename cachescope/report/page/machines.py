@@ -16,11 +16,10 @@ from cachescope.figures.datasheets import device_rates
 from cachescope.frames.answer_rows import PredictionRow
 from cachescope.frames.context_rows import ContextRow, FormDifference
 from cachescope.frames.device_rows import DeviceRow
-from cachescope.report.context_forms import KNOWN_FROM, folded_differences, shared_lines
-from cachescope.report.device_forms import device_lines
-from cachescope.report.page.cuts import cut_note, first_of
+from cachescope.report.contexts import KNOWN_FROM, folded_differences, shared_lines
+from cachescope.report.devices import device_lines
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
-from cachescope.report.page.tables import table
+from cachescope.report.page.truncation import cut_note, first_of, table
 from cachescope.report.ranks import rank_names
 from cachescope.wording import SHORT_KEY, and_more, listed, plural
 

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from cachescope.report.html import safe
+from cachescope.report.html import diff_html, safe, value_html
 from cachescope.report.layout import Line
-from cachescope.report.long_text import diff_html, value_html
-from cachescope.report.page.cuts import shortened
-from cachescope.report.page.lookups_markup import lookups_html
+from cachescope.report.page.lookups import lookups_html
 from cachescope.report.page.parts import (
     Cell,
     Diff,
@@ -30,7 +28,8 @@ from cachescope.report.page.parts import (
     WorkItem,
     WorkItems,
 )
-from cachescope.report.page.replay_markup import replay_html
+from cachescope.report.page.replay import replay_html
+from cachescope.report.page.truncation import shortened
 from cachescope.report.worklist import ChangeText
 
 _SENTENCE: Final = 1200

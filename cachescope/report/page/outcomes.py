@@ -13,7 +13,7 @@ from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
-from cachescope.report.page.tables import table
+from cachescope.report.page.truncation import table
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.wording import duration, percent
 

@@ -8,7 +8,7 @@ from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.report.page.parts import Cell, Head, Part, Section, Sorted, Table, Text
-from cachescope.report.page.tables import table
+from cachescope.report.page.truncation import table
 from cachescope.terms import VERDICTS
 from cachescope.wording import file_time
 

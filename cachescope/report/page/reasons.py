@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cachescope.answers.causes import Causes
+from cachescope.answers.causes import Causes, Struck, ways
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.explanation import Explanation
+from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
+from cachescope.answers.summary import is_first_lookup
 from cachescope.answers.vllm import VllmFolders
-from cachescope.answers.worklist import Worklist, nothing_to_fix
+from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.columns import rows_of
+from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import FalseHit, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
-from cachescope.report.page.explained import cause_group
+from cachescope.report.explanation import sentences
 from cachescope.report.page.lookups import lookup_table
 from cachescope.report.page.outcomes import timed
-from cachescope.report.page.parts import Cell, Group, Head, Lines, Part, Section, Sorted, Text
+from cachescope.report.page.parts import (
+    Cell,
+    Diff,
+    Drawing,
+    Group,
+    Head,
+    Items,
+    Lines,
+    Part,
+    Section,
+    Sorted,
+    Text,
+    WorkItem,
+    WorkItems,
+)
 from cachescope.report.page.replay import replay_parts
-from cachescope.report.page.tables import table
-from cachescope.report.past import past_lines
+from cachescope.report.page.truncation import bounded, diff_lines, table
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
-from cachescope.wording import listed, plural, short_key
+from cachescope.report.why_missed import past_lines, place_text
+from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
+from cachescope.terms import VERDICTS
+from cachescope.wording import duration, listed, plural, short_key
+
+if TYPE_CHECKING:
+    from cachescope.analysis.differences import FieldChange
+
+
+_WAYS: Final = 3
+_MOST_FIELDS: Final = 20
+_DIFFS: Final = 2
+_CHANGES: Final = (Head("Field", "code"), Head("Before", "long"), Head("After", "long"))
+_NOT_THERE: Final = "(not there)"
+_EMPTY: Final = "(empty)"
+
 
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
@@ -64,6 +97,98 @@ _SAVINGS: Final = (
     Head("Without its fields"),
     Head("Why the rest stays", is_optional=True),
 )
+
+
+def anchor_of(number: int) -> str:
+    """Where a cause is explained."""
+    return f"cause-{number}"
+
+
+def cause_group(scope: Read, number: int, struck: Struck) -> Group:
+    """The explanation of one cause."""
+    cause = struck.row
+    lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
+    told = (
+        f"{cause.verdict}: {VERDICTS[cause.verdict]}. {lookups_of_cause(cause.verdict, cause.misses)}{lost}."
+    )
+    parts: list[Part] = [Text(told, "faint")]
+    found = ways(scope, cause.cause, _WAYS)
+    for place, explained in enumerate(found):
+        parts += _explained(scope, explained, first=place == 0)
+    if struck.advice:
+        parts.append(Text(f"What to do: {struck.advice}"))
+    parts += _places(struck)
+    return Group(anchor_of(number), f"{number}. {cause.summary}{_one_change(found)}", tuple(parts))
+
+
+def _one_change(found: Sequence[Explanation]) -> str:
+    """The change from one value to another, if there is only one."""
+    changes = found[0].changes if len(found) == 1 else ()
+    return f": {changes[0].summary}" if len(changes) == 1 else ""
+
+
+def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part]:
+    said = {sentence.kind: sentence.text for sentence in sentences(explained)}
+    baseline = f"; {said['baseline']}" if "baseline" in said else ""
+    opening = "" if first else "In another way: "
+    parts: list[Part] = [
+        Text(f"{opening}{explained.reason}", "strong"),
+        Text(f"{said['evidence']}.", "faint"),
+        Text(f"{said['title']}{baseline}.", "faint"),
+    ]
+    if explained.sizes is not None:
+        parts.insert(1, Text(f"{explained.sizes}."))
+    changes = explained.changes
+    # A key of vLLM is no list of hash details.
+    if first and changes and scope.facts.lookups[explained.lookup].detail_set is not None:
+        parts.append(_strip(scope, explained))
+    if changes:
+        source = f"scope.explain({explained.lookup}).frame"
+        rows = [_change_row(change) for change in changes]
+        name = "Changed fields of the key, before and after"
+        parts.append(table(name, _CHANGES, rows, "changed fields", source, most=_MOST_FIELDS))
+    # The table has both values in full, where the other forms say in one line what they are.
+    recognised = [(one.field, one.process_values.words) for one in changes if one.process_values is not None]
+    if recognised:
+        parts.append(Items(tuple(f"{field} {words}" for field, words in recognised[:_MOST_FIELDS])))
+    for change in [change for change in changes if change.diff][:_DIFFS]:
+        lines, more = diff_lines(change.diff)
+        parts.append(Diff(f"Changed code of {change.field}", lines, more))
+    return parts
+
+
+def _strip(scope: Read, explained: Explanation) -> Drawing:
+    fields = scope.hash_details(lookup=explained.lookup)
+    # The hover text of a cell is a line: the values are in the table.
+    fields = fields.assign(value_text=fields["value_text"].str.slice(0, 200))
+    frame = replace(explained, changes=explained.changes).frame.drop(columns=["before", "after"])
+    return Drawing("All fields of the key, the changed ones numbered", key_difference, (frame, fields))
+
+
+def _change_row(change: FieldChange) -> tuple[Cell, ...]:
+    """Before and after: the parts that differ, or the whole."""
+    if change.kind == "opaque":
+        return change.field, change.summary, bounded(change.after)
+    if change.parts:
+        before, after = (
+            ", ".join(f"{name} = {side}" for name, side in sides)
+            for sides in (
+                [(name, before) for name, before, _ in change.parts],
+                [(name, after) for name, _, after in change.parts],
+            )
+        )
+        return change.field, bounded(before), bounded(after)
+    return change.field, _value(change.before), _value(change.after)
+
+
+def _value(text: str | None) -> str | None:
+    return _NOT_THERE if text is None else bounded(text) or _EMPTY
+
+
+def _places(struck: Struck) -> list[Part]:
+    more = struck.roots - len(struck.places)
+    rest = (f"and {plural(more, 'more lookup')}, in the table of misses below",) if more else ()
+    return [Text("Where it struck:"), Items((*map(place_text, struck.places), *rest))]
 
 
 def why_section(scope: Read) -> Section:
@@ -193,3 +318,38 @@ def _false_hits(scope: Read) -> list[Part]:
 def _field_row(row: SensitivityRow) -> tuple[Cell, ...]:
     time = timed(row.time_alone_ns) if row.misses_alone else Sorted("nothing", 0)
     return listed(row.fields, 8), row.misses_alone, time, row.affects, field_note(row)
+
+
+def causes_section(scope: Read) -> Section:
+    """What to fix first."""
+    sentence = (
+        "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
+        " by lookups of its FX graphs, and they count with it. First lookups cannot be avoided and are listed separately."
+    )
+    found = Worklist.of(scope)
+    order = [cause.cause for cause in scope.facts.causes if not is_first_lookup(cause)]
+    anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
+    parts: list[Part] = []
+    if found.works:
+        parts.append(WorkItems("What to fix, the costliest on top", _items(found.works, anchors)))
+    if found.apart:
+        parts += [Text(f"{NEVER_ASKED}:"), WorkItems(NEVER_ASKED, _items(found.apart, anchors))]
+    if not parts:
+        parts.append(Text(nothing_to_fix(Chosen(scope))))
+    parts += [Text(note, "faint") for note in notes_of(found)]
+    return Section("causes", "What should be fixed first?", sentence, tuple(parts))
+
+
+def _items(works: tuple[Work, ...], anchors: dict[int, str]) -> tuple[WorkItem, ...]:
+    return tuple(
+        WorkItem(
+            title=work.title,
+            cost=work.cost,
+            where=work.where,
+            share=work.share,
+            changes=tuple(changes_of(work)),
+            advice=work.advice,
+            anchor=anchors.get(work.cause),
+        )
+        for work in works
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Final
 
@@ -19,13 +19,23 @@ from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
+from cachescope.report.html import safe
 from cachescope.report.page.parts import Group, Part, Replayable, Text, Toggle
-from cachescope.report.page.toggle_texts import Alone, savings_of
+from cachescope.report.page.truncation import shortened
+from cachescope.report.what_if_forms import Alone, savings_of
 from cachescope.wording import file_size, plural
 
 Packed = list[int | list[int]]
 MOST_BYTES: Final = 400_000
 _REST: Final = "In no context form: the graph, its inputs, and the rest of the key"
+
+
+_TEXT: Final = 300
+_MANY: Final = 10
+_WHAT: Final = (
+    "Untick what should not count in a key: all lookups are replayed here at once. Each shows what leaving it out saves, and what"
+    " is known about leaving it out."
+)
 
 
 def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Part, ...]:
@@ -122,3 +132,48 @@ def _misses(misses: MissCodes) -> JsonObject:
         "wait": packed(np.where(misses.since < NEVER, misses.since - misses.at, 0)),
         "taken": packed(misses.taken),
     }
+
+
+def replay_html(part: Replayable) -> str:
+    """The toggles, a place for the numbers, and the codes."""
+    codes = json.dumps(part.codes, separators=(",", ":"))
+    return (
+        "<noscript><p class='faint'>This needs JavaScript.</p></noscript>"
+        f"<div class='replay' hidden><p>{_WHAT}</p><div role='status'><dl class='numbers'></dl><p class='faint'></p></div>"
+        "<p class='buttons'><button type='button'>Undo</button> <button type='button'>Reset</button></p>"
+        f"{_search(part)}<ul aria-label='What counts in a key'>{''.join(map(_form, part.forms))}</ul>"
+        f"<script type='application/json'>{codes}</script></div>"
+    )
+
+
+def _search(part: Replayable) -> str:
+    count = len({field.place for form in part.forms for field in form.fields})
+    if count <= _MANY:
+        return ""
+    return f"<label class='search'>Search {count} fields<input type='search'></label>"
+
+
+def _form(form: Toggle) -> str:
+    head = f"<span>{safe(form.name)}</span>"
+    if form.place is not None:
+        head = _line(form, f"data-form='{form.place}'")
+    fields = "".join(f"<li>{_line(field, _data(field, form))}</li>" for field in form.fields)
+    return f"<li>{head}{f'<ul>{fields}</ul>' if fields else ''}</li>"
+
+
+def _data(field: Toggle, form: Toggle) -> str:
+    return f"data-field='{field.place}' data-of='{form.place}'"
+
+
+def _line(toggle: Toggle, data: str) -> str:
+    beside = "; ".join(text for text in (toggle.saves, toggle.note) if text)
+    note = f" <span class='faint'>{safe(shortened(beside, _TEXT))}</span>" if beside else ""
+    name = safe(shortened(toggle.name, _TEXT))
+    told = _told("off", "warn", toggle.told.warnings) + _told("alone", "faint", toggle.told.causes)
+    return f"<label><input type='checkbox' checked {data}> <code>{name}</code></label>{note}{told}"
+
+
+def _told(when: str, kind: str, texts: Iterable[str]) -> str:
+    """The text while a toggle is off, or is the only one that is off."""
+    lines = "<br>".join(safe(shortened(text, _TEXT)) for text in texts)
+    return f"<p class='{kind}' data-when='{when}' hidden>{lines}</p>" if lines else ""

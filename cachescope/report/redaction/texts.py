@@ -7,14 +7,43 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from cachescope.report.redaction.forms import is_harmless, is_time
-from cachescope.report.redaction.given_values import without_given_values
-from cachescope.report.redaction.phrases import Phrases
-from cachescope.report.redaction.places import hidden_place, is_place
-from cachescope.report.redaction.splitting import RUN, WORD, trimmed
-from cachescope.report.redaction.stand_ins import STAND_IN, StandIns
-from cachescope.report.redaction.vocabulary import Vocabulary
+from cachescope.report.redaction.forms import is_arithmetic, is_harmless, is_time, is_torch_hash
+from cachescope.report.redaction.stand_ins import STAND_IN, Phrases, StandIns
+from cachescope.report.redaction.vocabulary import RUN, WORD, Vocabulary, trimmed
 from cachescope.wording import SHORT_KEY
+
+# cachescope/readers/directory/places.py: the folders of a cache directory whose names torch gives.
+_FOLDERS: Final = frozenset({"fxgraph", "aotautograd", "triton", "locks"})
+_PREFIX: Final = re.compile(r"[a-z2-7]{2}")
+_LINE: Final = re.compile(r"(?::\d{1,7}){1,2}$")
+_OPTION: Final = re.compile(r"-[A-Za-z](?=[/\\~])|\w[\w.-]+:(?=[/\\~])")
+_SEPARATOR: Final = re.compile(r"[/\\]")
+
+
+# The ends of names, then what may follow. Every repetition has a bound: a line in a log may be a megabyte.
+_GUARDED: Final = (
+    r"(?:passwd|password|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|credential|authorization|bearer)"
+    r"[\w-]{0,30}"
+)
+_OWNED: Final = (
+    r"(?:user|username|logname|login|hostname|host|nodename|owner|mail|author|account|project|tenant|team)"
+)
+_VALUE: Final = (
+    r"(?:(?:bearer|basic|digest|token)\s{1,8})?"
+    # A quote may be left open where a text was cut.
+    r"(?:\"[^\"\n]{0,4096}\"?|'[^'\n]{0,4096}'?|[^\s'\",;&()\[\]{}<>]{1,4096})"
+)
+# An equals sign, or a colon after a name in quotes.
+_SIGN: Final = r"\\{0,4}[\"']?=|\\{0,4}[\"']\s{0,8}:\s{0,8}\\{0,4}"
+_GIVEN: Final = re.compile(
+    rf"(?i:(?P<secret>{_GUARDED})(?P<sign1>\\{{0,4}}[\"']?\s{{0,8}}[=:]\s{{0,8}}\\{{0,4}})(?P<value1>{_VALUE}))"
+    r"|(?i:(?P<scheme>\b(?:bearer|basic))(?P<sign2>\s{1,8})(?P<value2>[\w.~+/=-]{6,4096}))"
+    rf"|(?i:(?P<owned>{_OWNED})(?P<sign3>{_SIGN})(?P<value3>{_VALUE}))"
+    rf"|(?P<variable>\b[A-Z][A-Z0-9_]{{2,80}})(?P<sign4>{_SIGN})(?P<value4>{_VALUE})"
+    r"|(?P<pci>\bpci_(?:bus|device|domain)_id)(?P<sign5>=)(?P<value5>\w{1,64})"
+)
+_NOTHING: Final = frozenset({"", "None", "null", "…"})
+
 
 _ADDRESS: Final = r"[A-Za-z][A-Za-z0-9+.-]*:/{2,}[^\s'\"`<>|]*"
 _TOKEN: Final = re.compile(
@@ -39,10 +68,108 @@ _HOST: Final = re.compile(
     r"\d{1,3}(?:[.-]\d{1,3}){3}|ip-[\d-]+|(?:[\w-]+\.)+(?:local|internal|lan|corp|intranet|localdomain|svc|com|org|net|io|edu)",
     re.IGNORECASE,
 )
-# cachescope/cells.py: the hash of the text of a cell, from which a short one can be guessed.
+# cachescope/notebook_cells.py: the hash of the text of a cell, from which a short one can be guessed.
 _CELL: Final = re.compile(r"\bcell (?:\d{4,}|[0-9a-f]{8,})\b")
 _WHOLE_RUN: Final = re.compile(RUN)
 _MANY: Final = 50_000
+
+
+def is_place(run: str) -> bool:
+    """Whether a text has the form of a path or an address."""
+    return _SEPARATOR.search(run) is not None
+
+
+def hidden_place(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
+    """A path with a stand-in for every part that is not torch's.
+
+    Parameters
+    ----------
+    text : str
+        The path as it occurs in a text: a line number may follow it, an option or a name may precede it.
+    known : Vocabulary
+    stand_ins : StandIns
+    """
+    if is_arithmetic(text) or text in known.files:
+        return text
+    before = after = ""
+    if (match := _OPTION.match(text)) and is_harmless(match[0].strip(":-"), known):
+        before, text = match[0], text[match.end() :]
+    if match := _LINE.search(text):
+        text, after = text[: match.start()], match[0]
+    if text in known.files:
+        return before + text + after
+    place, tail = _parted(text, known)
+    if not place:
+        return before + tail + after
+    return before + stand_ins.of("path", place) + tail + after
+
+
+def _parted(path: str, known: Vocabulary) -> tuple[str, str]:
+    """Split a path into the place and the part below it that torch names."""
+    at = path.rfind("/torch/")
+    if at >= 0 and path[at + 1 :] in known.files:
+        return path[:at], path[at:]
+    stripped = path.rstrip("/")
+    segments = stripped.split("/")
+    first = len(segments)
+    for at in range(len(segments) - 1, 0, -1):
+        below = segments[at + 1] if at + 1 < len(segments) else ""
+        if not _is_torchs(segments[at], below, known):
+            break
+        first = at
+    tail = "".join(f"/{segment}" for segment in segments[first:])
+    return "/".join(segments[:first]), tail + path[len(stripped) :]
+
+
+def _is_torchs(segment: str, below: str, known: Vocabulary) -> bool:
+    stem, _, ending = segment.partition(".")
+    if segment in _FOLDERS or is_torch_hash(stem):
+        return segment in _FOLDERS or not ending or is_harmless(segment, known)
+    if segment.isdigit() and len(segment) <= 2 and below:
+        return True
+    if _PREFIX.fullmatch(segment):
+        return is_torch_hash(below.partition(".")[0])
+    return bool(ending) and "fused" in stem and is_harmless(segment, known)
+
+
+def without_given_values(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
+    """A text with such values hidden; the names before them stay.
+
+    Parameters
+    ----------
+    text : str
+    known : Vocabulary
+        Variables of an environment that it names keep their values, which are checked like other words.
+    stand_ins : StandIns
+    """
+
+    def hidden(match: re.Match[str]) -> str:
+        name, sign, value = (match[group] for group in _groups(match))
+        if match["variable"] and is_harmless(name, known):
+            return match[0]
+        quote = value[0] if value[0] in "'\"" else ""
+        closed = quote if quote and value.endswith(quote) and len(value) > 1 else ""
+        bare = value[len(quote) : len(value) - len(closed)]
+        if bare in _NOTHING or re.fullmatch(STAND_IN, bare):
+            return match[0]
+        return name + sign + quote + stand_ins.of(_kind(match), bare) + closed
+
+    return _GIVEN.sub(hidden, text)
+
+
+def _groups(match: re.Match[str]) -> tuple[str, str, str]:
+    for number, name in enumerate(("secret", "scheme", "owned", "variable", "pci"), 1):
+        if match[name] is not None:
+            return name, f"sign{number}", f"value{number}"
+    raise AssertionError(match)
+
+
+def _kind(match: re.Match[str]) -> str:
+    if match["secret"] or match["scheme"]:
+        return "secret"
+    if match["owned"]:
+        return "host" if re.search("host|node", match["owned"], re.IGNORECASE) else "user"
+    return "bus" if match["pci"] else "value"
 
 
 class Texts:

@@ -12,6 +12,7 @@ import errno
 import json
 import keyword
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,8 +22,53 @@ from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 from cachescope.frames import FRAMES
-from cachescope.report.redaction.columns import KEYS, WHOLE
-from cachescope.report.redaction.splitting import words_of
+
+# Column, or key of a JSON form -> the kind of its stand-ins. Their values are no sentences: blanks separate no words in them.
+WHOLE: Final = {
+    **dict.fromkeys(
+        (
+            "source",
+            "sources",
+            "path",
+            "paths",
+            "root",
+            "cache_dir",
+            "folder",
+            "file",
+            "entry_path",
+            "link",
+            "report",
+        ),
+        "path",
+    ),
+    **dict.fromkeys(("host", "hostname", "node"), "host"),
+    **dict.fromkeys(("user", "owner", "mail", "email"), "user"),
+    **dict.fromkeys(("function", "callee"), "function"),
+    "uuid": "uuid",
+    **dict.fromkeys(("pci", "pci_bus_id", "pci_device_id", "pci_domain_id"), "bus"),
+}
+# Numbers that identify one board.
+NUMBERS_HIDDEN: Final = frozenset({"pci_bus_id", "pci_device_id", "pci_domain_id"})
+# Columns in which a text of the right form is a key or a hash of torch or cachescope; elsewhere it may be a commit.
+KEYS: Final = frozenset(
+    {
+        "cache_key", "code_key", "fx_keys", "kernel_keys", "triton_hashes", "child_key", "other_key", "other_code_key",
+        "isolation_key", "what_if_key", "detail_hash", "torch_detail_hash", "torch_version_hash", "triton_version_hash",
+    }
+)  # fmt: skip
+
+
+# Non-ASCII characters belong to words, so no name is cut at an accent; the signs of our own texts are excepted.
+_SIGN: Final = "…–—·×→←≤≥•‘’“”"
+_LETTER: Final = rf"(?:\w|(?![{_SIGN}\s])[^\x00-\x7f])"
+_ENTITY: Final = r"&#?\w{1,10};"
+
+RUN: Final = rf"(?:{_ENTITY}|[^\s'\"`,;(){{}}\[\]<>|={_SIGN}])+"
+WORD: Final = re.compile(rf"{_LETTER}+(?:[.\-]+{_LETTER}+)*")
+_RUN: Final = re.compile(RUN)
+_BEFORE: Final = "!?*"
+_AFTER: Final = ".:!?*"
+
 
 # Code that runs or shows things rather than wording them; and examples of what is hidden.
 _LEFT_OUT: Final = frozenset({"redaction", "redact.py", "samples", "views", "__pycache__"})
@@ -35,6 +81,18 @@ unrecognized ambiguous argument arguments required choose from choice username h
 _MODULES_THAT_RUN: Final = (
     "builtins ctypes functools importlib marshal operator os pickle posix pty runpy shutil socket subprocess sys types".split()  # noqa: SIM905
 )
+
+
+def trimmed(run: str) -> str:
+    """A run without the signs of a sentence around it."""
+    return run.lstrip(_BEFORE).rstrip(_AFTER)
+
+
+def words_of(text: str) -> Iterator[str]:
+    """The known parts of a text: its words, and its runs with slashes, colons and the like."""
+    for run in _RUN.findall(text):
+        yield trimmed(run)
+        yield from WORD.findall(run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.analysis.compiles.changed_values import value_before
+from cachescope.analysis.compiles.frames import value_before
 
 SIZE = "tensor 'x' size mismatch at index 1. expected 3, actual 5"
 

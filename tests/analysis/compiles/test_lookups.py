@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.compiles.lookups import lookups_of_compiles
+from cachescope.analysis.compiles.frames import lookups_of_compiles
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded import LOOKUPS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.analysis.contexts.cpu_code import VectorCode, fits_all, vector_code
+from cachescope.analysis.contexts.cpu_safety import VectorCode, fits_all, vector_code
 
 CODE: dict[str, dict[str, str]] = json.loads(
     lzma.decompress((Path(__file__).parents[2] / "data" / "cpu_code.json.xz").read_bytes())

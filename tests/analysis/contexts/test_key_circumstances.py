@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.contexts.key_circumstances import (
+from cachescope.analysis.contexts.outside_keys import (
     Doubt,
     LookedUp,
     device_model,

@@ -10,7 +10,7 @@ import pytest
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.analysis.contexts.keys import context_groups, joining_schemas, known_contexts
-from cachescope.analysis.contexts.switches import (
+from cachescope.analysis.contexts.process_fields import (
     keeps_graphs_inside,
     never_looked,
     switched_off,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.contexts.safety import NOT_CHECKED, SAFE, CpuSafety, Safety, worst
+from cachescope.analysis.contexts.cpu_safety import NOT_CHECKED, SAFE, CpuSafety, Safety, worst
 from cachescope.frames.directory_rows import EntryRow
 
 LOAD = "auto x = at::vec::Vectorized<float>::loadu(p, static_cast<int64_t>({}));\n"

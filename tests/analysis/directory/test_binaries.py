@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.directory.binaries import Compared, KernelBinaries
+from cachescope.analysis.directory.equal_code import Compared, KernelBinaries
 from cachescope.frames.directory import LINKS
 from cachescope.readers.reading import Entry
 from tests.made import Details, entry, scope_of

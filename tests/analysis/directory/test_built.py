@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.binaries import KernelBinaries
 from cachescope.analysis.directory.built import built_alike
-from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Directory, unpacked

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.directory.binaries import KernelBinaries
 from cachescope.analysis.directory.built import built_alike
-from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from tests.made import entry, scope_of

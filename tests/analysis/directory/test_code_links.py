@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links.code import (
+from cachescope.analysis.directory.linked_files import Files
+from cachescope.analysis.directory.links import (
     CHOICE,
     CPP_SOURCE,
     INCLUDE,
@@ -19,7 +20,6 @@ from cachescope.analysis.directory.links.code import (
     SAME_NAME,
     choice_links,
 )
-from cachescope.analysis.directory.links.files import Files
 from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Directory
 

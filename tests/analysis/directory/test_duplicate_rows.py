@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.directory.duplicates import BY_CONTENT, BY_KEY, BY_SOURCE, duplicates_frame
+from cachescope.analysis.directory.same_key import BY_CONTENT, BY_KEY, BY_SOURCE, duplicates_frame
 from cachescope.frames.directory import ENTRIES
 from cachescope.frames.directory_rows import EntryRow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.duplicates import BY_CONTENT, BY_KEY, BY_SOURCE
+from cachescope.analysis.directory.same_key import BY_CONTENT, BY_KEY, BY_SOURCE
 from tests.conftest import Directory, Recording
 
 

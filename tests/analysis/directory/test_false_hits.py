@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.contexts.key_circumstances import device_model
+from cachescope.analysis.contexts.outside_keys import device_model
 from cachescope.columns import pandas_type, records
 from cachescope.frames import FRAMES
 from cachescope.keys.hashing import entry_name

@@ -8,12 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cachescope.analysis.directory.binaries import KernelBinaries
 from cachescope.analysis.directory.entry_named import files_named
-from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.keys.best_config import best_config_name
+from cachescope.keys.hashing import best_config_name
 from cachescope.readers.reading import Entry
 from tests.made import Details, entry, scope_of
 

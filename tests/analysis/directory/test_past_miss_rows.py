@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cachescope.analysis.directory.binaries import (
+from cachescope.analysis.directory.equal_code import (
     OTHER_SOURCE,
     SOURCE,
     SOURCE_BUT_FOR_THE_PROCESS,
+    GeneratedCode,
     KernelBinaries,
 )
-from cachescope.analysis.directory.generated_code import GeneratedCode
 from cachescope.analysis.directory.past_misses import past_misses_frame
 from cachescope.readers.reading import Entry
 from tests.made import SECOND_NS, Details, entry, scope_of

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.binaries import KernelBinaries
+from cachescope.analysis.directory.equal_code import KernelBinaries
 from cachescope.answers.past import past_misses
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.directory.content_hash import content_hash
-from cachescope.report.past import past_lines
+from cachescope.readers.directory.file_contents import content_hash
+from cachescope.report.why_missed import past_lines
 from tests.conftest import Directory
 
 Recording = Callable[[str, str], Path]

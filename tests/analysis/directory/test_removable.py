@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links.frame import links_frame
-from cachescope.analysis.directory.links.orphans import orphans_frame
-from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.links import links_frame
+from cachescope.analysis.directory.unused import orphans_frame, removable_frame
 from tests.conftest import Directory
 
 Recording = Callable[[str, str], Path]

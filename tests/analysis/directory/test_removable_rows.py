@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.unused import removable_frame
 from cachescope.frames.directory import ORPHANS
 from tests.made import NOON_NS, entry, scope_of
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.candidates import guards_frame
-from cachescope.analysis.directory.same_key import marks_beside
+from cachescope.analysis.directory.same_key import guards_frame, marks_beside
 from cachescope.frames.directory import ENTRIES
 from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Recording

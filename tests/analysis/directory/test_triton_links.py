@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links import triton as module
-from cachescope.analysis.directory.links.code import TRITON_SOURCE
-from cachescope.analysis.directory.links.orphans import NO_KERNEL, OTHER_PATHS, UNUSED_TRITON
-from cachescope.readers.directory.triton_dir import triton_hash
+from cachescope.analysis.directory import links as module
+from cachescope.analysis.directory.links import TRITON_SOURCE
+from cachescope.analysis.directory.unused import NO_KERNEL, OTHER_PATHS, UNUSED_TRITON
+from cachescope.readers.directory.triton_files import triton_hash
 from tests.conftest import Directory
 
 VENVS = ["t2150", "t2100", "t260"]

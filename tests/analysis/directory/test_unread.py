@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.directory.links.files import Files
-from cachescope.analysis.directory.links.unread import Unread, is_refused
+from cachescope.analysis.directory.linked_files import Files
+from cachescope.analysis.directory.unused import Unread, is_refused
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import OTHER_NAME, OTHER_TEXT
 

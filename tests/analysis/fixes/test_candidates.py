@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.fixes.candidates import ways_to_set
+from cachescope.analysis.fixes import ways_to_set
 from cachescope.components import Detail
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
-from cachescope.keys.printed_value import printed_value
+from cachescope.keys.printed_values import printed_value
 
 
 def detail(field: str, value: object, protocol: int = 4) -> Detail:

@@ -13,7 +13,7 @@ import pytest
 import cachescope
 from cachescope.analysis.phases.frame import read_phases
 from cachescope.frames.recorded import RUNS
-from cachescope.readers.logs.traces_again import CHANGED
+from cachescope.readers.logs.second_pass import CHANGED
 from tests.conftest import Recording
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.phases.sweep import Place, Sweep
+from cachescope.analysis.phases.frame import Place, Sweep
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.trace_events import TraceEvent
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.analysis.preflight.candidates import Candidate, StoredEntries, Sure
+from cachescope.analysis.preflight.would_find import Candidate, StoredEntries, Sure
 from cachescope.readers.reading import ListedEntry
 from tests.made import entry, scope_of
 

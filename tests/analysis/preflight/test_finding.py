@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.preflight.candidates import Candidate
-from cachescope.analysis.preflight.finding import Found, found_under
+from cachescope.analysis.preflight.would_find import Candidate, Found, found_under
 from cachescope.readers.logs.preflight_notes import LookupNote
 
 SMALL, LARGE = "L['t0'] < 8", "L['t0'] > 8"

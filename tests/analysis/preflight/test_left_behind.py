@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.preflight.candidates import Candidate
-from cachescope.analysis.preflight.left_behind import Beside, Command, LeftBehind, stored_candidate
+from cachescope.analysis.preflight.stored_by_runs import Beside, Command, LeftBehind, stored_candidate
+from cachescope.analysis.preflight.would_find import Candidate
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
 

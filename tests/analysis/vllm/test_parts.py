@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.vllm.parts import Part, Parts
+from cachescope.analysis.vllm.starts import Part, Parts
 from tests.analysis.vllm.test_started import started
 from tests.vllm_folders import make_folder
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links.removable import removable_frame
+from cachescope.analysis.directory.unused import removable_frame
 from tests.vllm_recordings import VERSIONS, recorded
 
 A_MONTH_NS = 30 * 24 * 3_600_000_000_000

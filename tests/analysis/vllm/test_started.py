@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachescope.analysis.history.lookups import MISSING
-from cachescope.analysis.vllm.parts import Part
-from cachescope.analysis.vllm.started import Started, clock_off
+from cachescope.analysis.vllm.starts import Part, Started, clock_off
 from cachescope.frames.vllm import StartRow
 
 SECOND = 1_000_000_000

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cachescope.analysis.directory.generated_code import GeneratedCode
+from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.what_if.causes import causes_frame
 from cachescope.analysis.what_if.frames import (
     Rates,

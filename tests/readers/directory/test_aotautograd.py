@@ -7,9 +7,9 @@ import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.directory.aotautograd import take_bundled
 from cachescope.readers.directory.cache_dir import read_cache_dir
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
+from cachescope.readers.directory.graph_entries import take_bundled
+from cachescope.readers.pickles.inert_pickle import loads_harmless
 from cachescope.readers.reading import Entry, Reading
 
 Recording = Callable[[str, str], Path]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.directory import content_hash as module
-from cachescope.readers.directory.content_hash import content_hash
+from cachescope.readers.directory import file_contents as module
+from cachescope.readers.directory.file_contents import content_hash
 
 
 def test_it_is_the_hash_of_the_bytes(tmp_path: Path) -> None:

@@ -15,14 +15,12 @@ from typing import Any
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes, plain
 
-from cachescope.keys.system import system_hash
-from cachescope.readers import steady_file
-from cachescope.readers.checked_file import DamagedContent, content_reader, mark_damaged, mark_unreadable
-from cachescope.readers.directory.aotautograd import check_aotautograd
-from cachescope.readers.directory.autotune import fill_autotune
-from cachescope.readers.directory.best_config import fill_best_config
-from cachescope.readers.directory.caching_package import fill_imc, imc_keys
-from cachescope.readers.directory.cutlass_configs import fill_cutlass_configs
+from cachescope.keys.hashing import system_hash
+from cachescope.readers import cache_file
+from cachescope.readers.cache_file import DamagedContent, content_reader, mark_damaged, mark_unreadable
+from cachescope.readers.directory.autotune import fill_autotune, fill_cutlass_configs
+from cachescope.readers.directory.caching_package import fill_imc, fill_memoized, fill_memoizer_dump, imc_keys
+from cachescope.readers.directory.dynamo_packages import fill_precompile
 from cachescope.readers.directory.entry_file import (
     add_hash_details,
     nanoseconds,
@@ -30,14 +28,12 @@ from cachescope.readers.directory.entry_file import (
     reader_of_hidden,
     words,
 )
-from cachescope.readers.directory.fxgraph import check_fxgraph, read_fxgraph_entry
-from cachescope.readers.directory.kernel_texts import defined_kernels, included_header
-from cachescope.readers.directory.kernels import kernels_of
-from cachescope.readers.directory.memoizer import fill_memoized, fill_memoizer_dump
+from cachescope.readers.directory.file_contents import read_source_code
+from cachescope.readers.directory.generated_files import defined_kernels, included_header, kernels_of
+from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph, read_fxgraph_entry
 from cachescope.readers.directory.pgo import fill_code_state
-from cachescope.readers.directory.precompile import fill_precompile
-from cachescope.readers.directory.source_code import read_source_code
-from cachescope.readers.directory.triton_dir import (
+from cachescope.readers.directory.triton_files import (
+    fill_best_config,
     fill_group,
     fill_intermediate,
     fill_kernel_metadata,
@@ -373,15 +369,15 @@ def test_a_file_is_read_whole_or_marked(tmp_path: Path, monkeypatch: pytest.Monk
     reading = content_reader(fill)
     assert read(tmp_path, b"text", reading).detail == "text"
     assert read(tmp_path, b"", reading).damage == "empty file"
-    monkeypatch.setattr("cachescope.readers.checked_file.Limits", lambda: type("L", (), {"size_bytes": 3}))
+    monkeypatch.setattr("cachescope.readers.cache_file.Limits", lambda: type("L", (), {"size_bytes": 3}))
     assert read(tmp_path, b"abc", reading).detail == "abc"
     entry = read(tmp_path, b"abcd", reading)
     assert (entry.status, entry.damage, entry.detail) == ("unreadable", "more than 3 bytes: not read", None)
     assert not reading(row(), str(tmp_path / "absent"), "absent", Reading())
     monkeypatch.undo()
-    parts = steady_file.read_steady(str(tmp_path / "name"), 100)
+    parts = cache_file.read_steady(str(tmp_path / "name"), 100)
     assert parts[0] == b"abcd"
-    assert [steady_file.read_steady(str(tmp_path / "name"), most)[0] for most in (1, 4, 5)] == [
+    assert [cache_file.read_steady(str(tmp_path / "name"), most)[0] for most in (1, 4, 5)] == [
         b"a",
         b"abcd",
         b"abcd",
@@ -692,7 +688,7 @@ def test_the_source_in_a_file(
 
 
 def test_a_source_that_is_too_long_or_not_to_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cachescope.readers.directory.source_code._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("cachescope.readers.directory.file_contents._MOST_BYTES_OF_CODE", 1 << 20)
     path = tmp_path / "k.py"
     path.write_bytes(b" " * (1 << 20))
     assert read_source_code(str(path), "code", None).text == " " * (1 << 20)

@@ -9,7 +9,7 @@ import pytest
 from hostile_pickles import Object, entry_bytes
 
 from cachescope.keys.hashing import entry_name, stored_code_hash
-from cachescope.readers.directory import followed_links
+from cachescope.readers.directory import place_of
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Entry, Reading
@@ -142,7 +142,7 @@ def test_a_folder_is_read_sixteen_times_at_most(cache: Path, disk: Path) -> None
     target = disk / "there"
     assert {one.damage for one in unread} == {f"a link to {target}, as too many do: not followed"}
     assert [os.path.basename(one.path) for one in unread] == ["qa", "ra"]
-    assert followed_links._MOST_TIMES == 16
+    assert place_of._MOST_TIMES == 16
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.keys import code_hash, stored_code_hash
-from cachescope.readers.directory.kernel_texts import (
+from cachescope.readers.directory.generated_files import (
     compiled_from,
     cpp_kernel,
     defined_kernels,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.readers.directory.kernels import Kernel, kernels_of
+from cachescope.readers.directory.generated_files import Kernel, kernels_of
 
 Recording = Callable[[str, str], Path]
 

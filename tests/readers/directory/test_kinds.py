@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.keys.hashing import stored_code_hash
-from cachescope.keys.system import system_hash
+from cachescope.keys.hashing import stored_code_hash, system_hash
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.mega_cache import read_mega_cache
 from cachescope.readers.directory.places import (
@@ -26,7 +25,7 @@ from cachescope.readers.directory.places import (
     FileRule,
     Place,
 )
-from cachescope.readers.directory.triton_dir import triton_hash
+from cachescope.readers.directory.triton_files import triton_hash
 from cachescope.readers.reading import Entry, Reading
 
 HEADER = bytes.fromhex("5feceb66")

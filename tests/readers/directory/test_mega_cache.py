@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
-from cachescope.readers.checked_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.mega_cache import artifacts, fill_mega_cache, looks_like_mega_cache
 from cachescope.readers.reading import Entry, Reading

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.readers.directory import aotinductor
-from cachescope.readers.directory.aot_compile import looks_like_aot_compile
 from cachescope.readers.directory.bundles import entries_inside
-from cachescope.readers.directory.shipped import SHIPPED_READERS, shipped_kind
+from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile
+from cachescope.readers.directory.place_of import SHIPPED_READERS, shipped_kind
 from cachescope.readers.directory.standalone import looks_like_standalone
 from cachescope.readers.reading import Entry, Reading
 

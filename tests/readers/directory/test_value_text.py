@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from hostile_pickles import Object, entry_bytes
 
-from cachescope.readers.directory.value_text import value_text
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
-from cachescope.readers.pickles.inert_pickle import loads_inert
+from cachescope.readers.directory.entry_file import value_text
+from cachescope.readers.pickles.inert_pickle import loads_harmless, loads_inert
 
 
 @pytest.mark.parametrize("value", [1, "a", None, 2.5, True, [1, 2], (1,), {"a": [1]}, {1, 2}, b"x", ""])

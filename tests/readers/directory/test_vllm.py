@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.readers.checked_file import ReadFile
+from cachescope.readers.cache_file import ReadFile
 from cachescope.readers.directory.place_of import place_of
-from cachescope.readers.directory.vllm_files import read_artifact, read_factors, read_handles, read_model
+from cachescope.readers.directory.vllm import read_artifact, read_factors, read_handles, read_model
 from cachescope.readers.reading import Entry, Reading
 from tests.vllm_folders import ENV, make_folder
 from tests.vllm_recordings import ARCHIVES, VERSIONS, recorded

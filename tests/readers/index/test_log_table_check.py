@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cachescope.readers.index.log_folder import write_logs
-from cachescope.readers.index.log_table_check import check_logs
+from cachescope.readers.index.log_folder import check_logs, write_logs
 from cachescope.readers.index.log_tables import SCHEMA, KnownCodes, LogTables, to_arrow
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.reading import Lookup, Process, Reading

@@ -14,9 +14,8 @@ import fsspec
 import pytest
 
 from cachescope.errors import SourceError
-from cachescope.readers.logs import bounded
-from cachescope.readers.logs.bounded import TooMuchError
-from cachescope.readers.logs.byte_source import Pieces, modified_s, open_bytes, read_head
+from cachescope.readers.logs import byte_source
+from cachescope.readers.logs.byte_source import Pieces, TooMuchError, modified_s, open_bytes, read_head
 
 
 class Failing(io.RawIOBase):
@@ -108,8 +107,8 @@ def test_what_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_far_too_much_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is a multiple of the size of the packed file."""
     packed = gzip.compress(b"x" * 100_000)
-    monkeypatch.setattr(bounded, "_ALWAYS_BYTES", 1)
-    monkeypatch.setattr(bounded, "_MOST_TIMES", 2)
+    monkeypatch.setattr(byte_source, "_ALWAYS_BYTES", 1)
+    monkeypatch.setattr(byte_source, "_MOST_TIMES", 2)
     (tmp_path / "a.gz").write_bytes(packed)
     with open_bytes(str(tmp_path / "a.gz")) as stream:
         pieces, space = Pieces(stream), bytearray(200_000)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from cachescope.components import join_components
 from cachescope.details import HashDetails
-from cachescope.readers.logs import component_lines
-from cachescope.readers.logs.component_lines import ComponentLines
-from cachescope.readers.logs.component_lists import ComponentLists
+from cachescope.readers.logs import component_lists
+from cachescope.readers.logs.component_lists import ComponentLines, ComponentLists
 
 # What could be taken for the end of an element, of the list, or of a line.
 _NASTY = st.sampled_from(
@@ -161,7 +160,7 @@ def test_a_line_that_is_known_is_looked_up_once() -> None:
 
 
 def test_not_every_line_of_a_long_log_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(component_lines, "_MOST_KNOWN", 100)
+    monkeypatch.setattr(component_lists, "_MOST_KNOWN", 100)
     store, known = HashDetails(), dict[bytes, int]()
     reader = ComponentLines(store, known)
     for number in range(500):

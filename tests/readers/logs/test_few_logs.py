@@ -15,8 +15,8 @@ from cachescope.errors import RecordError, SourceError
 from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
-from cachescope.readers.logs import bounded, many_logs
-from cachescope.readers.logs.bounded import Bounded, TooMuchError
+from cachescope.readers.logs import byte_source, many_logs
+from cachescope.readers.logs.byte_source import Bounded, TooMuchError
 from cachescope.readers.logs.many_logs import read_alone, read_into_file, read_logs, read_together
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
@@ -280,8 +280,8 @@ class Endless:
 
 
 def test_a_file_that_unpacks_to_far_too_much_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "_ALWAYS_BYTES", 10)
-    monkeypatch.setattr(bounded, "_MOST_TIMES", 4)
+    monkeypatch.setattr(byte_source, "_ALWAYS_BYTES", 10)
+    monkeypatch.setattr(byte_source, "_MOST_TIMES", 4)
     for packed, most in ((1, 10), (3, 12)):
         stream, file = Endless(), Endless()
         found = Bounded(stream, file, packed)  # type: ignore[arg-type]

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs import byte_source, log_lines, log_packings
-from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
-from cachescope.readers.logs.line_leads import Leads, tells_no_rank, without_tail
+from cachescope.readers.logs import byte_source, log_lines
+from cachescope.readers.logs.byte_source import Pieces, Unpacked, open_bytes, read_head, unpacking
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_packings import Unpacked, unpacking
+from cachescope.readers.logs.log_prefix import Leads, tells_no_rank, without_tail
 
 SIZES = (1, 2, 3, 7, 1000)
 
@@ -184,7 +183,7 @@ STAMP = b"2026-11-20T15:24:13.1Z "
 def test_what_was_packed(
     packed: bytes, wanted: bytes, size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(log_packings, "_PIECE_BYTES", max(size, 1))
+    monkeypatch.setattr(byte_source, "_PIECE_BYTES", max(size, 1))
     unpack = unpacking(packed)
     assert unpack is not None
     assert b"".join(unpack(io.BytesIO(packed))) == wanted
@@ -221,9 +220,9 @@ def test_what_unpacks_closes_what_is_packed() -> None:
 
 
 def test_a_long_line_of_a_packing_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_packings, "_PIECE_BYTES", 4)
-    monkeypatch.setattr(log_packings, "_MOST_BYTES_OF_A_LINE", 8)
-    parts = list(log_packings._from_cri(io.BytesIO(b"abcdefghijklmnopqrst\nuv\n")))
+    monkeypatch.setattr(byte_source, "_PIECE_BYTES", 4)
+    monkeypatch.setattr(byte_source, "_MOST_BYTES_OF_A_LINE", 8)
+    parts = list(byte_source._from_cri(io.BytesIO(b"abcdefghijklmnopqrst\nuv\n")))
     assert b"".join(parts) == b"abcdefghijklmnopqrst\nuv\n"
     assert len(parts[0]) == 12
 

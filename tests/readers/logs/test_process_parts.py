@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.logs.process_parts import parts_by_trace
+from cachescope.readers.logs.restarts import parts_by_trace
 from cachescope.readers.reading import Lookup, Process
 from tests.made import NOON_NS, SECOND_NS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs.line_leads import Leads
+from cachescope.readers.logs.log_prefix import Leads
 from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cachescope.details import HashDetails
-from cachescope.readers.logs import whole_details
-from cachescope.readers.logs.detail_shapes import ALWAYS, CONFIG, SETTINGS, Shapes, parameters_of
-from cachescope.readers.logs.whole_details import mark_cut_details
+from cachescope.readers.logs import cut_details
+from cachescope.readers.logs.cut_details import mark_cut_details
+from cachescope.readers.logs.expected_fields import ALWAYS, CONFIG, SETTINGS, Shapes, parameters_of
 from cachescope.readers.reading import Entry, Lookup, Process, Reading
 from tests.made import component
 
@@ -42,7 +42,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> None:
             frozenset({"inductor_config[c]"}),
         }
     )
-    monkeypatch.setattr(whole_details, "config_names", lambda: known)
+    monkeypatch.setattr(cut_details, "config_names", lambda: known)
 
 
 def without(fields: Fields, *names: str) -> Fields:

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from cachescope.readers.pickles.pickle_check import check_program, frames_fit
-from cachescope.readers.pickles.pickle_limits import Limits, NotRead, UnreadablePickle
+from cachescope.readers.pickles.pickle_state import Limits, NotRead, UnreadablePickle
 
 PASSES = None
 TRUNCATED = "truncated"

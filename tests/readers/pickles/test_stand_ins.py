@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.readers.pickles.hostile_pickles import loads_harmless
 from cachescope.readers.pickles.inert_pickle import (
     Limits,
     NotRead,
     Stub,
     UnreadablePickle,
     global_name,
+    loads_harmless,
     loads_inert,
 )
 

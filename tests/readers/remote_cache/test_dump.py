@@ -17,8 +17,7 @@ from remote_recordings import VERSIONS, keys_of_trace, unpacked
 import cachescope
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache import stored
-from cachescope.readers.remote_cache.dump import read_dump
-from cachescope.readers.remote_cache.stored import Stored, read_stored
+from cachescope.readers.remote_cache.stored import Stored, read_dump, read_stored
 
 QUICK = [pytest.param(one, marks=() if one == "2.13.0" else pytest.mark.slow) for one in VERSIONS]
 FX_KEY = "pt2:fx-graph-v1::f" + "a" * 51 + ":c1"
@@ -167,7 +166,7 @@ def test_keys_that_torch_does_not_make_are_foreign(tmp_path: Path) -> None:
 
 
 def test_what_is_too_big_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cachescope.readers.remote_cache.dump._MOST_LINE_BYTES", 200)
+    monkeypatch.setattr("cachescope.readers.remote_cache.stored._MOST_LINE_BYTES", 200)
     big = line(FX_KEY, {"data": "A" * 1000})
     scope = cachescope.read(written(tmp_path / "dump.jsonl", big, line(BUNDLE, {})))
     assert scope.problems["where"].tolist() == ["line 1"]

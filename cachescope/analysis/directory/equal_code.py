@@ -1,0 +1,244 @@
+"""Whether two entries of equal generated source also run equal kernel binaries, and how that is known.
+
+Equal source does not settle it: flags of the C++ compiler are in the key of an entry and in the file name of a kernel, but
+in no source. Files are read only if one source has several compiled forms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow, LinkRow
+from cachescope.readers.directory.file_contents import NamedFile
+from cachescope.terms import CACHES, CODE
+from cachescope.wording import plural
+
+ContentHash = Callable[[str], str | None]
+"""The hash of the bytes of the file at a path; None if it cannot be read."""
+
+_COMPILED: Final = (".so", ".pyd", ".dylib", ".cubin", ".hsaco", ".o")
+SOURCE: Final = "equal code keys"
+SOURCE_BUT_FOR_THE_PROCESS: Final = "equal source but for comments and the cache directory in it"
+OTHER_SOURCE: Final = "other source"
+
+
+SourceOf = Callable[[NamedFile], str | None]
+"""The generated source in a file of the frame entries; None if there is none."""
+
+# Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it
+# (torch/_inductor/codegen/wrapper.py, `write_header`), the names of its nodes (one key may stand for
+# several), and the path of its cache directory (2.6 `#include`s its header by path, which is no comment).
+_OF_THE_PROCESS: Final = re.compile(
+    r"^[ \t]*+(?:#|//)[ \t].*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)", re.MULTILINE
+)
+
+_CUT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Whether the binaries are the same (None if unknown), and what was compared."""
+
+    same: bool | None
+    known_by: str
+
+
+class KernelBinaries:
+    """The compiled kernels of entries, from the frames entries and links.
+
+    Parameters
+    ----------
+    entries, links : DataFrame
+    content_hash : callable
+        Called once for each file that may differ.
+    """
+
+    def __init__(self, entries: pd.DataFrame, links: pd.DataFrame, content_hash: ContentHash) -> None:
+        self._rows = {row.entry: row for row in rows_of(entries, EntryRow)}
+        self._children: dict[int, list[LinkRow]] = defaultdict(list)
+        for link in rows_of(links, LinkRow):
+            self._children[link.parent].append(link)
+        self._content_hash = content_hash
+        self._hashes: dict[str, str | None] = {}
+
+    def compare(self, entry: int, other: int, known_by: str) -> Compared:
+        """Compare the kernels of two FX entries with the same source; `known_by` says how that is known."""
+        kernels, others = self._kernels(entry), self._kernels(other)
+        found: list[Compared] = []
+        if kernels and kernels.keys() == others.keys():
+            found = [
+                self._cpp(self._forms(entry, kernels[key]), self._forms(other, others[key]))
+                for key in kernels
+            ]
+        if (bundled := self._bundled(entry, other)) is not None:
+            found.append(bundled)
+        if not found:
+            return Compared(None, f"{known_by}; no compiled kernel is there to compare")
+        worst = next((one for wanted in (False, None) for one in found if one.same is wanted), found[0])
+        return Compared(worst.same, f"{known_by}; {worst.known_by}")
+
+    def _kernels(self, entry: int) -> dict[str, list[EntryRow]]:
+        """The compiled forms of each C++ kernel of an entry; an empty list for a kernel without any."""
+        found: dict[str, list[EntryRow]] = defaultdict(list)
+        for wrapper in self._code_below(entry):
+            for link in self._children[wrapper]:
+                source = None if link.child is None else self._rows.get(link.child)
+                if source is not None and source.path.endswith(".cpp"):
+                    compiled = [self._rows[child] for child in self._code_below(source.entry)]
+                    found[link.child_key] += [row for row in compiled if row.path.endswith(_COMPILED)]
+        return found
+
+    def _code_below(self, entry: int) -> list[int]:
+        links = self._children[entry]
+        return [link.child for link in links if link.child is not None and link.child_kind == CODE]
+
+    def _forms(self, entry: int, forms: Sequence[EntryRow]) -> list[EntryRow]:
+        """The compiled forms that an entry can have used, judged by the times of the files.
+
+        A compile writes its kernels before its entry, and loads those that exist already.
+        """
+        row = self._rows[entry]
+        made = row.modified_time
+        if made is None or len(forms) < 2:
+            return list(forms)
+        timed = [(form.modified_time, form) for form in forms if form.modified_time is not None]
+        before = [(at, form) for at, form in timed if at <= made]
+        own = [form for at, form in before if at >= made - (row.time_taken_ns or 0)]
+        return own or [form for _, form in before] or list(forms)
+
+    def _cpp(self, forms: list[EntryRow], others: list[EntryRow]) -> Compared:
+        if not forms or not others:
+            return Compared(None, "a kernel is there that was not compiled, or no more")
+        paths, other_paths = {form.path for form in forms}, {form.path for form in others}
+        if len(paths) == 1 and paths == other_paths:
+            return Compared(True, f"one compiled file for both: {os.path.basename(*paths)}")
+        hashes, other_hashes = self._contents(paths), self._contents(other_paths)
+        if None in hashes | other_hashes:
+            return Compared(None, "compiled files that cannot be read")
+        if len(hashes | other_hashes) == 1:
+            return Compared(True, "compiled files of the same bytes")
+        if len(paths) == len(other_paths) == 1 and _names(paths) == _names(other_paths):
+            # The name is a hash of the source and of the flags (torch/_inductor/codecache.py, `CppCodeCache.load_async`).
+            return Compared(
+                None, "compiled files of one name and other bytes: a path in them, or another compiler"
+            )
+        if hashes.isdisjoint(other_hashes):
+            return Compared(False, f"compiled files that differ: {_names(paths)} and {_names(other_paths)}")
+        return Compared(
+            None, f"several compiled files, and not which was used: {_names(paths | other_paths)}"
+        )
+
+    def _contents(self, paths: set[str]) -> set[str | None]:
+        for path in paths - self._hashes.keys():
+            self._hashes[path] = self._content_hash(path)
+        return {self._hashes[path] for path in paths}
+
+    def _bundled(self, entry: int, other: int) -> Compared | None:
+        mine, others = (set(self._rows[number].triton_hashes) for number in (entry, other))
+        if not mine or not others:
+            return None
+        if mine == others:
+            return Compared(True, f"the same {plural(len(mine), 'Triton kernel')} bundled in both")
+        return Compared(False, "other Triton kernels bundled in each")
+
+
+def _names(paths: set[str]) -> str:
+    return ", ".join(sorted(os.path.basename(path) for path in paths))
+
+
+def same_code_form(source: str) -> str:
+    """Generated source without comments, and without what only identifies the process that made it.
+
+    Examples
+    --------
+    >>> same_code_form("# AOT ID: ['3_inference']") == same_code_form("# AOT ID: ['0_inference']")
+    True
+    """
+    return _OF_THE_PROCESS.sub("", source)
+
+
+def first_difference(before: str, after: str) -> str:
+    """The first line in which two sources differ, in words."""
+    old, new = before.split("\n"), after.split("\n")
+    for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
+        if a != b:
+            return f"line {number} is {_cut(a.strip())!r} and {_cut(b.strip())!r}"
+    return f"{len(old)} and {len(new)} lines"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _CUT else f"{line[:_CUT]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class _WithCode:
+    """An entry that names its generated code."""
+
+    entry: int
+    cache: str
+    cache_key: str | None
+    path: str
+    code_key: str
+
+
+class GeneratedCode:
+    """Compares the generated code of entries.
+
+    The code key of an entry is the hash of its source (torch/_inductor/codecache.py, `code_hash`): equal keys mean
+    equal code. Sources are read only for entries whose keys differ, once for each key.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        The frame entries.
+    source_of : callable
+    """
+
+    def __init__(self, entries: pd.DataFrame, source_of: SourceOf) -> None:
+        named = entries[entries["cache"].isin(CACHES) & entries["code_key"].notna()]
+        self._rows = {row.entry: row for row in rows_of(named, _WithCode)}
+        self._source_of = source_of
+        self._forms: dict[str, str | None] = {}
+
+    def are_same(self, entry: int, other: int) -> bool | None:
+        """Whether two entries hold the same code; None if that is unknown."""
+        if entry not in self._rows or other not in self._rows:
+            return None
+        if self.has_equal_keys(entry, other):
+            return True
+        forms = self._form(entry), self._form(other)
+        return None if None in forms else forms[0] == forms[1]
+
+    def identity(self, entry: int) -> str | None:
+        """A value that is equal for entries of the same code: from the source if it can be read, else the code key."""
+        row = self._rows.get(entry)
+        return None if row is None else self._form(entry) or row.code_key
+
+    def first_difference(self, entry: int, other: int) -> str:
+        """Where the code of two entries differs, whose sources can be read and differ."""
+        sources = (self._source_of(self._rows[number]) for number in (entry, other))
+        return first_difference(*(same_code_form(source or "") for source in sources))
+
+    def has_equal_keys(self, entry: int, other: int) -> bool:
+        """Whether the code keys of two entries are equal."""
+        return self._rows[entry].code_key == self._rows[other].code_key
+
+    def _form(self, entry: int) -> str | None:
+        row = self._rows[entry]
+        if row.code_key not in self._forms:
+            source = self._source_of(row)
+            self._forms[row.code_key] = (
+                None
+                if source is None
+                else hashlib.sha256(same_code_form(source).encode("utf-8", "backslashreplace")).hexdigest()
+            )
+        return self._forms[row.code_key]

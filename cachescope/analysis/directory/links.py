@@ -1,0 +1,312 @@
+"""Which files of a cache directory belong together, from the AOTAutograd entry to the compiled kernel.
+
+AOTAutograd entry -> FX entries (the keys stored in it), FX entry -> generated code (the code key stored in it), wrapper ->
+kernels (their source in it), kernel -> best configuration -> Triton directory, lock -> the file it guards (its name). Links
+stay within one cache directory; only Triton directories are looked for in the others that were read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+
+from cachescope.analysis.directory.linked_files import Files, is_cpp, is_python
+from cachescope.columns import plain_columns, rows_of
+from cachescope.details import HashDetails
+from cachescope.frames.directory import LINKS
+from cachescope.frames.directory_rows import EntryRow, LinkRow
+from cachescope.keys.hashing import best_config_name
+from cachescope.terms import AUTOTUNE, BEST_CONFIG, CACHES, CODE, FXGRAPH, HASH, LOCK, TRITON, UNREADABLE
+
+WINNER: Final = "triton_cache_hash in the best configuration"
+BUNDLE: Final = "kernel_hash in the bundle of the entry"
+LOCATION: Final = "the source location in its .ttir"
+ELSEWHERE: Final = ", in another directory"
+NAME: Final = "its name: the hash of the kernel's file name and the cache key tag"
+NAME_OF_TORCH: Final = f"{NAME}, and of torch itself"
+KERNELS_NAME: Final = "its name, which is that of the kernel's file"
+ONE_IN_FOLDER: Final = (
+    "the folder, in which there is one Triton kernel; torch's own key, part of the name, is not known"
+)
+COMPILED_FROM: Final = "the source location in the .ttir of its triton_cache_hash"
+
+
+TRITON_SOURCE: Final = "the source of the kernel in the wrapper: its hash is the name of the file"
+CPP_SOURCE: Final = (
+    "the source of the kernel in the wrapper, with which the file begins; its compile command is not stored"
+)
+NOT_THERE: Final = "the source of a kernel in the wrapper, of which there is no file"
+INCLUDE: Final = "#include in the file"
+SAME_NAME: Final = "the name, which what is compiled from it shares"
+CHOICE: Final = "the hash in the name of the choice"
+
+# torch/_inductor/select_algorithm.py, `hash_key` of the callers of templates: "<name>-<hash>".
+_CHOICE: Final = re.compile(rf"(?:.*-)?(c{HASH})", re.DOTALL)
+
+
+_TORCH_KEY_BYTES: Final = 32
+
+
+class LockOwners:
+    """Finds the files that a lock guards.
+
+    torch/_inductor/codecache.py locks ``<key>``, PGO ``code_state_….pkl``, the on-disk cache the first four
+    characters of a name; the caching package locks a folder with ``dir.lock``.
+    """
+
+    def __init__(self, rows: Iterable[EntryRow]) -> None:
+        self._names: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._folders: dict[str, list[EntryRow]] = defaultdict(list)
+        self._rows: dict[int, EntryRow] = {}
+        for row in rows:
+            self._rows[row.entry] = row
+            folder, name = os.path.split(row.path)
+            self._folders[folder].append(row)
+            self._names[row.root].append((name, row.entry))
+            if row.cache_key is not None:
+                self._names[row.root].append((row.cache_key, row.entry))
+        for names in self._names.values():
+            names.sort()
+
+    def of(self, lock: EntryRow, key: str) -> list[EntryRow]:
+        """The files in the lock's cache directory that match the key of its name."""
+        if key == "dir":
+            return self._folders.get(os.path.dirname(lock.path), [])
+        names = self._names.get(lock.root, [])
+        at = bisect_left(names, (key, -1))
+        found: dict[int, EntryRow] = {}
+        while at < len(names) and names[at][0].startswith(key):
+            found[names[at][1]] = self._rows[names[at][1]]
+            at += 1
+        return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A key that a file names, its kind, where the name comes from, and the files of that key."""
+
+    parent: EntryRow
+    kind: str
+    key: str
+    known_by: str
+    children: Sequence[EntryRow]
+
+    def rows(self) -> Iterator[LinkRow]:
+        """Rows of the frame links: one for each child, or one without a child if there is none."""
+        entry, cache = self.parent.entry, self.parent.cache
+        for child in self.children:
+            yield LinkRow(entry, cache, child.entry, child.cache, self.key, self.known_by)
+        if not self.children:
+            yield LinkRow(entry, cache, None, self.kind, self.key, self.known_by)
+
+
+@dataclass(frozen=True, slots=True)
+class NameParts:
+    """The parts of a best configuration's name besides the kernel, as far as any source contains them."""
+
+    cache_key_tags: Sequence[str] = ("",)
+    torch_keys: Sequence[bytes] = ()
+
+
+def triton_links(files: Files, parts: NameParts) -> Iterator[Link]:
+    """All links to best configurations and to Triton directories."""
+    made_from = _made_from(files)
+    for folder, best_configs in files.best_configs_in.items():
+        yield from _of_folder(files.kernels_in.get(folder, []), best_configs, parts, made_from)
+    for row in files.rows:
+        if row.status == "ok" and row.triton_hashes and row.cache in (*CACHES, BEST_CONFIG):
+            yield from _to_directories(files, row)
+    for triton_hash, row in made_from.items():
+        for kernel in files.python(row.root, row.code_key or ""):
+            yield Link(kernel, TRITON, triton_hash, LOCATION, files.triton(row.root, triton_hash))
+
+
+def _made_from(files: Files) -> dict[str, EntryRow]:
+    """The ``.ttir`` of each Triton directory that names the file it was compiled from."""
+    compiled = (row for row in files.rows if row.cache == TRITON and row.code_key is not None)
+    return {row.cache_key: row for row in compiled if row.cache_key is not None}
+
+
+def _to_directories(files: Files, row: EntryRow) -> Iterator[Link]:
+    for triton_hash in row.triton_hashes:
+        found = files.triton(row.root, triton_hash)
+        known_by = WINNER if row.cache == BEST_CONFIG else BUNDLE
+        if found:
+            elsewhere = "" if found[0].root == row.root else ELSEWHERE
+            yield Link(row, TRITON, triton_hash, known_by + elsewhere, found)
+        elif row.cache == BEST_CONFIG and row.root in files.roots_with_triton:
+            # A bundle contains its own copy. If no Triton directory was read, the copy may be anywhere.
+            yield Link(row, TRITON, triton_hash, known_by, [])
+
+
+def _of_folder(
+    code: list[EntryRow], best_configs: list[EntryRow], parts: NameParts, made_from: dict[str, EntryRow]
+) -> Iterator[Link]:
+    kernels = [row for row in code if row.name is not None]
+    named = _names(kernels, parts)
+    for best in best_configs:
+        matched = named.get(os.path.basename(best.path)) or _weaker(kernels, best, made_from)
+        if matched is not None:
+            kernel, known_by = matched
+            yield Link(kernel, BEST_CONFIG, os.path.basename(best.path), known_by, [best])
+
+
+def _names(kernels: list[EntryRow], parts: NameParts) -> dict[str, tuple[EntryRow, str]]:
+    found: dict[str, tuple[EntryRow, str]] = {}
+    for kernel in kernels:
+        file = os.path.basename(kernel.path)
+        # torch 2.5 named it after the kernel.
+        found[f"{kernel.cache_key}.best_config"] = kernel, KERNELS_NAME
+        for tag in parts.cache_key_tags:
+            found[best_config_name(file, tag)] = kernel, NAME
+            for torch_key in parts.torch_keys:
+                found[best_config_name(file, tag, torch_key)] = kernel, NAME_OF_TORCH
+    return found
+
+
+def _weaker(
+    kernels: list[EntryRow], best: EntryRow, made_from: dict[str, EntryRow]
+) -> tuple[EntryRow, str] | None:
+    compiled = {made_from[key].code_key for key in best.triton_hashes if key in made_from}
+    certain = [kernel for kernel in kernels if kernel.cache_key in compiled]
+    if len(certain) == 1:
+        return certain[0], COMPILED_FROM
+    return (kernels[0], ONE_IN_FOLDER) if len(kernels) == 1 else None
+
+
+def code_links(files: Files) -> Iterator[Link]:
+    """The links whose parent is a file of generated code."""
+    for row in files.rows:
+        if row.cache != CODE or row.status == UNREADABLE or row.cache_key is None:
+            continue
+        if is_python(row):
+            for key in row.kernel_keys:
+                yield from _kernel(files, row, key)
+        elif is_cpp(row):
+            if row.code_key is not None:
+                headers = files.of_key(row.root, CODE, row.code_key)
+                yield Link(row, CODE, row.code_key, INCLUDE, headers)
+            compiled = [other for other in files.of_key(row.root, CODE, row.cache_key) if other is not row]
+            if compiled:
+                yield Link(row, CODE, row.cache_key, SAME_NAME, compiled)
+
+
+def _kernel(files: Files, row: EntryRow, key: str) -> Iterator[Link]:
+    found = [other for other in files.kernels(row.root, key) if other is not row]
+    if not found:
+        yield Link(row, CODE, key, NOT_THERE, [])
+    elif is_python(found[0]):
+        yield Link(row, CODE, key, TRITON_SOURCE, found)
+    else:
+        # Kernels of equal source compiled by several commands: which one a process takes is not stored.
+        many = "" if len(found) == 1 else f"; one of {len(found)} compiled by different commands"
+        yield Link(row, CODE, key, CPP_SOURCE + many, found)
+
+
+def choice_links(files: Files, timings: Iterable[tuple[int, str]]) -> Iterator[Link]:
+    """Links from a file of timings to the code of its choices, if that code still exists.
+
+    `timings` are the entry and the choice of each. The hash covers the source alone; a choice from a library has the hash of its name, and no file.
+    """
+    of_entry = {row.entry: row for row in files.rows if row.cache == AUTOTUNE}
+    seen: set[tuple[int, str]] = set()
+    for entry, choice in timings:
+        parent = of_entry.get(entry)
+        named = _CHOICE.fullmatch(choice)
+        if parent is None or named is None or (entry, named[1]) in seen:
+            continue
+        seen.add((entry, named[1]))
+        if found := files.kernels(parent.root, named[1]):
+            yield Link(parent, CODE, named[1], CHOICE, found)
+
+
+def links_frame(
+    entries: pd.DataFrame,
+    autotune: pd.DataFrame | None = None,
+    contexts: pd.DataFrame | None = None,
+    details: HashDetails | None = None,
+) -> pd.DataFrame:
+    """The frame links; a reference to a missing file has a row without a child.
+
+    Parameters
+    ----------
+    entries : DataFrame
+    autotune : DataFrame, optional
+        Its choices are looked for among the generated code.
+    contexts : DataFrame, optional
+        Snapshots of isolation contexts, which hold torch's own key: part of the name of a best configuration
+        from 2.8 (`best_config_name`).
+    details : HashDetails, optional
+        Source of cache key tags, another part of that name.
+    """
+    torch_keys = [] if contexts is None else _torch_keys(contexts)
+    parts = NameParts(_cache_key_tags(entries, details), torch_keys)
+    timings: list[tuple[int, str]] = []
+    if autotune is not None:
+        timings = list(zip(*plain_columns(autotune, ["entry", "choice"]).values(), strict=True))
+    made = all_links(rows_of(entries, EntryRow), timings, parts)
+    return LINKS.of_rows(row for link in made for row in link.rows())
+
+
+def all_links(rows: list[EntryRow], timings: Iterable[tuple[int, str]], parts: NameParts) -> Iterator[Link]:
+    """The links between files; `timings` are the entry and the choice of each."""
+    files = Files(rows)
+    yield from _entry_links(rows, files)
+    yield from code_links(files)
+    yield from triton_links(files, parts)
+    yield from choice_links(files, timings)
+    owners = LockOwners(files.rows)
+    for row in rows:
+        if row.cache == LOCK and row.status == "ok" and row.cache_key is not None:
+            key = row.cache_key
+            yield Link(row, LOCK, key, "the name of the lock", owners.of(row, key))
+
+
+def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[Link]:
+    for row in rows:
+        # torch may still load files called damaged or temporary; a file that was not read at all names nothing.
+        root, code_key = row.root, row.code_key
+        match row.cache:
+            case "aotautograd" if code_key is not None:
+                # Its graphs are in the entry itself: torch._functorch.config.bundled_autograd_cache.
+                known_by = "cache_key of the graph bundled in the entry"
+                yield Link(row, CODE, code_key, known_by, files.of_key(root, CODE, code_key))
+            case "aotautograd":
+                for key in row.fx_keys:
+                    found = files.of_key(root, FXGRAPH, key)
+                    yield Link(row, FXGRAPH, key, "fx_graph_cache_info in the entry", found)
+            case "fxgraph" if code_key is not None:
+                yield Link(row, CODE, code_key, "cache_key in the entry", files.of_key(root, CODE, code_key))
+
+
+def _cache_key_tags(entries: pd.DataFrame, details: HashDetails | None) -> list[str]:
+    # ``torch.compiler.config.cache_key_tag`` is a field of every FX key from 2.6; entries hold it from 2.8.
+    tags = {""}
+    for detail_set in entries["detail_set"].dropna().unique() if details is not None else ():
+        assert details is not None
+        tag = details.detail(int(detail_set), "cache_key_tag")
+        if tag is not None:
+            tags.add(tag.value_text)
+    return sorted(tags)
+
+
+def _torch_keys(contexts: pd.DataFrame) -> list[bytes]:
+    # torch/_inductor/runtime/caching/context.py, `_CompileContext.torch_version_hash`: base64 of `torch_key()`.
+    keys = set()
+    for text in contexts["torch_version_hash"].dropna():
+        try:
+            key = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            continue
+        if len(key) == _TORCH_KEY_BYTES:
+            keys.add(key)
+    return sorted(keys)

@@ -1,0 +1,184 @@
+"""What could give a field the value that a stored key has: several ways for some fields, none for most."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cachescope.analysis.verdicts.set_order import is_reordered
+from cachescope.catalogue.facts import field_facts
+from cachescope.components import Detail
+from cachescope.keys.printed_values import printed_value
+
+VARIABLE: Final = "variable"
+ATTRIBUTE: Final = "attribute"
+OPTION: Final = "option"
+CALL: Final = "call"
+
+Kind = Literal["variable", "attribute", "option", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    Attributes
+    ----------
+    kind : {"variable", "attribute", "option", "call"}
+        A variable of the environment, an attribute such as an option of torch's config, an option of
+        ``torch.compile(options=…)``, or a function to call.
+    name : str
+        The variable, the dotted name of the attribute or function, or the option.
+    value : str or None
+        The value of the variable, None to unset it; else a Python literal: of a call, a dictionary of its arguments,
+        those without a name under the empty text.
+    """
+
+    kind: Kind
+    name: str
+    value: str | None
+
+    @property
+    def code(self) -> str:
+        """The line that sets it: for a shell, or in Python."""
+        if self.kind == VARIABLE:
+            return (
+                f"unset {self.name}"
+                if self.value is None
+                else f"export {self.name}={shlex.quote(self.value)}"
+            )
+        if self.kind == ATTRIBUTE:
+            return f"{self.name} = {self.value}"
+        if self.kind == OPTION:
+            return f'torch.compile(…, options={{"{self.name}": {self.value}}})'
+        return f"{self.name}({self.value})"
+
+    @property
+    def where(self) -> str:
+        """Where that line belongs."""
+        if self.kind == VARIABLE:
+            return "in the environment"
+        if self.kind == CALL:
+            return "at the start, in place of other calls"
+        return "where it is compiled" if self.kind == OPTION else "just before the first compile"
+
+
+Way = tuple[Setting, ...]
+"""Settings that belong together."""
+
+HASH_SEED: Final = "PYTHONHASHSEED"
+HASH_SEED_WAY: Final[Way] = (Setting(VARIABLE, HASH_SEED, "0"),)
+"""The order in which a process that had it set held its sets; a run that had not held them in an order that no other has."""
+_CONFIG: Final = re.compile(
+    r"(?P<module>inductor_config|inductor_config_comms)\[(?P<option>[A-Za-z_][\w.]*)\]"
+)
+_MODULES: Final = {
+    "inductor_config": "torch._inductor.config",
+    "inductor_config_comms": "torch._inductor.config_comms",
+}
+# torch/_inductor/codecache.py, `FxGraphHashDetails.__init__` (2.9 to 2.15; up to 2.8 the first is a flag).
+_MATMUL: Final = (
+    "torch.backends.cuda.matmul.fp32_precision",
+    "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+)
+_TF32: Final = "torch.backends.cuda.matmul.allow_tf32"
+_DTYPE: Final = re.compile(r"torch\.b?float\d+")
+_FILL: Final = "torch.utils.deterministic.fill_uninitialized_memory"
+
+
+def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> Sequence[Way]:
+    """The ways to give a field its stored value, the smallest change first; none where its value is not known.
+
+    Parameters
+    ----------
+    stored, now : Detail
+        The field in the stored key and in that of the program.
+    environment : mapping
+        The variables that the program gets.
+
+    Examples
+    --------
+    >>> from cachescope.keys.detail_hash import detail_hash
+    >>> on, off = (Detail("inductor_config[max_autotune]", detail_hash(x), str(x)) for x in (True, False))
+    >>> [[one.code for one in way] for way in ways_to_set(off, on, {"TORCHINDUCTOR_MAX_AUTOTUNE": "1"})]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [['unset TORCHINDUCTOR_MAX_AUTOTUNE'], ['torch._inductor.config.max_autotune = False'],
+     ['torch.compile(…, options={"max_autotune": False})']]
+    """
+    if is_reordered(stored.value_text, now.value_text):
+        return () if environment.get(HASH_SEED) == "0" else (HASH_SEED_WAY,)
+    if (option := _CONFIG.fullmatch(stored.field)) is not None:
+        return _option(option, stored, environment)
+    if stored.field == "default_dtype":
+        # torch prints the dtype itself, which is no literal.
+        name = stored.value_text
+        return ((Setting(CALL, "torch.set_default_dtype", name),),) if _DTYPE.fullmatch(name) else ()
+    known = _OF_FIELD.get(stored.field)
+    return () if known is None else known(printed_value(stored), printed_value(now))
+
+
+def _option(option: re.Match[str], stored: Detail, environment: Mapping[str, str]) -> Sequence[Way]:
+    facts = field_facts(stored.field)
+    # Of a variable that is set, the smallest change is not to set it.
+    named = facts.environment if facts is not None else ()
+    ways = [(Setting(VARIABLE, name, None),) for name in named if name in environment]
+    value = printed_value(stored)
+    if value is not NotImplemented:
+        ways.append((Setting(ATTRIBUTE, f"{_MODULES[option['module']]}.{option['option']}", repr(value)),))
+        if option["module"] == "inductor_config":
+            ways.append((Setting(OPTION, option["option"], repr(value)),))
+    return ways
+
+
+def _threads(stored: object, now: object) -> Sequence[Way]:
+    if type(stored) is not int:
+        return ()
+    variable = Setting(VARIABLE, "OMP_NUM_THREADS", f"{stored}")
+    return (variable,), (Setting(CALL, "torch.set_num_threads", f"{stored}"),)
+
+
+def _tag(stored: object, now: object) -> Sequence[Way]:
+    if not isinstance(stored, str):
+        return ()
+    variable = Setting(VARIABLE, "TORCH_COMPILE_CACHE_KEY_TAG", stored or None)
+    return (variable,), (Setting(ATTRIBUTE, "torch.compiler.config.cache_key_tag", repr(stored)),)
+
+
+def _determinism(stored: object, now: object) -> Sequence[Way]:
+    before, after = _flags(stored), _flags(now)
+    if len(before) != 3 or len(after) != 3:
+        return ()
+    settings = []
+    if before[:2] != after[:2]:
+        only_warn = ", warn_only=True" if before[1] else ""
+        settings.append(Setting(CALL, "torch.use_deterministic_algorithms", f"{before[0]}{only_warn}"))
+    if before[2] != after[2]:
+        settings.append(Setting(ATTRIBUTE, _FILL, f"{before[2]}"))
+    return (tuple(settings),)
+
+
+def _flags(value: object) -> tuple[bool, ...]:
+    if isinstance(value, tuple) and all(isinstance(one, bool) for one in value):
+        return value
+    return ()
+
+
+def _matmul(stored: object, now: object) -> Sequence[Way]:
+    if not isinstance(stored, tuple) or not isinstance(now, tuple) or len(stored) != 3 or len(now) != 3:
+        return ()
+    names = (_TF32 if isinstance(stored[0], bool) else _MATMUL[0], *_MATMUL[1:])
+    sides = zip(names, stored, now, strict=True)
+    changed = [Setting(ATTRIBUTE, name, repr(old)) for name, old, new in sides if old != new]
+    return (tuple(changed),) if changed else ()
+
+
+_OF_FIELD: Final[dict[str, Callable[[object, object], Sequence[Way]]]] = {
+    "cpp_runtime_thread_count": _threads,
+    "cache_key_tag": _tag,
+    "deterministic_algorithms_settings": _determinism,
+    "cuda_matmul_settings": _matmul,
+}

@@ -1,0 +1,310 @@
+"""Whether one lookup would find an entry: the steps that torch takes, on what is known instead of on a directory.
+
+Mirrors `GuardedCache.find_guarded_entry` and `FxGraphCacheLoadable.load` (torch/_inductor/codecache.py and
+torch/_functorch/_aot_autograd/aot_autograd_result.py, 2.10 to 2.15).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import pandas as pd
+
+from cachescope.analysis.guards import GuardError, holds
+from cachescope.columns import rows_of
+from cachescope.keys.paths import is_in_remote_cache
+from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.reading import ListedEntry
+from cachescope.readers.remote_cache.address import is_redis
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, REFUSED
+from cachescope.wording import plural
+
+Sure = Literal["yes", "no", "maybe"]
+_WAYS: Final = {AOTAUTOGRAD: "the AOTAutograd entry", FXGRAPH: "the FX entry"}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that lies under a key, or will when the lookup is made.
+
+    Attributes
+    ----------
+    what : str
+        What it is, in a few words.
+    is_there : {"yes", "no", "maybe"}
+        Whether torch could load it.
+    why_not : str
+        Why it could not, or may not be able to.
+    guards : str or None
+        Those that must hold; None if there are none.
+    are_guards_known : bool
+        Whether `guards` says all; a recording says nothing of the guards of what it stored, nor does a lock.
+    entry : int or None
+        Its number, where it is an entry that was read.
+    graphs : tuple of (key, guards)
+        The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
+    is_remote : bool
+        Whether it is in a remote cache.
+    """
+
+    what: str
+    is_there: Sure = "yes"
+    why_not: str = ""
+    guards: str | None = None
+    are_guards_known: bool = True
+    entry: int | None = None
+    graphs: tuple[tuple[str, str | None], ...] = ()
+    is_remote: bool = False
+
+    def fits(self, sizes: Sequence[float | None], *, skips_guards: bool) -> Sure:
+        """Whether its guards hold for some sizes."""
+        if skips_guards or not sizes:
+            return "yes"
+        if not self.guards:
+            return "yes" if self.are_guards_known else "maybe"
+        known = {f"t{number}": size for number, size in enumerate(sizes) if size is not None}
+        try:
+            return "yes" if holds(self.guards, known) else "no"
+        except GuardError:
+            return "maybe"
+
+    def perhaps_replaced(self, by: str) -> Candidate:
+        """The same in a remote cache that somebody may have stored another one into."""
+        return replace(self, is_there="maybe", why_not=f"{by} may have replaced it by one with other guards")
+
+
+Key = tuple[str, str]
+"""A cache and a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredEntry:
+    """The columns of the frame entries that matter here."""
+
+    entry: int
+    cache: str
+    cache_key: str | None
+    path: str
+    root: str
+    status: str
+    damage: str | None
+    guards_expr: str | None
+    fx_keys: tuple[str, ...]
+    fx_guards: tuple[str, ...]
+
+
+class StoredEntries:
+    """The entries of what was read, and those that locks list, by directory, lock or remote cache, and key.
+
+    Attributes
+    ----------
+    roots : dict of str to str
+        Directories and locks as they were given, by their real paths.
+    remotes : list of str
+        Remote caches.
+    unread_remotely : str
+        What of remote caches was not read, so that a key may be there; empty if all was.
+    """
+
+    def __init__(
+        self,
+        entries: pd.DataFrame,
+        roots: Iterable[str],
+        listed: Iterable[ListedEntry] = (),
+        with_problems: Collection[str] = (),
+    ) -> None:
+        keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
+        self._of_key: dict[Key, list[tuple[str, Candidate]]] = defaultdict(list)
+        firsts = entries.drop_duplicates("root")
+        dumps = {
+            root
+            for root, path in zip(firsts["root"], firsts["path"], strict=True)
+            if is_in_remote_cache(path)
+        }
+        given = dict.fromkeys([*roots, *keyed["root"]])
+        self.remotes = [root for root in given if is_redis(root) or root in dumps]
+        damaged = [root for root in self.remotes if root in with_problems]
+        self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
+        if damaged:
+            self.unread_remotely = f"some lines of {damaged[0]} could not be read"
+        self.roots = {_real(root): root for root in given if root not in self.remotes}
+        for row in rows_of(keyed, _StoredEntry):
+            self._of_key[row.cache, row.cache_key or ""].append((_real(row.root), _candidate(row)))
+        for one in listed:
+            self._of_key[one.cache, one.cache_key].append((_real(one.source), _listed(one)))
+
+    def root_of(self, folder: str | None) -> str | None:
+        """The directory that was read for one that a program names; None if it was not."""
+        real = None if folder is None else _real(folder)
+        return real if real in self.roots else None
+
+    def under(self, key: Key, root: str | None) -> Iterator[Candidate]:
+        """What lies under a key in one directory, or in any of them."""
+        for place, candidate in self._of_key.get(key, ()):
+            if not candidate.is_remote and (root is None or place == root):
+                yield candidate
+
+    def remotely_under(self, key: Key) -> list[Candidate]:
+        """What remote caches have under a key."""
+        return [candidate for _, candidate in self._of_key.get(key, ()) if candidate.is_remote]
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _candidate(row: _StoredEntry) -> Candidate:
+    is_there, why_not = _is_there(row)
+    guards = row.fx_guards if len(row.fx_guards) == len(row.fx_keys) else (None,) * len(row.fx_keys)
+    is_remote = is_in_remote_cache(row.path)
+    name = row.cache_key or "" if is_remote else os.path.basename(row.path)
+    return Candidate(
+        f"{_WAYS[row.cache]} {name[:12]}… in {row.root}",
+        is_there,
+        why_not,
+        row.guards_expr,
+        entry=row.entry,
+        graphs=tuple(zip(row.fx_keys, guards, strict=True)),
+        is_remote=is_remote,
+    )
+
+
+def _listed(one: ListedEntry) -> Candidate:
+    return Candidate(
+        f"{_WAYS[one.cache]} that {one.source} lists",
+        are_guards_known=False,
+        graphs=tuple((key, None) for key in one.fx_keys),
+    )
+
+
+def _is_there(row: _StoredEntry) -> tuple[Sure, str]:
+    damage = row.damage or ""
+    if row.status == "ok" or damage.startswith(OTHER_NAME):
+        return "yes", ""
+    if row.status == "damaged" and damage.startswith(REFUSED):
+        return "no", f"it is damaged: {damage}"
+    if row.status in ("temporary", "foreign"):
+        return "no", f"it is {row.status}"
+    return "maybe", f"it could not be read here: {damage or row.status}"
+
+
+Outcome = Literal["hit", "full_miss", "guard_miss", "bypass", "disabled", "unknown"]
+GRAPH_GONE: Final = "hit"
+"""torch's finer word for an AOTAutograd miss whose entry was found, and whose graph was not."""
+
+Under = Callable[[str, str], Iterable[Candidate]]
+"""The candidates under a key of a cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a lookup would end, and what that rests on.
+
+    Attributes
+    ----------
+    outcome : str
+    why : str
+    status : str or None
+        torch's finer word.
+    candidate : Candidate or None
+        What would be loaded; of an AOTAutograd entry also one whose graph is gone.
+    guards : str or None
+        The guards that hold, or the last ones that do not.
+    graphs : tuple of (key, bool)
+        The FX graphs that would be looked up through the AOTAutograd entry, and whether each would be found.
+    """
+
+    outcome: Outcome
+    why: str
+    status: str | None = None
+    candidate: Candidate | None = None
+    guards: str | None = None
+    graphs: tuple[tuple[str, bool], ...] = ()
+
+
+def found_under(
+    candidates: Iterable[Candidate], note: LookupNote, where: str, graphs_under: Under | None = None
+) -> Found:
+    """How a lookup under a key would end.
+
+    Parameters
+    ----------
+    candidates : iterable of Candidate
+        What lies under the key.
+    note : LookupNote
+    where : str
+        Where that is, for people: "in /tmp/cache".
+    graphs_under : callable, optional
+        The FX candidates under a key; of an AOTAutograd lookup, whose entry is of no use without its graphs.
+    """
+    refused: list[Candidate] = []
+    open_: list[str] = []
+    failed: list[Candidate] = []
+    fitting: list[Found] = []
+    for candidate in candidates:
+        fits = candidate.fits(note.sizes, skips_guards=note.skips_guards)
+        if candidate.is_there == "no":
+            refused.append(candidate)
+        elif fits == "no":
+            failed.append(candidate)
+        elif candidate.is_there == "maybe":
+            open_.append(f"{candidate.what}: {candidate.why_not}")
+        elif fits == "maybe":
+            guards = candidate.guards or "they are not recorded"
+            open_.append(f"{candidate.what}: whether its guards hold for these sizes is not known: {guards}")
+        else:
+            hit = _hit(candidate, note)
+            fitting.append(hit if graphs_under is None else _with_graphs(hit, candidate, graphs_under))
+    if fitting:
+        if len({found.outcome for found in fitting}) == 1:
+            return fitting[0]
+        return Found("unknown", "several entries fit, and which of them torch takes is not known")
+    if open_:
+        return Found("unknown", open_[0])
+    if failed:
+        last = failed[-1]
+        why = (
+            f"{plural(len(failed), 'entry', 'entries')} under this key {where}, and no guards hold for "
+            f"{_sizes_text(note)}: {last.guards}"
+        )
+        return Found("guard_miss", why, "guard_miss", guards=last.guards)
+    if refused:
+        return Found(
+            "full_miss", f"{refused[0].what} is under this key, but {refused[0].why_not}", "full_miss"
+        )
+    return Found("full_miss", f"no entry under this key {where}", "full_miss")
+
+
+def _with_graphs(hit: Found, candidate: Candidate, under: Under) -> Found:
+    """The same once the graphs are looked up that an AOTAutograd entry points to."""
+    graphs: list[tuple[str, bool]] = []
+    for key, guards in candidate.graphs:
+        # Its guards are a second key: they are compared, not evaluated.
+        fitting = [one for one in under(FXGRAPH, key) if guards is None or (one.guards or "") == guards]
+        if any(one.is_there == "yes" for one in fitting):
+            graphs.append((key, True))
+            continue
+        if any(one.is_there == "maybe" for one in fitting):
+            return Found(
+                "unknown", f"{candidate.what} points to the FX entry {key[:8]}…, which may not be there"
+            )
+        gone = "cannot be loaded" if fitting else "is not there"
+        why = f"{candidate.what} fits, but the FX entry {key[:8]}… that it points to {gone}"
+        return Found("full_miss", why, GRAPH_GONE, candidate, hit.guards, (*graphs, (key, False)))
+    return replace(hit, graphs=tuple(graphs))
+
+
+def _hit(candidate: Candidate, note: LookupNote) -> Found:
+    why = candidate.what
+    if candidate.guards:
+        why += f"; its guards hold for {_sizes_text(note)}: {candidate.guards}"
+    return Found("hit", why, "hit", candidate, candidate.guards)
+
+
+def _sizes_text(note: LookupNote) -> str:
+    sizes = (f"t{number} = {'?' if size is None else size}" for number, size in enumerate(note.sizes))
+    return ", ".join(sizes) or "no sizes"

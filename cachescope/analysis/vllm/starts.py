@@ -1,0 +1,221 @@
+"""Starts of vLLM in the order of time: which ended before which, and which made a folder."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+import pandas as pd
+
+from cachescope.analysis.history.lookups import MISSING
+from cachescope.analysis.vllm.changes import Beside, nearest
+from cachescope.analysis.vllm.factors import ENVIRONMENT, HASHES, NAME_TEXTS, Named, name_kinds, named_folders
+from cachescope.columns import plain_columns, rows_of
+from cachescope.frames.vllm import FactorsRow, StartRow
+from cachescope.keys.vllm import place_in_tree
+
+_SECOND_NS: Final = 1_000_000_000
+_QUARTER_NS: Final = 15 * 60 * _SECOND_NS
+_MOST_OFF_NS: Final = 23 * 3600 * _SECOND_NS
+LOGGED: Final = (ENVIRONMENT, *HASHES)
+"""The hashes that vLLM logs at the level DEBUG, in the order in which changes are named."""
+
+Made = Literal["by it", "before", "after", "not known"]
+
+
+class Part(NamedTuple):
+    """A part of a model of one rank: what vLLM looks for in a folder."""
+
+    rank: int | None
+    dp_rank: int | None
+    prefix: str | None
+
+
+def part_of(start: StartRow) -> Part:
+    """The part that a log says was compiled or loaded."""
+    if start.path is None:
+        return Part(start.rank, None, start.prefix)
+    place = place_in_tree(f"{start.path}/")
+    return Part(place.rank, place.dp_rank, place.prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """A part in a folder that was read.
+
+    Attributes
+    ----------
+    entry : int
+        Its factors, an id into entries.
+    path : str
+        The folder of the part.
+    written : int or None
+        When its factors were written.
+    name_text : str or None
+        Why it is not known what the name of the folder was made of; None if it is known.
+    beside : Beside or None
+        The folder and the nearest that had the part before; None if there was none.
+    baseline_entry : int or None
+        The factors of the part in the latter, an id into entries.
+    """
+
+    entry: int
+    path: str
+    written: int | None
+    name_text: str | None
+    beside: Beside | None = None
+    baseline_entry: int | None = None
+
+
+class Parts:
+    """The parts in all folders that were read.
+
+    Parameters
+    ----------
+    factors, entries : DataFrame
+        The frames ``vllm_factors`` and ``entries``.
+    """
+
+    def __init__(self, factors: pd.DataFrame, entries: pd.DataFrame) -> None:
+        rows = rows_of(factors, FactorsRow)
+        names = name_kinds(rows)
+        named = {one.name: one for one in named_folders(factors, entries)}
+        files = _files(entries)
+        self._kept: dict[tuple[str, Part], list[StoredPart]] = defaultdict(list)
+        groups: dict[tuple[str, Part], list[tuple[Named, FactorsRow]]] = defaultdict(list)
+        for row in rows:
+            path, written = files[row.entry]
+            part = Part(row.rank, row.dp_rank, row.prefix)
+            if row.folder in named:
+                values = named[row.folder].values
+                groups[_root(path, row), part].append((Named(row.folder, values, written), row))
+            elif row.folder is not None:
+                kept = StoredPart(row.entry, path, written, NAME_TEXTS[names[row.entry]])
+                self._kept[row.folder, part].append(kept)
+        for (_, part), group in groups.items():
+            group.sort(key=lambda one: (one[0].written or 0, one[0].name))
+            entry_of = {folder.name: row.entry for folder, row in group}
+            besides = [None, *nearest([folder for folder, _ in group])]
+            for (folder, row), beside in zip(group, besides, strict=True):
+                before = None if beside is None else entry_of[beside.baseline.name]
+                kept = StoredPart(row.entry, *files[row.entry], None, beside, before)
+                self._kept[folder.name, part].append(kept)
+
+    def of(self, start: StartRow, part: Part) -> Sequence[StoredPart]:
+        """What was read of the part that a start named; several if trees of several machines have it and none has its path."""
+        found = self._kept.get((start.folder or "", part), [])
+        same = [one for one in found if start.path is not None and one.path == os.path.normpath(start.path)]
+        return same or found
+
+    def has(self, part: Part) -> bool:
+        """Whether any folder has a part."""
+        return any(one == part for _, one in self._kept)
+
+
+def _files(entries: pd.DataFrame) -> dict[int, tuple[str, int | None]]:
+    """By entry, the folder of a file and when it was written."""
+    columns = plain_columns(entries, ["entry", "path", "modified_time"])
+    return {
+        entry: (os.path.dirname(os.path.abspath(path)), written)
+        for entry, path, written in zip(*columns.values(), strict=True)
+    }
+
+
+def _root(path: str, row: FactorsRow) -> str:
+    """The tree that a part is in."""
+    return path.rpartition(f"/{row.folder}/rank_{row.rank}_{row.dp_rank}")[0]
+
+
+class Started(NamedTuple):
+    """One start of one part of a model; vLLM's clock is in whole seconds.
+
+    Attributes
+    ----------
+    at : int
+        The place of its lookup in time order.
+    row : StartRow
+    part : Part
+    run : int
+        Its process.
+    began, ended : int
+        The times of its first and of its last message; `MISSING` where no clock says.
+    hashes : tuple of str or None
+        What its key was made of, as `LOGGED` names it; None if it was not logged.
+    off : int
+        By how much the times of files are ahead of its clock; see `clock_off`.
+    """
+
+    at: int
+    row: StartRow
+    part: Part
+    run: int
+    began: int
+    ended: int
+    hashes: tuple[str, ...] | None = None
+    off: int = 0
+
+    @classmethod
+    def of(cls, at: int, row: StartRow, run: int, began: int, ended: int) -> Started:
+        """One start, from its row and what its lookup has."""
+        hashes = tuple(getattr(row, name) for name in LOGGED)
+        return cls(at, row, part_of(row), run, began, ended, None if None in hashes else hashes)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the part is in its folder afterwards, as far as its log says."""
+        return self.row.outcome in ("loaded", "compiled") and not self.row.is_disabled
+
+    @property
+    def has_times(self) -> bool:
+        """Whether its log has times."""
+        return MISSING not in (self.began, self.ended)
+
+    def ended_before(self, other: Started) -> bool:
+        """Whether it had ended when another began."""
+        return self.at < other.at and self.has_times and other.has_times and self.ended <= other.began
+
+    def was_running_at(self, other: Started) -> bool:
+        """Whether it was compiling when another began."""
+        is_known = self.at < other.at and self.has_times and other.has_times
+        return is_known and self.row.outcome == "compiled" and self.began <= other.began <= self.ended
+
+    def made(self, written: int | None) -> Made:
+        """Whether it wrote the factors of a folder, which vLLM writes only where they are not there yet.
+
+        Parameters
+        ----------
+        written : int or None
+            When they were written. A copy of a folder has a later time, and so has one that another start made again.
+        """
+        if written is None or not self.has_times:
+            return "not known"
+        if written - self.off < self.began:
+            return "before"
+        return "by it" if written - self.off < self.ended + _SECOND_NS else "after"
+
+
+def clock_off(made: Iterable[tuple[Started, int]]) -> int:
+    """By how much the times of files are ahead of the clock of logs, which have no time zone: 0 unless folders show another.
+
+    Parameters
+    ----------
+    made : iterable of (Started, int)
+        Starts that compiled, each with the time at which the factors of its folder were written.
+
+    Returns
+    -------
+    int
+        Whole quarters of an hour, as time zones differ. Two starts at least must have made two folders by it, and none without it.
+    """
+    folders: dict[int, set[str | None]] = defaultdict(set)
+    for start, written in made:
+        if start.made(written) == "by it":
+            return 0
+        off = (written - start.began) // _QUARTER_NS * _QUARTER_NS
+        if abs(off) <= _MOST_OFF_NS and start._replace(off=off).made(written) == "by it":
+            folders[off].add(start.row.folder)
+    most = max(folders, key=lambda off: len(folders[off]), default=0)
+    return most if len(folders[most]) > 1 else 0

@@ -1,0 +1,301 @@
+"""Compiles over time: a bar for each, as long as it took, those within another below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from cachescope.columns import rows_of
+from cachescope.figures.canvas import (
+    AXIS,
+    canvas,
+    empty,
+    legend_room,
+    note,
+    origins,
+    row_axis,
+    stacked_rows,
+    time_axis,
+    value_axis,
+)
+from cachescope.figures.folding import Folded, folded_runs
+from cachescope.figures.palette import COMPILE_COLOURS, CYCLE, GREY, text_on
+from cachescope.figures.picture import Picture
+from cachescope.figures.texts import hover, shown
+from cachescope.wording import duration, percent, plural, short_names
+
+_MOST_BARS: Final = 2500
+_MOST_LANES: Final = 4
+_FILLED: Final = 0.84
+_LEAST_COMPILE_WITH_TEXT: Final = 0.08
+_LEAST_SHARE_WITH_EDGE: Final = 0.005
+_EDGE: Final = "rgba(0,0,0,0.45)"
+
+
+_OTHERS: Final = "other phases"
+_LEAST_PHASE_WITH_TEXT: Final = 0.06
+
+
+def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
+    """Compiles over time: a bar for each, as long as it took, coloured by why it was compiled.
+
+    One row per run; a compile within another is a bar below it. Time counts from the start of the run, or of the
+    first run if all ran at once. If there are very many compiles, neighbours of one kind share a bar. Bars are clickable:
+    ``customdata`` holds the run and the (first) compile id.
+
+    Parameters
+    ----------
+    compiles : DataFrame
+        Columns run, compile_id, kind, function, file, line, start_time, time_taken_ns, recompile_reasons, error.
+    runs : DataFrame
+        Columns run, rank, start_time.
+    dark : bool
+        For a dark background.
+    """
+    if compiles.empty:
+        return empty("No compile was read: they are in the files that TORCH_TRACE writes.", dark)
+    timed = compiles[compiles["start_time"].notna() & compiles["time_taken_ns"].notna()]
+    if timed.empty:
+        return empty("No compile has an end in its log: the processes ended in them, or still run.", dark)
+    bars, since = _placed(timed, runs)
+    folded = folded_runs(bars["run"], runs)
+    bars["row"] = bars["run"].map(folded.row_of)
+    is_shared = len(bars) > _MOST_BARS
+    if is_shared:
+        bars = _shared(bars, len(folded.labels))
+    lanes = int(bars["lane"].max()) + 1
+    pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.labels)))
+    top = legend_room(bars["kind"].nunique())
+    start_axis = {"text": since, "font": {"size": 11}, "standoff": 6}
+    figure = canvas(
+        dark,
+        int(top + max(60, pixels * len(folded.labels)) + AXIS),
+        barmode="overlay",
+        margin={"t": top},
+        xaxis=value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=start_axis),
+        yaxis=row_axis(folded.labels, pixels, showgrid=False),
+    )
+    _draw(figure, bars, lanes, is_named=not folded.folded)
+    if remarks := "; ".join(_remarks(compiles, timed, len(bars) if is_shared else 0, folded.folded)):
+        note(figure, remarks, dark)
+    return figure
+
+
+def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Each compile with its first second (x), the seconds that it took, and its lane: how many others it is within."""
+    span = timed["time_taken_ns"].astype("int64").clip(lower=0)
+    end = timed["start_time"] + pd.to_timedelta(span, unit="ns")
+    of_run = timed["run"]
+    start, since = origins(runs, timed.groupby("run")["start_time"].min(), end.groupby(of_run).max())
+    bars = pd.DataFrame(
+        {
+            "run": of_run.astype(int),
+            "x": (timed["start_time"] - of_run.map(start)).dt.total_seconds().astype(float),
+            "span": span / 1e9,
+            "kind": timed["kind"],
+            "compile_id": timed["compile_id"],
+            "place": _places(timed),
+            "reason": [reasons[0] if len(reasons) else None for reasons in timed["recompile_reasons"]],
+            "error": timed["error"],
+            "count": 1,
+        }
+    )
+    bars = bars.sort_values(["run", "x", "span"], ascending=[True, True, False], kind="stable")
+    lanes = list(_lanes(bars["run"].to_numpy(), bars["x"].to_numpy(), bars["span"].to_numpy()))
+    return bars.assign(lane=lanes).reset_index(drop=True), since
+
+
+def _lanes(
+    runs: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], spans: np.ndarray[Any, Any]
+) -> Iterator[int]:
+    """How many open bars of its run each begins in; no more than there are lanes."""
+    ends: list[float] = []
+    before = None
+    for run, start, span in zip(runs.tolist(), starts.tolist(), spans.tolist(), strict=True):
+        ends = ends if run == before else []
+        before = run
+        while ends and ends[-1] <= start:
+            ends.pop()
+        yield min(len(ends), _MOST_LANES - 1)
+        ends.append(start + span)
+
+
+def _places(timed: pd.DataFrame) -> list[str]:
+    """``forward (model.py:88)`` for each compile."""
+    files = short_names(timed["file"].dropna())
+    return [
+        f"{row.function or '?'} ({files[row.file]}:{row.line})"
+        if row.file is not None
+        else row.function or "?"
+        for row in rows_of(timed, _Where)
+    ]
+
+
+def _shared(bars: pd.DataFrame, rows: int) -> pd.DataFrame:
+    """Merge neighbours of one row, lane and kind into one bar."""
+    bins = max(4, _MOST_BARS // (rows * int(bars["lane"].max() + 1) * bars["kind"].nunique()))
+    step = (bars["x"].max() - bars["x"].min() or 1.0) / bins
+    bars = bars.assign(bin=((bars["x"] - bars["x"].min()) / step).astype(int), end=bars["x"] + bars["span"])
+    merged = bars.groupby(["row", "lane", "kind", "bin"], as_index=False, sort=True).agg(
+        run=("run", "first"), x=("x", "min"), end=("end", "max"), count=("count", "sum"),
+        compile_id=("compile_id", "first"), place=("place", "first"), reason=("reason", "first"), error=("error", "first"),
+    )  # fmt: skip
+    return merged.assign(span=merged["end"] - merged["x"])
+
+
+def _remarks(compiles: pd.DataFrame, timed: pd.DataFrame, shared: int, is_folded: bool) -> Iterator[str]:
+    if is_folded:
+        yield f"{compiles['run'].nunique()} runs, neighbours share a row"
+    if shared:
+        yield f"{plural(len(timed), 'compile')} in {plural(shared, 'bar')}"
+    if more := len(compiles) - len(timed):
+        yield f"{plural(more, 'compile')} without an end in the log not shown"
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    function: str | None
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """A bar: one compile, or several at one place."""
+
+    run: int
+    compile_id: str
+    kind: str
+    place: str
+    reason: str | None
+    error: str | None
+    count: int
+    x: float
+    span: float
+
+
+def _draw(figure: Picture, bars: pd.DataFrame, lanes: int, *, is_named: bool) -> None:
+    height = _FILLED / lanes
+    whole = float((bars["x"] + bars["span"]).max() - min(0.0, bars["x"].min())) or 1.0
+    # Kinds of the palette first: a legend in one order, whatever was compiled first.
+    for kind in sorted(bars["kind"].unique(), key=[*COMPILE_COLOURS].index):
+        mine = bars[bars["kind"] == kind]
+        rows = rows_of(mine, _Bar)
+        colour = COMPILE_COLOURS[kind]
+        # Bars of runs that share a row lie over each other, and so would their names.
+        is_wide = [
+            is_named and row.span / whole >= _LEAST_COMPILE_WITH_TEXT and row.count == 1 for row in rows
+        ]
+        figure.add(
+"bar",
+            x=[row.span for row in rows],
+            y=(mine["row"] - _FILLED / 2 + (mine["lane"] + 0.5) * height).tolist(),
+            base=[row.x for row in rows],
+            width=[height * 0.92] * len(rows),
+            orientation="h",
+            name=kind,
+            marker={
+                "color": colour,
+                # Divides neighbours; and without a border of its colour, what takes a millisecond of an hour is not seen.
+                "line": {
+                    "width": 1,
+                    "color": [_EDGE if row.span / whole > _LEAST_SHARE_WITH_EDGE else colour for row in rows],
+                },
+            },
+            showlegend=True,
+            text=[shown(f"{row.place} [{row.compile_id}]", 60) if wide else "" for row, wide in zip(rows, is_wide, strict=True)],
+            textposition="inside",
+            insidetextanchor="start",
+            textangle=0,
+            textfont={"color": text_on(colour)},
+            hovertext=[_hover(row) for row in rows],
+            hoverinfo="text",
+            customdata=[[row.run, row.compile_id[:40]] for row in rows],
+        )  # fmt: skip
+
+
+def _hover(row: _Bar) -> str:
+    if row.count > 1:
+        return hover(
+            f"{row.count} compiles, {row.kind}; the first is {row.compile_id[:40]}: {row.place}",
+            f"run {row.run}, from {row.x:.3f} s to {row.x + row.span:.3f} s",
+        )
+    return hover(
+        row.place,
+        f"run {row.run}, compile {row.compile_id[:40]}, {row.kind}",
+        f"at {row.x:.3f} s, {duration(int(row.span * 1e9))}",
+        None if row.reason is None else f"guard of {row.reason}",
+        None if row.error is None else f"failed: {row.error}",
+    )
+
+
+def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
+    """Self time of each phase per run: stacked bars, a row per run, the longest phases first.
+
+    Beyond 64 runs, neighbours share a row.
+
+    Parameters
+    ----------
+    phases : DataFrame
+        Columns run, phase, self_time_ns.
+    runs : DataFrame
+        Columns run, rank, start_time.
+    dark : bool
+        For a dark background.
+    """
+    if phases.empty:
+        return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.", dark)
+    rows = folded_runs(phases["run"], runs)
+    ordered = phases.groupby("phase")["self_time_ns"].sum().sort_values(ascending=False, kind="stable")
+    named = [str(name) for name in ordered.index[: len(CYCLE)]]
+    colours = dict(zip(named, CYCLE, strict=False))
+    if len(ordered) > len(named):
+        colours[_OTHERS] = GREY
+    part = phases["phase"].where(phases["phase"].isin(named), _OTHERS)
+    times = (
+        phases.assign(row=phases["run"].map(rows.row_of), part=part)
+        .groupby(["row", "part"])["self_time_ns"]
+        .sum()
+    )
+    totals = times.groupby("row").sum()
+    seconds = time_axis(dark, totals.max() / 1e9)
+    figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
+    for name, colour in colours.items():
+        _add_phase(figure, name, colour, times, totals, rows)
+    if rows.folded:
+        note(figure, f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one", dark)
+    return figure
+
+
+def _add_phase(
+    figure: Picture, name: str, colour: str, times: pd.Series[Any], totals: pd.Series[Any], rows: Folded
+) -> None:
+    mine = times[times.index.get_level_values("part") == name].droplevel("part")
+    of_row = {int(row): int(ns) for row, ns in zip(mine.index.tolist(), mine.tolist(), strict=True)}
+    shares = {row: ns / int(totals[row]) if totals[row] else 0.0 for row, ns in of_row.items()}
+    figure.add(
+        "bar",
+        x=[ns / 1e9 for ns in of_row.values()],
+        y=list(of_row),
+        orientation="h",
+        name=shown(name),
+        marker={"color": colour, "line": {"width": 0}},
+        text=[duration(ns) if shares[row] >= _LEAST_PHASE_WITH_TEXT else "" for row, ns in of_row.items()],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        textfont={"color": text_on(colour)},
+        hovertext=[
+            hover(
+                rows.labels[row],
+                f"{name}: {duration(ns)}, {percent(shares[row])} of {duration(int(totals[row]))}",
+            )
+            for row, ns in of_row.items()
+        ],
+        hoverinfo="text",
+        customdata=[[rows.first[row]] for row in of_row],
+    )

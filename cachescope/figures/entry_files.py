@@ -1,0 +1,252 @@
+"""The contents of a cache directory: sizes by kind, folder and file."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Final
+
+import pandas as pd
+
+from cachescope.figures.canvas import DATES, canvas, count_axis, empty, legend_room, note
+from cachescope.figures.folding import File, Files, Folder, Kind, folded_entries
+from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
+from cachescope.figures.picture import Picture
+from cachescope.figures.texts import hover, plain, shown
+from cachescope.terms import CACHES, ENTRY_KINDS
+from cachescope.wording import file_size, plural
+
+_MOST_FOLDERS: Final = 60
+# Many files in one box are no large file.
+_FOLDED: Final = "rgba(128,128,128,0.35)"
+_MOST_FILES: Final = 12
+_LONGEST: Final = 200
+NO_FILES: Final = "No file was found: no cache directory was read, or it is empty."
+
+
+_BINS: Final = 40
+_FEWEST_STEPS: Final = 12
+
+
+def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
+    """A treemap of sizes: kind, then folder, then file; damaged files in the colour of misses.
+
+    The 60 largest folders of each kind and the 12 largest files of each folder are shown; the others are folded into
+    one grey box. Boxes of files are clickable: ``customdata`` holds the entry.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        The frame entries: entry, cache, path, root, size_bytes, status, damage, name.
+    dark : bool
+        For a dark background.
+    """
+    kinds = folded_entries(entries, _MOST_FOLDERS, _MOST_FILES)
+    total = sum(kind.files.size_bytes for kind in kinds)
+    if not total:
+        return empty("All files are empty: there is no size to show." if kinds else NO_FILES, dark)
+    boxes = _Boxes()
+    hover_text = hover(f"{plural(len(entries), 'file')}, {file_size(total)}")
+    boxes.add("all", "", f"<b>all files</b>  {file_size(total)}", total, hover_text, "rgba(128,128,128,0.15)")
+    for number, kind in enumerate(kinds):
+        _add_kind(boxes, number, kind)
+    look = theme(dark)
+    figure = canvas(dark, 520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
+    figure.add(
+        "treemap",
+        ids=boxes.ids,
+        labels=boxes.labels,
+        parents=boxes.parents,
+        values=boxes.values,
+        branchvalues="total",
+        hovertext=boxes.hovers,
+        hoverinfo="text",
+        textinfo="label",
+        customdata=boxes.entries,
+        marker={"colors": boxes.colours, "line": {"width": 1, "color": look.surface}, "cornerradius": 2},
+        textfont={"color": boxes.text_colours(look.text), "size": 11},
+        tiling={"pad": 2, "packing": "squarify"},
+        pathbar={"visible": False},
+        maxdepth=4,
+        sort=True,
+    )
+    return figure
+
+
+@dataclass(slots=True)
+class _Boxes:
+    """The columns of a treemap trace."""
+
+    ids: list[str] = field(default_factory=list)
+    parents: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    values: list[int] = field(default_factory=list)
+    hovers: list[str] = field(default_factory=list)
+    colours: list[str] = field(default_factory=list)
+    entries: list[int | None] = field(default_factory=list)
+
+    def add(
+        self,
+        name: str,
+        parent: str,
+        label: str,
+        size: int,
+        hover_text: str,
+        colour: str,
+        entry: int | None = None,
+    ) -> None:
+        self.ids.append(name)
+        self.parents.append(parent)
+        self.labels.append(label)
+        self.values.append(size)
+        self.hovers.append(hover_text)
+        self.colours.append(colour)
+        self.entries.append(entry)
+
+    def text_colours(self, default: str) -> list[str]:
+        return [text_on(colour) if colour.startswith("#") else default for colour in self.colours]
+
+
+def _add_kind(boxes: _Boxes, place: int, kind: Kind) -> None:
+    colour = KIND_COLOURS.get(kind.kind, GREY)
+    size = kind.files.size_bytes
+    box = f"kind {place}"
+    hover_text = hover(
+        kind.kind, ENTRY_KINDS.get(kind.kind), f"{plural(kind.files.count, 'file')}, {file_size(size)}"
+    )
+    boxes.add(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour)
+    for number, folder in enumerate(kind.largest):
+        _add_folder(boxes, f"{box} {number}", box, folder, colour)
+    _add_others(boxes, f"{box} rest", box, kind.others)
+
+
+def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: str) -> None:
+    if folder.files.count == 1:
+        # A folder for one file adds nothing to the file.
+        _add_files(boxes, parent, folder.largest, colour)
+        return
+    size = folder.files.size_bytes
+    below = _below(folder.path, folder.largest[0].root or "")
+    hover_text = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
+    boxes.add(box, parent, shown(PurePath(below).name, 18), size, hover_text, colour)
+    _add_files(boxes, box, folder.largest, colour)
+    _add_others(boxes, f"{box} rest", box, folder.others)
+
+
+def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> None:
+    for row in rows:
+        damaged = row.status == "damaged"
+        hover_text = hover(
+            _below(row.path, row.root or ""),
+            f"entry {row.entry}, {row.status}, {file_size(row.size_bytes or 0)}",
+            row.damage,
+            row.name,
+        )
+        label = ("damaged: " if damaged else "") + _file_label(row)
+        shade = DAMAGED if damaged else colour
+        boxes.add(f"entry {row.entry}", box, label, row.size_bytes or 0, hover_text, shade, row.entry)
+
+
+def _add_others(boxes: _Boxes, box: str, parent: str, others: Files) -> None:
+    if others.count:
+        hover_text = hover(
+            f"{plural(others.count, 'file')} that are smaller, {file_size(others.size_bytes)}",
+            f"{others.damaged} damaged" if others.damaged else None,
+        )
+        label = f"{others.count:,} smaller, {file_size(others.size_bytes)}"
+        boxes.add(box, parent, label, others.size_bytes, hover_text, _FOLDED)
+
+
+def _file_label(row: File) -> str:
+    """The label of a file: the beginning of its key or name, and its kind."""
+    # An entry of a graph is a file of its own under its key, and is named by the key.
+    by_key = row.cache in CACHES and row.cache_key
+    name = row.cache_key if by_key and row.cache_key else os.path.basename(row.path)
+    suffix = os.path.splitext(name)[1]
+    return shown(name, 11) + (shown(suffix, 9) if len(name) > 20 and suffix else "")
+
+
+def _below(path: str, root: str) -> str:
+    """A path from the name of its cache directory on: where that directory is has nothing to do with sizes."""
+    folder = root.rstrip("/")
+    if folder and (path == folder or path.startswith(f"{folder}/")):
+        path = path[folder.rfind("/") + 1 :]
+    return path if len(path) <= _LONGEST else "…" + path[1 - _LONGEST :]
+
+
+def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
+    """When files were last written: a histogram of 40 steps, stacked by kind.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        The frame entries: cache, modified_time, size_bytes.
+    dark : bool
+        For a dark background.
+    """
+    if entries.empty:
+        return empty(NO_FILES, dark)
+    timed = entries[entries["modified_time"].notna()]
+    if timed.empty:
+        return empty("No file has a time.", dark)
+    moments = timed["modified_time"].astype("int64")
+    first = int(moments.min())
+    # Whole seconds: a directory filled at once is one bar.
+    width = max(10**9, -(-(int(moments.max()) - first + 1) // _BINS))
+    bins = (moments - first) // width
+    counts = timed.assign(bin=bins).groupby(["cache", "bin"])["size_bytes"].agg(["size", "sum"])
+    # A directory filled at once is a bar in the middle, not a wall.
+    steps = max(_FEWEST_STEPS, int(bins.max()) + 1)
+    left = first - (steps - 1 - int(bins.max())) * width // 2
+    largest = int(counts["size"].groupby("bin").sum().max())
+    kinds = timed["cache"].value_counts()
+    drawn = [kind for kind in KIND_COLOURS if kind in kinds.index]
+    others = [kind for kind in kinds.index if kind not in KIND_COLOURS]
+    series = [(kind, [kind]) for kind in drawn] + ([("other kinds", others)] if others else [])
+    top = legend_room(len(series)) + 8
+    figure = canvas(
+        dark,
+        top + 260 + DATES,
+        barmode="stack",
+        bargap=0.08,
+        margin={"t": top, "l": 48, "b": DATES},
+        yaxis=count_axis(dark, largest, title={"text": "files", "font": {"size": 11}}),
+        xaxis={
+            "type": "date", "range": [_moment(left), _moment(left + steps * width)], "showgrid": False, "zeroline": False, "tickfont": {"size": 11}, "nticks": 7,
+            "title": {"text": "last written (UTC)", "font": {"size": 11}, "standoff": 6},
+        },
+    )  # fmt: skip
+    for name, members in series:
+        mine = counts[counts.index.get_level_values("cache").isin(members)].groupby("bin").sum()
+        at = [int(step) for step in mine.index]
+        figure.add(
+            "bar",
+            x=[_moment(first + step * width + width // 2) for step in at],
+            y=[int(n) for n in mine["size"]],
+            width=[width / 1e6 * 0.92] * len(at),
+            name=shown(name),
+            marker={"color": KIND_COLOURS.get(name, GREY), "line": {"width": 0}},
+            hovertext=[
+                hover(
+                    name,
+                    f"{plural(int(n), 'file')}, {file_size(int(size))}",
+                    f"from {_moment(first + step * width)[:19]} on".replace("T", " "),
+                )
+                for step, n, size in zip(at, mine["size"], mine["sum"], strict=True)
+            ],
+            hoverinfo="text",
+        )
+    remarks = []
+    if len(timed) < len(entries):
+        remarks.append(f"{plural(len(entries) - len(timed), 'file')} without a time not shown")
+    if others:
+        remarks.append(f"other kinds: {', '.join(sorted(plain(str(kind), 24) for kind in others))}")
+    if remarks:
+        note(figure, "; ".join(remarks), dark, below=DATES)
+    return figure
+
+
+def _moment(ns: int) -> str:
+    return pd.Timestamp(ns, unit="ns").isoformat(timespec="milliseconds")

@@ -1,0 +1,194 @@
+"""Parses Python literals and expressions in texts of a source: never evaluated, and without warnings.
+
+The compiler's warnings about the text (``invalid escape sequence``) would go to standard error and quote it unescaped.
+"""
+
+from __future__ import annotations
+
+import ast
+import struct
+import warnings
+from typing import Final
+
+from cachescope.components import Detail
+from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.keys.json_values import UnsupportedValueError
+
+_BYTE: Final = "\ufffd"
+"""How any byte from 128 on is printed."""
+_FIRST: Final = f"{_BYTE}\x02}}"
+FLAG: Final = "True or False"
+NUMBER: Final = "a number"
+_VALUES: Final = ("X", "N", "K", "M", "J", "G", "]", _BYTE)
+_NUMBERS: Final = {"K": "<B", "M": "<H", "J": "<i", "G": ">d"}
+
+
+def literal_value(text: str) -> object:
+    """The value of a literal.
+
+    Raises
+    ------
+    ValueError
+        If the text is no literal, or nested too deep to be parsed.
+
+    Examples
+    --------
+    >>> literal_value("{'a': (1, None)}")
+    {'a': (1, None)}
+    """
+    try:
+        return ast.literal_eval(parsed_expression(text.lstrip(" \t")))
+    except (TypeError, MemoryError, RecursionError) as error:
+        # A list as a dictionary key raises TypeError.
+        raise ValueError(f"no literal: {error}") from error
+
+
+def parsed_expression(text: str) -> ast.expr:
+    """The syntax tree of an expression.
+
+    Raises
+    ------
+    ValueError
+        If the text is no expression, or nested too deep to be parsed.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text, mode="eval").body
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"no expression: {error}") from error
+
+
+def printed_value(detail: Detail) -> object:
+    """The value whose text torch printed, which its hash confirms; `NotImplemented` if none is confirmed.
+
+    torch prints a text without quotes: ``1`` may be a number or a text.
+    """
+    for read in (literal_value, str):
+        try:
+            value = read(detail.value_text)
+            if any(detail_hash(value, protocol) == detail.detail_hash for protocol in PROTOCOLS):
+                return value
+        except (ValueError, UnsupportedValueError):
+            continue
+    return NotImplemented
+
+
+def shown_settings(text: str) -> dict[str, str]:
+    r"""Each setting and its value in words, as far as the text shows them; empty for any other text.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> printed = pickle.dumps({"cse": True, "budget": 2.5, "solver": "dp"}, protocol=2).decode(errors="replace")
+    >>> shown_settings(printed)
+    {'cse': 'True or False', 'budget': '2.5', 'solver': "'dp'"}
+    """
+    if not text.startswith(_FIRST):
+        return {}
+    # What is cut ends with an ellipsis; a whole pickle never does.
+    reader = _Reader(text.removesuffix("..."), len(_FIRST))
+    found: dict[str, str] = {}
+    try:
+        reader.memo()
+        while reader.take(1) in ("(", "u"):
+            while reader.next == "X":
+                name = reader.name()
+                found[name] = reader.value()
+    except _NotReadError:
+        pass
+    return found
+
+
+class _NotReadError(Exception):
+    """The text ends, or could be read in more than one way."""
+
+
+class _Reader:
+    def __init__(self, text: str, at: int) -> None:
+        self._text, self._at = text, at
+
+    @property
+    def next(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def take(self, count: int) -> str:
+        taken = self._text[self._at : self._at + count]
+        if len(taken) < count:
+            raise _NotReadError
+        self._at += count
+        return taken
+
+    def memo(self) -> None:
+        """Skip a number under which the last object is remembered."""
+        if self.next in ("q", "r"):
+            self.take(2 if self.next == "q" else 5)
+
+    def name(self) -> str:
+        self.take(1)
+        text = self.take(self._number("<I", 4))
+        # Lengths count bytes.
+        if not text.isascii():
+            raise _NotReadError
+        self.memo()
+        return text
+
+    def value(self) -> str:
+        match self.next:
+            case "X":
+                return repr(self.name())
+            case "N":
+                self.take(1)
+                return "None"
+            case "K" | "M" | "J" | "G" as kind:
+                self.take(1)
+                return self._number_text(_NUMBERS[kind])
+            case "]":
+                return self._list()
+            case _ if self.next == _BYTE:
+                self.take(1)
+                return FLAG
+        raise _NotReadError
+
+    def _list(self) -> str:
+        self.take(1)
+        self.memo()
+        if self.next == "X":
+            # A list of one, which APPEND ends; or an empty list, then the next name and its value.
+            before = self._at
+            item = self.value()
+            if self.next == "a":
+                self.take(1)
+                return f"[{item}]"
+            if self.next not in _VALUES:
+                raise _NotReadError
+            self._at = before
+            return "[]"
+        if self.next == "u":
+            return "[]"
+        if self.take(1) != "(":
+            raise _NotReadError
+        items = []
+        while self.next != "e":
+            items.append(self.value())
+        self.take(1)
+        return f"[{', '.join(items)}]"
+
+    def _number_text(self, form: str) -> str:
+        """A number; one with bytes from 128 on is not known, and is passed where a name or the end follows it."""
+        before = self._at
+        try:
+            return repr(self._number(form, struct.calcsize(form)))
+        except _NotReadError:
+            self._at = before
+            self.take(struct.calcsize(form))
+            if self.next not in ("X", "u"):
+                raise
+            return NUMBER
+
+    def _number(self, form: str, count: int) -> int:
+        taken = self.take(count)
+        if not taken.isascii():
+            raise _NotReadError
+        (number,) = struct.unpack(form, taken.encode())
+        return number  # type: ignore[no-any-return]

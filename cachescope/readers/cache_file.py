@@ -1,0 +1,155 @@
+"""Reads one file of a cache, passes it to the reader of its kind, and marks it if it is damaged or was not read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from io import FileIO
+from typing import Final
+
+from cachescope.errors import CachescopeError
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
+from cachescope.readers.reading import Entry, Reading
+from cachescope.terms import UNREADABLE
+
+_ATTEMPTS: Final = 3
+# A file may be replaced by a pipe after it was listed: opening must not wait for a writer, nor follow a link.
+_FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+ReadFile = Callable[[Entry, str, str, Reading], bool]
+"""Fills the row of a file, given its path and name; returns False if the file no longer exists."""
+
+Fill = Callable[[Entry, str, bytes, Reading], None]
+"""Fills the row of a file from its name and bytes; raises `DamagedContent` or `UnreadablePickle`."""
+
+
+def read_steady(path: str, most: int) -> tuple[bytes, os.stat_result]:
+    """Read a file, and read it again if it changed meanwhile; return its bytes, and its size and time at that moment.
+
+    Parameters
+    ----------
+    path : str
+        A regular file.
+    most : int
+        The number of bytes to read at most.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it no longer exists, or is no longer a regular file.
+    OSError
+        If it cannot be read.
+    """
+    for _ in range(_ATTEMPTS):
+        data, before, after = _read(path, most)
+        if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+            break
+    return data, after
+
+
+def _read(path: str, most: int) -> tuple[bytes, os.stat_result, os.stat_result]:
+    try:
+        with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _FLAGS)) as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise FileNotFoundError(errno.ENOENT, "is no file any more", path)
+            # Not `most` at once: Python would allocate that much before it reads a byte.
+            data = _bytes_of(file, min(before.st_size + 1, most))
+            return data, before, os.fstat(file.fileno())
+    except (IsADirectoryError, NotADirectoryError) as error:
+        raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
+            raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
+        raise
+
+
+def _bytes_of(file: FileIO, most: int) -> bytes:
+    data = file.read(most)
+    if len(data) >= most - 1:
+        return data
+    parts = [data]  # the system may return less than requested
+    while parts[-1] and (most := most - len(parts[-1])):
+        parts.append(file.read(most))
+    return b"".join(parts)
+
+
+class DamagedContent(CachescopeError):  # noqa: N818 - what it is
+    """The content of a file is damaged.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong.
+    offset : int or None
+        The offset of the damage, if known.
+    """
+
+    def __init__(self, what: str, offset: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.offset = offset
+
+
+def content_reader(fill: Fill) -> ReadFile:
+    """Make a reader of whole files from a function that takes their bytes."""
+
+    def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+        data = read_bytes(entry, path, reading)
+        if data is None:
+            return entry.status == UNREADABLE
+        try:
+            if not data:
+                raise DamagedContent("empty file")
+            if len(data) > Limits().size_bytes:
+                raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
+            fill(entry, name, data, reading)
+        except NotRead as error:
+            mark_unreadable(entry, error.what, error.offset, reading)
+        except (DamagedContent, UnreadablePickle) as error:
+            mark_damaged(entry, error.what, error.offset, reading)
+        return True
+
+    return read
+
+
+def read_bytes(entry: Entry, path: str, reading: Reading) -> bytes | None:
+    """The bytes of a file, at most one more than the limit; None if it no longer exists or cannot be read.
+
+    The row gets the size and the times at the moment of reading. A file that cannot be read is marked unreadable, not
+    damaged: the user who runs torch may have the permission.
+    """
+    try:
+        data, found = read_steady(path, Limits().size_bytes + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        mark_unreadable(entry, error.strerror or str(error), None, reading)
+        return None
+    entry.size_bytes, entry.modified_time_ns = found.st_size, found.st_mtime_ns
+    entry.changed_time_ns = found.st_ctime_ns
+    return data
+
+
+def mark_damaged(entry: Entry, damage: str, offset: int | None, reading: Reading) -> None:
+    """Note the damage in the row and in the problems."""
+    _mark(entry, "damaged", "damaged_entry", damage, offset, reading)
+
+
+def mark_unreadable(entry: Entry, why: str, offset: int | None, reading: Reading) -> None:
+    """Note in the row and in the problems why a file was not read, or not completely; no damage is known."""
+    _mark(entry, UNREADABLE, UNREADABLE, why, offset, reading)
+
+
+def _mark(entry: Entry, status: str, kind: str, what: str, offset: int | None, reading: Reading) -> None:
+    entry.status = status
+    entry.damage = well_formed(what)
+    reading.problem(entry.path, "" if offset is None else f"byte {offset}", kind, entry.damage)
+
+
+def well_formed(text: str) -> str:
+    """A text that can be encoded: half a surrogate pair, which JSON may contain, becomes an escape."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,144 @@
+"""Reads the generated source of one entry again when it is needed: frames do not hold it, to save memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from cachescope.keys.paths import is_in_remote_cache
+from cachescope.readers.cache_file import read_steady
+from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
+from cachescope.readers.reading import Entry, Reading
+from cachescope.terms import (
+    AOTAUTOGRAD,
+    BEST_CONFIG,
+    CODE,
+    CUTLASS_CONFIGS,
+    FXGRAPH,
+    MEMOIZER_DUMP,
+    TRITON,
+    UNREADABLE,
+)
+
+_GRAPHS: Final = {FXGRAPH: read_fxgraph_entry, AOTAUTOGRAD: read_aotautograd_entry}
+_TEXTS: Final = {CODE, TRITON, BEST_CONFIG, CUTLASS_CONFIGS, MEMOIZER_DUMP}
+# The name of a Pygments lexer for each ending.
+_LANGUAGES: Final = {
+    ".py": "python",
+    ".cpp": "cpp",
+    ".h": "cpp",
+    ".cu": "cuda",
+    ".json": "json",
+    ".best_config": "json",
+    ".ttir": "text",
+    ".ttgir": "text",
+    ".llir": "llvm",
+    ".ptx": "text",
+    ".source": "text",
+}
+_MOST_BYTES_OF_CODE: Final = 16 << 20
+
+
+_MOST_BYTES_HASHED: Final = 256 << 20
+_AT_A_TIME: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCode:
+    """A source, or the reason why there is none."""
+
+    text: str | None
+    language: str = "text"
+    why_not: str | None = None
+
+
+class NamedFile(Protocol):
+    """What identifies a file of the frame ``entries``."""
+
+    @property
+    def entry(self) -> int:
+        """Its number."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+
+    @property
+    def cache(self) -> str:
+        """Its kind."""
+
+    @property
+    def cache_key(self) -> str | None:
+        """Its key."""
+
+
+def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode:
+    """Read the source in one file.
+
+    Parameters
+    ----------
+    path, cache, cache_key
+        As in the frame ``entries``.
+    """
+    if is_in_remote_cache(path):
+        return SourceCode(None, why_not="it is in a remote cache, which is not asked again")
+    if cache in _GRAPHS:
+        return _of_graph(path, cache, cache_key)
+    language = _LANGUAGES.get(os.path.splitext(path)[1])
+    if cache not in _TEXTS or language is None:
+        return SourceCode(None, why_not="a file of this kind holds no source")
+    try:
+        data, _ = read_steady(path, _MOST_BYTES_OF_CODE + 1)
+    except OSError as error:
+        is_gone = isinstance(error, FileNotFoundError)
+        return SourceCode(None, why_not=_gone(path) if is_gone else f"unreadable: {error.strerror or error}")
+    if len(data) > _MOST_BYTES_OF_CODE:
+        return SourceCode(None, why_not=f"more than {_MOST_BYTES_OF_CODE >> 20} MB: not read")
+    return SourceCode(data.decode("utf-8", "backslashreplace"), language)
+
+
+def source_of(file: NamedFile) -> str | None:
+    """The generated source in a file of the frame ``entries``; None if it has none, or if it no longer exists."""
+    return read_source_code(file.path, file.cache, file.cache_key).text
+
+
+def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
+    again = Entry(cache, path, "", cache_key=cache_key)
+    # A separate reading: its other results are in the frames already.
+    if not _GRAPHS[cache](again, path, os.path.basename(path), Reading()):
+        return SourceCode(None, why_not=_gone(path))
+    if again.source_code is not None:
+        # Wrappers are Python; with `cpp_wrapper`, Python around a string of C++.
+        return SourceCode(again.source_code, "python")
+    if again.status == "damaged":
+        return SourceCode(None, why_not=f"damaged: {again.damage}")
+    if again.status == UNREADABLE:
+        return SourceCode(None, why_not=f"unreadable: {again.damage}")
+    if cache == AOTAUTOGRAD:
+        return SourceCode(None, why_not="the source is in the FX entries it points to")
+    return SourceCode(None, why_not="the entry holds none")
+
+
+def _gone(path: str) -> str:
+    # The frames contain such a path with escapes; no file has that name.
+    return "the file is gone, or its path is not UTF-8" if "\\x" in path else "the file is gone"
+
+
+def content_hash(path: str) -> str | None:
+    """sha256 of a file; None if it is missing, no regular file, not readable, or bigger than 256 MB."""
+    try:
+        # Without blocking: the path may have become a pipe since it was listed.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES_HASHED:
+                return None
+            made, left = hashlib.sha256(), _MOST_BYTES_HASHED
+            while left > 0 and (part := file.read(min(_AT_A_TIME, left))):
+                made.update(part)
+                left -= len(part)
+    except OSError:
+        return None
+    return made.hexdigest()

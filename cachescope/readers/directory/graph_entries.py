@@ -1,0 +1,152 @@
+"""AOTAutograd cache entries: ``aotautograd/<a-key>/<content hash, or "entry">``, torch 2.5 to 2.15.
+
+They do not contain the hash details of their own key, only those of their FX graphs.
+"""
+
+from __future__ import annotations
+
+from cachescope.readers.directory.entry_file import (
+    add_hash_details,
+    check_entry,
+    nanoseconds,
+    read_entry_file,
+    text,
+    words,
+)
+from cachescope.readers.directory.triton_files import triton_hashes
+from cachescope.readers.pickles.inert_pickle import Stub
+from cachescope.readers.reading import Entry, Reading
+
+FX_CLASSES = frozenset({"CompiledFxGraph"})
+
+
+# autograd_cache.py 2.5 to 2.9, aot_autograd_result.py 2.10+ (both in torch/_functorch/_aot_autograd).
+AOT_CLASSES = frozenset(
+    {
+        "AOTAutogradCacheEntry",
+        "BundledAOTAutogradCacheEntry",
+        "GenericAOTAutogradCacheEntry",
+        "AOTAutogradResult",
+        "BundledAOTAutogradResult",
+        "GenericAOTAutogradResult",
+    }
+)
+
+
+def read_fxgraph_entry(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """Fill the row of one FX graph entry; return False if the file no longer exists.
+
+    Mirrors ``CompiledFxGraph`` (torch/_inductor/output_code.py 2.6+, codecache.py 2.5). It contains its hash details
+    from 2.8, its key from 2.6. What a version does not store is missing in the row.
+    """
+    return read_entry_file(entry, path, name, reading, FX_CLASSES, _fill_graph)
+
+
+def check_fxgraph(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+    """Fill the row of one FX graph entry from its bytes; return what is wrong and at which byte, if anything."""
+    return check_entry(entry, data, reading, FX_CLASSES, _fill_graph)
+
+
+def _fill_graph(entry: Entry, graph: Stub, reading: Reading) -> str | None:
+    damage = take_graph(entry, graph)
+    state = graph.state
+    entry.time_taken_ns = nanoseconds(state.get("_time_taken_ns"))
+    entry.details, wrong = add_hash_details(state.get("_fx_graph_cache_debug_lines"), reading)
+    key = text(state.get("_fx_graph_cache_key"))
+    if key is not None and key != entry.cache_key:
+        wrong = f"holds the entry of another key: {key[:60]}"
+    return damage or wrong
+
+
+def take_graph(entry: Entry, graph: Stub) -> str | None:
+    """Fill the row with a ``CompiledFxGraph``'s facts about its code; return what is wrong with it, if anything."""
+    state = graph.state
+    if not state:
+        return "an object without a state"
+    entry.guards_expr = text(state.get("guards_expr"))
+    entry.code_key = text(state.get("cache_key"))
+    entry.source_code = text(state.get("source_code"))
+    entry.device_types = words(state.get("device_types"))
+    entry.triton_hashes = triton_hashes(_bundled(state.get("_triton_bundle")))
+    entry.cudagraphs_skipped = text(state.get("disabled_cudagraphs_reason"))
+    return None
+
+
+def _bundled(bundle: object) -> list[object]:
+    """Keys of the Triton kernels in a bundle: a list in 2.6, a ``TritonBundle`` from 2.7.
+
+    torch/_inductor/triton_bundler.py, ``TritonKernelArtifacts.kernel_hash``.
+    """
+    if isinstance(bundle, Stub) and isinstance(bundle.state, dict):
+        bundle = bundle.state.get("kernel_artifacts")
+    if not isinstance(bundle, list):
+        return []
+    kernels = [one.state for one in bundle if isinstance(one, Stub)]
+    return [state.get("kernel_hash") for state in kernels if isinstance(state, dict)]
+
+
+def read_aotautograd_entry(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    """Fill the row of one AOTAutograd entry; return False if the file no longer exists.
+
+    `time_taken_ns` is forward and backward together. The entry refers to its FX graphs by key
+    (``CompiledForward``, ``CompiledBackward``), or contains them (``Bundled…``, 2.8+).
+    """
+    return read_entry_file(entry, path, name, reading, AOT_CLASSES, _fill_autograd)
+
+
+def check_aotautograd(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+    """Fill the row of one AOTAutograd entry from its bytes; return what is wrong and at which byte, if anything."""
+    return check_entry(entry, data, reading, AOT_CLASSES, _fill_autograd)
+
+
+def take_bundled(entry: Entry, value: object, reading: Reading) -> None:
+    """Fill the row from what ``BundledAOTAutogradSerializableCallable`` stores: a result, since 2.12 in a tuple.
+
+    Another backend of torch.compile stores something else, which is ignored.
+    """
+    result = value[0] if isinstance(value, tuple) and value else value
+    if isinstance(result, Stub) and result.name in AOT_CLASSES:
+        _fill_autograd(entry, result, reading)
+
+
+def _fill_autograd(entry: Entry, result: Stub, reading: Reading) -> str | None:
+    state = result.state
+    if not state:
+        return "an object without a state"
+    times = [nanoseconds(state.get(f"{way}_time_taken_ns")) for way in ("forward", "backward")]
+    known = [time for time in times if time is not None]
+    entry.time_taken_ns = nanoseconds(sum(known)) if known else None
+    wrong: list[str] = []
+    for part in ("compiled_fw", "compiled_bw"):
+        compiled = state.get(part)
+        if isinstance(compiled, Stub):
+            wrong += _take_compiled(entry, compiled, reading)
+    # A bundled graph has its own guards, but torch checks those of the whole entry.
+    entry.guards_expr = text(state.get("guards_expr"))
+    return "; ".join(wrong) or None
+
+
+def _take_compiled(entry: Entry, compiled: Stub, reading: Reading) -> list[str]:
+    state = compiled.state
+    bundled = state.get("result")
+    key: object
+    lines: object
+    if isinstance(bundled, Stub):
+        key = bundled.state.get("_fx_graph_cache_key")
+        lines = bundled.state.get("_fx_graph_cache_debug_lines")
+        wrong = [take_graph(entry, bundled)] if entry.code_key is None else []
+    else:
+        info = state.get("fx_graph_cache_info")
+        if isinstance(info, tuple) and len(info) == 2:
+            key, lines = info
+        else:
+            key, lines = state.get("fx_graph_cache_key"), None  # 2.5 to 2.7
+        wrong = []
+    set_code, bad_lines = add_hash_details(lines, reading)
+    if isinstance(key, str):
+        entry.fx_keys += (key,)
+        if "fx_graph_guard_expr" in state:
+            entry.fx_guards += (text(state["fx_graph_guard_expr"]) or "",)
+        if set_code is not None:
+            reading.details_of_key[key] = set_code
+    return [damage for damage in (*wrong, bad_lines) if damage is not None]

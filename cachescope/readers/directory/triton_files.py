@@ -1,0 +1,139 @@
+"""Metadata of a Triton directory: ``<key>/<kernel>.json`` and ``<key>/__grp__<kernel>.json``, Triton 3.1 to 3.9."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.directory.entry_file import value_text
+from cachescope.readers.directory.generated_files import compiled_from
+from cachescope.readers.json_file import load_object
+from cachescope.readers.reading import Entry, Reading
+
+# triton/runtime/cache.py: hexadecimal in 3.1, `_base64` (URL-safe) in 3.2, `_base32` from 3.4; all without
+# padding, and all of the same 32 bytes: the last character of a base64 has two unused bits.
+TRITON_KEY: Final = r"[0-9a-f]{64}|[A-Z2-7]{52}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
+_KEY: Final = re.compile(TRITON_KEY)
+_BASE32_LENGTH: Final = 52
+_TO_BASE32HEX: Final = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+)
+_BASE64_LENGTH: Final = 43
+_HEAD_BYTES: Final = 4_096
+# Triton then finds no file of a group (`FileCacheManager.get_group`), and compiles again.
+MOVED: Final = "the directory was moved"
+
+
+# Not part of the configuration: `_load_cached_autotuning` removes them before it looks for an equal one.
+_ABOUT_IT: Final = ("configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash")
+
+BY_DESCENT: Final = " (found by coordinate descent)"
+"""Behind the configuration, where that is how it was found."""
+
+
+def triton_hash(key: str) -> str:
+    """The hash in the name of a Triton folder, as 64 hexadecimal digits, whatever its spelling.
+
+    Examples
+    --------
+    >>> triton_hash("A" * 52) == triton_hash("A" * 43) == "0" * 64
+    True
+    """
+    if len(key) == _BASE32_LENGTH:
+        # Python reads base 32 with other digits, and three times as fast as b32decode; 260 bits are 4 too many.
+        return f"{int(key.encode().translate(_TO_BASE32HEX), 32) >> 4:064x}"
+    if len(key) == _BASE64_LENGTH:
+        return base64.urlsafe_b64decode(key + "=").hex()
+    return key
+
+
+def triton_hashes(keys: Iterable[object]) -> tuple[str, ...]:
+    """The hashes of those values that are keys of Triton, each once.
+
+    torch stores them in the spelling of ``triton_hash_to_path_key`` (torch/_inductor/runtime/runtime_utils.py).
+    """
+    named = [key for key in keys if isinstance(key, str) and _KEY.fullmatch(key)]
+    return tuple(dict.fromkeys(triton_hash(key) for key in named))
+
+
+def fill_kernel_metadata(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Note which kernel was compiled for which target, and compare its hash with the folder's.
+
+    Mirrors ``CompiledKernel.metadata`` (triton/compiler/compiler.py).
+    """
+    metadata = load_object(data)
+    entry.name = _word(metadata.get("name")) or name.removesuffix(".json")
+    target = metadata.get("target")
+    if isinstance(target, dict) and isinstance(target.get("backend"), str):
+        entry.device_types = (well_formed(target["backend"]),)
+    entry.detail = ", ".join(_parts(metadata, target if isinstance(target, dict) else {}))
+    if metadata.get("hash") is not None and metadata["hash"] != entry.cache_key:
+        raise DamagedContent("its hash differs from the folder's name")
+
+
+def _parts(metadata: dict[str, object], target: dict[str, object]) -> list[str]:
+    named = {
+        "arch": target.get("arch"),
+        **{key: metadata.get(key) for key in ("num_warps", "num_stages", "triton_version")},
+    }
+    return [f"{key} {word}" for key, value in named.items() if (word := _word(value)) is not None]
+
+
+def _word(value: object) -> str | None:
+    return well_formed(str(value))[:200] if isinstance(value, (str, int)) else None
+
+
+def fill_group(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Note whether the paths in a group are still in its folder; Triton writes absolute paths.
+
+    Mirrors ``FileCacheManager.put_group`` (triton/runtime/cache.py).
+    """
+    paths = load_object(data).get("child_paths")
+    if not isinstance(paths, dict) or not all(isinstance(path, str) for path in paths.values()):
+        raise DamagedContent("no group: holds no child_paths")
+    entry.name = name.removeprefix("__grp__").removesuffix(".json")
+    folder = os.path.dirname(os.path.abspath(entry.path))
+    elsewhere = sorted({well_formed(os.path.dirname(path)) for path in paths.values()} - {folder})
+    entry.detail = f"{len(paths)} files"
+    if elsewhere:
+        entry.detail += f", at {elsewhere[0][:300]}: {MOVED}"
+
+
+def fill_intermediate(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Note the first file that the kernel was compiled from: another file with an equal function uses the same folder.
+
+    Mirrors the locations that Triton prints (``#loc = loc("….py":18:0)``), Triton 3.2 to 3.9.
+    """
+    entry.name = name.removesuffix(".ttir")
+    entry.code_key = compiled_from(data[:_HEAD_BYTES].decode("utf-8", "backslashreplace"))
+
+
+read_intermediate = content_reader(fill_intermediate)
+read_kernel_metadata = content_reader(fill_kernel_metadata)
+read_group = content_reader(fill_group)
+
+
+def fill_best_config(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    """Note which configuration won, and how long the search took.
+
+    Mirrors ``AutotuneCache.save`` (torch/_inductor/runtime/autotune_cache.py, 2.5 to 2.15). The name is a
+    hash of the kernel's file and, from 2.8, of torch itself: `cachescope.keys.best_config_name`.
+    """
+    best = load_object(data)
+    if "configs_hash" not in best:
+        raise DamagedContent("no best_config: holds no configs_hash")
+    options = [f"{key}={value_text(value)}" for key, value in best.items() if key not in _ABOUT_IT]
+    entry.detail = ", ".join(options[:40])
+    entry.triton_hashes = triton_hashes([best.get("triton_cache_hash")])
+    taken = best.get("time_taken_ms")
+    if isinstance(taken, int) and 0 <= taken < 1 << 40:
+        entry.time_taken_ns = taken * 1_000_000
+    if best.get("found_by_coordesc") is True:
+        entry.detail += BY_DESCENT
+
+
+read_best_config = content_reader(fill_best_config)

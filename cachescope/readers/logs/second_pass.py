@@ -1,0 +1,102 @@
+"""The traces of runs read once more, for what lookups do not need: their files may have changed since they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
+
+import pandas as pd
+
+from cachescope.columns import records
+from cachescope.errors import SourceError
+from cachescope.frames.recorded import PROBLEMS
+from cachescope.readers.cache_file import well_formed
+from cachescope.readers.file_fingerprints import Stamps, file_stamps
+from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
+from cachescope.readers.logs.log_prefix import pid_of
+from cachescope.readers.logs.remote import is_address
+from cachescope.readers.logs.trace_log import first_record, looks_like_trace_log
+from cachescope.readers.reading import Problem
+
+CHANGED: Final = "changed"
+"""The kind of the problem of a trace that is another one than was read."""
+# A job's log may begin with pages of other output before torch's first line.
+_HEAD_BYTES: Final = 4 << 20
+
+Found = TypeVar("Found")
+Read = Callable[[str, int | None], tuple[Found, Sequence[Problem]]]
+"""Reads a trace, or its first bytes only: what it holds, and what could not be read."""
+
+
+def read_traces(
+    runs: pd.DataFrame, stamped: Stamps, what: str, read: Read[Found]
+) -> tuple[list[tuple[int, Found]], pd.DataFrame]:
+    """Read the traces of runs once more.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The frame runs.
+    stamped : dict
+        Size and time of their files when they were read. Of a trace that has grown since, only as much is read
+        as there was then; one that changed otherwise is a problem.
+    what : str
+        What is not known of a trace that cannot be read: "its phases".
+    read : callable
+        Called with a path, and with its size in bytes if no more is to be read.
+
+    Returns
+    -------
+    found : list of (run, what was read)
+    problems : DataFrame
+        What could not be read; columns as those of the frame problems.
+    """
+    found: list[tuple[int, Found]] = []
+    problems: list[Problem] = []
+    for run in records(runs, ("run", "sources", "pid")):
+        for source in run["sources"]:
+            try:
+                trace = _trace(source, run["pid"], stamped, what)
+                if trace is None:
+                    continue
+                content, unread = read(*trace)
+            except SourceError as error:
+                problems.append(Problem(source, "", error.kind, error.message))
+                continue
+            found.append((run["run"], content))
+            problems += unread
+            # A process writes one trace; another one of the same run is a copy.
+            break
+    return found, PROBLEMS.of_rows(
+        replace(one, source=well_formed(one.source), message=well_formed(one.message)) for one in problems
+    )
+
+
+def _trace(source: str, pid: int | None, stamped: Stamps, what: str) -> tuple[str, int | None] | None:
+    """A source and how much of it was read before; None if it is no trace."""
+    size = None
+    if not is_address(source):
+        before, now = stamped.get(source), file_stamps([source]).get(source)
+        if now is None:
+            raise SourceError(source, f"is gone since it was read: {what} are not known", "missing")
+        if before is not None and now != before:
+            if now[0] <= before[0] or not _is_plain(source):
+                raise _changed(source, what)
+            size = before[0]
+    head = read_head(source, _HEAD_BYTES)
+    if not looks_like_trace_log(head):
+        return None
+    first = first_record(head)
+    if first is not None and None not in (pid, pid_of(first)) and pid != pid_of(first):
+        raise _changed(source, what)
+    return source, size
+
+
+def _changed(source: str, what: str) -> SourceError:
+    return SourceError(source, f"has changed since it was read: {what} are not known", CHANGED)
+
+
+def _is_plain(source: str) -> bool:
+    with open_bytes(source) as stream:
+        return Pieces(stream).is_plain

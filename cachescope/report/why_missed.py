@@ -1,0 +1,290 @@
+"""The command line's report on why it missed: the answer first, then the causes by time lost, one block each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from cachescope.analysis.differences import short
+from cachescope.analysis.verdicts.change_kinds import UPGRADE
+from cachescope.answers.causes import Causes, Place, Struck
+from cachescope.answers.in_short import InShort
+from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.past import PastMisses
+from cachescope.answers.summary import outcomes
+from cachescope.answers.why import Block, RunsWent, Why
+from cachescope.frames.answer_rows import FalseHit
+from cachescope.frames.directory_rows import PastMiss
+from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.report.explanation import change_lines, code_lines, explanation_html
+from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
+from cachescope.report.layout import Line, wrapped
+from cachescope.report.ranks import rank_lines, rank_names
+from cachescope.report.vllm import vllm_lines
+from cachescope.wording import SHORT_KEY, and_more, duration, harmless, harmless_line, listed, plural
+
+_GROUPS_SHOWN: Final = 10
+_KEYS_SHOWN: Final = 2
+_NAMES: Final = {
+    "no_detail_differs": "the keys differ, and no recorded field does",
+    "guard_failed": "other guards under one key",
+    "entry_unavailable": "one key, equal guards: raced for, or made again",
+}
+
+_ELSEWHERE: Final = "one key, equal guards: what had been stored lies in another directory"
+
+
+_PLACES_SHOWN: Final = 2
+_FOLLOWERS_SHOWN: Final = 3
+_PROBLEMS_SHOWN: Final = 3
+_FALSE_HITS_SHOWN: Final = 2
+_ADVICE_ROWS: Final = 5
+
+
+_NOTHING: Final = (
+    "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
+    "them, and so does a recording with fresh=True."
+)
+
+
+_CAUSES_IN_TEXT: Final = 3
+
+
+def past_lines(past: Sequence[PastMisses]) -> list[Line]:
+    """Each reason, the costliest first; no line if there is none."""
+    if not past:
+        return []
+    what = plural(sum(len(group.rows) for group in past), "entry was", "entries were")
+    lines = [Line(f"{what} made although the graph had been stored before:", style="bold")]
+    for number, group in enumerate(past[:_GROUPS_SHOWN], 1):
+        lines += [Line(), *_group_lines(number, group)]
+    if len(past) > _GROUPS_SHOWN:
+        lines.append(Line(and_more(len(past) - _GROUPS_SHOWN, "reason", "see scope.past_misses")))
+    return lines
+
+
+def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
+    rows, changes = group.rows, group.changes
+    if not changes:
+        is_copy = group.is_elsewhere and rows[0].verdict == "entry_unavailable"
+        title = _ELSEWHERE if is_copy else _NAMES[rows[0].verdict]
+    elif len(changes) == 1:
+        title = f"{changes[0].field}   {changes[0].summary}"
+    else:
+        title = f"{len(changes)} fields changed"
+    right = f"{plural(len(rows), 'miss', 'misses'):>8}  {duration(group.time_lost_ns or None):>6}"
+    yield Line(f"{number}  {harmless(title)}", style="bold", right=right)
+    if len(changes) > 1:
+        for change in changes:
+            yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", 3)
+    for row, (key, before) in list(zip(rows, group.keys, strict=True))[:_KEYS_SHOWN]:
+        direction = f" {row.direction}" if row.direction == "backward" else ""
+        yield Line(f"fxgraph{direction} {key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
+    if len(rows) > _KEYS_SHOWN:
+        yield Line(and_more(len(rows) - _KEYS_SHOWN), 3)
+    if not all(row.is_order_known for row in rows):
+        yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
+    if changes:
+        yield from _same_code(rows)
+
+
+def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
+    same = [row for row in rows if row.same_code is True]
+    if not same:
+        return
+    of_all = "" if len(same) == len(rows) else f" for {len(same)} of {len(rows)}"
+    found = {row.same_binaries for row in same}
+    if False in found:
+        rest = "but kernels compiled from it differ: what changed does matter"
+    elif found == {True}:
+        rest = "and so are its compiled kernels: what changed was not needed for this graph"
+    else:
+        rest = (
+            "what changed was not needed for this graph, as far as its source shows (not all compiled kernels could be "
+            "compared)"
+        )
+    yield Line(f"The generated source is the same{of_all}, {rest}.", 3)
+
+
+def answer_lines(why: Why) -> list[Line]:
+    """The answer to "why did it miss": rates, the causes by time lost, the rest."""
+    causes = why.causes
+    lines = [] if why.headline is None else [Line(why.headline, style="bold")]
+    for number, struck in enumerate(causes.struck, 1):
+        lines += [Line(), *_cause_lines(number, struck)]
+    if causes.more:
+        left = plural(causes.more_misses, "lookup")
+        all_of_them = f"--causes {len(causes.struck) + causes.more} shows all"
+        more = f"{and_more(causes.more, 'cause')} of {left} that did not hit: {all_of_them}"
+        lines += [Line(), Line(more, style="dim")]
+    if past := past_lines(why.past):
+        lines += [Line(), *past]
+    if why.rank_differences is not None and (ranks := list(rank_lines(why.rank_differences))):
+        lines += [Line(), *ranks]
+    if why.vllm is not None:
+        lines += [Line(), *vllm_lines(why.vllm)]
+    lines += [Line(), Line(why.footer, style="dim")]
+    return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
+
+
+def run_lines(went: RunsWent) -> list[Line]:
+    """How the lookups of some runs went, in one line."""
+    rate = went.rate
+    if not rate.lookups:
+        return [
+            Line("this run looked nothing up: nothing was compiled, or its caches were off", style="bold")
+        ]
+    processes = f" in {plural(went.processes, 'process', 'processes')}" if went.processes > 1 else ""
+    lost = f"; {duration(rate.time_lost_ns)} lost" if rate.time_lost_ns else ""
+    text = f"this run: {plural(rate.lookups, 'lookup')}{processes}: {outcomes(rate)}{lost}"
+    return [Line(text, style="bold")]
+
+
+def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
+    """The first problems with reading."""
+    for row in problems[:_PROBLEMS_SHOWN]:
+        where = f" ({row.where})" if row.where else ""
+        yield Line(harmless(short(f"{row.source}{where}: {row.kind}: {row.message}")), 2, "dim")
+    if len(problems) > _PROBLEMS_SHOWN:
+        yield Line(and_more(len(problems) - _PROBLEMS_SHOWN, where="--json lists all"), 2, "dim")
+
+
+def place_text(place: Place) -> str:
+    """Where a miss was, and what missed because of it."""
+    if not place.followers:
+        return place.name
+    return f"{place.name} and, because of it, {listed(place.followers, _FOLLOWERS_SHOWN)}"
+
+
+def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
+    """The first warnings of keys that seem to stand for more than one thing."""
+    if not found:
+        return
+    yield Line(
+        f"possible false hits: {len(found)}, in --json and scope.false_hits; a warning, no certainty", 0
+    )
+    for row in found[:_FALSE_HITS_SHOWN]:
+        key = "" if row.cache_key is None else f"{row.cache} {row.cache_key[:SHORT_KEY]}…: "
+        yield Line(harmless(f"{key}{row.evidence}"), 2, "dim", rows=_ADVICE_ROWS)
+
+
+def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
+    cause, changes, first = struck.row, struck.changes, struck.first
+    count = lookups_of_cause(cause.verdict, struck.misses)
+    right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
+    is_upgrade = cause.kind.startswith(UPGRADE)
+    title = (
+        harmless(cause.summary)
+        if len(cause.fields) < 2 or is_upgrade
+        else plural(len(cause.fields), "field") + " changed"
+    )
+    if len(changes) == 1:
+        title += f"   {harmless(changes[0].summary)}"
+    yield Line(f"{number}  {title}", style="bold", right=right)
+    if len(changes) == 1:
+        yield from code_lines(changes[0], 5)
+        for run, summary in struck.other_values:
+            yield Line(f"and in run {run}: {harmless(summary)}", 3)
+    elif changes and not is_upgrade:
+        yield from change_lines(changes, 3)
+    elif not is_upgrade or "besides" in first.reason:
+        yield Line(harmless(short(first.reason, 400)), 3)
+    if struck.guards is not None:
+        yield Line(harmless(struck.guards.text), 3)
+    for place in struck.places[:_PLACES_SHOWN]:
+        yield Line(place_text(place), 3)
+    if struck.roots > _PLACES_SHOWN:
+        ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
+        more = plural(struck.roots - _PLACES_SHOWN, "more lookup")
+        yield Line(f"and {more} in {plural(struck.runs, 'run')}{ranks}", 3)
+    if struck.baseline is not None:
+        yield Line(f"compared with {struck.baseline}{_sameness(struck)}", 3)
+    if first.evidence != "recorded":
+        known = first.evidence.replace("_", " ")
+        yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
+    # The advice on missing details is part of the reason.
+    if struck.advice and cause.verdict != "details_not_recorded":
+        yield Line(harmless(struck.advice), 3, "dim", rows=_ADVICE_ROWS)
+
+
+def _sameness(struck: Struck) -> str:
+    cause = struck.row
+    if cause.verdict != "key_changed":
+        return ""
+    if struck.is_of_vllm:
+        return ", the same part of a model; nothing else differs"
+    return "; nothing else differs" if "gm" in cause.fields else ", the same graph; nothing else differs"
+
+
+def block_lines(block: Block) -> list[Line]:
+    """How the lookups of the block went in one line, then its causes."""
+    went = run_lines(block.went)
+    if block.why is None:
+        return [*went, Line(_NOTHING, style="dim")]
+    earlier = f"compared with {plural(block.earlier, 'earlier run')}"
+    return [*went, *answer_lines(block.why), *([Line(earlier, style="dim")] if block.earlier else [])]
+
+
+def block_text(block: Block) -> str:
+    """The text repr of a recording."""
+    return wrapped(block_lines(block))
+
+
+def block_html(block: Block) -> str:
+    """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
+    first, *rest = block_text(block).split("\n")
+    shown = f"<p><b>{safe(first)}</b></p>"
+    if any(rest):
+        lines = "\n".join(safe(text) for text in rest).strip("\n")
+        shown += f"<pre style='{CODE_STYLE}'>{lines}</pre>"
+    return f"<div style='{STYLE}'>{shown}{_costliest(block)}</div>"
+
+
+def _costliest(block: Block) -> str:
+    if block.costliest is None:
+        return ""
+    summary, explained = block.costliest
+    return f"<details><summary>{safe(summary)}, in full</summary>{explanation_html(explained)}</details>"
+
+
+def summary_text(found: InShort) -> str:
+    """The text repr."""
+    lines = [f"cachescope.Scope: {found.headline}"]
+    for number, cause in enumerate(found.causes[:_CAUSES_IN_TEXT], 1):
+        misses = lookups_of_cause(cause.verdict, cause.misses)
+        lines.append(
+            f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {misses}  "
+            f"{duration(cause.time_lost_ns)}"
+        )
+    if found.lookups or found.problems:
+        lines.append(f"  {found.footer}")
+    if found.entries:
+        also = f", unreadable: {found.unreadable}" if found.unreadable else ""
+        lines.append(f"  entries: {found.entries}, damaged: {found.damaged}{also}")
+    return "\n".join(map(harmless_line, lines))
+
+
+def summary_html(found: InShort, causes: Causes) -> str:
+    """The HTML repr: the rates first, then the costliest causes, then the rest."""
+    parts = [f"<p><b>{safe(found.headline)}</b></p>"]
+    parts += [_cause_html(number, struck) for number, struck in enumerate(causes.struck, 1)]
+    if causes.more:
+        more = and_more(causes.more, "cause")
+        parts.append(f"<p>{more}, see <code>scope.causes</code></p>")
+    parts.append(f"<p style='{FAINT_STYLE}'>{safe(found.footer.replace('    ', ' · '))}</p>")
+    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
+
+
+def _cause_html(number: int, struck: Struck) -> str:
+    cause = struck.row
+    misses = lookups_of_cause(cause.verdict, cause.misses)
+    # Old and new value, if one field alone made the cause.
+    change = f"{safe(struck.changes[0].summary)} " if len(struck.changes) == 1 else ""
+    where = "".join(f"<li>{safe(place_text(place))}</li>" for place in struck.places)
+    sizes = f"<div>{safe(struck.guards.text)}</div>" if struck.guards else ""
+    advice = f"<div style='{FAINT_STYLE}'>{safe(struck.advice)}</div>" if struck.advice else ""
+    return (
+        f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(cause.summary)}</code> "
+        f"{change}({safe(cause.verdict)}) · {misses} · {duration(cause.time_lost_ns)}</summary>"
+        f"{sizes}<ul>{where}</ul>{advice}</details>"
+    )
