@@ -11,8 +11,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.frames.device_rows import DeviceRow
-from cachescope.frames.devices import RATE_COLUMNS
+from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
 from cachescope.report.device_forms import UNITS_OF_TYPE, device_lines, kind_of_device, where_seen
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.wording import harmless_line

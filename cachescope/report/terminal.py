@@ -11,7 +11,7 @@ from cachescope.answers.causes import Place, Struck
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import outcomes
 from cachescope.answers.why import RunsWent, Why
-from cachescope.frames.answer_rows import FalseHit
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line

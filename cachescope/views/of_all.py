@@ -7,7 +7,7 @@ from typing import Any
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
 from cachescope.columns import rows_of
-from cachescope.frames.answer_rows import FalseHit
+from cachescope.frames.checks import FalseHit
 from cachescope.report.vllm import vllm_lines
 from cachescope.views import html
 from cachescope.views.controls import markup

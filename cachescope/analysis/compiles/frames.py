@@ -10,8 +10,8 @@ import pandas as pd
 from cachescope.analysis.compiles.changed_values import value_before
 from cachescope.analysis.compiles.lookups import lookups_of_compiles
 from cachescope.analysis.compiles.ranges import remaining_ranges
+from cachescope.columns import frame_of
 from cachescope.frames.compile_rows import CompileRow, SymbolRow
-from cachescope.frames.compiles import COMPILES, SYMBOLS
 from cachescope.readers.checked_file import well_formed
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
 from cachescope.readers.logs.trace_compiles import Place
@@ -52,8 +52,8 @@ def read_compiles(runs: pd.DataFrame, stamped: Stamps, lookups: pd.DataFrame) ->
     rows = [_row(run, one) for run, one in every]
     belonging = zip(rows, lookups_of_compiles(rows, lookups), strict=True)
     return CompilesRead(
-        COMPILES.of_rows(replace(row, **asdict(own)) for row, own in belonging),
-        SYMBOLS.of_rows(row for run, one in every for row in _symbol_rows(run, one)),
+        frame_of((replace(row, **asdict(own)) for row, own in belonging), CompileRow),
+        frame_of((row for run, one in every for row in _symbol_rows(run, one)), SymbolRow),
         problems,
     )
 

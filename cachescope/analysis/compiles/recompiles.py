@@ -10,9 +10,8 @@ from typing import Final
 import pandas as pd
 
 from cachescope.cells import code_file
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow
-from cachescope.frames.compiles import RECOMPILES
 
 # torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
 # of code that it is from.
@@ -35,7 +34,7 @@ def recompiles_frame(compiles: pd.DataFrame) -> pd.DataFrame:
             groups[row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)].append(row)
     rows = [_row(guard, members) for (*_, guard), members in groups.items()]
     rows.sort(key=lambda row: -(row.time_taken_ns or 0))
-    return RECOMPILES.of_rows(rows)
+    return frame_of(rows, RecompileRow)
 
 
 def _guard(reasons: Iterable[str]) -> str | None:

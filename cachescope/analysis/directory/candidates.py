@@ -6,8 +6,7 @@ import pandas as pd
 
 from cachescope.analysis.directory.same_key import marks_beside
 from cachescope.analysis.guards import GuardError, guard_symbols
-from cachescope.columns import rows_of
-from cachescope.frames.directory import GUARDS
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import Candidate, EntryRow
 from cachescope.terms import CACHES
 
@@ -30,7 +29,7 @@ def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
         if row.cache in CACHES and row.status == "ok" and row.cache_key is not None
     ]
     found.sort(key=lambda one: (one.cache, one.cache_key, one.modified_time or 0))
-    return GUARDS.of_rows(found)
+    return frame_of(found, Candidate)
 
 
 def _symbols(expression: str | None) -> tuple[str, ...]:

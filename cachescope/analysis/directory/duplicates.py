@@ -13,8 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import rows_of
-from cachescope.frames.directory import DUPLICATES
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import DuplicateRow, EntryRow
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
@@ -47,7 +46,7 @@ def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
     others = ([row for row in group if row.entry not in reported] for group in by_key.values())
     found += _groups(others, BY_KEY)
     found.sort(key=lambda group: (-group.saved_bytes, group.entries))
-    return DUPLICATES.of_rows(found)
+    return frame_of(found, DuplicateRow)
 
 
 def _is_hashed(row: EntryRow, name: str) -> bool:

@@ -10,9 +10,9 @@ import pandas as pd
 
 from cachescope.analysis.vllm.changes import Beside, changes_of, nearest
 from cachescope.analysis.vllm.factors import HASHES, NAME_TEXTS, Named, NameIs, name_kinds
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.vllm import VLLM_FOLDERS, FactorsRow, FolderRow, VllmChange
+from cachescope.frames.vllm import FactorsRow, FolderRow, VllmChange
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.directory.vllm_places import is_of_sglang
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
@@ -44,7 +44,7 @@ def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame, named: Sequence[
             row.prefix or "",
         ),
     )
-    return VLLM_FOLDERS.of_rows(rows)
+    return frame_of(rows, FolderRow)
 
 
 def _files(entries: pd.DataFrame) -> dict[tuple[str, PlaceInTree], list[EntryRow]]:

@@ -14,7 +14,8 @@ import pandas as pd
 from cachescope.analysis.vllm.changes import coded
 from cachescope.analysis.vllm.factors import HASHES, Named, name_of_variable, process_kinds
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
-from cachescope.frames.vllm import VLLM_FRAGMENTS, FragmentRow
+from cachescope.columns import frame_of
+from cachescope.frames.vllm import FragmentRow
 
 _EXAMPLES: Final = 3
 _JUDGED: Final = 50
@@ -23,7 +24,7 @@ _JUDGED: Final = 50
 def fragments_frame(folders: Sequence[Named]) -> pd.DataFrame:
     """The frame ``vllm_fragments``: what leaves the fewest folders comes first."""
     rows = sorted(_fragments(folders), key=lambda row: (row.folders_without, row.factors))
-    return VLLM_FRAGMENTS.of_rows(rows)
+    return frame_of(rows, FragmentRow)
 
 
 def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:

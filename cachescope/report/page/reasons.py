@@ -14,7 +14,8 @@ from cachescope.answers.vllm import VllmFolders
 from cachescope.answers.worklist import Worklist, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import FalseHit, MissRow
+from cachescope.frames.answer_rows import MissRow
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
 from cachescope.report.page.explained import cause_group

@@ -19,10 +19,9 @@ from cachescope.analysis.directory.links.files import Files
 from cachescope.analysis.directory.links.link import Link
 from cachescope.analysis.directory.links.lock_owners import LockOwners
 from cachescope.analysis.directory.links.triton import NameParts, triton_links
-from cachescope.columns import plain_columns, rows_of
+from cachescope.columns import frame_of, plain_columns, rows_of
 from cachescope.details import HashDetails
-from cachescope.frames.directory import LINKS
-from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.directory_rows import EntryRow, LinkRow
 from cachescope.terms import CODE, FXGRAPH, LOCK
 
 _TORCH_KEY_BYTES: Final = 32
@@ -53,7 +52,7 @@ def links_frame(
     if autotune is not None:
         timings = list(zip(*plain_columns(autotune, ["entry", "choice"]).values(), strict=True))
     made = all_links(rows_of(entries, EntryRow), timings, parts)
-    return LINKS.of_rows(row for link in made for row in link.rows())
+    return frame_of((row for link in made for row in link.rows()), LinkRow)
 
 
 def all_links(rows: list[EntryRow], timings: Iterable[tuple[int, str]], parts: NameParts) -> Iterator[Link]:

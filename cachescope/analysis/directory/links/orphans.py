@@ -12,8 +12,7 @@ import pandas as pd
 
 from cachescope.analysis.directory.links.files import is_cpp
 from cachescope.analysis.directory.links.unread import Unread
-from cachescope.columns import rows_of
-from cachescope.frames.directory import ORPHANS
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.directory.triton_dir import MOVED
@@ -61,7 +60,7 @@ def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
         *_alone_triton(rows, linked),
         *_moved(rows),
     ]
-    return ORPHANS.of_rows(sorted(found, key=attrgetter("entry")))
+    return frame_of(sorted(found, key=attrgetter("entry")), OrphanRow)
 
 
 def _orphan(row: EntryRow, reason: str) -> OrphanRow:

@@ -8,8 +8,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.analysis.directory.links.unread import is_refused
-from cachescope.columns import rows_of
-from cachescope.frames.directory import REMOVABLE
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import EntryRow, OrphanRow, RemovableRow
 from cachescope.terms import CACHES, CODE
 
@@ -58,7 +57,7 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
         reason = None if now is None else _reason(row, alone.get(row.entry), now)
         if reason is not None:
             found.append(_removable(row, reason))
-    return REMOVABLE.of_rows([*found, *_compiled_from(rows, found, now_ns)])
+    return frame_of([*found, *_compiled_from(rows, found, now_ns)], RemovableRow)
 
 
 def _reason(row: EntryRow, orphan: OrphanRow | None, now: int) -> str | None:
