@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cachescope.catalogue.bypasses import bypasses
     from cachescope.catalogue.facts import fields
     from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
-    from cachescope.frames import describe
+    from cachescope.frames.described import describe
     from cachescope.keys import IsolationSchema, isolation_key
     from cachescope.keys.key_schema import KeySchema
     from cachescope.report.verification import verify
@@ -95,7 +95,7 @@ _PLACES: Final = {
     "bypasses": "catalogue.bypasses",
     "collect": "scope.collect",
     "compare": "scope.two_sides",
-    "describe": "frames",
+    "describe": "frames.described",
     "fields": "catalogue.facts",
     "holds": "analysis.guards",
     "isolation_key": "keys",

@@ -1,9 +1,9 @@
-"""Columns and frames: declared types, DataFrames built from rows, and rows returned as plain values."""
+"""Frames: DataFrames made of rows, and rows and plain values read from DataFrames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -12,17 +12,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from cachescope.rows import FLAG, REAL, TEXT, TIME, TUPLE, WHOLE, columns_of
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     SomeRow = TypeVar("SomeRow", bound=DataclassInstance)
-
-WHOLE: Final = "Int64"
-TEXT: Final = "str"
-FLAG: Final = "boolean"
-REAL: Final = "Float64"
-TIME: Final = "datetime64[ns, UTC]"
-TUPLE: Final = "object"
 
 # The dtype that pandas 3 calls "str" (Arrow texts with NaN) has another name in pandas 2.2. And pandas 2.2 copies at
 # once what pandas 3 copies on write. Nothing else here depends on the version.
@@ -43,51 +38,28 @@ STORED: Final = {
 """The Arrow type in which each dtype is stored; tuples are lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a frame."""
-
-    name: str
-    dtype: str
-    meaning: str
-    unit: str = ""
-    missing: str = "never"
-    torch_name: str = ""
+def frame_of(rows: Iterable[object], kind: type) -> pd.DataFrame:
+    """The frame of rows of a class: its columns and types, even without rows; times in nanoseconds, missing values None."""
+    listed = list(rows)
+    return frame_of_columns({c.name: list(map(attrgetter(c.name), listed)) for c in columns_of(kind)}, kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A frame: its name, what one row is, and its columns in order."""
-
-    name: str
-    grain: str
-    columns: tuple[Column, ...]
-
-    def build(self, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-        """A DataFrame with exactly these columns and types, even without rows."""
-        listed = list(rows)
-        return self.of_columns({c.name: [row[c.name] for row in listed] for c in self.columns})
-
-    def of_rows(self, rows: Iterable[DataclassInstance]) -> pd.DataFrame:
-        """Like `build`, from objects that have an attribute for each column."""
-        listed = list(rows)
-        return self.of_columns({c.name: list(map(attrgetter(c.name), listed)) for c in self.columns})
-
-    def of_columns(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> pd.DataFrame:
-        """Like `build`, from the values of each column."""
-        if not len(columns[self.columns[0].name]):
-            return _without_rows(self).copy(deep=DEEP)
-        return self._made(columns)
-
-    def _made(self, columns: Mapping[str, Sequence[Any] | pa.Array]) -> pd.DataFrame:
-        # Of arrays, not of Series: pandas aligns and copies those, which takes five times as long for a few rows.
-        return pd.DataFrame({c.name: _array(columns[c.name], c.dtype) for c in self.columns}, copy=False)
+def frame_of_columns(columns: Mapping[str, Sequence[Any] | pa.Array], kind: type) -> pd.DataFrame:
+    """Like `frame_of`, from the values of each column."""
+    if not len(columns[columns_of(kind)[0].name]):
+        return _without_rows(kind).copy(deep=DEEP)
+    return _made(columns, kind)
 
 
 @cache
-def _without_rows(frame: Frame) -> pd.DataFrame:
+def _without_rows(kind: type) -> pd.DataFrame:
     # Most frames of a small recording are empty, and a copy takes a tenth of the time.
-    return frame._made({column.name: () for column in frame.columns})
+    return _made({column.name: () for column in columns_of(kind)}, kind)
+
+
+def _made(columns: Mapping[str, Sequence[Any] | pa.Array], kind: type) -> pd.DataFrame:
+    # Of arrays, not of Series: pandas aligns and copies those, which takes five times as long for a few rows.
+    return pd.DataFrame({c.name: _array(columns[c.name], c.dtype) for c in columns_of(kind)}, copy=False)
 
 
 def pandas_type(dtype: str) -> Any:

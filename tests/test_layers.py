@@ -22,6 +22,7 @@ LAYERS = (
         "version",
         "errors",
         "terms",
+        "rows",
         "columns",
         "cells",
         "wording",

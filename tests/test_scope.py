@@ -17,7 +17,8 @@ import pytest
 
 import cachescope
 from cachescope.columns import pandas_type
-from cachescope.frames import FRAMES
+from cachescope.frames.described import FRAMES
+from cachescope.rows import columns_of
 
 Recording = Callable[[str, str], Path]
 FROM_SOURCES = ("runs", "lookups", "misses", "causes", "entries", "contexts", "devices", "problems")
@@ -32,14 +33,14 @@ def scope(recording: Recording) -> cachescope.Scope:
 @pytest.mark.parametrize("name", FROM_SOURCES)
 def test_frames_have_exactly_the_declared_columns_and_types(name: str, scope: cachescope.Scope) -> None:
     frame = getattr(scope, name)
-    declared = {column.name: pandas_type(column.dtype) for column in FRAMES[name].columns}
+    declared = {column.name: pandas_type(column.dtype) for column in columns_of(FRAMES[name])}
     assert dict(frame.dtypes) == declared
 
 
 @pytest.mark.parametrize("name", FROM_SOURCES)
 def test_columns_that_are_never_missing_are_not(name: str, scope: cachescope.Scope) -> None:
     frame = getattr(scope, name)
-    for column in FRAMES[name].columns:
+    for column in columns_of(FRAMES[name]):
         if column.missing == "never":
             assert frame[column.name].notna().all(), column.name
 
@@ -60,7 +61,7 @@ def test_a_frame_that_is_changed_leaves_the_scope_as_it_was(scope: cachescope.Sc
 def test_empty_sources_give_frames_of_the_same_types(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "cold_warm") / "cache")
     assert len(scope.lookups) == 0
-    declared = {column.name: pandas_type(column.dtype) for column in FRAMES["lookups"].columns}
+    declared = {column.name: pandas_type(column.dtype) for column in columns_of(FRAMES["lookups"])}
     assert dict(scope.lookups.dtypes) == declared
     assert "3 entries" in repr(scope)
 

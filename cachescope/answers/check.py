@@ -10,7 +10,6 @@ from typing import Final, Self
 import pandas as pd
 
 from cachescope.analysis.verdicts.bars import (
-    Bar,
     CauseName,
     cause_name,
     hit_rate_bar,
@@ -22,9 +21,9 @@ from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.answer_rows import CauseRow, RateRow
-from cachescope.frames.checks import CHECKS
+from cachescope.frames.checks import Bar
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.wording import duration, listed, plural
 
@@ -66,7 +65,7 @@ class Check:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per bar; see ``describe("checks")``."""
-        return CHECKS.of_rows(self.bars)
+        return frame_of(self.bars, Bar)
 
     @classmethod
     def of(

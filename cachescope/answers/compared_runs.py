@@ -15,10 +15,10 @@ from cachescope.answers.aligned_lookups import CHANGES, Aligned, Alignment, Chan
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import CacheRate, RateRow
-from cachescope.frames.compared import COMPARED_LOOKUPS
+from cachescope.frames.compared import ComparedLookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ComparedRuns:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per aligned lookup; see ``describe("compared_lookups")``."""
-        return COMPARED_LOOKUPS.build(map(_row, self.aligned))
+        return frame_of(map(_row, self.aligned), ComparedLookup)
 
     def among(self, chosen: Chosen) -> ComparedRuns:
         """The aligned lookups of which one at least is chosen, on either side; what else is counted is of these."""
@@ -146,18 +146,18 @@ def _ranks(
     return [([one[rank]], [other[rank]]) for rank in one]
 
 
-def _row(one: Aligned) -> dict[str, object]:
+def _row(one: Aligned) -> ComparedLookup:
     row = one.one
-    return {
-        "change": one.change,
-        "by": one.by or None,
-        "cache": row.cache,
-        "direction": row.direction,
-        "compile_id": row.compile_id,
-        "function": row.function,
-        "before": tuple(row.lookup for row in one.before),
-        "after": tuple(row.lookup for row in one.after),
-        "hits_before": one.hits[0],
-        "hits_after": one.hits[1],
-        "fields": None if one.changes is None else tuple(change.field for change in one.changes),
-    }
+    return ComparedLookup(
+        change=one.change,
+        by=one.by or None,
+        cache=row.cache,
+        direction=row.direction,
+        compile_id=row.compile_id,
+        function=row.function,
+        before=tuple(row.lookup for row in one.before),
+        after=tuple(row.lookup for row in one.after),
+        hits_before=one.hits[0],
+        hits_after=one.hits[1],
+        fields=None if one.changes is None else tuple(change.field for change in one.changes),
+    )

@@ -14,8 +14,8 @@ from cachescope.answers.difference import Difference, difference
 from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.read import Read
 from cachescope.answers.sides import Side
-from cachescope.columns import rows_of
-from cachescope.frames.answers import BUILT, COVERAGE, DIFFERENCES
+from cachescope.columns import frame_of, rows_of
+from cachescope.frames.answer_rows import Built, CoverageRow, DifferenceRow
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.readers.directory.bundles import held_in
 from cachescope.readers.directory.file_contents import content_hash
@@ -58,19 +58,20 @@ class Comparison:
     def frame(self) -> pd.DataFrame:
         """One row per field that differs between paired keys, folded; see ``describe("differences")``."""
         groups = () if self.graphs is None else self.graphs.groups
-        return DIFFERENCES.build(
-            {
-                "group": number,
-                "field": change.field,
-                "kind": change.kind,
-                "summary": change.summary,
-                "before": change.before,
-                "after": change.after,
-                "pairs": len(pairs),
-            }
+        rows = (
+            DifferenceRow(
+                group=number,
+                field=change.field,
+                kind=change.kind,
+                summary=change.summary,
+                before=change.before,
+                after=change.after,
+                pairs=len(pairs),
+            )
             for number, (changes, pairs) in enumerate(groups)
             for change in changes
         )
+        return frame_of(rows, DifferenceRow)
 
     @classmethod
     def of(cls, read: Read, before: Side, after: Side) -> Self:
@@ -99,7 +100,7 @@ def _built(read: Read, one: Side, other: Side) -> pd.DataFrame:
         rows_of(side.entries[side.entries["cache"].isin(COMPARED)], EntryRow) for side in (one, other)
     )
     timings = rows_of(read.autotune, TimingRow)
-    return BUILT.of_rows(built_alike(old, new, timings, read.generated_code, read.kernel_binaries))
+    return frame_of(built_alike(old, new, timings, read.generated_code, read.kernel_binaries), Built)
 
 
 def _coverage(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
@@ -110,7 +111,7 @@ def _coverage(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
     held = [held_in(path, reading) for path in bundles.entries["path"].tolist()]
     rows = read.history.lookups
     lookups = [rows[at] for at in np.flatnonzero(np.isin(rows.run, rest.runs)).tolist()]
-    return COVERAGE.of_rows(coverage_rows(held, lookups, rows_of(rest.entries, EntryRow), content_hash))
+    return frame_of(coverage_rows(held, lookups, rows_of(rest.entries, EntryRow), content_hash), CoverageRow)
 
 
 def _is_of_bundles(side: Side) -> bool:

@@ -14,8 +14,9 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
-from cachescope.frames.answers import CHANGES
+from cachescope.frames.answer_rows import ChangeRow
 from cachescope.terms import VLLM, Evidence
 from cachescope.wording import duration
 
@@ -82,8 +83,7 @@ class Explanation:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per changed field; see ``describe("changes")``."""
-        names = [column.name for column in CHANGES.columns]
-        return CHANGES.build({name: getattr(change, name) for name in names} for change in self.changes)
+        return frame_of(self.changes, ChangeRow)
 
     @classmethod
     def of(cls, read: Read, which: int | str | None = None) -> Self:

@@ -21,7 +21,6 @@ from cachescope.analysis.phases.frame import PhasesRead, read_phases
 from cachescope.analysis.preflight.frame import with_predictions
 from cachescope.analysis.preflight.words import as_if_made
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.causes import Cause
 from cachescope.analysis.verdicts.judged_frames import (
     causes_frame,
     has_open_misses,
@@ -38,9 +37,10 @@ from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
 from cachescope.analysis.vllm.ranks import ranks_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput
-from cachescope.columns import DEEP
+from cachescope.columns import DEEP, frame_of
 from cachescope.devices.frame import devices_frame
-from cachescope.frames.recorded import PROBLEMS
+from cachescope.frames.answer_rows import CauseRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.assemble import Tables
 from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.terms import VLLM
@@ -267,7 +267,7 @@ class Frames:
         return all_contexts(tables.contexts, of_torch, self._lookups, tables.hash_details)
 
     @cached_property
-    def _judged(self) -> tuple[Misses, list[Cause]]:
+    def _judged(self) -> tuple[Misses, list[CauseRow]]:
         return judged(self.history, self.tables.hash_details, self._choice(), self._vllm_misses)
 
     @cached_property
@@ -335,14 +335,14 @@ class Frames:
     def _phases_read(self) -> PhasesRead:
         saved = self.tables.phases
         if saved is not None:
-            return PhasesRead(saved, PROBLEMS.build([]))
+            return PhasesRead(saved, frame_of([], ProblemRow))
         return read_phases(self.tables.runs, self.tables.stamps)
 
     @cached_property
     def _compiles_read(self) -> CompilesRead:
         compiles, symbols = self.tables.compiles, self.tables.symbols
         if compiles is not None and symbols is not None:
-            return CompilesRead(compiles, symbols, PROBLEMS.build([]))
+            return CompilesRead(compiles, symbols, frame_of([], ProblemRow))
         return read_compiles(self.tables.runs, self.tables.stamps, self._lookups)
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:

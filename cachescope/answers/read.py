@@ -23,9 +23,10 @@ from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 from cachescope.answers.facts import Facts
 from cachescope.answers.frames import Frames
 from cachescope.answers.reading import tables_of
+from cachescope.columns import frame_of
 from cachescope.components import Detail
 from cachescope.errors import SourceError
-from cachescope.frames.recorded import HASH_DETAILS
+from cachescope.frames.recorded_rows import HashDetailRow
 from cachescope.keys import IsolationSchema
 from cachescope.readers.directory.caching_package import imc_keys
 from cachescope.readers.directory.lock_state import locks_frame
@@ -104,10 +105,7 @@ class Read(Frames):
             If there is no such key or lookup, or no source recorded its details.
         """
         detail_set = detail_set_of(self.tables, cache_key, lookup)
-        rows = self.tables.hash_details.details(detail_set)
-        return HASH_DETAILS.build(
-            {"field": d.field, "detail_hash": d.detail_hash, "value_text": d.value_text} for d in rows
-        )
+        return frame_of(self.tables.hash_details.details(detail_set), HashDetailRow)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""

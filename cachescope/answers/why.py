@@ -16,7 +16,8 @@ from cachescope.answers.read import Read
 from cachescope.answers.summary import footer, headline, is_first_lookup
 from cachescope.answers.vllm import VllmFolders
 from cachescope.columns import rows_of
-from cachescope.frames.answer_rows import FalseHit, RateRow
+from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
 
 

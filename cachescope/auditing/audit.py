@@ -18,9 +18,10 @@ from cachescope.auditing.permissions import audit_above, audit_rights, is_strang
 from cachescope.auditing.place_by_names import place_here
 from cachescope.auditing.remote_caches import audit_value, is_remote_cache, values_of
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive
+from cachescope.columns import frame_of
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
-from cachescope.frames.checks import AUDIT
+from cachescope.frames.checks import AuditRow
 from cachescope.readers.directory.place_of import HEAD_BYTES, place_of_file, shipped_kind
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
 from cachescope.readers.reading import Reading
@@ -85,19 +86,20 @@ class Audit:
     @property
     def frame(self) -> pd.DataFrame:
         """The frame ``audit``."""
-        return AUDIT.build(
-            {
-                "level": one.level,
-                "rule": one.rule,
-                "path": readable(one.path),
-                "offset": one.offset,
-                "cache": one.kind,
-                "named": one.named,
-                "message": one.message,
-                "advice": AUDIT_RULES[one.rule].advice,
-            }
+        rows = (
+            AuditRow(
+                level=one.level,
+                rule=one.rule,
+                path=readable(one.path),
+                offset=one.offset,
+                cache=one.kind,
+                named=one.named,
+                message=one.message,
+                advice=AUDIT_RULES[one.rule].advice,
+            )
             for one in self.findings
         )
+        return frame_of(rows, AuditRow)
 
 
 def readable(path: str) -> str:

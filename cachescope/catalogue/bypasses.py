@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, TypedDict
@@ -12,8 +11,9 @@ from typing import Final, TypedDict
 import pandas as pd
 
 from cachescope.catalogue.facts import nearest, release
-from cachescope.catalogue.frame import BYPASSES
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
+from cachescope.rows import col, row
 
 _FILE: Final = Path(__file__).parent / "bypasses.json"
 # Where torch puts something of the program into the message.
@@ -24,19 +24,23 @@ _OPERATOR: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+# fmt: off
+@row("bypasses")
 class BypassFacts:
-    """What is known of one reason; the attributes are the columns of ``describe("bypasses")``."""
+    """One reason for which torch does not cache a graph."""
 
-    message: str
-    caches: tuple[str, ...]
-    versions: tuple[str, ...]
-    first_version: str
-    last_version: str
-    meaning: str
-    advice: str
-    basis: str
-    raised_in: tuple[str, ...]
+    message: str = col(
+        "torch's reason; … stands for what it puts in; empty where it gives none", torch_name="cache_bypass_reason")
+    caches: tuple[str, ...] = col("the caches whose lookups say it")
+    versions: tuple[str, ...] = col("the versions read that have it")
+    first_version: str = col("the first of the versions read that has it")
+    last_version: str = col("the last of the versions read that has it")
+    meaning: str = col("when torch gives it")
+    advice: str = col("what lifts it, or that nothing does")
+    basis: str = col("what the advice rests on: tried with a torch, or torch's sources alone")
+    raised_in: tuple[str, ...] = col(
+        "the files and functions of torch that raise it", torch_name="BypassFxGraphCache, BypassAOTAutogradCache")
+# fmt: on
 
 
 def bypasses(version: str | None = None) -> pd.DataFrame:
@@ -76,7 +80,7 @@ def bypasses(version: str | None = None) -> pd.DataFrame:
         if read is None:
             raise NotFoundError(f"no bypasses of torch {version}; there are {', '.join(versions())}")
         rows = tuple(row for row in rows if read in row.versions)
-    return BYPASSES.build([asdict(row) for row in rows])
+    return frame_of(rows, BypassFacts)
 
 
 def versions() -> tuple[str, ...]:
@@ -101,10 +105,10 @@ def bypass_facts(reason: str, cache: str) -> BypassFacts | None:
     >>> bypass_facts("the moon is full", "fxgraph")
     """
     if not reason.strip():
-        return next((row for row in _reasons() if not row.message and cache in row.caches), None)
-    for pattern, row in _patterns():
+        return next((facts for facts in _reasons() if not facts.message and cache in facts.caches), None)
+    for pattern, facts in _patterns():
         if pattern.fullmatch(reason.strip()):
-            return row
+            return facts
     return None
 
 

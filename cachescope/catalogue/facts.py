@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
 import pandas as pd
 
-from cachescope.catalogue.frame import FIELDS
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.json_types import JsonObject
+from cachescope.rows import col, row
 
 _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
@@ -42,25 +42,35 @@ def release(version: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-@dataclass(frozen=True, slots=True)
+# fmt: off
+@row("fields")
 class FieldFacts:
-    """What is known of one field in one version of torch; the attributes are the columns of ``describe("fields")``."""
+    """One field of an FX graph or AOTAutograd cache key, as of one version of torch."""
 
-    field: str
-    version: str
-    first_version: str
-    last_version: str
-    key_versions: tuple[str, ...]
-    in_key: bool = True
-    python_name: str | None = None
-    environment: tuple[str, ...] = ()
-    option: str | None = None
-    default: str | None = None
-    meaning: str | None = None
-    context_forms: tuple[str, ...] = ()
-    affects: str = "unknown"
-    basis: str | None = None
-    read_by: tuple[str, ...] = ()
+    field: str = col("the field as hash details name it; [*] stands for any number or name")
+    version: str = col("the version of torch that the row is true of")
+    first_version: str = col("the first of the versions read that has the field")
+    last_version: str = col("the last of the versions read that has the field")
+    key_versions: tuple[str, ...] = col("the versions read whose keys hold the field")
+    in_key: bool = col(
+        "whether keys of this version hold it; False for options that torch leaves out",
+        torch_name="_cache_config_ignore_prefix, EXCLUDED_KWARGS", default=True)
+    python_name: str | None = col("the Python name that sets it", missing="follows from the program", default=None)
+    environment: tuple[str, ...] = col("environment variables read for its default, or that force it", default=())
+    option: str | None = col("argument of torch.compile that sets it", missing="none does", default=None)
+    default: str | None = col(
+        "its default as written in torch, cut at 120 characters", missing="no option of a config module", default=None)
+    meaning: str | None = col(
+        "the start of torch's own comment; of fields that are no option, a sentence", missing="torch says nothing", default=None)
+    context_forms: tuple[str, ...] = col(
+        "context forms that hold the same (torch 2.10 and later has them); empty where none does",
+        torch_name="torch/_inductor/runtime/caching/context.py", default=())
+    affects: str = col(
+        "what is known: generated code (sources that make code read it), host (workers, waiting, logs), inputs, graph, or unknown",
+        default="unknown")
+    basis: str | None = col("what affects rests on", missing="generated code: read_by says it; unknown: nothing", default=None)
+    read_by: tuple[str, ...] = col("modules of torch that read the option, without the config module itself", default=())
+# fmt: on
 
 
 def fields(version: str | None = None) -> pd.DataFrame:
@@ -103,7 +113,7 @@ def fields(version: str | None = None) -> pd.DataFrame:
         if read is None:
             raise NotFoundError(f"no fields of torch {version}; there are {', '.join(versions())}")
         rows = [facts[read] for facts in _facts().values() if read in facts]
-    return FIELDS.build([asdict(row) for row in rows])
+    return frame_of(rows, FieldFacts)
 
 
 def versions() -> tuple[str, ...]:

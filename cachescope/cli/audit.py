@@ -17,7 +17,7 @@ from cachescope.cli.messages import say
 from cachescope.cli.output import write_json, write_lines
 from cachescope.columns import rows_of
 from cachescope.errors import CachescopeError
-from cachescope.frames.answer_rows import AuditRow
+from cachescope.frames.checks import AuditRow
 from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
 from cachescope.report.redact import Identities, Redaction
 from cachescope.terms import AUDIT_LEVELS

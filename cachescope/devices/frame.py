@@ -9,12 +9,12 @@ from typing import Final
 
 import pandas as pd
 
+from cachescope.columns import frame_of
 from cachescope.details import HashDetails
 from cachescope.devices.datasheets import match_datasheet
 from cachescope.devices.mention import FACTS, Mention
 from cachescope.devices.named import in_contexts, in_entries, in_hash_details, in_timings
 from cachescope.frames.device_rows import DeviceRow
-from cachescope.frames.devices import DEVICES
 
 # Inputs of a graph, and torch's names, call a ROCm device "cuda", too.
 _SPELLED_CUDA: Final = frozenset({"cuda", "hip"})
@@ -194,7 +194,7 @@ def devices_frame(
     details : HashDetails
         The hash details that lookups and entries point to.
     """
-    return frame_of(
+    return frame_of_mentions(
         [
             *in_contexts(contexts, runs),
             *in_hash_details(lookups, entries, details),
@@ -204,9 +204,9 @@ def devices_frame(
     )
 
 
-def frame_of(mentions: Iterable[Mention]) -> pd.DataFrame:
+def frame_of_mentions(mentions: Iterable[Mention]) -> pd.DataFrame:
     """The frame devices, from mentions of any origin."""
-    return DEVICES.of_rows(_row(number, device) for number, device in enumerate(merged(mentions)))
+    return frame_of((_row(number, device) for number, device in enumerate(merged(mentions))), DeviceRow)
 
 
 def _row(number: int, device: Device) -> DeviceRow:

@@ -12,12 +12,12 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.capture.devices import Measured, TorchDevice, measure, torch_devices
+from cachescope.columns import frame_of
 from cachescope.devices.datasheets import match_datasheet
-from cachescope.devices.frame import frame_of
+from cachescope.devices.frame import frame_of_mentions
 from cachescope.devices.mention import Mention, of_properties, pci_text, plain_uuid
 from cachescope.errors import CachescopeError
 from cachescope.frames.device_rows import MeasurementRow
-from cachescope.frames.devices import DEVICE_MEASUREMENTS
 
 _TORCH: Final = "torch on this machine"
 _NVML: Final = "NVML on this machine"
@@ -46,7 +46,7 @@ def this_machine(torch: Any = None, nvml: Any = None) -> ThisMachine:
     cpu = Mention("Python on this machine", "cpu", arch=platform.machine() or None, sm_count=os.cpu_count())
     of_torch, torch_note = torch_mentions(torch)
     of_nvml, nvml_note = nvml_mentions(nvml)
-    frame = frame_of([*of_torch, *of_nvml, cpu])
+    frame = frame_of_mentions([*of_torch, *of_nvml, cpu])
     frame["runs"] = [()] * len(frame)
     return ThisMachine(frame, tuple(filter(None, (torch_note, nvml_note))))
 
@@ -151,8 +151,9 @@ def measurements_frame(torch: Any = None, benchmark: Any = None) -> pd.DataFrame
     devices = torch_devices(torch)
     if not devices:
         raise CachescopeError("--measure needs a GPU that torch can use, and there is none here")
-    return DEVICE_MEASUREMENTS.of_rows(
-        row for device in devices for row in _rows(device, measure(device, torch, benchmark))
+    return frame_of(
+        (row for device in devices for row in _rows(device, measure(device, torch, benchmark))),
+        MeasurementRow,
     )
 
 

@@ -12,7 +12,7 @@ from cachescope.figures.canvas import AXIS, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
-from cachescope.frames.devices import RATE_COLUMNS
+from cachescope.frames.device_rows import RATE_COLUMNS
 from cachescope.wording import listed, plural
 
 _MOST: Final = 10

@@ -1,54 +1,54 @@
-"""Frames of checks: the bars of a check, keys that seem to stand for more than one thing, the findings of an audit."""
+"""Rows of checks: the bars of a check, keys that seem to stand for more than one thing, the findings of an audit."""
 
 from __future__ import annotations
 
-from typing import Final
+from cachescope.rows import col, row
 
-from cachescope.columns import FLAG, REAL, TEXT, TUPLE, WHOLE, Column, Frame
+# fmt: off
 
-CHECKS: Final = Frame(
-    "checks",
-    "one bar of a check",
-    (
-        Column("bar", TEXT, "min_hit_rate, max_time_lost or no_new_cause"),
-        Column("wanted", REAL, "at least this hit rate, at most this time, at most this many new causes"),
-        Column("found", REAL, "the value found", missing="nothing that was recorded shows it"),
-        Column("unit", TEXT, "of wanted and found: share, ns or causes"),
-        Column("passed", FLAG, "whether the bar is met; a value that is not known does not meet it"),
-        Column("reason", TEXT, "one sentence"),
-        Column("causes", TUPLE, "the causes of the failure, ids into causes; empty if the bar is met"),
-    ),
-)
 
-FALSE_HITS: Final = Frame(
-    "false_hits",
-    "one key that seems to stand for more than one thing: a warning with its evidence, never a certainty",
-    (
-        Column("kind", TEXT, "different_code, different_graphs, different_devices, different_details, "
-               "different_versions, different_settings or missing_field"),
-        Column("cache", TEXT, "aotautograd or fxgraph"),
-        Column("cache_key", TEXT, "the key", missing="it concerns all keys of an older torch, which lack the field"),
-        Column("evidence", TEXT, "what was seen, in one sentence"),
-        Column("fields", TUPLE, "what differs, or what the key lacks: fields, columns of runs or contexts, settings"),
-        Column("entries", TUPLE, "the entries that differ, ids into entries"),
-        Column("lookups", TUPLE, "the lookups of the key, ids into lookups"),
-        Column("runs", TUPLE, "the runs that made them, ids into runs"),
-        Column("hits", WHOLE, "how many of these lookups hit: only a hit can be a false one"),
-    ),
-)  # fmt: skip
+@row("checks")
+class Bar:
+    """One bar of a check."""
 
-AUDIT: Final = Frame(
-    "audit",
-    "one finding in a cache, before it is loaded",
-    (
-        Column("level", TEXT, "danger (made to run code, or everybody can write), warning (not known to be safe) or note"),
-        Column("rule", TEXT, 'what was looked for: ``describe("audit_rules")``'),
-        Column("path", TEXT, "the file or folder, as reached from the source given"),
-        Column("offset", WHOLE, "where in the file it begins", "bytes", "it concerns the whole file, or is in compressed data"),
-        Column("cache", TEXT, 'what the file is: ``describe("entry_kinds")``; for any other pickle, versioned, torch_save or pickle',
-               missing="it does not concern the content"),
-        Column("named", TEXT, "the function or class that a pickle names", missing="it names none"),
-        Column("message", TEXT, "what was found, in one sentence"),
-        Column("advice", TEXT, "what to do about it"),
-    ),
-)  # fmt: skip
+    bar: str = col("min_hit_rate, max_time_lost or no_new_cause")
+    wanted: float = col("at least this hit rate, at most this time, at most this many new causes")
+    found: float | None = col("the value found", missing="nothing that was recorded shows it")
+    unit: str = col("of wanted and found: share, ns or causes")
+    passed: bool = col("whether the bar is met; a value that is not known does not meet it")
+    reason: str = col("one sentence")
+    causes: tuple[int, ...] = col("the causes of the failure, ids into causes; empty if the bar is met", default=())
+
+
+@row("false_hits")
+class FalseHit:
+    """One key that seems to stand for more than one thing: a warning with its evidence, never a certainty."""
+
+    kind: str = col(
+        "different_code, different_graphs, different_devices, different_details, different_versions, different_settings or "
+        "missing_field")
+    cache: str = col("aotautograd or fxgraph")
+    cache_key: str | None = col("the key", missing="it concerns all keys of an older torch, which lack the field")
+    evidence: str = col("what was seen, in one sentence")
+    fields: tuple[str, ...] = col("what differs, or what the key lacks: fields, columns of runs or contexts, settings")
+    entries: tuple[int, ...] = col("the entries that differ, ids into entries")
+    lookups: tuple[int, ...] = col("the lookups of the key, ids into lookups")
+    runs: tuple[int, ...] = col("the runs that made them, ids into runs")
+    hits: int = col("how many of these lookups hit: only a hit can be a false one")
+
+
+@row("audit")
+class AuditRow:
+    """One finding in a cache, before it is loaded."""
+
+    level: str = col("danger (made to run code, or everybody can write), warning (not known to be safe) or note")
+    rule: str = col('what was looked for: ``describe("audit_rules")``')
+    path: str = col("the file or folder, as reached from the source given")
+    offset: int | None = col(
+        "where in the file it begins", unit="bytes", missing="it concerns the whole file, or is in compressed data")
+    cache: str | None = col(
+        'what the file is: ``describe("entry_kinds")``; for any other pickle, versioned, torch_save or pickle',
+        missing="it does not concern the content")
+    named: str | None = col("the function or class that a pickle names", missing="it names none")
+    message: str = col("what was found, in one sentence")
+    advice: str = col("what to do about it")

@@ -1,69 +1,111 @@
-"""Rows of the frames of compiles, as objects. The columns are described where the frames are declared."""
+"""Rows of compiles: what torch compiled and why, the symbols in it, and its recompiles by reason."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cachescope.rows import Time, col, row, same_as
+
+# fmt: off
 
 
-@dataclass(frozen=True, slots=True)
+@row("compiles")
 class CompileRow:
-    """A row of the frame ``compiles``."""
+    """One compile of one frame, or of its backward graph; only traces have them."""
 
-    run: int
-    compile_id: str
-    segment: int
-    kind: str
-    function: str | None
-    file: str | None
-    line: int | None
-    start_time: int | None
-    time_taken_ns: int | None
-    recompile_reasons: tuple[str, ...]
-    symbols: tuple[str, ...]
-    graph_breaks: tuple[str, ...]
-    restarts: tuple[str, ...]
-    error: str | None
-    collectives: tuple[str, ...] = ()
-    lookups: tuple[int, ...] = ()
-    hits: int | None = None
-    full_misses: int | None = None
-    guard_misses: int | None = None
-    bypasses: int | None = None
+    run: int = col("the process, an id into runs")
+    compile_id: str = col("frame / compile of that frame, without attempts", torch_name="CompileId")
+    segment: int = col(
+        "distinguishes compiles of a run with the same compile id, as in lookups; 0 if the log does not show its beginning")
+    kind: str = col(
+        "first; recompile: guards of earlier compiles of the frame failed; resume: the rest of a function after a graph break; "
+        "backward; limit: torch reached its recompile limit and did not compile, the row is the attempt")
+    function: str | None = col(
+        "the user's function that was compiled; its caller, if torch compiles it through a wrapper",
+        missing="the log does not show where the compile began", torch_name="dynamo_start")
+    file: str | None = col("the file of the function", missing="as for function")
+    line: int | None = col("the line of the function", missing="as for function")
+    start_time: Time | None = col(
+        "when it began", unit="UTC", missing="its end is not in the log, or torch did not log it", torch_name="start_time_us")
+    time_taken_ns: int | None = col(
+        "how long it took, including nested compiles; for a backward graph, also the wait while another thread compiled",
+        unit="ns", missing="its end is not in the log", torch_name="duration_us")
+    recompile_reasons: tuple[str, ...] = col(
+        "why earlier compiles of the frame did not fit, the latest first, each as text: ``0/0: n == 2``, the compile and the "
+        "guard that failed",
+        torch_name="recompile_reasons")
+    symbols: tuple[str, ...] = col("the symbols in it: see the frame symbols", torch_name="create_symbol")
+    graph_breaks: tuple[str, ...] = col(
+        "where its graph breaks, and why: ``file:line: reason``", torch_name="dynamo_graph_break_reason")
+    restarts: tuple[str, ...] = col("why torch restarted the analysis within it", torch_name="restart_reasons")
+    error: str | None = col(
+        "why it failed", missing="it did not fail, or its end is not in the log", torch_name="fail_type, fail_reason")
+    collectives: tuple[str, ...] = col(
+        "the collectives of the graphs that Inductor compiled in it, in order, and the waits for them; empty if there are none, "
+        "if the graphs came from a cache, or if torch does not record them (2.6; 2.10 and later do)",
+        torch_name="inductor_collective_schedule", default=())
+    lookups: tuple[int, ...] = col(
+        "the lookups that were made in it, ids into lookups; empty if none are known: caches were off, or the log does not show "
+        "which compile they belong to",
+        default=())
+    hits: int | None = col("how many of these hit", missing="no lookups of it are known", default=None)
+    full_misses: int | None = col(
+        "how many missed because there was no entry, or none could be loaded", missing="as for hits", default=None)
+    guard_misses: int | None = col("how many missed because guards did not hold", missing="as for hits", default=None)
+    bypasses: int | None = col("how many were bypassed", missing="as for hits", default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@row("symbols")
 class SymbolRow:
-    """A row of the frame ``symbols``."""
+    """One size or number that became a symbol in the last attempt of one compile; only traces have them."""
 
-    run: int
-    compile_id: str
-    segment: int
-    symbol: str
-    value: str | None
-    source: str | None
-    range: str | None
-    function: str | None
-    file: str | None
-    line: int | None
-    changed_from: str | None
-    range_after: str | None
-    guards: tuple[str, ...]
-    guard_code: tuple[str, ...]
-    specialized: str | None
-    specialized_at: str | None
+    run: int = col("the process, an id into runs")
+    compile_id: str = col("the compile, as in compiles")
+    segment: int = same_as(CompileRow, "segment")
+    symbol: str = col("its name in graphs and guards", torch_name="create_symbol.symbol")
+    value: str | None = col(
+        "its value when it was compiled", missing="not recorded, or the program computes it from data (``item()``, u0)",
+        torch_name="create_symbol.val")
+    source: str | None = col(
+        "what it is in the program: ``L['x'].size()[0]``; if inputs share a symbol, the first of them",
+        missing="not recorded, or the program computes it from data", torch_name="create_symbol.source")
+    range: str | None = col("the values that it may take, without guards", missing="not recorded", torch_name="create_symbol.vr")
+    function: str | None = col(
+        "the function in which it became a symbol", missing="not recorded", torch_name="create_symbol.user_stack")
+    file: str | None = col("the file of that function", missing="not recorded")
+    line: int | None = col("the line at which it became a symbol", missing="not recorded")
+    changed_from: str | None = col(
+        "its value in an earlier compile, if its change caused a recompile; since then it is a symbol",
+        missing="torch's recompile reasons do not name it: it was a symbol from the start, or marked as dynamic",
+        torch_name="recompile_reasons")
+    range_after: str | None = col(
+        "the values that its guards leave: range, narrowed by guards that bound it, or bound what equals it, by whole numbers; a "
+        "remainder (``Mod``) or a comparison with another symbol does not narrow it",
+        missing="its range is not recorded, or it is not a whole number")
+    guards: tuple[str, ...] = col(
+        "the guards on it that lines of the program added, as ``file:line: s0 > 10``; guards that Inductor or AOTAutograd added "
+        "are left out",
+        torch_name="guard_added_fast")
+    guard_code: tuple[str, ...] = col("the source line of each guard; empty if not recorded (before 2.10)")
+    specialized: str | None = col(
+        "the single value that torch specialized it to", missing="it stayed a symbol, or this is not recorded",
+        torch_name="symbolic_shape_specialization")
+    specialized_at: str | None = col(
+        "the line that caused this, as ``file:line``", missing="it stayed a symbol, or no line of the program caused it")
 
 
-@dataclass(frozen=True, slots=True)
+@row("recompiles")
 class RecompileRow:
-    """A row of the frame ``recompiles``."""
+    """One guard whose failure made torch recompile one function, the costliest first; only traces have them."""
 
-    function: str | None
-    file: str | None
-    line: int | None
-    guard: str | None
-    example: str | None
-    compiles: int
-    limits: int
-    time_taken_ns: int | None
-    runs: tuple[int, ...]
-    compile_ids: tuple[str, ...]
+    function: str | None = same_as(CompileRow, "function")
+    file: str | None = same_as(CompileRow, "file")
+    line: int | None = same_as(CompileRow, "line")
+    guard: str | None = col("the failed guard of the latest earlier compile, without its values", missing="torch gave no reason")
+    example: str | None = col(
+        "one of the reasons, as torch gave it", missing="torch gave no reason", torch_name="recompile_reasons")
+    compiles: int = col("how many recompiles the guard caused, without attempts at the recompile limit")
+    limits: int = col("how often the guard failed at the recompile limit, so that torch did not compile")
+    time_taken_ns: int | None = col(
+        "how long these compiles took; backward graphs are separate rows in compiles", unit="ns",
+        missing="the log has the end of none of them")
+    runs: tuple[int, ...] = col("the processes")
+    compile_ids: tuple[str, ...] = col("the compiles")

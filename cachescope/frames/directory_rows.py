@@ -1,152 +1,200 @@
-"""Rows of the frames of the contents of a cache directory, as objects. The columns are described where the frames are declared."""
+"""Rows of the contents of a cache directory."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cachescope.rows import Time, col, row
+
+# fmt: off
 
 
-@dataclass(frozen=True, slots=True)
+@row("entries")
 class EntryRow:
-    """A row of the frame ``entries``."""
+    """One file in a cache directory, one folder in it that could not be listed, or one value in a remote
+    cache.
+    """
 
-    entry: int
-    cache: str
-    cache_key: str | None
-    path: str
-    root: str
-    size_bytes: int | None
-    modified_time: int | None
-    status: str
-    damage: str | None
-    guards_expr: str | None
-    time_taken_ns: int | None
-    code_key: str | None
-    device_types: tuple[str, ...]
-    cudagraphs_skipped: str | None
-    fx_keys: tuple[str, ...]
-    fx_guards: tuple[str, ...]
-    kernel_keys: tuple[str, ...]
-    triton_hashes: tuple[str, ...]
-    detail_set: int | None
-    name: str | None
-    detail: str | None
-    changed_time: int | None
-    seen_time: int | None
-    link: str | None
+    entry: int = col("number of the entry")
+    cache: str = col('what the file is: ``describe("entry_kinds")``')
+    cache_key: str | None = col(
+        "the key, from the name of the file or of its folder; for a lock, what it locks", missing="the name contains none")
+    path: str = col("path, as reached from the given source; in a remote cache, its address and the key there")
+    root: str = col("the cache directory, or the remote cache")
+    size_bytes: int | None = col(
+        "size of the file; for a link that is not followed, of the link itself; for a value in a remote cache, the decoded size",
+        unit="bytes", missing="a folder")
+    modified_time: Time | None = col("last written", unit="UTC", missing="not available: in a remote cache")
+    status: str = col(
+        "ok, damaged, unreadable (no permission to open it, or not read completely; nothing is known to be wrong), temporary "
+        "(being written, or left behind) or foreign (not known to be torch's, or not a file)")
+    damage: str | None = col("what is wrong with it, or why it was not read", missing="nothing")
+    guards_expr: str | None = col("guards that must hold for it", missing="none", torch_name="guards_expr")
+    time_taken_ns: int | None = col("compile time that a hit saves", unit="ns", missing="not stored", torch_name="_time_taken_ns")
+    code_key: str | None = col(
+        "key of the generated code that it needs: for an FX entry its wrapper, for C++ code the header it includes, for Triton's "
+        ".ttir the kernel's file",
+        missing="none is named", torch_name="cache_key")
+    device_types: tuple[str, ...] = col("devices it runs on", torch_name="device_types")
+    cudagraphs_skipped: str | None = col(
+        "why its graph cannot run as a CUDA graph, in torch's words", missing="it can run as one, or not an FX entry",
+        torch_name="disabled_cudagraphs_reason")
+    fx_keys: tuple[str, ...] = col(
+        "FX keys that an AOTAutograd entry points to, or that a mega-cache contains", torch_name="fx_graph_cache_info")
+    fx_guards: tuple[str, ...] = col(
+        "guards that the FX entries of those keys must have, empty text for no guards; an empty tuple if not recorded (before "
+        "2.8)",
+        torch_name="fx_graph_guard_expr")
+    kernel_keys: tuple[str, ...] = col(
+        "kernels, by the hash of their source: for a wrapper, those whose source it contains; for a C++ file, its own")
+    triton_hashes: tuple[str, ...] = col(
+        "Triton directories that it refers to, as 64 hexadecimal digits: for an FX entry those bundled in it, for a best "
+        "configuration its own",
+        torch_name="kernel_hash, triton_cache_hash")
+    detail_set: int | None = col(
+        "code of its set of hash details", missing="not stored (before 2.8, AOTAutograd)",
+        torch_name="_fx_graph_cache_debug_lines")
+    name: str | None = col("what it belongs to: a kernel, a memoized function, a device", missing="its key is enough")
+    detail: str | None = col("the content of the file in a few words", missing="nothing beyond the other columns")
+    changed_time: Time | None = col(
+        "last written, renamed, copied here or given other permissions, by the clock of the file system: unlike the modification "
+        "time, no program can set it",
+        unit="UTC", missing="the system does not have it")
+    seen_time: Time | None = col("when its directory was read", unit="UTC", missing="not recorded")
+    link: str | None = col("target of the link through which it was reached", missing="not reached through a link")
 
 
-@dataclass(frozen=True, slots=True)
+@row("guards")
 class Candidate:
-    """A row of the frame ``guards``."""
+    """One candidate: an entry under its key, distinguished from the others there by its guards."""
 
-    entry: int
-    cache: str
-    cache_key: str
-    modified_time: int | None
-    guards_expr: str | None
-    symbols: tuple[str, ...]
-    beside: tuple[str, ...]
+    entry: int = col("an id into entries")
+    cache: str = col("aotautograd or fxgraph")
+    cache_key: str = col("the key")
+    modified_time: Time | None = col("when it was made", unit="UTC", missing="vanished while being read")
+    guards_expr: str | None = col(
+        "what must hold; see cachescope.holds", missing="no guards: it always fits", torch_name="guards_expr")
+    symbols: tuple[str, ...] = col("the sizes in the guards")
+    beside: tuple[str, ...] = col(
+        "what else is under its key in its directory: damaged (an entry that cannot be read), other_guards, equal_guards (two "
+        "processes raced, or it was made again), other_code; empty if it is alone")
 
 
-@dataclass(frozen=True, slots=True)
+@row("duplicates")
 class DuplicateRow:
-    """A row of the frame ``duplicates``."""
+    """One group of files of which a single one would be enough."""
 
-    entries: tuple[int, ...]
-    cache: str
-    cache_key: str
-    copies: int
-    size_bytes: int
-    saved_bytes: int
-    known_by: str
+    entries: tuple[int, ...] = col("the files, ids into entries, the oldest first")
+    cache: str = col("their kind")
+    cache_key: str = col("the key of the first")
+    copies: int = col("number of files in the group")
+    size_bytes: int = col("size of the first", unit="bytes")
+    saved_bytes: int = col("size of the others", unit="bytes")
+    known_by: str = col("what was compared; no file is read for this")
 
 
-@dataclass(frozen=True, slots=True)
+@row("locks")
 class LockRow:
-    """A row of the frame ``locks``."""
+    """One lock file."""
 
-    entry: int
-    path: str
-    lock_held: bool | None
+    entry: int = col("the file, an id into entries")
+    path: str = col("where it is")
+    lock_held: bool | None = col(
+        "whether a process held it at that moment", missing="it is gone, could not be opened, or the system does not tell")
 
 
-@dataclass(frozen=True, slots=True)
+@row("kernels")
 class KernelRow:
-    """A row of the frame ``kernels``."""
+    """One kernel of one FX graph entry."""
 
-    entry: int
-    order: int
-    kernel: str
-    kind: str
-    source_nodes: tuple[str, ...]
-    aten_ops: tuple[str, ...]
+    entry: int = col("an id into entries")
+    order: int = col("position among the kernels of the entry: those it defines, then library calls")
+    kernel: str = col("its name")
+    kind: str = col("cpp, triton or another backend that generates it; extern for a library's", torch_name="AsyncCompile")
+    source_nodes: tuple[str, ...] = col(
+        "graph nodes that it computes; empty if torch wrote no comment above it", torch_name="Source Nodes")
+    aten_ops: tuple[str, ...] = col("ATen operators that it implements", torch_name="Original ATen")
 
 
-@dataclass(frozen=True, slots=True)
+@row("links")
 class LinkRow:
-    """A row of the frame ``links``."""
+    """One reference from a file of a cache directory to another."""
 
-    parent: int
-    parent_kind: str
-    child: int | None
-    child_kind: str
-    child_key: str
-    known_by: str
+    parent: int = col("the file that refers, an id into entries")
+    parent_kind: str = col("its kind")
+    child: int | None = col(
+        "the file it refers to, an id into entries", missing="not found: it is gone, or is in a place that was not read")
+    child_kind: str = col("its kind")
+    child_key: str = col("the key by which it is referred to")
+    known_by: str = col("where the reference was read")
 
 
-@dataclass(frozen=True, slots=True)
+@row("orphans")
 class OrphanRow:
-    """A row of the frame ``orphans``."""
+    """One file that nothing refers to, or that refers to something that is gone."""
 
-    entry: int
-    cache: str
-    reason: str
+    entry: int = col("the file, an id into entries")
+    cache: str = col("its kind")
+    reason: str = col("what is missing")
 
 
-@dataclass(frozen=True, slots=True)
+@row("removable")
 class RemovableRow:
-    """A row of the frame ``removable``."""
+    """One file that can go: without it, torch still finds every entry that it finds now, with everything the
+    entry needs.
+    """
 
-    entry: int
-    cache: str
-    path: str
-    size_bytes: int
-    reason: str
+    entry: int = col("the file, an id into entries")
+    cache: str = col("its kind")
+    path: str = col("where it is")
+    size_bytes: int = col("its size", unit="bytes")
+    reason: str = col("why nothing needs it")
 
 
-@dataclass(frozen=True, slots=True)
+@row("autotune")
 class TimingRow:
-    """A row of the frame ``autotune``."""
+    """One choice that max-autotune measured for one operator, with its inputs and a precision."""
 
-    entry: int
-    op: str
-    inputs: str
-    precision: str
-    choice: str
-    time_ms: float | None
-    is_failed: bool
-    is_chosen: bool
-    margin: float | None
-    device_name: str | None
-    triton_version: str | None
-    runtime: str | None
-    runtime_version: str | None
+    entry: int = col("the file, an id into entries")
+    op: str = col("the operator")
+    inputs: str = col("its inputs, as torch printed them")
+    precision: str = col("float32 matmul precision", torch_name="torch.get_float32_matmul_precision")
+    choice: str = col("the kernel, by the hash or name that torch gave it", torch_name="hash_key")
+    time_ms: float | None = col("measured time", unit="ms", missing="the choice failed")
+    is_failed: bool = col("whether it could not be run (stored as Infinity)")
+    is_chosen: bool = col("whether it is the fastest")
+    margin: float | None = col("time of the second best / its own", missing="not the fastest, or the only one")
+    device_name: str | None = col(
+        "the device on which it was measured", missing="not recorded: a CPU", torch_name="system.device.name")
+    triton_version: str | None = col("version of Triton", missing="not recorded", torch_name="system.version.triton")
+    runtime: str | None = col("cuda or hip", missing="neither", torch_name="system.version")
+    runtime_version: str | None = col("its version", missing="neither", torch_name="system.version")
 
 
-@dataclass(frozen=True, slots=True)
+@row("past_misses")
 class PastMiss:
-    """A row of the frame ``past_misses``."""
+    """One FX graph entry that was made although its graph had been stored before: a miss read from the
+    directory.
+    """
 
-    entry: int
-    cache_key: str
-    graph: int
-    direction: str | None
-    made_time: int | None
-    verdict: str
-    baseline_entry: int
-    is_order_known: bool
-    changed: tuple[str, ...]
-    same_code: bool | None
-    same_binaries: bool | None
-    same_code_known_by: str
-    time_taken_ns: int | None
+    entry: int = col("the entry that the miss made, an id into entries")
+    cache_key: str = col("its key")
+    graph: int = col("number of the graph (equal gm, equal direction), in the order of first entries")
+    direction: str | None = col("forward, backward or inference", missing="not recorded")
+    made_time: Time | None = col("when it was made", unit="UTC", missing="vanished while being read")
+    verdict: str = col(
+        "key_changed, or no_detail_differs; under the same key guard_failed for different guards, and entry_unavailable for "
+        "equal ones: two processes raced, or it was made again")
+    baseline_entry: int = col("the earlier entry of the graph that it is compared with")
+    is_order_known: bool = col(
+        "whether modification times show that it was made after its baseline: copies and archives keep none, or only whole "
+        "seconds")
+    changed: tuple[str, ...] = col("fields whose hash differs; empty under the same key")
+    same_code: bool | None = col(
+        "whether both have byte-identical generated source (equal code keys): then, going by the source, the changed fields were "
+        "not needed for this graph",
+        missing="a code key is not stored")
+    same_binaries: bool | None = col(
+        "whether the kernels compiled from that source are the same too (C++ compiler flags are not in the source); False: the "
+        "changed fields do matter",
+        missing="not known, or the source differs")
+    same_code_known_by: str = col("what was compared")
+    time_taken_ns: int | None = col("compile time of the entry", unit="ns", missing="not stored")

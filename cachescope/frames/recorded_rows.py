@@ -1,79 +1,141 @@
-"""Rows of the frames of recorded facts, as objects. The columns are described where the frames are declared."""
+"""Rows of recorded facts: runs, lookups, hash details and problems in reading."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cachescope.rows import Time, col, row
+
+# fmt: off
 
 
-@dataclass(frozen=True, slots=True)
+@row("runs")
 class RunRow:
-    """A row of the frame ``runs``."""
+    """One process."""
 
-    run: int
-    source: str
-    sources: tuple[str, ...]
-    pid: int | None
-    rank: int | None
-    torch_version: str | None
-    python_version: str | None
-    start_time: int | None
-    end_time: int | None
-    cache_dir: str | None
-    command: str | None
-    exit_status: int | None
-    command_start_time: int | None
-    command_end_time: int | None
-    is_cut: bool
-    looked_up: bool
-    is_preflight: bool = False
+    run: int = col("number of the process, in the order of the start times")
+    source: str = col("the first file that has records of it, as given")
+    sources: tuple[str, ...] = col("every file that has records of it")
+    pid: int | None = col("process id", missing="the log has none (TORCH_LOGS_FORMAT=short)")
+    rank: int | None = col("rank in a distributed job", missing="not distributed, or not recorded")
+    torch_version: str | None = col(
+        "version of torch", missing="not in the log (before 2.11)", torch_name="trace artifact torch_version")
+    python_version: str | None = col(
+        "version of Python", missing="not in the log", torch_name="compilation_metrics.python_version")
+    start_time: Time | None = col("first record", unit="UTC", missing="the log has no times")
+    end_time: Time | None = col("last record", unit="UTC", missing="the log has no times")
+    cache_dir: str | None = col("the cache directory", missing="not in the log", torch_name="TORCHINDUCTOR_CACHE_DIR")
+    command: str | None = col("the program that was run", missing="not recorded with cachescope record")
+    exit_status: int | None = col(
+        "exit status of the command; 128 + n if signal n ended it", missing="not recorded with cachescope record")
+    command_start_time: Time | None = col(
+        "when the command began; its imports come before the first record", unit="UTC",
+        missing="not recorded with cachescope record")
+    command_end_time: Time | None = col(
+        "when the command ended", unit="UTC", missing="not recorded with cachescope record, or still running")
+    is_cut: bool = col("whether its log ends in the middle of a record: the process was killed, or the log was cut")
+    looked_up: bool = col("False if it compiled but looked nothing up: its caches were off")
+    is_preflight: bool = col("whether it was a pre-flight: it compiled nothing, and its lookups are predicted", default=False)
 
 
-@dataclass(frozen=True, slots=True)
+@row("lookups")
 class LookupRow:
-    """A row of the frame ``lookups``."""
+    """One lookup: one attempt to find one key in one cache."""
 
-    lookup: int
-    run: int
-    order: int
-    time: int | None
-    end_time: int | None
-    cache: str
-    cache_key: str | None
-    outcome: str
-    cache_state: str | None
-    status_detailed: str | None
-    compile_id: str | None
-    segment: int
-    direction: str | None
-    is_backward: bool | None
-    aot_lookup: int | None
-    bypass_reason: str | None
-    bypass_exception: str | None
-    aot_mode: bool | None
-    save_bypass: str | None
-    save_error: str | None
-    compile_error: str | None
-    compile_ended: bool | None
-    load_error: str | None
-    guards_expr: str | None
-    function: str | None
-    file: str | None
-    line: int | None
-    time_taken_ns: int | None
-    time_saved_ns: int | None
-    details: str
-    detail_set: int | None
-    entry_path: str | None
-    prediction: str | None
-    predicted_entry: int | None
-    preflight_note: str | None
+    lookup: int = col("number of the lookup: by run, then in the order in which torch made them")
+    run: int = col("the process, an id into runs")
+    order: int = col("position among the lookups of the run, from 0")
+    time: Time | None = col("when it was made", unit="UTC", missing="the log has no times", torch_name="cache_event_time")
+    end_time: Time | None = col(
+        "when torch logged it; for a miss, the end of the compile", unit="UTC", missing="only traces have it")
+    cache: str = col("aotautograd, fxgraph, or vllm for vLLM's own cache: one start of one part of a model")
+    cache_key: str | None = col(
+        "the key; for vLLM the name of its folder, or of the whole compiled model that it loaded",
+        missing="bypassed before there was a key", torch_name="key")
+    outcome: str = col(
+        'hit, full_miss, guard_miss, bypass, disabled or unknown; in a pre-flight would_hit, would_miss, would_bypass, disabled '
+        'or not_known: `describe("outcomes")`')
+    cache_state: str | None = col("torch's own word", missing="not recorded", torch_name="cache_state")
+    status_detailed: str | None = col(
+        "torch's own finer word", missing="not recorded (before 2.8, text logs)", torch_name="cache_status_detailed")
+    compile_id: str | None = col("frame / compile of that frame", missing="not recorded", torch_name="CompileId")
+    segment: int = col(
+        "distinguishes compiles of a run with the same compile id, from 1: torch counts compile ids from 0 again after "
+        "torch._dynamo.reset(); 0 if the log does not show the beginning of the compile (text logs)")
+    direction: str | None = col(
+        "forward, backward or inference (FX)", missing="not recorded; AOTAutograd keys cover both directions")
+    is_backward: bool | None = col(
+        "whether the graph is a backward graph", missing="not recorded", torch_name="fx_kwargs[is_backward]")
+    aot_lookup: int | None = col(
+        "the preceding AOTAutograd lookup of the same compile", missing="there is none, or this is an AOTAutograd lookup")
+    bypass_reason: str | None = col("why torch would not cache", missing="not bypassed", torch_name="cache_bypass_reason")
+    bypass_exception: str | None = col(
+        "the class of the exception that bypassed it: BypassAOTAutogradCache if torch would not cache it, any other if an error "
+        "ended the lookup (Exception if torch does not name the class, as in 2.6)",
+        missing="not bypassed, or not recorded (fxgraph, text logs, or torch does not name the class, as in 2.6)",
+        torch_name="cache_bypass_exception_type")
+    aot_mode: bool | None = col(
+        "True if AOTInductor compiled it, which never asks a cache",
+        missing="False, or not recorded (a text log without TORCH_LOGS=+inductor, traces before 2.7)", torch_name="aot_mode")
+    save_bypass: str | None = col("why torch would not store the result of this miss", missing="stored, or not recorded")
+    save_error: str | None = col(
+        "why the result could not be stored, although torch wanted to", missing="stored, or no text log was read")
+    compile_error: str | None = col(
+        "why the compile that it was part of failed", missing="it did not fail, or only a text log was read",
+        torch_name="fail_type, fail_reason")
+    compile_ended: bool | None = col(
+        "False if the log ends before the compile after the miss does: the process ended, or is still running",
+        missing="the log does not show it")
+    load_error: str | None = col(
+        "why a stored entry could not be loaded; for vLLM, why a whole compiled model was not used",
+        missing="none, or not in a text log")
+    guards_expr: str | None = col(
+        "guards of the candidate (after a guard miss, of the last one)", missing="no guards, or not recorded",
+        torch_name="cache_status_guard_expr")
+    function: str | None = col(
+        "the user's function that was compiled; in a trace its caller, if torch compiles it through a wrapper",
+        missing="not in a text log without Dynamo's messages (TORCH_LOGS=dynamo)", torch_name="dynamo_start")
+    file: str | None = col("the file of the function", missing="as for function", torch_name="dynamo_start")
+    line: int | None = col("the line of the function", missing="as for function", torch_name="dynamo_start")
+    time_taken_ns: int | None = col(
+        "Inductor's compile time after the miss; for vLLM, what its log says that compiling took", unit="ns",
+        missing="a hit, an AOTAutograd lookup, or not recorded (text logs); for vLLM also if compile times of torch were read, "
+                "which are part of it",
+        torch_name="time_taken_ns")
+    time_saved_ns: int | None = col(
+        "compile time that the hit saved, as measured when the entry was made; for an AOTAutograd hit it includes its FX graphs, "
+        "so add up only one cache",
+        unit="ns", missing="no hit, or not recorded (text logs)", torch_name="time_saved_ns")
+    details: str = col(
+        "where the hash details come from: recorded, from_entry (the entry of the same key), from_log (another record of the "
+        "same key), incomplete (lines are missing, so none are used) or not_recorded; always not_recorded for vLLM, whose "
+        "factors are in vllm_factors")
+    detail_set: int | None = col(
+        "code of the set of hash details; equal sets have equal codes", missing="details are not_recorded or incomplete")
+    entry_path: str | None = col("where torch wrote the entry", missing="not recorded (only AOTAutograd text logs have it)")
+    prediction: str | None = col("for a lookup predicted by a pre-flight: the basis of its outcome", missing="a real lookup")
+    predicted_entry: int | None = col(
+        "the entry that it would find, an id into entries",
+        missing="none, or the program itself stored it, or it is known only from a recording")
+    preflight_note: str | None = col(
+        "what a pre-flight noted about it, as JSON: the sizes in guards, the directory, what would be stored",
+        missing="not a lookup of a pre-flight")
 
 
-@dataclass(frozen=True, slots=True)
+@row("hash_details")
+class HashDetailRow:
+    """One hash detail of one key."""
+
+    field: str = col("path of the field")
+    detail_hash: str = col("torch's hash of its value")
+    value_text: str = col("the value as torch printed it; may be cut, and may contain addresses")
+
+
+@row("problems")
 class ProblemRow:
-    """A row of the frame ``problems``."""
+    """One thing that could not be read."""
 
-    source: str
-    where: str
-    kind: str
-    message: str
+    source: str = col("the file")
+    where: str = col("byte, line or key")
+    kind: str = col(
+        "truncated, not_json, not_a_record, bad_value, hash_detail, damaged_entry, lost (no more bytes came), no_lookups (a "
+        "cache was asked, but the log has no record of it), …; for a whole source: missing, unreadable, empty, unknown_source")
+    message: str = col("what is wrong")

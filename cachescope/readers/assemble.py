@@ -9,14 +9,12 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.columns import TIME
+from cachescope.columns import frame_of, frame_of_columns
 from cachescope.details import HashDetails
-from cachescope.frames.contexts import CONTEXTS
-from cachescope.frames.directory import AUTOTUNE, ENTRIES, KERNELS
-from cachescope.frames.directory_rows import KernelRow, TimingRow
-from cachescope.frames.recorded import LOOKUPS, PROBLEMS, RUNS
-from cachescope.frames.recorded_rows import RunRow
-from cachescope.frames.vllm import VLLM_FACTORS, VLLM_STARTS, FactorsRow, StartRow
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.directory_rows import EntryRow, KernelRow, TimingRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.readers.cache_file import well_formed
 from cachescope.readers.directory.generated_files import Kernel, kernels_of
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
@@ -25,6 +23,7 @@ from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.reading import FILE_FACTS, Entries, Entry, ListedEntry, Lookup, Reading
 from cachescope.readers.snapshot import context_row
+from cachescope.rows import TIME, columns_of
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
 _ATTRIBUTES: Final = {
@@ -86,15 +85,17 @@ def assemble(reading: Reading) -> Tables:
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)
     return Tables(
-        runs=RUNS.of_rows(_run_row(number, run) for number, run in enumerate(runs)),
+        runs=frame_of((_run_row(number, run) for number, run in enumerate(runs)), RunRow),
         lookups=_lookups_frame(runs, known, reading.details),
         entries=entries_frame(reading.entries),
-        contexts=CONTEXTS.of_rows(context_row(n, *context) for n, context in enumerate(reading.contexts)),
-        problems=PROBLEMS.of_rows(reading.problems),
-        kernels=KERNELS.of_rows(_kernel_rows(reading.entries.opened)),
-        autotune=AUTOTUNE.of_rows(_timing_rows(reading)),
-        vllm_factors=VLLM_FACTORS.of_rows(_factor_rows(reading)),
-        vllm_starts=VLLM_STARTS.of_rows(_start_rows(reading, runs)),
+        contexts=frame_of(
+            (context_row(n, *context) for n, context in enumerate(reading.contexts)), ContextRow
+        ),
+        problems=frame_of(reading.problems, ProblemRow),
+        kernels=frame_of(_kernel_rows(reading.entries.opened), KernelRow),
+        autotune=frame_of(_timing_rows(reading), TimingRow),
+        vllm_factors=frame_of(_factor_rows(reading), FactorsRow),
+        vllm_starts=frame_of(_start_rows(reading, runs), StartRow),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),
@@ -150,10 +151,10 @@ def _lookups_frame(runs: list[Run], known: dict[str, tuple[int, str]], details: 
     ]
     columns: dict[str, Sequence[object]] = {
         column.name: list(map(attrgetter(_OF_LOOKUPS.get(column.name, column.name)), lookups))
-        for column in LOOKUPS.columns
+        for column in columns_of(LookupRow)
         if column.name not in _MADE_OF_LOOKUPS
     }
-    return LOOKUPS.of_columns(
+    return frame_of_columns(
         {
             **columns,
             "lookup": range(len(lookups)),
@@ -167,7 +168,8 @@ def _lookups_frame(runs: list[Run], known: dict[str, tuple[int, str]], details: 
             # The predictions of a pre-flight depend on everything that was read.
             "prediction": [None] * len(lookups),
             "predicted_entry": [None] * len(lookups),
-        }
+        },
+        LookupRow,
     )
 
 
@@ -206,7 +208,7 @@ def _direction(
 def entries_frame(entries: Entries) -> pd.DataFrame:
     """The frame ``entries``: the facts of every file, replaced by the contents of those that were opened."""
     columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
-    for column in ENTRIES.columns[1:]:
+    for column in columns_of(EntryRow)[1:]:
         name = _ATTRIBUTES.get(column.name, column.name)
         if name == "seen_time":
             columns[name] = entries.seen_ns
@@ -221,7 +223,7 @@ def entries_frame(entries: Entries) -> pd.DataFrame:
             # A file can have any time; a column covers a few centuries.
             values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
         columns[column.name] = values
-    return ENTRIES.of_columns(columns)
+    return frame_of_columns(columns, EntryRow)
 
 
 def _well_formed(value: Any) -> Any:

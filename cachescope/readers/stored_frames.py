@@ -16,10 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cachescope import frames
-from cachescope.columns import REAL, STORED, TEXT, TIME, TUPLE, WHOLE, Column, Frame, pandas_type
+from cachescope.columns import STORED, pandas_type
 from cachescope.errors import SourceError
+from cachescope.frames.described import FRAMES
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+from cachescope.rows import REAL, TEXT, TIME, TUPLE, WHOLE, Column, columns_of
 from cachescope.terms import CACHES, OUTCOMES, VLLM
 
 # The number of a row is its position.
@@ -121,7 +122,7 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
     ValueError
         If a frame does not match its declaration.
     """
-    found = {name: _frame(folder, frames.FRAMES[name]) for name in names}
+    found = {name: _frame(folder, name) for name in names}
     sizes = {name: len(frame) for name, frame in found.items()} | {"sets": sets}
     for name, frame in found.items():
         if (number := _NUMBERS.get(name)) is not None:
@@ -157,10 +158,9 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
     return found
 
 
-def _frame(folder: Path, declared: Frame) -> pd.DataFrame:
-    table = read_table(folder / f"{declared.name}.parquet")
-    columns = {column.name: _series(table, column, declared.name) for column in declared.columns}
-    return pd.DataFrame(columns)
+def _frame(folder: Path, name: str) -> pd.DataFrame:
+    table = read_table(folder / f"{name}.parquet")
+    return pd.DataFrame({column.name: _series(table, column, name) for column in columns_of(FRAMES[name])})
 
 
 def _series(table: pa.Table, column: Column, frame: str) -> pd.Series[Any]:
@@ -174,7 +174,7 @@ def _series(table: pa.Table, column: Column, frame: str) -> pd.Series[Any]:
     )
     _need(is_text or values.type == stored, frame, column.name, f"holds {values.type}, not {stored}")
     _check_range(values, column, frame)
-    # The same types as in `Frame.of_columns`.
+    # The same types as in `frame_of`.
     series: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: pandas_type(column.dtype))
     return series
 
@@ -185,14 +185,13 @@ def _tuples(values: pa.ChunkedArray, column: Column, frame: str) -> list[tuple[A
         return []
     is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
     inner = values.type.value_type if is_list else values.type
-    are_numbers = (frame, column.name) in _LISTED
     is_text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
-    fits = pa.types.is_null(inner) or (pa.types.is_int64(inner) if are_numbers else is_text)
+    fits = pa.types.is_null(inner) or (pa.types.is_int64(inner) if column.is_of_numbers else is_text)
     _need(
         is_list and fits and not values.null_count,
         frame,
         column.name,
-        f"holds {values.type}, not lists of {'numbers' if are_numbers else 'text'}",
+        f"holds {values.type}, not lists of {'numbers' if column.is_of_numbers else 'text'}",
     )
     return [tuple(listed) for listed in values.to_pylist()]
 

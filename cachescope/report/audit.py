@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Final
 from urllib.parse import quote
 
-from cachescope.frames.answer_rows import AuditRow
 from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.frames.checks import AuditRow
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
 from cachescope.terms import AUDIT_LEVELS

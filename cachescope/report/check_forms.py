@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from xml.etree import ElementTree
 
-from cachescope.analysis.verdicts.bars import Bar
 from cachescope.answers import check as answer
 from cachescope.answers.read import Read
+from cachescope.frames.checks import Bar
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe

@@ -73,9 +73,9 @@ def _coverage_reasons(rows: Sequence[CoverageRow], one: str, several: str) -> It
     groups: dict[tuple[str, str], list[CoverageRow]] = defaultdict(list)
     for row in rows:
         groups[row.held, row.reason].append(row)
-    for answer in _WORST_FIRST:
+    for worst in _WORST_FIRST:
         for (held, reason), members in groups.items():
-            if held == answer:
+            if held == worst:
                 yield Line(f"{held}: {harmless(reason)}", 3, right=plural(_number(members), one, several))
                 yield Line(listed(map(_named, members), _KEYS_SHOWN), 6, "dim")
 

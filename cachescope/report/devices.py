@@ -12,8 +12,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.frames.device_rows import DeviceRow, MeasurementRow
-from cachescope.frames.devices import RATE_COLUMNS
+from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow, MeasurementRow
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe

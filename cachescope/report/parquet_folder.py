@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cachescope.columns import TEXT, pandas_type
+from cachescope.columns import pandas_type
 from cachescope.component_sets import Codes
 from cachescope.readers.assemble import Tables
 from cachescope.readers.parquet_folder import FORMAT, MANIFEST, SAVED_FRAMES, is_saved_scope
+from cachescope.rows import TEXT
 
 # With a checksum of each page: pages damaged since are not read.
 _AS_STORED: Final[Mapping[str, Any]] = {"compression": "zstd", "write_page_checksum": True}

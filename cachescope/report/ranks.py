@@ -9,7 +9,7 @@ import pandas as pd
 
 from cachescope.analysis.differences import short
 from cachescope.columns import rows_of
-from cachescope.frames.answer_rows import RankDifference
+from cachescope.frames.ranks import RankDifference
 from cachescope.report.layout import Line
 from cachescope.wording import and_more, harmless, listed, plural
 

@@ -13,7 +13,7 @@ from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.past import PastMisses
 from cachescope.answers.summary import outcomes
 from cachescope.answers.why import Block, RunsWent, Why
-from cachescope.frames.answer_rows import FalseHit
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.directory_rows import PastMiss
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.report.explanation import change_lines, code_lines, explanation_html

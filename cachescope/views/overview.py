@@ -20,7 +20,8 @@ from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import CacheRate, FalseHit, RateRow, RunCacheRate
+from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
+from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of

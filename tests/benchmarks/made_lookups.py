@@ -32,7 +32,8 @@ import pandas as pd
 import cachescope
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
-from cachescope.frames.recorded import LOOKUPS
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.rows import columns_of
 from cachescope.scope import Scope
 
 KINDS: Final = ("varied", "hitting", "cold", "leaking", "mixed")
@@ -256,7 +257,7 @@ class _Fleet:
     def _frame(self, columns: dict[str, list[Any]]) -> pd.DataFrame:
         template = self._source.lookups.head(1)
         rest = {name: None for name in template.columns if name not in columns}
-        dtypes = {column.name: column.dtype for column in LOOKUPS.columns}
+        dtypes = {column.name: column.dtype for column in columns_of(LookupRow)}
         times = {
             name: pd.to_datetime(pd.Series(columns.pop(name)), utc=True) for name in ("time", "end_time")
         }

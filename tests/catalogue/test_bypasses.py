@@ -10,10 +10,10 @@ import pytest
 import cachescope
 from cachescope.analysis.verdicts.bypass_advice import bypass_advice
 from cachescope.catalogue import facts
-from cachescope.catalogue.bypasses import bypass_facts, bypasses, cacheable_since, versions
-from cachescope.catalogue.frame import BYPASSES
+from cachescope.catalogue.bypasses import BypassFacts, bypass_facts, bypasses, cacheable_since, versions
 from cachescope.columns import pandas_type
 from cachescope.errors import NotFoundError
+from cachescope.rows import columns_of
 
 Recording = Callable[[str, str], Path]
 _PASS = "Unsupported post grad custom pass"
@@ -96,7 +96,9 @@ def test_operators_that_a_later_torch_caches_are_told_from_those_that_none_does(
 
 def test_the_frame_is_as_declared() -> None:
     frame = bypasses()
-    assert dict(frame.dtypes) == {column.name: pandas_type(column.dtype) for column in BYPASSES.columns}
+    assert dict(frame.dtypes) == {
+        column.name: pandas_type(column.dtype) for column in columns_of(BypassFacts)
+    }
     assert frame.notna().all(axis=None) and not frame.duplicated(["message", "caches"]).any()
     assert set(frame["caches"].explode()) == {"aotautograd", "fxgraph"}
     assert len(bypasses("2.13.0")) < len(frame)

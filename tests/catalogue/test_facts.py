@@ -12,10 +12,10 @@ import pytest
 
 import cachescope
 from cachescope.analysis.fields import field_advice
-from cachescope.catalogue.facts import field_facts, fields, versions
-from cachescope.catalogue.frame import FIELDS
+from cachescope.catalogue.facts import FieldFacts, field_facts, fields, versions
 from cachescope.columns import pandas_type
 from cachescope.errors import NotFoundError
+from cachescope.rows import columns_of
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 Recording = Callable[[str, str], Path]
@@ -47,10 +47,10 @@ def test_every_recorded_field_is_in_the_catalogue_of_its_version(recording: Reco
 
 def test_the_frame_is_as_declared() -> None:
     for frame in (fields(), fields("2.13.0")):
-        declared = {column.name: pandas_type(column.dtype) for column in FIELDS.columns}
+        declared = {column.name: pandas_type(column.dtype) for column in columns_of(FieldFacts)}
         assert dict(frame.dtypes) == declared
         assert frame["field"].is_unique
-        for column in FIELDS.columns:
+        for column in columns_of(FieldFacts):
             if column.missing == "never":
                 assert frame[column.name].notna().all(), column.name
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.devices.datasheets import Datasheet, datasheets, match_datasheet
-from cachescope.frames.devices import RATES
+from cachescope.frames.device_rows import RATE_COLUMNS
 
 SHEETS = pytest.mark.parametrize("sheet", datasheets(), ids=lambda sheet: sheet.model)
 # Typed from the vendors' tables, not from the module: dense rates; those after the bar are printed with sparsity.
@@ -100,7 +100,7 @@ OTHERS = (
 
 @SHEETS
 def test_no_sparse_rate_is_taken_for_a_dense_one(sheet: Datasheet) -> None:
-    assert sheet.dense.keys() <= RATES.keys()
+    assert sheet.dense.keys() <= RATE_COLUMNS.keys()
     assert sheet.dense.keys() >= sheet.with_sparsity.keys()
     for dtype, rate in sheet.with_sparsity.items():
         assert sheet.dense[dtype] < rate

@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.columns import records
+from cachescope.columns import frame_of, records
 from cachescope.details import HashDetails
-from cachescope.devices.frame import devices_frame, frame_of
+from cachescope.devices.frame import devices_frame, frame_of_mentions
 from cachescope.devices.mention import Mention, of_kernel, of_name, of_properties, of_target
-from cachescope.frames.devices import DEVICES, RATE_COLUMNS
+from cachescope.frames.described import FRAMES
+from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
+from cachescope.rows import columns_of
 from tests.conftest import Directory, Recording
 from tests.keys.test_isolation import A100, H100, MI300X
 
@@ -22,7 +24,7 @@ NAME = "NVIDIA H100 80GB HBM3"
 
 
 def rows_of(*mentions: Mention | None) -> list[dict[str, object]]:
-    return records(frame_of([mention for mention in mentions if mention is not None]))
+    return records(frame_of_mentions([mention for mention in mentions if mention is not None]))
 
 
 def of_run(run: int, text: str, index: int = 0) -> Mention | None:
@@ -136,8 +138,7 @@ def test_an_unknown_device_shows_what_is_known_and_no_invented_number() -> None:
 
 
 def empty(name: str) -> pd.DataFrame:
-    frame: pd.DataFrame = cachescope.frames.FRAMES[name].build([])
-    return frame
+    return frame_of([], FRAMES[name])
 
 
 def test_keys_of_one_run_name_its_devices() -> None:
@@ -217,4 +218,4 @@ def test_metadata_of_aotinductor_name_machine_and_capability(tmp_path: Path) -> 
 
 
 def test_sources_without_devices_give_an_empty_frame_of_the_same_columns() -> None:
-    assert frame_of([]).columns.tolist() == [column.name for column in DEVICES.columns]
+    assert frame_of_mentions([]).columns.tolist() == [column.name for column in columns_of(DeviceRow)]

@@ -19,7 +19,8 @@ import cachescope
 from cachescope import figures
 from cachescope.catalogue.facts import fields
 from cachescope.cli import COMMANDS
-from cachescope.frames import FRAMES
+from cachescope.frames.described import FRAMES
+from cachescope.rows import columns_of
 from cachescope.terms import OUTCOMES, VERDICTS
 
 pytestmark = pytest.mark.slow
@@ -50,14 +51,14 @@ def every_page(made: dict[str, str]) -> dict[str, str]:
 
 def test_every_column_of_every_frame_is_there(made: dict[str, str]) -> None:
     columns = made["made/reference/columns.md"]
-    for frame in FRAMES.values():
-        page = made[f"made/reference/frames/{frame.name}.md"]
-        for column in frame.columns:
-            row = f"| {{column}}`{frame.name}.{column.name}` | {column.dtype} |"
-            assert row + (f" {column.unit} |" if column.unit else "") in page, (frame.name, column.name)
-            link = f"{{column-link}}`{column.name} <{frame.name}.{column.name}>`"
-            row = f"| {link} | [{frame.name}](frames/{frame.name}.md) | {column.dtype} | {column.unit} |"
-            assert row in columns, (frame.name, column.name)
+    for frame, kind in FRAMES.items():
+        page = made[f"made/reference/frames/{frame}.md"]
+        for column in columns_of(kind):
+            row = f"| {{column}}`{frame}.{column.name}` | {column.dtype} |"
+            assert row + (f" {column.unit} |" if column.unit else "") in page, (frame, column.name)
+            link = f"{{column-link}}`{column.name} <{frame}.{column.name}>`"
+            row = f"| {link} | [{frame}](frames/{frame}.md) | {column.dtype} | {column.unit} |"
+            assert row in columns, (frame, column.name)
 
 
 def test_every_frame_is_in_the_list_and_in_the_sidebar(made: dict[str, str]) -> None:
@@ -68,11 +69,11 @@ def test_every_frame_is_in_the_list_and_in_the_sidebar(made: dict[str, str]) -> 
 
 def test_every_frame_is_got_as_its_page_says(made: dict[str, str]) -> None:
     scope = cachescope.read(cachescope.sample("config_flip"))
-    for frame in FRAMES.values():
-        page = made[f"made/reference/frames/{frame.name}.md"]
+    for frame, kind in FRAMES.items():
+        page = made[f"made/reference/frames/{frame}.md"]
         (asked,) = re.findall(r"(?:In Python: |Printed by )`([^`]+)`", page)
-        if asked == f"scope.{frame.name}":
-            assert list(getattr(scope, frame.name).columns) == [column.name for column in frame.columns]
+        if asked == f"scope.{frame}":
+            assert list(getattr(scope, frame).columns) == [column.name for column in columns_of(kind)]
         elif asked.startswith(("scope.", "cachescope.")):
             of, name = asked.split("(")[0].split(".")
             assert callable(getattr(scope if of == "scope" else cachescope, name)), asked

@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from cachescope.columns import TUPLE
-from cachescope.frames import FRAMES
+from cachescope.columns import frame_of
+from cachescope.frames.described import FRAMES
+from cachescope.rows import TUPLE, columns_of
 
 START = 1_700_000_000 * 10**9
 HOSTILE = "<script>alert(1)</script><b>\x1b[31m\x00\u202e\u200b\U000e0041$x$ %{x}" + "A" * 1_000_000
@@ -16,9 +17,9 @@ OUTCOMES = ("hit", "full_miss", "guard_miss", "bypass", "disabled")
 
 def frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
     """A declared frame from rows that name only some of its columns."""
-    columns = FRAMES[name].columns
-    blank = {c.name: () if c.dtype == TUPLE else None for c in columns}
-    return FRAMES[name].build([blank | row for row in rows])
+    kind = FRAMES[name]
+    blank = {c.name: () if c.dtype == TUPLE else None for c in columns_of(kind)}
+    return frame_of([kind(**blank | row) for row in rows], kind)
 
 
 def runs_of(count: int) -> pd.DataFrame:

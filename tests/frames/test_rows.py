@@ -1,98 +1,141 @@
-"""The dataclasses of rows against the frames that they are rows of: the same columns, and values of the types they say."""
+"""The classes of rows: what their fields declare, the frames made of them, and values of the types they say."""
 
 from __future__ import annotations
 
-from types import NoneType, UnionType
+import pkgutil
+import subprocess
+import sys
+from dataclasses import fields
+from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.columns import FLAG, REAL, TEXT, TIME, TUPLE, WHOLE, Frame, rows_of
-from cachescope.frames import (
-    FRAMES,
-    answer_rows,
-    context_rows,
-    device_rows,
-    directory_rows,
-    recorded_rows,
-    replay_rows,
-    vllm,
+import cachescope.frames
+from cachescope.columns import frame_of, rows_of
+from cachescope.frames.described import FRAMES
+from cachescope.rows import (
+    FLAG,
+    REAL,
+    TEXT,
+    TIME,
+    TUPLE,
+    WHOLE,
+    Column,
+    Time,
+    col,
+    columns_of,
+    frame_name,
+    grain,
+    row,
+    same_as,
 )
 
-ROWS: dict[str, Any] = {
-    "runs": recorded_rows.RunRow,
-    "lookups": recorded_rows.LookupRow,
-    "problems": recorded_rows.ProblemRow,
-    "misses": answer_rows.MissRow,
-    "causes": answer_rows.CauseRow,
-    "hit_rates": answer_rows.RateRow,
-    "predictions": answer_rows.PredictionRow,
-    "rank_differences": answer_rows.RankDifference,
-    "false_hits": answer_rows.FalseHit,
-    "audit": answer_rows.AuditRow,
-    "entries": directory_rows.EntryRow,
-    "guards": directory_rows.Candidate,
-    "duplicates": directory_rows.DuplicateRow,
-    "locks": directory_rows.LockRow,
-    "kernels": directory_rows.KernelRow,
-    "links": directory_rows.LinkRow,
-    "orphans": directory_rows.OrphanRow,
-    "removable": directory_rows.RemovableRow,
-    "autotune": directory_rows.TimingRow,
-    "vllm_factors": vllm.FactorsRow,
-    "vllm_folders": vllm.FolderRow,
-    "vllm_changes": vllm.VllmChange,
-    "vllm_fragments": vllm.FragmentRow,
-    "vllm_ranks": vllm.RankRow,
-    "vllm_starts": vllm.StartRow,
-    "past_misses": directory_rows.PastMiss,
-    "contexts": context_rows.ContextRow,
-    "isolation_keys": context_rows.IsolationKeyRow,
-    "context_groups": context_rows.GroupRow,
-    "context_pairs": context_rows.PairRow,
-    "context_difference": context_rows.FormDifference,
-    "devices": device_rows.DeviceRow,
-    "device_measurements": device_rows.MeasurementRow,
-    "what_if_rates": replay_rows.WhatIfRate,
-    "what_if_causes": replay_rows.WhatIfCause,
-    "what_if_runs": replay_rows.WhatIfRun,
-    "what_if_differences": replay_rows.WhatIfDifference,
-    "what_if_warnings": replay_rows.WhatIfWarning,
-    "sensitivity": replay_rows.SensitivityRow,
-}
-TYPES = {WHOLE: int, TIME: int, TEXT: str, FLAG: bool, REAL: float, TUPLE: tuple}
 SAMPLES = ("tour", "whole_directory", "isolation_context", "entry_truncated", "triton_kernels", "four_ranks")
 
 
-def plain_type(hint: Any) -> tuple[Any, bool]:
-    """The type without None, and whether a value may be missing."""
-    if get_origin(hint) is UnionType:
-        (one,) = (part for part in get_args(hint) if part is not NoneType)
-        return one, True
-    return hint, False
+@row("things")
+class Thing:
+    """One thing, of which there
+    may be many.
+
+    It is made by hand.
+    """
+
+    number: int = col("its number")
+    made_time: Time | None = col("when it was made", unit="UTC", missing="not recorded", torch_name="t")
+    name: str = col("what it is called", default="none")
+    is_new: bool | None = col("whether it is new", missing="not known", default=None)
+    share: float | None = col("its share", missing="not known", default=None)
+    texts: tuple[str, ...] = col("its texts", default=())
+    numbers: tuple[int, ...] = col("its numbers", default=())
+    note: str | None = None
 
 
-def fits(value: object, hint: Any) -> bool:
-    one, may_be_missing = plain_type(hint)
-    if value is None:
-        return may_be_missing
-    if get_origin(one) is tuple:
-        item, _ = get_args(one)
-        return isinstance(value, tuple) and all(isinstance(part, item) for part in value)
-    return isinstance(value, one) or (one is float and isinstance(value, int))
+@row("others")
+class Other:
+    """One other thing."""
+
+    name: str = same_as(Thing, "name")
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_a_row_has_the_columns_of_its_frame_and_their_types(name: str) -> None:
-    hints = get_type_hints(ROWS[name])
-    columns = FRAMES[name].columns
-    assert list(hints) == [column.name for column in columns]
-    for column in columns:
-        one, may_be_missing = plain_type(hints[column.name])
-        assert (get_origin(one) or one) is TYPES[column.dtype], column.name
-        assert may_be_missing == (column.missing != "never"), column.name
+def test_the_fields_of_a_row_declare_the_columns_of_its_frame() -> None:
+    assert (frame_name(Thing), grain(Thing)) == ("things", "one thing, of which there may be many")
+    assert columns_of(Thing) == (
+        Column("number", WHOLE, "its number"),
+        Column("made_time", TIME, "when it was made", "UTC", "not recorded", "t"),
+        Column("name", TEXT, "what it is called"),
+        Column("is_new", FLAG, "whether it is new", missing="not known"),
+        Column("share", REAL, "its share", missing="not known"),
+        Column("texts", TUPLE, "its texts"),
+        Column("numbers", TUPLE, "its numbers", is_of_numbers=True),
+    )
+    assert columns_of(Other) == (Column("name", TEXT, "what it is called"),)
+
+
+def test_a_frame_has_the_columns_of_its_rows_and_their_types() -> None:
+    frame = frame_of([Thing(1, 10**18 + 1, numbers=(1, 2)), Thing(2, None, "b", True, 0.5, ("x",))], Thing)
+    wanted = pd.DataFrame(
+        {
+            "number": pd.array([1, 2], "Int64"),
+            "made_time": pd.to_datetime([10**18 + 1, None], unit="ns", utc=True),
+            "name": pd.Series(["none", "b"], dtype=frame["name"].dtype),
+            "is_new": pd.array([None, True], "boolean"),
+            "share": pd.array([None, 0.5], "Float64"),
+            "texts": [(), ("x",)],
+            "numbers": [(1, 2), ()],
+        }
+    )
+    pd.testing.assert_frame_equal(frame, wanted)
+    assert pd.api.types.is_string_dtype(frame["name"].dtype)
+    assert frame_of([], Thing).dtypes.equals(frame.dtypes)
+
+
+def test_declaring_rows_loads_no_pandas() -> None:
+    modules = [
+        f"cachescope.frames.{found.name}" for found in pkgutil.iter_modules(cachescope.frames.__path__)
+    ]
+    modules.remove("cachescope.frames.described")
+    assert len(modules) > 10
+    code = f"import sys, {', '.join(modules)}; print(sys.modules.keys() & {{'pandas', 'numpy', 'pyarrow'}})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_exactly_the_columns_that_say_what_is_missing_may_be_missing(name: str) -> None:
+    hints = get_type_hints(FRAMES[name])
+    for column in columns_of(FRAMES[name]):
+        assert (NoneType in get_args(hints[column.name])) == (column.missing != "never"), column.name
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_frame_of_rows_is_the_frame_that_they_were_read_from(name: str) -> None:
+    kind = FRAMES[name]
+    made = [kind(**values(kind, 1)), kind(**values(kind, 2))]
+    frame = frame_of(made, kind)
+    assert frame.columns.tolist() == [column.name for column in columns_of(kind)]
+    assert rows_of(frame, kind) == made
+    pd.testing.assert_frame_equal(frame_of(rows_of(frame, kind), kind), frame)
+    assert rows_of(frame_of([], kind), kind) == []
+
+
+def values(kind: type, number: int) -> dict[str, object]:
+    """Made by hand: a value in each column, or none where there may be none in the second row."""
+    some = {
+        WHOLE: number,
+        TIME: number,
+        TEXT: str(number),
+        FLAG: number == 1,
+        REAL: number / 2,
+        TUPLE: ("a",),
+    }
+    return {
+        column.name: None if number == 2 and column.missing != "never" else some[column.dtype]
+        for column in columns_of(kind)
+    }
 
 
 @pytest.mark.slow
@@ -100,7 +143,7 @@ def test_a_row_has_the_columns_of_its_frame_and_their_types(name: str) -> None:
 def test_what_was_recorded_is_of_the_types_that_rows_say(sample: str) -> None:
     scope = cachescope.read(cachescope.sample(sample))
     frames = {
-        name: getattr(scope, name) for name in ROWS if isinstance(getattr(scope, name, None), pd.DataFrame)
+        name: getattr(scope, name) for name in FRAMES if isinstance(getattr(scope, name, None), pd.DataFrame)
     }
     frames |= {
         "hit_rates": scope.hit_rates(),
@@ -113,36 +156,19 @@ def test_what_was_recorded_is_of_the_types_that_rows_say(sample: str) -> None:
         frames["predictions"] = cachescope.will_hit(scope, scope)
     assert len(frames) >= 20
     for name, frame in frames.items():
-        hints = get_type_hints(ROWS[name])
-        for row in rows_of(frame, ROWS[name]):
-            wrong = {
-                field: getattr(row, field)
-                for field, hint in hints.items()
-                if not fits(getattr(row, field), hint)
-            }
+        kind = FRAMES[name]
+        hints = get_type_hints(kind)
+        for one in rows_of(frame, kind):
+            held = {field.name: getattr(one, field.name) for field in fields(kind)}
+            wrong = {name: value for name, value in held.items() if not fits(value, hints[name])}
             assert not wrong, name
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_a_frame_of_rows_is_the_frame_that_they_were_read_from(name: str) -> None:
-    frame: Frame = FRAMES[name]
-    made = frame.build([_row(frame, 1), _row(frame, 2)])
-    assert len(rows_of(made, ROWS[name])) == 2
-    pd.testing.assert_frame_equal(frame.of_rows(rows_of(made, ROWS[name])), made)
-    assert rows_of(frame.build([]), ROWS[name]) == []
-
-
-def _row(frame: Frame, number: int) -> dict[str, object]:
-    """Made by hand: a value in each column, or none where there may be none in the second row."""
-    values = {
-        WHOLE: number,
-        TIME: number,
-        TEXT: str(number),
-        FLAG: number == 1,
-        REAL: number / 2,
-        TUPLE: ("a",),
-    }
-    return {
-        column.name: None if number == 2 and column.missing != "never" else values[column.dtype]
-        for column in frame.columns
-    }
+def fits(value: object, hint: Any) -> bool:
+    if value is None:
+        return NoneType in get_args(hint)
+    if NoneType in get_args(hint):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(isinstance(part, get_args(hint)[0]) for part in value)
+    return isinstance(value, hint) or (hint is float and isinstance(value, int))

@@ -12,11 +12,12 @@ import pytest
 from pyarrow import parquet
 
 import cachescope
-from cachescope.columns import STORED, TEXT, TUPLE, WHOLE
+from cachescope.columns import STORED
 from cachescope.errors import SourceError
-from cachescope.frames import FRAMES
+from cachescope.frames.described import FRAMES
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.stored_frames import read_batches, read_frames, read_table
+from cachescope.rows import TEXT, TUPLE, WHOLE, columns_of
 from tests.made import aot, entry, fx, run, scope_of
 from tests.vllm_folders import make_folder
 
@@ -150,8 +151,10 @@ def test_times_are_of_an_age_that_a_column_holds(tables: dict[str, pa.Table], tm
 def test_the_lookups_of_a_compile_are_there(
     numbers: list[int | None], is_fine: bool, tables: dict[str, pa.Table], tmp_path: Path
 ) -> None:
-    columns = {column.name: pa.nulls(1, STORED.get(column.dtype)) for column in FRAMES["compiles"].columns}
-    for column in FRAMES["compiles"].columns:
+    columns = {
+        column.name: pa.nulls(1, STORED.get(column.dtype)) for column in columns_of(FRAMES["compiles"])
+    }
+    for column in columns_of(FRAMES["compiles"]):
         if column.dtype == TUPLE:
             columns[column.name] = pa.array([[]], pa.list_(pa.string()))
         if column.dtype == TEXT:

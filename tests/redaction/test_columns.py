@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from cachescope.frames import FRAMES
+from cachescope.frames.described import FRAMES
 from cachescope.report.redact import Redaction, redact
 from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
+from cachescope.rows import columns_of
 from tests.redaction.planted import CORPUS, leaks
 
 pytestmark = pytest.mark.slow
@@ -16,8 +17,8 @@ pytestmark = pytest.mark.slow
 TEXTS = sorted(
     {
         column.name
-        for frame in FRAMES.values()
-        for column in frame.columns
+        for kind in FRAMES.values()
+        for column in columns_of(kind)
         if column.dtype in ("str", "object")
     }
 )
@@ -64,7 +65,7 @@ def test_the_columns_that_are_named_are_there() -> None:
 
 def test_columns_and_words_of_torch_are_known_and_names_of_people_are_not() -> None:
     known = vocabulary()
-    assert all(column.name in known.words for frame in FRAMES.values() for column in frame.columns)
+    assert all(column.name in known.words for kind in FRAMES.values() for column in columns_of(kind))
     people = [
         "ann",
         "annabel",

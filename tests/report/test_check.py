@@ -13,8 +13,9 @@ import pytest
 import cachescope
 from cachescope.analysis.verdicts.since_baseline import changed_since
 from cachescope.columns import pandas_type
-from cachescope.frames import FRAMES
+from cachescope.frames.described import FRAMES
 from cachescope.report.check_forms import Check, check_object, github_lines, junit_text
+from cachescope.rows import columns_of
 from tests.conftest import Recording
 from tests.output_gates import commands_in
 
@@ -73,7 +74,7 @@ def test_a_warm_run_passes_where_all_runs_do_not(recording: Recording, tmp_path:
 
 def test_the_frame_is_as_declared(flip: cachescope.Scope) -> None:
     frame = flip.check(0.9, 10**9, flip).frame
-    declared = {column.name: pandas_type(column.dtype) for column in FRAMES["checks"].columns}
+    declared = {column.name: pandas_type(column.dtype) for column in columns_of(FRAMES["checks"])}
     assert dict(frame.dtypes) == declared
     assert frame["bar"].tolist() == ["min_hit_rate", "max_time_lost", "no_new_cause"]
 

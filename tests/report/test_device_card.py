@@ -6,7 +6,7 @@ import pytest
 
 import cachescope
 from cachescope.answers.one_device import one_device
-from cachescope.devices.frame import frame_of
+from cachescope.devices.frame import frame_of_mentions
 from cachescope.devices.mention import Mention, of_name, of_properties
 from cachescope.errors import NotFoundError
 from cachescope.report.devices import DeviceCard
@@ -17,7 +17,7 @@ OTHER = H100.replace("uuid=5f", "uuid=6f").replace("pci_bus_id=25", "pci_bus_id=
 
 
 def cards(*mentions: Mention | None) -> list[DeviceCard]:
-    devices = frame_of([mention for mention in mentions if mention is not None])
+    devices = frame_of_mentions([mention for mention in mentions if mention is not None])
     return [DeviceCard(one_device(devices, number)) for number in devices["device"].tolist()]
 
 
@@ -63,7 +63,7 @@ def test_an_address_in_a_saved_scope_cannot_leave_its_link() -> None:
 
 
 def test_by_name_by_uuid_or_by_number() -> None:
-    devices = frame_of(
+    devices = frame_of_mentions(
         [one for one in (of_properties(H100, "a"), of_properties(OTHER, "a")) if one is not None]
     )
     assert one_device(devices, devices["uuid"][1])["device"].tolist() == [1]

@@ -11,9 +11,8 @@ from typing import Final
 import pandas as pd
 
 from cachescope.analysis.compiles.ranges import remaining_ranges
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
-from cachescope.frames.compiles import COMPILES, RECOMPILES, SYMBOLS
 from cachescope.notebook_cells import code_file
 from cachescope.readers.cache_file import well_formed
 from cachescope.readers.file_fingerprints import Stamps
@@ -180,8 +179,8 @@ def read_compiles(runs: pd.DataFrame, stamped: Stamps, lookups: pd.DataFrame) ->
     rows = [_compile_row(run, one) for run, one in every]
     belonging = zip(rows, lookups_of_compiles(rows, lookups), strict=True)
     return CompilesRead(
-        COMPILES.of_rows(replace(row, **asdict(own)) for row, own in belonging),
-        SYMBOLS.of_rows(row for run, one in every for row in _symbol_rows(run, one)),
+        frame_of((replace(row, **asdict(own)) for row, own in belonging), CompileRow),
+        frame_of((row for run, one in every for row in _symbol_rows(run, one)), SymbolRow),
         problems,
     )
 
@@ -255,7 +254,7 @@ def recompiles_frame(compiles: pd.DataFrame) -> pd.DataFrame:
             groups[row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)].append(row)
     rows = [_recompile_row(guard, members) for (*_, guard), members in groups.items()]
     rows.sort(key=lambda row: -(row.time_taken_ns or 0))
-    return RECOMPILES.of_rows(rows)
+    return frame_of(rows, RecompileRow)
 
 
 def _guard(reasons: Iterable[str]) -> str | None:

@@ -12,8 +12,8 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import plain_columns
-from cachescope.frames.contexts import CACHING_FILES
+from cachescope.columns import frame_of, plain_columns
+from cachescope.frames.context_rows import CachingFile
 from cachescope.keys.caching_key import CachingNames, caching_names, pickled_name, with_isolation_key
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.readers.directory.entry_file import value_text
@@ -55,12 +55,10 @@ def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Cal
         else:
             given.append(call)
     every: list[Call] = [*dumped, *given]
-    return CACHING_FILES.build(_row(call, isolation_key, stored) for call in every)
+    return frame_of((_row(call, isolation_key, stored) for call in every), CachingFile)
 
 
-def _row(
-    call: Call, isolation_key: str, stored: Mapping[tuple[str | None, str], int]
-) -> Mapping[str, object]:
+def _row(call: Call, isolation_key: str, stored: Mapping[tuple[str | None, str], int]) -> CachingFile:
     names: CachingNames | None
     if isinstance(call, bytes):
         callee, params = _parts(call)
@@ -73,15 +71,15 @@ def _row(
         except UnsupportedValueError as error:
             names, doubt = None, f"{_NO_NAME}: {error}"
     found = [] if names is None else [n for n in (names.name, *names.others) if (callee, n) in stored]
-    return {
-        "callee": callee,
-        "params": value_text(params),
-        "isolation_key": isolation_key,
-        "file_name": None if names is None else names.name,
-        "status": "found" if found else "unknown" if doubt else "absent",
-        "entry": stored[callee, found[0]] if found else None,
-        "reason": doubt,
-    }
+    return CachingFile(
+        callee=callee,
+        params=value_text(params),
+        isolation_key=isolation_key,
+        file_name=None if names is None else names.name,
+        status="found" if found else "unknown" if doubt else "absent",
+        entry=stored[callee, found[0]] if found else None,
+        reason=doubt,
+    )
 
 
 def _parts(pickled_key: bytes) -> tuple[str, object]:

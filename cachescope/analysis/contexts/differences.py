@@ -12,10 +12,9 @@ import pandas as pd
 
 from cachescope.analysis.contexts.keys import KnownContext, compared, known_contexts, schema_without
 from cachescope.analysis.differences import short
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.errors import NotFoundError
-from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
-from cachescope.frames.contexts import CONTEXT_DIFFERENCE, CONTEXT_PAIRS, MANIFEST_DIFFERENCE
+from cachescope.frames.context_rows import ContextRow, FormDifference, ManifestDifference, PairRow
 from cachescope.keys.device_text import OF_THE_BOARD, device_difference, device_parts
 from cachescope.readers.cache_file import well_formed
 from cachescope.terms import RUNTIME_FORMS
@@ -43,7 +42,7 @@ def context_pairs(contexts: pd.DataFrame) -> pd.DataFrame:
     ordered = sorted(distinct.values(), key=lambda known: known.number)
     with_first = itertools.product(ordered[:1], ordered[1:])
     others = itertools.combinations(ordered[1:_ALL_PAIRS], 2)
-    return CONTEXT_PAIRS.of_rows(_pair(*pair) for pair in itertools.chain(with_first, others))
+    return frame_of((_pair(*pair) for pair in itertools.chain(with_first, others)), PairRow)
 
 
 def _pair(before: KnownContext, after: KnownContext) -> PairRow:
@@ -77,7 +76,7 @@ def context_difference(contexts: pd.DataFrame, before: int, after: int) -> pd.Da
         *known_contexts(contexts[contexts["context"].isin([after])]),
     )
     found = [*itertools.chain.from_iterable(_of_form(form, old, new) for form in differing)]
-    return CONTEXT_DIFFERENCE.of_rows([*found, *(_unknown(form, old, new) for form in undecided)])
+    return frame_of([*found, *(_unknown(form, old, new) for form in undecided)], FormDifference)
 
 
 def _of_form(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDifference]:
@@ -184,7 +183,10 @@ def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
         if "files" not in manifest:
             raise NotFoundError("this snapshot holds no manifest of torch: capture it with --torch-manifest")
     old, new = (manifest["files"] for manifest in found)
-    return MANIFEST_DIFFERENCE.build(
-        {"file": row.field, "status": row.status, "before": old.get(row.field), "after": new.get(row.field)}
+    rows = (
+        ManifestDifference(
+            file=row.field or "", status=row.status, before=old.get(row.field), after=new.get(row.field)
+        )
         for row in _by_field("torch_version_hash", old, new)
     )
+    return frame_of(rows, ManifestDifference)

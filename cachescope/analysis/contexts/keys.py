@@ -15,9 +15,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.context_rows import ContextRow, GroupRow, IsolationKeyRow
-from cachescope.frames.contexts import CONTEXT_GROUPS, ISOLATION_KEYS
 from cachescope.keys import CONTEXT_FORMS, IsolationSchema, isolation_key, select_context
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
@@ -138,11 +137,14 @@ def isolation_keys(
     ['ec901e1948d20d766e24066f7819a680']
     """
     schema = as_schema(schema)
-    return ISOLATION_KEYS.of_rows(
-        IsolationKeyRow(
-            known.number, known.key(schema), known.lacking(schema), known.chosen_text_only(schema)
-        )
-        for known in known_contexts(contexts)
+    return frame_of(
+        (
+            IsolationKeyRow(
+                known.number, known.key(schema), known.lacking(schema), known.chosen_text_only(schema)
+            )
+            for known in known_contexts(contexts)
+        ),
+        IsolationKeyRow,
     )
 
 
@@ -161,7 +163,7 @@ def context_groups(
     """
     known = known_contexts(contexts)
     schemas = joining_schemas(known) if schema is None else [as_schema(schema)]
-    return CONTEXT_GROUPS.of_rows(row for one in schemas for row in _group_rows(known, one))
+    return frame_of((row for one in schemas for row in _group_rows(known, one)), GroupRow)
 
 
 def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> Iterator[GroupRow]:

@@ -14,12 +14,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.component_sets import Codes
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.contexts import CONTEXTS
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
@@ -91,7 +90,7 @@ def all_contexts(
         _row(len(captured) + at, run, reader.forms(sets_of_run.get(run.run, ())), torch_of_hash)
         for at, run in enumerate(rows_of(runs, RunRow))
     ]
-    return CONTEXTS.of_rows([*captured, *rows])
+    return frame_of([*captured, *rows], ContextRow)
 
 
 def _torch_of_hash(captured: Iterable[ContextRow]) -> dict[str, ContextRow]:

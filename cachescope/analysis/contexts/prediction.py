@@ -23,11 +23,10 @@ from cachescope.analysis.contexts.outside_keys import (
 from cachescope.analysis.contexts.process_fields import ProcessFields, program_of
 from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.verdicts.option_defaults import default_hashes
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.frames.answer_rows import PredictionRow
-from cachescope.frames.answers import PREDICTIONS
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.keys.paths import is_in_remote_cache
@@ -77,7 +76,7 @@ def predictions_frame(
         if row.cache == AOTAUTOGRAD:
             of_entry = [graphs.get((row.root, key), []) for key in row.fx_keys]
             found[row.entry] = compare.autograd(row, of_entry)
-    return PREDICTIONS.of_rows(_row(row, found[row.entry]) for row in rows)
+    return frame_of((_row(row, found[row.entry]) for row in rows), PredictionRow)
 
 
 def _row(entry: EntryRow, found: _Prediction) -> PredictionRow:

@@ -22,10 +22,9 @@ from cachescope.analysis.contexts.outside_keys import (
     different_circumstances,
 )
 from cachescope.analysis.directory.equal_code import SourceOf, first_difference, same_code_form
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.details import HashDetails
-from cachescope.frames.answer_rows import FalseHit
-from cachescope.frames.checks import FALSE_HITS
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.terms import CACHES
@@ -87,7 +86,7 @@ def false_hits_frame(
         *different_circumstances(of_key, rows_of(runs, RunRow), captured, cpu_keys),
     ]
     found = [_false_hit(doubt, *doubt.key, of_key.get(doubt.key, [])) for doubt in doubts]
-    return FALSE_HITS.of_rows([*found, *_missing_fields(looked_up, details)])
+    return frame_of([*found, *_missing_fields(looked_up, details)], FalseHit)
 
 
 def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequence[LookedUp]) -> FalseHit:

@@ -20,9 +20,8 @@ from typing import Final
 import pandas as pd
 
 from cachescope.analysis.directory.linked_files import Files, is_cpp, is_python
-from cachescope.columns import plain_columns, rows_of
+from cachescope.columns import frame_of, plain_columns, rows_of
 from cachescope.details import HashDetails
-from cachescope.frames.directory import LINKS
 from cachescope.frames.directory_rows import EntryRow, LinkRow
 from cachescope.keys.hashing import best_config_name
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, CACHES, CODE, FXGRAPH, HASH, LOCK, TRITON, UNREADABLE
@@ -254,7 +253,7 @@ def links_frame(
     if autotune is not None:
         timings = list(zip(*plain_columns(autotune, ["entry", "choice"]).values(), strict=True))
     made = all_links(rows_of(entries, EntryRow), timings, parts)
-    return LINKS.of_rows(row for link in made for row in link.rows())
+    return frame_of((row for link in made for row in link.rows()), LinkRow)
 
 
 def all_links(rows: list[EntryRow], timings: Iterable[tuple[int, str]], parts: NameParts) -> Iterator[Link]:

@@ -25,8 +25,8 @@ from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import resolution_ns
 from cachescope.analysis.history.rows import EntryRow
 from cachescope.analysis.verdicts.field_differences import FieldDifferences
+from cachescope.columns import frame_of
 from cachescope.details import HashDetails
-from cachescope.frames.directory import PAST_MISSES
 from cachescope.frames.directory_rows import PastMiss
 from cachescope.terms import FXGRAPH
 
@@ -56,10 +56,13 @@ def past_misses_frame(
     for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
         assert entry.gm is not None
         graphs[entry.gm, entry.direction].append(entry)
-    return PAST_MISSES.of_rows(
-        miss
-        for number, of_graph in enumerate(graphs.values())
-        for miss in _of_graph(number, of_graph, details, code, binaries, resolutions)
+    return frame_of(
+        (
+            miss
+            for number, of_graph in enumerate(graphs.values())
+            for miss in _of_graph(number, of_graph, details, code, binaries, resolutions)
+        ),
+        PastMiss,
     )
 
 

@@ -13,8 +13,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.analysis.guards import GuardError, guard_symbols
-from cachescope.columns import rows_of
-from cachescope.frames.directory import DUPLICATES, GUARDS
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import Candidate, DuplicateRow, EntryRow
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
@@ -80,7 +79,7 @@ def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
         if row.cache in CACHES and row.status == "ok" and row.cache_key is not None
     ]
     found.sort(key=lambda one: (one.cache, one.cache_key, one.modified_time or 0))
-    return GUARDS.of_rows(found)
+    return frame_of(found, Candidate)
 
 
 def _symbols(expression: str | None) -> tuple[str, ...]:
@@ -110,7 +109,7 @@ def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
     others = ([row for row in group if row.entry not in reported] for group in by_key.values())
     found += _groups(others, BY_KEY)
     found.sort(key=lambda group: (-group.saved_bytes, group.entries))
-    return DUPLICATES.of_rows(found)
+    return frame_of(found, DuplicateRow)
 
 
 def _is_hashed(row: EntryRow, name: str) -> bool:

@@ -11,8 +11,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.analysis.directory.linked_files import is_cpp
-from cachescope.columns import rows_of
-from cachescope.frames.directory import ORPHANS, REMOVABLE
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow, RemovableRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.directory.triton_files import MOVED
@@ -158,7 +157,7 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
         reason = None if now is None else _reason(row, alone.get(row.entry), now)
         if reason is not None:
             found.append(_removable(row, reason))
-    return REMOVABLE.of_rows([*found, *_compiled_from(rows, found, now_ns)])
+    return frame_of([*found, *_compiled_from(rows, found, now_ns)], RemovableRow)
 
 
 def _reason(row: EntryRow, orphan: OrphanRow | None, now: int) -> str | None:
@@ -223,7 +222,7 @@ def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
         *_alone_triton(rows, linked),
         *_moved(rows),
     ]
-    return ORPHANS.of_rows(sorted(found, key=attrgetter("entry")))
+    return frame_of(sorted(found, key=attrgetter("entry")), OrphanRow)
 
 
 def _orphan(row: EntryRow, reason: str) -> OrphanRow:

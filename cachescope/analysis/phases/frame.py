@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
 
 from cachescope.analysis.phases.names import phase_of
-from cachescope.frames.phases import PHASES
+from cachescope.columns import frame_of
+from cachescope.frames.phases import PhaseRow
 from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.second_pass import read_traces
@@ -227,7 +228,7 @@ def read_phases(runs: pd.DataFrame, stamped: Stamps) -> PhasesRead:
         Size and time of their files when they were read: see `read_traces`.
     """
     read, problems = read_traces(runs, stamped, "its phases", _spent)
-    return PhasesRead(PHASES.build(row for run, spent in read for row in _rows(run, spent)), problems)
+    return PhasesRead(frame_of((row for run, spent in read for row in _rows(run, spent)), PhaseRow), problems)
 
 
 def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[Problem]]:
@@ -236,19 +237,19 @@ def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[Pro
     return sweep.spent, events.problems
 
 
-def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[dict[str, Any]]:
+def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:
     for place, one in spent.items():
         phase = _named(place.event)
-        yield {
-            "run": run,
-            "compile_id": place.compile_id,
-            "segment": place.segment,
-            "phase": f"{NOT_NAMED}{place.event}" if phase is None else phase.name,
-            "event": place.event,
-            "count": one.count,
-            "unended": one.unended,
+        yield PhaseRow(
+            run=run,
+            compile_id=place.compile_id,
+            segment=place.segment,
+            phase=f"{NOT_NAMED}{place.event}" if phase is None else phase.name,
+            event=place.event,
+            count=one.count,
+            unended=one.unended,
             # Far beyond any compile: a hostile trace. What was saved would not be read again.
-            "time_ns": min(one.time_ns, MOST_NS_OF_A_DURATION),
-            "self_time_ns": min(one.self_time_ns, MOST_NS_OF_A_DURATION),
-            "is_skipped_by_hit": None if phase is None else phase.is_skipped_by_hit,
-        }
+            time_ns=min(one.time_ns, MOST_NS_OF_A_DURATION),
+            self_time_ns=min(one.self_time_ns, MOST_NS_OF_A_DURATION),
+            is_skipped_by_hit=None if phase is None else phase.is_skipped_by_hit,
+        )

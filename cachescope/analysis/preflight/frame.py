@@ -10,11 +10,10 @@ import pandas as pd
 from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedRun, World
 from cachescope.analysis.preflight.stored_by_runs import Command, LeftBehind
 from cachescope.analysis.preflight.would_find import StoredEntries
-from cachescope.columns import rows_of
-from cachescope.frames.recorded import LOOKUPS
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.assemble import Tables
-from cachescope.terms import PREDICTED
+from cachescope.terms import FXGRAPH, PREDICTED
 
 
 def with_predictions(tables: Tables) -> Tables:
@@ -58,48 +57,45 @@ def _numbered(
     """All lookups, run by run, with new numbers."""
     saved = dict(zip(entries["entry"].tolist(), entries["time_taken_ns"].tolist(), strict=True))
     numbers: dict[int, int] = {}
-    out: list[dict[str, Any]] = []
+    out: list[LookupRow] = []
     for run in dict.fromkeys(row.run for row in rows):
         if run not in predicted:
             for order, row in enumerate(one for one in rows if one.run == run):
                 numbers[row.lookup] = len(out)
-                out.append(_values(row) | {"order": order})
+                out.append(replace(row, order=order))
             continue
         for order, one in enumerate(predicted[run]):
             if one.aot is None:
                 numbers[one.row.lookup] = len(out)
-            out.append(_predicted_values(one, saved) | {"order": order})
-    for number, values in enumerate(out):
-        values["lookup"] = number
-        if values["aot_lookup"] is not None:
-            values["aot_lookup"] = numbers.get(values["aot_lookup"])
-    return LOOKUPS.build(out)
+            out.append(replace(_predicted(one, saved), order=order))
+    renumbered = (
+        replace(
+            row, lookup=number, aot_lookup=None if row.aot_lookup is None else numbers.get(row.aot_lookup)
+        )
+        for number, row in enumerate(out)
+    )
+    return frame_of(renumbered, LookupRow)
 
 
-def _values(row: LookupRow) -> dict[str, Any]:
-    return {column.name: getattr(row, column.name) for column in LOOKUPS.columns}
-
-
-def _predicted_values(one: PredictedLookup, saved: dict[int, Any]) -> dict[str, Any]:
+def _predicted(one: PredictedLookup, saved: dict[int, Any]) -> LookupRow:
     row, found = one.row, one.found
-    values = _values(row)
     entry = None if found.candidate is None else found.candidate.entry
-    is_other = one.key != row.cache_key
-    values |= {
-        "cache": values["cache"] if one.aot is None else "fxgraph",
-        "cache_key": one.key,
-        "outcome": PREDICTED.get(found.outcome, found.outcome),
-        "cache_state": None,
-        "status_detailed": found.status or (found.outcome if found.outcome in ("hit", "full_miss") else None),
-        "aot_lookup": None if one.aot is None else one.aot.lookup,
-        "guards_expr": found.guards,
+    predicted = replace(
+        row,
+        cache=row.cache if one.aot is None else FXGRAPH,
+        cache_key=one.key,
+        outcome=PREDICTED.get(found.outcome, found.outcome),
+        cache_state=None,
+        status_detailed=found.status or (found.outcome if found.outcome in ("hit", "full_miss") else None),
+        aot_lookup=None if one.aot is None else one.aot.lookup,
+        guards_expr=found.guards,
         # The time of executing the graph instead of compiling it.
-        "time_taken_ns": None,
-        "end_time": None,
-        "time_saved_ns": saved.get(entry) if found.outcome == "hit" and entry is not None else None,
-        "prediction": found.why,
-        "predicted_entry": entry,
-    }
-    if is_other:
-        values |= {"detail_set": None, "details": "not_recorded", "direction": None, "is_backward": None}
-    return values
+        time_taken_ns=None,
+        end_time=None,
+        time_saved_ns=saved.get(entry) if found.outcome == "hit" and entry is not None else None,
+        prediction=found.why,
+        predicted_entry=entry,
+    )
+    if one.key == row.cache_key:
+        return predicted
+    return replace(predicted, detail_set=None, details="not_recorded", direction=None, is_backward=None)

@@ -6,25 +6,12 @@ What is unknown does not meet a bar: a log without lookups, or without times, ne
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.frames.checks import Bar
 
 CauseName = tuple[str, tuple[str, ...], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One row of the frame checks."""
-
-    bar: str
-    wanted: float
-    found: float | None
-    unit: str
-    passed: bool
-    reason: str
-    causes: tuple[int, ...] = ()
 
 
 def cause_name(cause: CauseRow) -> CauseName:

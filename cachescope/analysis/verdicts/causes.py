@@ -6,7 +6,6 @@ An AOTAutograd miss is followed by FX lookups of the same compile; one changed c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from cachescope.analysis.verdicts.entries_above import EXPLAINED_BY_GRAPHS
 from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.analysis.verdicts.running_compiles import CONCURRENT
+from cachescope.frames.answer_rows import CauseRow
 from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, VLLM, Verdict
 
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
@@ -213,24 +213,7 @@ def _roots_of(misses: Misses) -> Numbers:
     return root
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One distinct reason: a row of the frame causes."""
-
-    cause: int
-    verdict: Verdict
-    kind: str
-    fields: tuple[str, ...]
-    misses: int
-    roots: int
-    runs: tuple[int, ...]
-    ranks: tuple[int, ...]
-    time_lost_ns: int | None
-    summary: str
-    advice: str | None
-
-
-def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cause]:
+def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[CauseRow]:
     """Give every miss its cause, and return the causes, the costliest first."""
     lookups, at = misses.lookups, misses.at
     roots = _roots_of(misses)
@@ -256,7 +239,7 @@ def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cau
         ranks = np.unique(history.rank[members])
         root = misses[int(roots[first[one]])]
         found.append(
-            Cause(
+            CauseRow(
                 cause=cause,
                 verdict=verdict,
                 kind=kind,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,13 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.places_by_group import NONE, Numbers
 from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.causes import Cause, group_causes, link_consequences
+from cachescope.analysis.verdicts.causes import group_causes, link_consequences
 from cachescope.analysis.verdicts.judging import judged_misses
 from cachescope.analysis.verdicts.misses import Misses
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
-from cachescope.columns import DEEP
+from cachescope.columns import DEEP, frame_of, frame_of_columns
 from cachescope.details import HashDetails
-from cachescope.frames.answers import CAUSES, MISSES
+from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.terms import VLLM
 
 
@@ -40,7 +39,7 @@ def settled_lookups(lookups: pd.DataFrame, history: History) -> pd.DataFrame:
 
 def judged(
     history: History, details: HashDetails, choice: Choice, vllm: VllmMisses | None = None
-) -> tuple[Misses, list[Cause]]:
+) -> tuple[Misses, list[CauseRow]]:
     """Every miss with its verdict and its cause, in the order of the lookups; and the causes, the costliest first."""
     misses = judged_misses(history, details, choice, vllm)
     link_consequences(misses)
@@ -53,7 +52,7 @@ def misses_frame(misses: Misses) -> pd.DataFrame:
     baseline = _ids(misses.baseline, lookup)
     entry = _ids(misses.baseline_entry, np.array([one.entry for one in misses.entries], dtype=np.int64))
     changed = [why.changed for why in misses.whys]
-    return MISSES.of_columns(
+    return frame_of_columns(
         {
             "lookup": pa.array(lookup[misses.at]),
             "verdict": _texts(misses, [why.verdict for why in misses.whys]),
@@ -67,13 +66,14 @@ def misses_frame(misses: Misses) -> pd.DataFrame:
             "reason": _texts(misses, [why.reason for why in misses.whys]),
             "evidence": _texts(misses, [why.evidence for why in misses.whys]),
             "evidence_text": _texts(misses, [why.evidence_text for why in misses.whys]),
-        }
+        },
+        MissRow,
     )
 
 
-def causes_frame(causes: Sequence[Cause]) -> pd.DataFrame:
+def causes_frame(causes: Sequence[CauseRow]) -> pd.DataFrame:
     """The frame causes."""
-    return CAUSES.build(map(asdict, causes))
+    return frame_of(causes, CauseRow)
 
 
 def _texts(misses: Misses, of_whys: Sequence[str]) -> pa.Array:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cachescope.columns import frame_of
 from cachescope.component_sets import Codes, Numbers
 from cachescope.details import HashDetails
-from cachescope.frames.answer_rows import RankDifference
-from cachescope.frames.ranks import RANK_DIFFERENCES
+from cachescope.frames.ranks import RankDifference
 
 _GRAPH: Final = "gm"
 _PLACE: Final = ["cache", "compile_id", "direction"]
@@ -77,7 +77,7 @@ def rank_differences(lookups: pd.DataFrame, runs: pd.DataFrame, details: HashDet
             same[difference.what].append(difference)
     rows = [_row(differences, details) for differences in same.values()]
     rows.sort(key=lambda row: (-row.graphs, -row.misses, len(row.ranks), row.field))
-    return RANK_DIFFERENCES.of_rows(rows)
+    return frame_of(rows, RankDifference)
 
 
 def _row(differences: Sequence[_Difference], details: HashDetails) -> RankDifference:

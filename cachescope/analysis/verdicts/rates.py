@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.analysis.preflight.words import as_if_made
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
-from cachescope.frames.answers import HIT_RATES
+from cachescope.frames.answer_rows import RateRow
 from cachescope.terms import FXGRAPH, MISSED, VLLM
 
 Groups = npt.NDArray[np.int64]
@@ -51,7 +52,7 @@ def hit_rates(lookups: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFra
     if by:
         group[:] = lookups.groupby(list(by), dropna=False, sort=True).ngroup()
     count = int(group.max(initial=-1)) + 1 if by else 1
-    frame = HIT_RATES.build(_rates(lookups, group, count))
+    frame = frame_of(_rates(lookups, group, count), RateRow)
     first = np.zeros(count, dtype=np.int64)
     first[group[::-1]] = np.arange(len(lookups))[::-1]
     for at, name in enumerate(by):
@@ -59,7 +60,7 @@ def hit_rates(lookups: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFra
     return frame
 
 
-def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[str, object]]:
+def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[RateRow]:
     outcome = as_if_made(lookups)["outcome"]
     is_hit = (outcome == "hit").to_numpy(dtype=bool)
     is_fx = (lookups["cache"] == FXGRAPH).to_numpy(dtype=bool)
@@ -84,12 +85,13 @@ def _rates(lookups: pd.DataFrame, group: Groups, count: int) -> Iterator[dict[st
         is_recorded = not (has_hits[at] and saved[at] is None) and not (has_others[at] and lost[at] is None)
         time = (saved[at] or 0) + (lost[at] or 0)
         seen = row["lookups"] - row["unknown"]
-        yield row | {
-            "hit_rate": row["hits"] / seen if seen else None,
-            "time_saved_ns": saved[at],
-            "time_lost_ns": all_lost[at],
-            "time_hit_rate": (saved[at] or 0) / time if is_recorded and time else None,
-        }
+        yield RateRow(
+            **row,
+            hit_rate=row["hits"] / seen if seen else None,
+            time_saved_ns=saved[at],
+            time_lost_ns=all_lost[at],
+            time_hit_rate=(saved[at] or 0) / time if is_recorded and time else None,
+        )
 
 
 def _totals(times: pd.Series, group: Groups, chosen: npt.NDArray[np.bool_], count: int) -> list[int | None]:

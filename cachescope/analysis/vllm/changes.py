@@ -12,7 +12,8 @@ import pandas as pd
 
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.vllm.factors import CONFIGURATION, ENVIRONMENT, HASHES, Named, process_kinds
-from cachescope.frames.vllm import VLLM_CHANGES, VllmChange
+from cachescope.columns import frame_of
+from cachescope.frames.vllm import VllmChange
 
 _HASH_TEXTS: Final = {
     "config_hash": "the configuration differs (the model, its settings, vLLM's version); vLLM keeps only its hash",
@@ -134,7 +135,7 @@ def _field_change(factor: str, before: str | None, after: str | None) -> FieldCh
 
 def changes_frame(folders: Sequence[Named]) -> pd.DataFrame:
     """The frame ``vllm_changes``."""
-    return VLLM_CHANGES.of_rows(change for beside in nearest(folders) for change in changes_of(beside))
+    return frame_of((change for beside in nearest(folders) for change in changes_of(beside)), VllmChange)
 
 
 def _short(value: str | None) -> str:

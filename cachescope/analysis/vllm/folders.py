@@ -22,11 +22,9 @@ from cachescope.analysis.vllm.factors import (
     process_kinds,
 )
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import (
-    VLLM_FOLDERS,
-    VLLM_FRAGMENTS,
     FactorsRow,
     FolderRow,
     FragmentRow,
@@ -67,7 +65,7 @@ def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame, named: Sequence[
             row.prefix or "",
         ),
     )
-    return VLLM_FOLDERS.of_rows(rows)
+    return frame_of(rows, FolderRow)
 
 
 def _files(entries: pd.DataFrame) -> dict[tuple[str, PlaceInTree], list[EntryRow]]:
@@ -162,7 +160,7 @@ def _is_of_one(change: VllmChange) -> bool:
 def fragments_frame(folders: Sequence[Named]) -> pd.DataFrame:
     """The frame ``vllm_fragments``: what leaves the fewest folders comes first."""
     rows = sorted(_fragments(folders), key=lambda row: (row.folders_without, row.factors))
-    return VLLM_FRAGMENTS.of_rows(rows)
+    return frame_of(rows, FragmentRow)
 
 
 def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:

@@ -19,8 +19,8 @@ import pandas as pd
 from cachescope.analysis.process_values.kinds import Kind
 from cachescope.analysis.vllm.changes import Beside, changes_of, coded
 from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, name_kinds, process_kinds
-from cachescope.columns import rows_of
-from cachescope.frames.vllm import VLLM_RANKS, FactorsRow, RankRow, VllmChange
+from cachescope.columns import frame_of, rows_of
+from cachescope.frames.vllm import FactorsRow, RankRow, VllmChange
 
 _Ranks = frozenset[tuple[int, int]]
 OF_A_RANK: Final[frozenset[Kind]] = frozenset({"rank", "port", "bundle index", "host"})
@@ -37,7 +37,7 @@ class _Side:
 
 def ranks_frame(factors: pd.DataFrame, named: Sequence[Named]) -> pd.DataFrame:
     """The frame ``vllm_ranks``."""
-    return VLLM_RANKS.of_rows(_rows(rows_of(factors, FactorsRow), named))
+    return frame_of(_rows(rows_of(factors, FactorsRow), named), RankRow)
 
 
 def _rows(factors: Sequence[FactorsRow], named: Sequence[Named]) -> Iterator[RankRow]:

@@ -11,10 +11,9 @@ from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.what_if.frames import Counts, ReplayInput
 from cachescope.analysis.what_if.recorded import HIT, UNKNOWN, Outcomes, Positions
 from cachescope.analysis.what_if.why_still import why_still
-from cachescope.columns import plain_columns, rows_of
+from cachescope.columns import frame_of, frame_of_columns, plain_columns, rows_of
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.frames.replay import CAUSE_SAVINGS, WHAT_IF_CAUSES
-from cachescope.frames.replay_rows import CauseSaving
+from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.keys.key_fields import Removed
 
 _KEY_CHANGED: Final = "key_changed"
@@ -32,7 +31,7 @@ def causes_frame(
     group[places] = [number[cause] for cause in misses["cause"].tolist()]
     counts = Counts.of(replayed.times, after, group, len(causes))
     described = plain_columns(causes, ["cause", "verdict", "summary"])
-    return WHAT_IF_CAUSES.of_columns(
+    return frame_of_columns(
         {
             **described,
             "misses": counts.lookups,
@@ -40,7 +39,8 @@ def causes_frame(
             "unknown": counts.unknown,
             "time_won_ns": counts.time_won_ns,
             "why": _reasons(replayed, removed, after, causes, group, counts),
-        }
+        },
+        WhatIfCause,
     )
 
 
@@ -73,9 +73,12 @@ def cause_savings_frame(
     is_cold = (causes["verdict"] == "first_lookup") & (causes["kind"] != NOT_KNOWN)
     places = _places(replayed, misses)
     of_cause = misses["cause"].to_numpy(dtype=np.int64)
-    return CAUSE_SAVINGS.of_rows(
-        _saving(replayed, row, places[of_cause == row.cause])
-        for row in rows_of(causes[~is_cold].head(most), CauseRow)
+    return frame_of(
+        (
+            _saving(replayed, row, places[of_cause == row.cause])
+            for row in rows_of(causes[~is_cold].head(most), CauseRow)
+        ),
+        CauseSaving,
     )
 
 

@@ -10,8 +10,8 @@ from typing import Final
 import pandas as pd
 
 from cachescope.catalogue.facts import field_facts
-from cachescope.columns import rows_of
-from cachescope.frames.replay import EVIDENCE
+from cachescope.columns import frame_of, rows_of
+from cachescope.frames.replay_rows import EvidenceRow
 
 SAFETIES: Final = ("safe", "unknown", "unsafe", "program")
 """Whether fields may be left out, as a ranking has them: what is the program itself comes last."""
@@ -34,19 +34,6 @@ class _Pair:
         return self.same_code is False or self.same_binaries is False
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """The pairs that differ in the same fields: a row of the frame evidence."""
-
-    fields: tuple[str, ...]
-    pairs: int
-    same_code: int
-    same_binaries: int
-    different_code: int
-    entry: int
-    other_entry: int
-
-
 def evidence_frame(past_misses: pd.DataFrame) -> pd.DataFrame:
     """The frame evidence, from the frame past_misses; fields with different code first."""
     groups: dict[tuple[str, ...], list[_Pair]] = defaultdict(list)
@@ -55,20 +42,20 @@ def evidence_frame(past_misses: pd.DataFrame) -> pd.DataFrame:
             groups[tuple(sorted(pair.changed))].append(pair)
     found = [_evidence(names, pairs) for names, pairs in groups.items()]
     found.sort(key=lambda one: (-one.different_code, -one.pairs, one.fields))
-    return EVIDENCE.of_rows(found)
+    return frame_of(found, EvidenceRow)
 
 
 def _pairs(past_misses: pd.DataFrame) -> list[_Pair]:
     return rows_of(past_misses, _Pair)
 
 
-def _evidence(names: tuple[str, ...], pairs: Sequence[_Pair]) -> _Evidence:
+def _evidence(names: tuple[str, ...], pairs: Sequence[_Pair]) -> EvidenceRow:
     different = [pair for pair in pairs if pair.is_different]
     same = [pair for pair in pairs if pair.same_code and not pair.is_different]
     example = (different or same or pairs)[0]
     same_binaries = sum(pair.same_binaries is True for pair in same)
     counts = len(pairs), len(same), same_binaries, len(different)
-    return _Evidence(names, *counts, example.entry, example.baseline_entry)
+    return EvidenceRow(names, *counts, example.entry, example.baseline_entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,7 @@ class SafetyOfFields:
     """What the frame evidence and torch's sources show about some fields; evidence against leaving them out decides."""
 
     def __init__(self, evidence: pd.DataFrame) -> None:
-        self._found = [(frozenset(one.fields), one) for one in rows_of(evidence, _Evidence)]
+        self._found = [(frozenset(one.fields), one) for one in rows_of(evidence, EvidenceRow)]
 
     def on(self, fields: Iterable[str]) -> Safety:
         """Whether some fields may be left out. Pairs that differ in a subset of them count too."""

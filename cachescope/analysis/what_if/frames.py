@@ -20,15 +20,11 @@ from cachescope.analysis.what_if.key_values import Lanes
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.columns import pandas_type, rows_of
+from cachescope.columns import frame_of, pandas_type, rows_of
 from cachescope.details import HashDetails
-from cachescope.frames.replay import (
-    WHAT_IF,
-    WHAT_IF_DIFFERENCES,
-    WHAT_IF_RATES,
-    WHAT_IF_RUNS,
-    WHAT_IF_WARNINGS,
-)
+from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
+from cachescope.rows import columns_of
 from cachescope.terms import FXGRAPH
 
 _REASONS: Final = {
@@ -62,35 +58,21 @@ class Times:
         return int(times.sum()) if len(times) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Hit rates of all lookups: the columns of the frame hit_rates."""
-
-    lookups: int
-    hits: int
-    misses: int
-    bypasses: int
-    unknown: int
-    hit_rate: float | None
-    time_saved_ns: int | None
-    time_lost_ns: int | None
-    time_hit_rate: float | None
-
-    def with_more_hits(self, more: int, won: int) -> Rates:
-        """The rates if so many misses had hit, which would have spared so much compile time."""
-        saved = None if self.time_saved_ns is None and not won else (self.time_saved_ns or 0) + won
-        lost = None if self.time_lost_ns is None else self.time_lost_ns - won
-        known = (saved or 0) + (lost or 0)
-        return replace(
-            self,
-            hits=self.hits + more,
-            misses=self.misses - more,
-            hit_rate=_share(self.hits + more, self.lookups - self.unknown),
-            time_saved_ns=saved,
-            time_lost_ns=lost,
-            # What was not recorded before is not known after.
-            time_hit_rate=None if self.time_hit_rate is None else (saved or 0) / known,
-        )
+def with_more_hits(rates: RateRow, more: int, won: int) -> RateRow:
+    """The rates if so many misses had hit, which would have spared so much compile time."""
+    saved = None if rates.time_saved_ns is None and not won else (rates.time_saved_ns or 0) + won
+    lost = None if rates.time_lost_ns is None else rates.time_lost_ns - won
+    known = (saved or 0) + (lost or 0)
+    return replace(
+        rates,
+        hits=rates.hits + more,
+        misses=rates.misses - more,
+        hit_rate=_share(rates.hits + more, rates.lookups - rates.unknown),
+        time_saved_ns=saved,
+        time_lost_ns=lost,
+        # What was not recorded before is not known after.
+        time_hit_rate=None if rates.time_hit_rate is None else (saved or 0) / known,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +82,13 @@ class ReplayInput:
     replay: Replay
     times: Times
     history: History
-    before: Rates
+    before: RateRow
 
     @classmethod
     def of(cls, history: History, lookups: pd.DataFrame, details: HashDetails) -> ReplayInput:
         """Create from what happened, and from the frame lookups (settled)."""
         replay = Replay(history, details)
-        (before,) = rows_of(hit_rates(lookups), Rates)
+        (before,) = rows_of(hit_rates(lookups), RateRow)
         return cls(replay, Times(replay), history, before)
 
 
@@ -114,17 +96,16 @@ def rates_frame(replayed: ReplayInput, after: Outcomes, lookups: pd.DataFrame | 
     """The frame ``what_if_rates``: hit rates as recorded, and as they would have been; of all lookups or of some rows of them."""
     before, counted = replayed.before, np.ones(len(after), dtype=bool)
     if lookups is not None:
-        (before,) = rows_of(hit_rates(lookups), Rates)
+        (before,) = rows_of(hit_rates(lookups), RateRow)
         counted = np.isin(replayed.replay.recorded.lookups.lookup, lookups["lookup"].to_numpy(dtype=np.int64))
     turned = np.flatnonzero(replayed.times.turned(after) & counted)
-    then = before.with_more_hits(len(turned), replayed.times.total(turned) or 0)
+    then = with_more_hits(before, len(turned), replayed.times.total(turned) or 0)
     undecided = int(np.count_nonzero((after == UNKNOWN) & counted))
-    return WHAT_IF_RATES.build(
-        [
-            {"when": "before", "undecided": 0, **asdict(before)},
-            {"when": "after", "undecided": undecided, **asdict(then)},
-        ]
-    )
+    rows = [
+        WhatIfRate(when="before", **asdict(before), undecided=0),
+        WhatIfRate(when="after", **asdict(then), undecided=undecided),
+    ]
+    return frame_of(rows, WhatIfRate)
 
 
 def lookups_frame(
@@ -146,8 +127,8 @@ def lookups_frame(
     data["changed_side"] = pd.arrays.BooleanArray(turned, is_open)
     data["time_won_ns"] = pd.arrays.IntegerArray(times.taken[order], ~times.won(after)[order])
     data["note"] = notes[order]
-    frame = pd.DataFrame({column.name: data[column.name] for column in WHAT_IF.columns})
-    return frame.astype({column.name: pandas_type(column.dtype) for column in WHAT_IF.columns})
+    frame = pd.DataFrame({column.name: data[column.name] for column in columns_of(WhatIfRow)})
+    return frame.astype({column.name: pandas_type(column.dtype) for column in columns_of(WhatIfRow)})
 
 
 def runs_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
@@ -158,18 +139,20 @@ def runs_frame(replayed: ReplayInput, after: Outcomes) -> pd.DataFrame:
     hits = np.bincount(group[lookups.is_hit], minlength=len(runs)).tolist()
     seen = np.bincount(group[~lookups.outcome.are("unknown")], minlength=len(runs)).tolist()
     then = list(map(add, hits, counts.turned))
-    return WHAT_IF_RUNS.of_columns(
-        {
-            "run": runs.tolist(),
-            "lookups": counts.lookups,
-            "hits": hits,
-            "hits_after": then,
-            "unknown": counts.unknown,
-            "hit_rate": list(map(_share, hits, seen)),
-            "hit_rate_after": list(map(_share, then, seen)),
-            "time_won_ns": counts.time_won_ns,
-        }
+    rows = (
+        WhatIfRun(
+            run=run,
+            lookups=counts.lookups[at],
+            hits=hits[at],
+            hits_after=then[at],
+            unknown=counts.unknown[at],
+            hit_rate=_share(hits[at], seen[at]),
+            hit_rate_after=_share(then[at], seen[at]),
+            time_won_ns=counts.time_won_ns[at],
+        )
+        for at, run in enumerate(runs.tolist())
     )
+    return frame_of(rows, WhatIfRun)
 
 
 def _share(hits: int, seen: int) -> float | None:
@@ -205,16 +188,17 @@ def differences_frame(replay: Replay, reasons: Mapping[int, str]) -> pd.DataFram
     """The frame ``what_if_differences``; the reasons are those in the explanations of the misses."""
     lookups = replay.recorded.lookups
     found = sorted(replay.cells.differences, key=lambda difference: lookups.lookup[difference.position])
-    return WHAT_IF_DIFFERENCES.build(
-        {
-            "lookup": int(lookups.lookup[at]),
-            "run": int(lookups.run[at]),
-            "outcome": lookups.outcome[at],
-            "expected": "hit" if kind == "gone" else "full_miss",
-            "reason": reasons.get(int(lookups.lookup[at]), _REASONS[kind]),
-        }
+    rows = (
+        WhatIfDifference(
+            lookup=int(lookups.lookup[at]),
+            run=int(lookups.run[at]),
+            outcome=lookups.outcome[at] or "",
+            expected="hit" if kind == "gone" else "full_miss",
+            reason=reasons.get(int(lookups.lookup[at]), _REASONS[kind]),
+        )
         for at, kind in found
     )
+    return frame_of(rows, WhatIfDifference)
 
 
 def warnings_frame(
@@ -242,7 +226,7 @@ def warnings_frame(
     for pair in other_kernels[["baseline_entry", "entry"]].to_numpy(dtype=np.int64).tolist():
         if all(entry in stored for entry in pair) and name_of[pair[0]] == name_of[pair[1]]:
             rows.append(_warning(name_of[pair[0]], "compiled kernels", *(stored[entry] for entry in pair)))
-    return WHAT_IF_WARNINGS.build(rows)
+    return frame_of(rows, WhatIfWarning)
 
 
 def _without_common_code(
@@ -261,14 +245,15 @@ def _without_common_code(
                 yield keys[other][0], keys[key][0]
 
 
-def _warning(name: str, what: str, entry: EntryRow, other: EntryRow) -> dict[str, object]:
-    return {
-        "what_if_key": name,
-        "what": what,
-        "entry": entry.entry,
-        "other_entry": other.entry,
-        "cache_key": entry.cache_key,
-        "other_key": other.cache_key,
-        "code_key": entry.code_key,
-        "other_code_key": other.code_key,
-    }
+def _warning(name: str, what: str, entry: EntryRow, other: EntryRow) -> WhatIfWarning:
+    assert entry.code_key is not None and other.code_key is not None
+    return WhatIfWarning(
+        what_if_key=name,
+        what=what,
+        entry=entry.entry,
+        other_entry=other.entry,
+        cache_key=entry.cache_key,
+        other_key=other.cache_key,
+        code_key=entry.code_key,
+        other_code_key=other.code_key,
+    )

@@ -20,7 +20,8 @@ from cachescope.analysis.what_if.frames import Times
 from cachescope.analysis.what_if.recorded import UNKNOWN, Positions
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.analysis.what_if.still_missing import concurrent_misses
-from cachescope.frames.replay import SENSITIVITY
+from cachescope.columns import frame_of
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.keys.key_fields import Removed
 
 # Up to this many fields, each is put back in turn to see whether all of them are needed.
@@ -69,7 +70,9 @@ def sensitivity_frame(
     spoken = SafetyOfFields(evidence)
     found = [(row, spoken.on(row.fields)) for row in map(trial.row, tried) if row is not None]
     found.sort(key=lambda one: (SAFETIES.index(one[1].safety), *_rank(one[0])))
-    return SENSITIVITY.build(asdict(row) | asdict(safety) for row, safety in found)
+    return frame_of(
+        (SensitivityRow(**(asdict(row) | asdict(safety))) for row, safety in found), SensitivityRow
+    )
 
 
 def _rank(row: _Helps) -> tuple[object, ...]:

@@ -13,8 +13,8 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import plain_columns
-from cachescope.frames.directory import LOCKS
+from cachescope.columns import frame_of_columns, plain_columns
+from cachescope.frames.directory_rows import LockRow
 from cachescope.terms import LOCK
 
 # A lock may meanwhile be replaced by a link, or by a pipe, whose opening would block.
@@ -24,7 +24,7 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFO
 def locks_frame(entries: pd.DataFrame) -> pd.DataFrame:
     """The frame locks: every lock file of the frame entries is tried once."""
     locks = plain_columns(entries[entries["cache"] == LOCK], ["entry", "path"])
-    return LOCKS.of_columns({**locks, "lock_held": [is_lock_held(path) for path in locks["path"]]})
+    return frame_of_columns({**locks, "lock_held": [is_lock_held(path) for path in locks["path"]]}, LockRow)
 
 
 def is_lock_held(path: str) -> bool | None:

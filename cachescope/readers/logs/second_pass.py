@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 
 import pandas as pd
 
-from cachescope.columns import records
+from cachescope.columns import frame_of, records
 from cachescope.errors import SourceError
-from cachescope.frames.recorded import PROBLEMS
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.cache_file import well_formed
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
@@ -68,8 +68,9 @@ def read_traces(
             problems += unread
             # A process writes one trace; another one of the same run is a copy.
             break
-    return found, PROBLEMS.of_rows(
-        replace(one, source=well_formed(one.source), message=well_formed(one.message)) for one in problems
+    return found, frame_of(
+        (replace(one, source=well_formed(one.source), message=well_formed(one.message)) for one in problems),
+        ProblemRow,
     )
 
 

@@ -19,7 +19,8 @@ from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import FalseHit, MissRow
+from cachescope.frames.answer_rows import MissRow
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
 from cachescope.report.explanation import sentences

@@ -21,7 +21,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Final
 
-from cachescope.frames import FRAMES
+from cachescope.frames.described import FRAMES
+from cachescope.rows import columns_of, grain
 
 # Column, or key of a JSON form -> the kind of its stand-ins. Their values are no sentences: blanks separate no words in them.
 WHOLE: Final = {
@@ -127,10 +128,11 @@ def vocabulary() -> Vocabulary:
     operators = sections["operators"]
     own = (word for text in _own_texts(package) for word in words_of(text))
     system = (word for number in errno.errorcode for word in words_of(os.strerror(number)))
-    columns = (column.name for frame in FRAMES.values() for column in frame.columns)
+    columns = (column.name for kind in FRAMES.values() for column in columns_of(kind))
+    grains = (word for kind in FRAMES.values() for word in words_of(grain(kind)))
     python = (*keyword.kwlist, *dir(builtins), *_SAID_BY_PYTHON.split(), *system, *_functions_that_run())
     return Vocabulary(
-        frozenset((*operators, *sections["words"], *own, *python, *columns, *WHOLE, *KEYS)),
+        frozenset((*operators, *sections["words"], *own, *python, *columns, *grains, *WHOLE, *KEYS)),
         frozenset(piece for name in operators for piece in (name, *name.split("_"))),
         frozenset(sections["files"]),
     )

@@ -11,9 +11,8 @@ import pytest
 
 import cachescope
 from cachescope.analysis.compiles.frames import lookups_of_compiles
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.compile_rows import CompileRow
-from cachescope.frames.recorded import LOOKUPS
 from cachescope.frames.recorded_rows import LookupRow
 from tests.conftest import Recording
 
@@ -92,7 +91,7 @@ def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None =
     made = replace(
         one, lookup=0, run=0, compile_id="0/0_1", segment=segment, time=time, is_backward=is_backward
     )
-    return LOOKUPS.of_rows([made])
+    return frame_of([made], LookupRow)
 
 
 @pytest.mark.parametrize(

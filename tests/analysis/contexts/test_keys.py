@@ -21,9 +21,9 @@ from cachescope.analysis.contexts.keys import (
     known_contexts,
     schema_without,
 )
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.contexts import CONTEXTS
 from cachescope.keys import isolation_key
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
@@ -48,20 +48,20 @@ def row(number: int = 0, **told: Any) -> ContextRow:
 
 
 def test_a_row_is_the_context_it_was_made_of() -> None:
-    (known,) = known_contexts(CONTEXTS.of_rows([row(7, runtime=None)]))
+    (known,) = known_contexts(frame_of([row(7, runtime=None)], ContextRow))
     assert known.number == 7
     assert known.context == context(runtime=None)
     assert known.tokens["inductor_configs"] == '{"a": 1}'
     assert (known.tokens["runtime"], known.tokens["runtime_version"]) == ("null", '"x"')
     assert known.key(ALL) == isolation_key(context(runtime=None))
-    (empty,) = known_contexts(CONTEXTS.of_rows([row(inductor_configs=None)]))
+    (empty,) = known_contexts(frame_of([row(inductor_configs=None)], ContextRow))
     assert empty.context["runtime_context"]["inductor_configs"] is None
 
 
 def test_what_a_row_lacks() -> None:
     (known,) = known_contexts(
-        CONTEXTS.of_rows([row(missing_forms=("inductor_configs", "runtime", "torch_version_hash", "new"),
-                              hashed_forms=("torch_version_hash",), torch_detail_hash="h")])
+        frame_of([row(missing_forms=("inductor_configs", "runtime", "torch_version_hash", "new"),
+                              hashed_forms=("torch_version_hash",), torch_detail_hash="h")], ContextRow)
     )  # fmt: skip
     assert known.context == context(inductor_configs=..., runtime=..., torch_version_hash=...)
     tokens = (known.tokens["inductor_configs"], known.tokens["runtime"], known.tokens["torch_version_hash"])
@@ -78,7 +78,7 @@ def test_what_a_row_lacks() -> None:
 
 def test_what_is_only_text_has_no_key_where_it_is_chosen() -> None:
     path = "runtime_context[inductor_configs][pass]"
-    (known,) = known_contexts(CONTEXTS.of_rows([row(text_only=(path,))]))
+    (known,) = known_contexts(frame_of([row(text_only=(path,))], ContextRow))
     assert known.chosen_text_only(ALL) == (path,)
     assert known.key(ALL) is None
     off = schema_without(["inductor_configs"])
@@ -106,7 +106,7 @@ def test_a_snapshot_or_a_bare_context() -> None:
 def test_the_frame_of_keys() -> None:
     path = "runtime_context[inductor_configs][pass]"
     frame = isolation_keys(
-        CONTEXTS.of_rows([row(3), row(4, missing_forms=("runtime",)), row(5, text_only=(path,))])
+        frame_of([row(3), row(4, missing_forms=("runtime",)), row(5, text_only=(path,))], ContextRow)
     )
     assert frame["context"].tolist() == [3, 4, 5]
     assert frame["isolation_key"].iloc[0] == isolation_key(context())
@@ -171,10 +171,10 @@ def test_groups_are_numbered_the_largest_first() -> None:
     assert off["contexts"].tolist() == [(0, 4), (1, 2), (5,), (3,)]
     assert off["without"].iloc[0] == tuple(form for form in FORMS if form != "runtime")
     # Of a hash alone a group is known, and its key is not.
-    hashed = CONTEXTS.of_rows(
+    hashed = frame_of((
         replace(row(n), missing_forms=("torch_version_hash",), hashed_forms=("torch_version_hash",), torch_detail_hash="h")
         for n in range(2)
-    )  # fmt: skip
+    ), ContextRow)  # fmt: skip
     (group,) = context_groups(hashed, ALL).to_dict("records")
     assert (group["group"], group["contexts"], pd.isna(group["isolation_key"])) == (0, (0, 1), True)
 

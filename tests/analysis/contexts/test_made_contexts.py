@@ -17,8 +17,9 @@ from cachescope.analysis.contexts.process_fields import (
     switched_off_remotely,
 )
 from cachescope.analysis.history.rows import LookupRow
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
-from cachescope.frames.contexts import CONTEXTS
+from cachescope.frames.context_rows import ContextRow
 from cachescope.readers.snapshot import context_row
 from cachescope.terms import (
     AOT_REMOTE_SWITCH,
@@ -82,7 +83,7 @@ def contexts(*changed: dict[str, Any]) -> pd.DataFrame:
                 },
             )
         )  # fmt: skip
-    return CONTEXTS.of_rows(rows)
+    return frame_of(rows, ContextRow)
 
 
 def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from cachescope.analysis.contexts.of_runs import all_contexts
+from cachescope.columns import frame_of
 from cachescope.details import HashDetails
-from cachescope.frames.recorded import RUNS
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
@@ -50,7 +50,7 @@ def rows(*runs: list[list[str]], snapshots: pd.DataFrame | None = None) -> list[
         looked_up += [(number, details.add(one)[0]) for one in sets]
     lookups = pd.DataFrame(looked_up, columns=["run", "detail_set"]).astype({"detail_set": "Int64"})
     captured = contexts() if snapshots is None else snapshots
-    frame = all_contexts(captured, RUNS.of_rows(map(run_row, range(len(runs)))), lookups, details)
+    frame = all_contexts(captured, frame_of(map(run_row, range(len(runs))), RunRow), lookups, details)
     found = frame.astype(object).iloc[len(captured) :].to_dict("records")
     return [{k: None if not isinstance(v, tuple) and pd.isna(v) else v for k, v in one.items()} for one in found]  # fmt: skip
 
@@ -174,5 +174,5 @@ def test_torchs_own_key_is_known_by_its_hash_or_from_a_snapshot() -> None:
 def test_without_runs_there_are_the_snapshots_alone() -> None:
     captured = contexts({})
     lookups = pd.DataFrame({"run": [], "detail_set": []})
-    frame = all_contexts(captured, RUNS.of_rows([]), lookups, HashDetails())
+    frame = all_contexts(captured, frame_of([], RunRow), lookups, HashDetails())
     assert frame is captured

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.equal_code import Compared, KernelBinaries
-from cachescope.frames.directory import LINKS
+from cachescope.columns import frame_of
+from cachescope.frames.directory_rows import LinkRow
 from cachescope.readers.reading import Entry
 from tests.made import Details, entry, scope_of
 
@@ -48,7 +49,7 @@ class Directory:
 
     def compare(self) -> Compared:
         entries = scope_of(entries=self.files).entries
-        links = LINKS.build({"known_by": "made by hand", **link} for link in self.links)
+        links = frame_of((LinkRow(known_by="made by hand", **link) for link in self.links), LinkRow)
         return KernelBinaries(entries, links, self.hashes.get).compare(0, 1, "by code")
 
 

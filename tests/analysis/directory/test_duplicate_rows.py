@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.same_key import BY_CONTENT, BY_KEY, BY_SOURCE, duplicates_frame
-from cachescope.frames.directory import ENTRIES
+from cachescope.columns import frame_of
 from cachescope.frames.directory_rows import EntryRow
 
 CODE_KEY = "c" + "a" * 51
@@ -28,7 +28,7 @@ def code(number: int, name: str, **told: Any) -> EntryRow:
 
 
 def groups(*rows: EntryRow) -> list[tuple[tuple[int, ...], str]]:
-    frame = duplicates_frame(ENTRIES.of_rows(rows))
+    frame = duplicates_frame(frame_of(rows, EntryRow))
     return list(zip(frame["entries"], frame["known_by"], strict=True))
 
 
@@ -81,7 +81,7 @@ def test_the_first_that_was_written_is_the_one_to_keep() -> None:
         row(8, "h", "fxgraph", cache_key="f44", size_bytes=40),
     ]
     names = ["entries", "cache", "cache_key", "copies", "size_bytes", "saved_bytes"]
-    frame = duplicates_frame(ENTRIES.of_rows(rows))[names]
+    frame = duplicates_frame(frame_of(rows, EntryRow))[names]
     assert list(frame.itertuples(index=False, name=None)) == [
         # The largest saving first, then the first entry.
         ((1, 2, 0), "fxgraph", "f11", 3, 20, 40),
@@ -93,5 +93,5 @@ def test_the_first_that_was_written_is_the_one_to_keep() -> None:
 
 def test_what_has_no_key_and_no_time() -> None:
     rows = [row(0, cache_key=None, modified_time=3), row(1, cache_key=None, modified_time=None)]
-    (group,) = duplicates_frame(ENTRIES.of_rows(rows)).to_dict("records")
+    (group,) = duplicates_frame(frame_of(rows, EntryRow)).to_dict("records")
     assert (group["entries"], group["cache_key"]) == ((1, 0), "")

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.false_hits import false_hits_frame
-from cachescope.frames.contexts import CONTEXTS
+from cachescope.columns import frame_of
+from cachescope.frames.context_rows import ContextRow
 from cachescope.readers.reading import Entry
 from tests.made import Details, entry, fx, run, scope_of
 
@@ -21,7 +22,7 @@ def stored(name: str, **told: Any) -> Made:
 def found(*entries: Made, sources: dict[int, str] | None = None) -> list[dict[str, Any]]:
     scope = scope_of(entries=entries)
     frame = false_hits_frame(
-        scope.lookups, scope.entries, scope.runs, CONTEXTS.of_rows([]), scope.tables.hash_details,
+        scope.lookups, scope.entries, scope.runs, frame_of([], ContextRow), scope.tables.hash_details,
         lambda row: (sources or {}).get(row.entry),
     )  # fmt: skip
     rows: list[dict[str, Any]] = frame.to_dict("records")
@@ -77,7 +78,7 @@ def test_code_is_read_where_keys_differ_and_once_for_each() -> None:
     asked: list[int] = []
     scope = scope_of(entries=[stored(f"e{at}", **told) for at, told in enumerate((A, B, A, B))])
     frame = false_hits_frame(
-        scope.lookups, scope.entries, scope.runs, CONTEXTS.of_rows([]), scope.tables.hash_details,
+        scope.lookups, scope.entries, scope.runs, frame_of([], ContextRow), scope.tables.hash_details,
         lambda row: asked.append(row.entry),
     )  # fmt: skip
     assert len(frame) == 1

@@ -16,8 +16,9 @@ import pytest
 import cachescope
 from cachescope.analysis.contexts.outside_keys import device_model
 from cachescope.columns import pandas_type, records
-from cachescope.frames import FRAMES
+from cachescope.frames.described import FRAMES
 from cachescope.keys.hashing import entry_name
+from cachescope.rows import columns_of
 from tests import made
 from tests.conftest import RECORDINGS, Recording
 
@@ -78,7 +79,7 @@ def test_all_recordings_of_a_version_together_have_none(version: str, recording:
 
 def test_the_frame_is_as_declared(cache: Path) -> None:
     frame = cachescope.read(cache).false_hits
-    declared = {column.name: pandas_type(column.dtype) for column in FRAMES["false_hits"].columns}
+    declared = {column.name: pandas_type(column.dtype) for column in columns_of(FRAMES["false_hits"])}
     assert dict(frame.dtypes) == declared
 
 

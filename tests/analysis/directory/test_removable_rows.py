@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from cachescope.analysis.directory.unused import removable_frame
-from cachescope.frames.directory import ORPHANS
+from cachescope.columns import frame_of
+from cachescope.frames.directory_rows import OrphanRow
 from tests.made import NOON_NS, entry, scope_of
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
@@ -26,7 +27,7 @@ def can_go(
     since = written if changed is None else changed
     made.changed_time_ns = None if since is None else NOON_NS - int(since * 10**9)
     frame = scope_of(entries=[(made, None)]).entries
-    orphans = ORPHANS.build([{"entry": 0, "cache": cache, "reason": "nothing uses it"}] if alone else [])
+    orphans = frame_of([OrphanRow(0, cache, "nothing uses it")] if alone else [], OrphanRow)
     return bool(len(removable_frame(frame, orphans, NOON_NS)))
 
 
@@ -85,10 +86,10 @@ def test_a_time_of_zero_proves_no_age() -> None:
     made, _ = entry("fxgraph", "f11", status="damaged", damage=REFUSED)
     made.modified_time_ns = made.changed_time_ns = 0
     frame = scope_of(entries=[(made, None)]).entries
-    assert removable_frame(frame, ORPHANS.build([]), NOON_NS).empty
+    assert removable_frame(frame, frame_of([], OrphanRow), NOON_NS).empty
     made.modified_time_ns = made.changed_time_ns = 1
     frame = scope_of(entries=[(made, None)]).entries
-    assert len(removable_frame(frame, ORPHANS.build([]), NOON_NS)) == 1
+    assert len(removable_frame(frame, frame_of([], OrphanRow), NOON_NS)) == 1
 
 
 def test_ages_count_from_when_a_file_was_seen() -> None:
@@ -97,7 +98,7 @@ def test_ages_count_from_when_a_file_was_seen() -> None:
         frame = scope_of(entries=[(made, None)]).entries
         frame["seen_time"] = frame["modified_time"].astype("datetime64[ns, UTC]")
         frame["seen_time"] = type(frame["seen_time"].iloc[0])(seen, tz="UTC") if seen else None
-        assert len(removable_frame(frame, ORPHANS.build([]))) == wanted
+        assert len(removable_frame(frame, frame_of([], OrphanRow))) == wanted
 
 
 def test_what_was_compiled_from_code_goes_with_it() -> None:
@@ -113,7 +114,7 @@ def test_what_was_compiled_from_code_goes_with_it() -> None:
         entry("triton", "c11", at=day, name="c11.bin"),
     ]
     frame = scope_of(entries=files).entries
-    orphans = ORPHANS.build([{"entry": 0, "cache": "code", "reason": "no FX entry uses this code"}])
+    orphans = frame_of([OrphanRow(0, "code", "no FX entry uses this code")], OrphanRow)
     found = removable_frame(frame, orphans, NOON_NS)
     assert found["entry"].tolist() == [0, 1]
     assert found["size_bytes"].tolist() == [100, 100]
@@ -128,12 +129,12 @@ def test_what_was_compiled_from_code_is_as_old_as_when_it_was_seen() -> None:
     frame = scope_of(entries=files).entries
     seen = [NOON_NS, NOON_NS, NOON_NS - int(1.5 * DAY * 10**9), None]
     frame["seen_time"] = pd.Series(pd.to_datetime(seen, utc=True)).astype(frame["modified_time"].dtype)
-    orphans = ORPHANS.build([{"entry": 0, "cache": "code", "reason": "no FX entry uses this code"}])
+    orphans = frame_of([OrphanRow(0, "code", "no FX entry uses this code")], OrphanRow)
     assert removable_frame(frame, orphans)["entry"].tolist() == [0, 1]
     assert removable_frame(frame, orphans, NOON_NS)["entry"].tolist() == [0, 1, 2, 3]
 
 
 def test_code_without_a_key_belongs_to_no_other() -> None:
     files = [entry("code", "c11", at=-OLD, name=name, cache_key=None) for name in ("a.py", "a.so")]
-    orphans = ORPHANS.build([{"entry": 0, "cache": "code", "reason": "no FX entry uses this code"}])
+    orphans = frame_of([OrphanRow(0, "code", "no FX entry uses this code")], OrphanRow)
     assert removable_frame(scope_of(entries=files).entries, orphans, NOON_NS)["entry"].tolist() == [0]

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cachescope.analysis.phases.readings import Readings, compile_of, readings_of_runs
-from cachescope.frames.phases import PHASES
-from cachescope.frames.recorded import LOOKUPS
+from cachescope.columns import frame_of
+from cachescope.frames.phases import PhaseRow
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.rows import columns_of
 
 
-def phase(self_time_ns: int, is_skipped: bool | None, segment: int = 1, **other: object) -> dict[str, object]:
-    values = {"run": 0, "compile_id": "0/0", "phase": "p", "event": "e", "count": 1, "unended": 0}
-    return {
-        **values, "segment": segment, "time_ns": self_time_ns, "self_time_ns": self_time_ns, "is_skipped_by_hit": is_skipped, **other,
-    }  # fmt: skip
+def phase(self_time_ns: int, is_skipped: bool | None, segment: int = 1, **other: object) -> PhaseRow:
+    values: dict[str, Any] = {
+        "run": 0,
+        "compile_id": "0/0",
+        "phase": "p",
+        "event": "e",
+        "count": 1,
+        "unended": 0,
+    }
+    times = {"time_ns": self_time_ns, "self_time_ns": self_time_ns}
+    return PhaseRow(**values | times | {"segment": segment, "is_skipped_by_hit": is_skipped} | other)
 
 
 def lookup(
     cache: str, outcome: str, saved: int | None = None, segment: int = 1, **other: object
-) -> dict[str, object]:
-    blank = dict.fromkeys(column.name for column in LOOKUPS.columns)
+) -> LookupRow:
+    blank: dict[str, Any] = dict.fromkeys(column.name for column in columns_of(LookupRow))
     told = {
         "run": 0,
         "cache": cache,
@@ -28,11 +38,11 @@ def lookup(
         "segment": segment,
         "time_saved_ns": saved,
     }
-    return {**blank, **told, **other}
+    return LookupRow(**blank | told | other)
 
 
-def readings(rows: list[dict[str, object]], lookups: list[dict[str, object]]) -> Readings:
-    return readings_of_runs(PHASES.build(rows), LOOKUPS.build(lookups))[0]
+def readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
+    return readings_of_runs(frame_of(rows, PhaseRow), frame_of(lookups, LookupRow))[0]
 
 
 ROWS = [phase(10, True), phase(3, False), phase(1, None)]
@@ -116,5 +126,7 @@ def test_hits_of_both_caches_and_of_other_compiles() -> None:
 
 def test_runs_are_read_apart() -> None:
     rows = [phase(1, True), phase(2, True, run=4)]
-    found = readings_of_runs(PHASES.build(rows), LOOKUPS.build([lookup("fxgraph", "hit", 3, run=4)]))
+    found = readings_of_runs(
+        frame_of(rows, PhaseRow), frame_of([lookup("fxgraph", "hit", 3, run=4)], LookupRow)
+    )
     assert {run: (one.total_ns, one.saved_ns) for run, one in found.items()} == {0: (1, 0), 4: (2, 3)}

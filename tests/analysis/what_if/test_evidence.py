@@ -11,7 +11,8 @@ import pytest
 
 import cachescope
 from cachescope.analysis.what_if.evidence import SafetyOfFields, evidence_frame
-from cachescope.frames.replay import EVIDENCE
+from cachescope.columns import frame_of
+from cachescope.frames.replay_rows import EvidenceRow
 from tests.conftest import Recording
 
 FUSION = "inductor_config[epilogue_fusion]"
@@ -104,10 +105,10 @@ MACHINE = "it describes the machine, and no code generation of torch reads it"
 def safety(fields: list[str], *seen: tuple[tuple[str, ...], int, int]) -> Any:
     """`seen`: fields that pairs differ in, how many of them have the same code, and how many other code."""
     rows = [
-        {"fields": names, "pairs": same + other, "same_code": same, "same_binaries": 0, "different_code": other, "entry": 0, "other_entry": 1}
+        EvidenceRow(names, same + other, same, 0, different_code=other, entry=0, other_entry=1)
         for names, same, other in seen
-    ]  # fmt: skip
-    return SafetyOfFields(EVIDENCE.build(rows)).on(fields)
+    ]
+    return SafetyOfFields(frame_of(rows, EvidenceRow)).on(fields)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,16 @@ import pytest
 from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.what_if.causes import causes_frame
 from cachescope.analysis.what_if.frames import (
-    Rates,
     ReplayInput,
     differences_frame,
     lookups_frame,
     rates_frame,
     runs_frame,
     warnings_frame,
+    with_more_hits,
 )
 from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, UNKNOWN
+from cachescope.frames.answer_rows import RateRow
 from cachescope.keys.key_fields import Removed
 from cachescope.readers.reading import Entry
 from cachescope.scope import Scope
@@ -28,7 +29,7 @@ from tests.made import SECOND_NS, Details, aot, entry, fx, run, scope_of
 
 G = {"gm": "g", "x": "1"}
 HERE = {"cache_dir": "/cache"}
-NOTHING = Rates(4, 1, 3, 0, 0, 0.25, None, None, None)
+NOTHING = RateRow(4, 1, 3, 0, 0, 0.25, None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ NOTHING = Rates(4, 1, 3, 0, 0, 0.25, None, None, None)
 def test_rates_with_more_hits(
     before: dict[str, Any], more: int, won: int, wanted: tuple[float | None, ...]
 ) -> None:
-    then = replace(NOTHING, **before).with_more_hits(more, won)
+    then = with_more_hits(replace(NOTHING, **before), more, won)
     found = (then.hits, then.misses, then.hit_rate, then.time_saved_ns, then.time_lost_ns, then.time_hit_rate)
     assert found == wanted
     assert (then.lookups, then.bypasses, then.unknown) == (4, 0, before.get("unknown", 0))

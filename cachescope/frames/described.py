@@ -1,0 +1,185 @@
+"""Every frame, and the description of its columns: this loads the rows of them all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+
+from cachescope.catalogue.bypasses import BypassFacts
+from cachescope.catalogue.facts import FieldFacts
+from cachescope.errors import NotFoundError
+from cachescope.frames.answer_rows import (
+    Built,
+    CauseRow,
+    ChangeRow,
+    CoverageRow,
+    DifferenceRow,
+    MissRow,
+    PredictionRow,
+    RateRow,
+)
+from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.frames.checks import AuditRow, Bar, FalseHit
+from cachescope.frames.compared import ComparedLookup
+from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.frames.context_rows import (
+    CachingFile,
+    ContextRow,
+    FormDifference,
+    GroupRow,
+    IsolationKeyRow,
+    ManifestDifference,
+    PairRow,
+)
+from cachescope.frames.device_rows import DeviceRow, MeasurementRow
+from cachescope.frames.directory_rows import (
+    Candidate,
+    DuplicateRow,
+    EntryRow,
+    KernelRow,
+    LinkRow,
+    LockRow,
+    OrphanRow,
+    PastMiss,
+    RemovableRow,
+    TimingRow,
+)
+from cachescope.frames.phases import PhaseRow
+from cachescope.frames.ranks import RankDifference
+from cachescope.frames.recorded_rows import HashDetailRow, LookupRow, ProblemRow, RunRow
+from cachescope.frames.replay_rows import (
+    CauseSaving,
+    EvidenceRow,
+    SensitivityRow,
+    WhatIfCause,
+    WhatIfDifference,
+    WhatIfRate,
+    WhatIfRow,
+    WhatIfRun,
+    WhatIfWarning,
+)
+from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, StartRow, VllmChange
+from cachescope.rows import columns_of, frame_name, grain
+from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES, VERDICTS
+
+FRAMES: Final[dict[str, type]] = {
+    frame_name(kind): kind
+    for kind in (
+        RunRow,
+        LookupRow,
+        MissRow,
+        CauseRow,
+        EntryRow,
+        ContextRow,
+        DeviceRow,
+        MeasurementRow,
+        ProblemRow,
+        PhaseRow,
+        CompileRow,
+        SymbolRow,
+        RecompileRow,
+        Candidate,
+        PastMiss,
+        KernelRow,
+        LinkRow,
+        OrphanRow,
+        RemovableRow,
+        DuplicateRow,
+        LockRow,
+        TimingRow,
+        FolderRow,
+        VllmChange,
+        FragmentRow,
+        RankRow,
+        FactorsRow,
+        StartRow,
+        HashDetailRow,
+        ChangeRow,
+        RateRow,
+        WhatIfRow,
+        WhatIfRate,
+        WhatIfCause,
+        WhatIfRun,
+        WhatIfDifference,
+        WhatIfWarning,
+        CauseSaving,
+        SensitivityRow,
+        EvidenceRow,
+        IsolationKeyRow,
+        GroupRow,
+        PairRow,
+        FormDifference,
+        ManifestDifference,
+        CachingFile,
+        DifferenceRow,
+        ComparedLookup,
+        Built,
+        RankDifference,
+        PredictionRow,
+        CoverageRow,
+        FieldFacts,
+        BypassFacts,
+        Bar,
+        FalseHit,
+        AuditRow,
+    )
+}
+"""The class of the rows of each frame."""
+
+
+def describe(name: str | None = None) -> pd.DataFrame:
+    """Describe the columns of a frame.
+
+    Parameters
+    ----------
+    name : str, optional
+        A frame, ``"outcomes"``, ``"verdicts"``, ``"evidence_kinds"``, ``"entry_kinds"`` or ``"audit_rules"``.
+        Without it, the list of frames.
+
+    Returns
+    -------
+    DataFrame
+        One row per column: column, dtype, unit, meaning, missing (what a missing value means), torch_name.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such frame.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> cachescope.describe("problems")["column"].tolist()
+    ['source', 'where', 'kind', 'message']
+    """
+    if name is None:
+        return pd.DataFrame(
+            [
+                {"frame": name, "grain": grain(kind), "columns": len(columns_of(kind))}
+                for name, kind in FRAMES.items()
+            ]
+        )
+    if name == "outcomes":
+        return pd.DataFrame([{"outcome": outcome, "meaning": text} for outcome, text in OUTCOMES.items()])
+    if name == "verdicts":
+        return pd.DataFrame([{"verdict": v, "meaning": text} for v, text in VERDICTS.items()])
+    if name == "evidence_kinds":
+        return pd.DataFrame([{"evidence": kind, "meaning": text} for kind, text in EVIDENCE_KINDS.items()])
+    if name == "entry_kinds":
+        return pd.DataFrame([{"entry_kind": k, "meaning": text} for k, text in ENTRY_KINDS.items()])
+    if name == "audit_rules":
+        return pd.DataFrame(
+            [
+                {"rule": rule.name, "level": rule.level, "meaning": rule.meaning, "advice": rule.advice}
+                for rule in AUDIT_RULES.values()
+            ]
+        )
+    if name not in FRAMES:
+        others = "outcomes, verdicts, evidence_kinds, entry_kinds and audit_rules"
+        raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, {others}")
+    told = ["column", "dtype", "unit", "meaning", "missing", "torch_name"]
+    return pd.DataFrame(
+        [(c.name, c.dtype, c.unit, c.meaning, c.missing, c.torch_name) for c in columns_of(FRAMES[name])],
+        columns=told,
+    )

@@ -1,0 +1,119 @@
+"""Rows: one class for each grain, whose fields say what their columns mean.
+
+The frames, the Arrow schemas, `describe` and the docs are made of these classes. Nothing here loads pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Final, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+
+SomeRow = TypeVar("SomeRow")
+
+WHOLE: Final = "Int64"
+TEXT: Final = "str"
+FLAG: Final = "boolean"
+REAL: Final = "Float64"
+TIME: Final = "datetime64[ns, UTC]"
+TUPLE: Final = "object"
+
+Time = Annotated[int, TIME]
+"""A moment, in nanoseconds since the epoch, UTC."""
+_DTYPES: Final = {int: WHOLE, str: TEXT, bool: FLAG, float: REAL, Time: TIME}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a frame."""
+
+    name: str
+    dtype: str
+    meaning: str
+    unit: str = ""
+    missing: str = "never"
+    torch_name: str = ""
+    is_of_numbers: bool = False
+    """Whether its values are tuples of numbers, not of texts."""
+
+
+def col(
+    meaning: str, *, unit: str = "", missing: str = "never", torch_name: str = "", default: Any = MISSING
+) -> Any:
+    """A field of a row that is a column of its frame.
+
+    Parameters
+    ----------
+    meaning : str
+        What its values are.
+    unit : str, optional
+    missing : str, optional
+        What a missing value means; a column without it has none, and its type no None.
+    torch_name : str, optional
+        What torch calls it.
+    default : optional
+        The value of a row that is made without one.
+    """
+    return field(default=default, metadata={_COLUMN: (meaning, unit, missing, torch_name)})
+
+
+def same_as(kind: type, name: str, *, default: Any = MISSING) -> Any:
+    """A field that is the column of that name of another row."""
+    return field(default=default, metadata=kind.__dataclass_fields__[name].metadata)  # type: ignore[attr-defined]
+
+
+_COLUMN: Final = "column"
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(col, same_as, field))
+def row(name: str, *, frozen: bool = True) -> Callable[[type[SomeRow]], type[SomeRow]]:
+    """Make a class the row of a frame.
+
+    The first sentence of its docstring says what one row is. Fields that are made without `col` are no columns.
+
+    Parameters
+    ----------
+    name : str
+        The name of the frame.
+    frozen : bool, optional
+        False if its fields are filled one after the other.
+    """
+
+    def made(kind: type[SomeRow]) -> type[SomeRow]:
+        kind = dataclass(frozen=frozen, slots=True)(kind)
+        kind.frame_name = name  # type: ignore[attr-defined]
+        return kind
+
+    return made
+
+
+def frame_name(kind: type) -> str:
+    """The name of the frame whose rows a class is."""
+    return kind.frame_name  # type: ignore[attr-defined, no-any-return]
+
+
+def grain(kind: type) -> str:
+    """What one row of a class is."""
+    said = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+    return said[:1].lower() + said[1:].removesuffix(".")
+
+
+@cache
+def columns_of(kind: type) -> tuple[Column, ...]:
+    """The columns that the fields of a class declare."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(
+        _column(one.name, hints[one.name], *one.metadata[_COLUMN])
+        for one in fields(kind)
+        if _COLUMN in one.metadata
+    )
+
+
+def _column(name: str, hint: Any, meaning: str, unit: str, missing: str, torch_name: str) -> Column:
+    if NoneType in get_args(hint):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) is tuple:
+        return Column(name, TUPLE, meaning, unit, missing, torch_name, get_args(hint)[0] is int)
+    return Column(name, _DTYPES[hint], meaning, unit, missing, torch_name)
