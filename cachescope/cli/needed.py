@@ -5,10 +5,14 @@ A training environment keeps its own pandas and numpy that way, and its runs are
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import Final
 
-NEEDED: Final = ("filelock", "numpy", "orjson", "pandas", "platformdirs", "pyarrow", "rich")
+NEEDED: Final = (
+    *("filelock", "numpy", "orjson", "pandas", "platformdirs", "pyarrow", "rich"),
+    *(("backports",) if sys.version_info < (3, 14) else ()),
+)
 
 
 def missing_package() -> str | None:

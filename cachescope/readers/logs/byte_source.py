@@ -24,6 +24,11 @@ from cachescope.errors import SourceError
 from cachescope.readers.json_record import load_json
 from cachescope.readers.logs.remote import address_modified_s, is_address, open_address
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 # A longer line is returned in parts: docker and container runtimes split lines at 16 kB.
 _MOST_BYTES_OF_A_LINE: Final = 16 << 20
 _BOMS: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -45,7 +50,7 @@ _PIECE_BYTES: Final = 1 << 17
 _AHEAD_BYTES: Final = 8 << 20
 # A docker log may itself contain a docker log; nesting without end is an attack.
 _MOST_PACKINGS: Final = 4
-_FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError)
+_FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 def unpacking(head: bytes) -> Unpack | None:
@@ -238,12 +243,12 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
     decompress = next((opened for magic, opened in _COMPRESSED.items() if head.startswith(magic)), None)
     stream = raw
     if decompress is not None:
-        head = _head_of(decompress(raw, path))
+        head = _head_of(decompress(raw))
         raw.close()
         packed = _open(path, ahead_bytes)
         size = packed.seek(0, os.SEEK_END)
         packed.seek(0)
-        stream = Bounded(decompress(packed, path), packed, size)  # type: ignore[assignment]
+        stream = Bounded(decompress(packed), packed, size)  # type: ignore[assignment]
     for _ in range(_MOST_PACKINGS):
         unpack = unpacking(head)
         if unpack is None:
@@ -257,17 +262,11 @@ def _open(path: str, ahead_bytes: int) -> IO[bytes]:
     return open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")
 
 
-def _from_zstandard(raw: IO[bytes], path: str) -> IO[bytes]:
-    import pyarrow as pa
-
-    return pa.input_stream(raw if is_address(path) else path, compression="zstd")  # type: ignore[no-any-return]
-
-
-_COMPRESSED: Final[dict[bytes, Callable[[IO[bytes], str], IO[bytes]]]] = {
-    b"\x1f\x8b": lambda raw, _: gzip.GzipFile(fileobj=raw),  # type: ignore[dict-item, return-value]
-    b"\x28\xb5\x2f\xfd": _from_zstandard,
-    b"\xfd7zXZ\x00": lambda raw, _: lzma.LZMAFile(raw),  # noqa: SIM115 (the same)
-    b"BZh": lambda raw, _: bz2.BZ2File(raw),
+_COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
+    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),  # type: ignore[dict-item, return-value]
+    b"\x28\xb5\x2f\xfd": zstd.ZstdFile,  # type: ignore[dict-item]
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"BZh": bz2.BZ2File,
 }
 """The function that opens a compressed file, by the file's first bytes."""
 

@@ -255,7 +255,7 @@ class CompiledFrames:
 
 def _lines(records: Records) -> Iterator[tuple[int, int, int]]:
     """Where each record begins, where its first line ends, and where the record ends."""
-    starts = records.starts.tolist()
+    starts = records.starts
     for start, end in zip(starts, [*starts[1:], records.end], strict=False):
         line_end = records.buffer.find(b"\n", start, end)
         yield start, end if line_end < 0 else line_end, end

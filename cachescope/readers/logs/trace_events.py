@@ -69,7 +69,7 @@ class TraceEvents:
 
     def _block(self, offset: int, records: Records) -> Iterator[TraceEvent]:
         buffer = records.buffer
-        starts = records.starts.tolist()
+        starts = records.starts
         ends = [*starts[1:], *([records.end] if starts else [])]
         is_last = records.end == records.size
         for start, end in zip(starts, ends, strict=True):

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import zlib
+from bisect import bisect_right
 from typing import IO, Final
 
 from cachescope.details import HashDetails
@@ -137,7 +138,7 @@ class TraceReader:
 
     def _ends_cut(self, records: Records) -> bool:
         """Whether the last record is incomplete: its last line, or its payload."""
-        start = int(records.starts[-1])
+        start = records.starts[-1]
         line_end = self._block.find(b"\n", start, records.size)
         recorded = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
         if records.is_cut or recorded is None:
@@ -170,12 +171,12 @@ class TraceReader:
         """Note the pid, and the first and last time of the log."""
         if not self._has_prefix:
             # The beginning of a log may be lost, or foreign.
-            for start in records.starts.tolist():
+            for start in records.starts:
                 if match := records.prefix(start):
                     self._has_prefix = True
                     self._emit("first", self._offset + start, pid_of(match), self._clock_us(match))
                     break
-        for start in records.starts[::-1].tolist():
+        for start in reversed(records.starts):
             if (match := records.prefix(start)) and (last_us := self._clock_us(match)) is not None:
                 self._last_us = last_us
                 break
@@ -187,8 +188,9 @@ class TraceReader:
         at = self._block.find(_EVENT, 0, records.end)
         while at >= 0 and not self._has_clock:
             match = records.prefix(self._block.rfind(b"\n", 0, at) + 1)
-            later = records.starts[records.starts.searchsorted(at, "right") :]
-            end = min(at + _MOST_BEFORE_STAMP, int(later[0]) if len(later) else records.end)
+            later = bisect_right(records.starts, at)
+            following = records.starts[later] if later < len(records.starts) else records.end
+            end = min(at + _MOST_BEFORE_STAMP, following)
             stamp = _STAMP.search(self._block, at, end) if match else None
             if match and stamp and (clock_us := self._clock_us(match)) is not None:
                 with contextlib.suppress(ValueError):  # dots alone
