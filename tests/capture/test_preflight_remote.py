@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from redis_server import missing, redis_server, remote_settings, write_dump
+from redis_server import missing, missing_cli, redis_server, remote_settings, write_dump
 
 from cachescope.errors import SourceError
 from cachescope.scope.preflight import check_against, read_preflight
@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.sweep,
     pytest.mark.skipif(bool(missing()), reason=missing()),
 ]
+needs_cli = pytest.mark.skipif(bool(missing_cli()), reason=missing_cli())
 # Without the profile of sizes, which decides what the next run compiles.
 PROFILE = ("TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO", "TORCH_COMPILE_JOB_ID")
 
@@ -90,6 +91,7 @@ def test_what_a_server_has_would_hit(filled: tuple[int, Path], port: int, tmp_pa
     assert scope.lookups["time_saved_ns"].notna().any()
 
 
+@needs_cli
 def test_a_dump_says_the_same(filled: tuple[int, Path], tmp_path: Path) -> None:
     write_dump(filled[0], str(tmp_path))
     assert predicted(traces_of(filled), tmp_path / "remote.jsonl") == predicted(
@@ -97,6 +99,7 @@ def test_a_dump_says_the_same(filled: tuple[int, Path], tmp_path: Path) -> None:
     )
 
 
+@needs_cli
 def test_a_dump_that_was_cut_leaves_misses_open(filled: tuple[int, Path], tmp_path: Path) -> None:
     write_dump(filled[0], str(tmp_path))
     path = tmp_path / "remote.jsonl"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from redis_server import DUMP, missing, redis_server, remote_settings, write_dump
+from redis_server import DUMP, missing, missing_cli, redis_server, remote_settings, write_dump
 from remote_recordings import keys_of_trace, unpacked
 
 import cachescope
@@ -70,6 +70,7 @@ def test_a_server_is_read_like_its_dump(port: int, dump: Path) -> None:
 
 
 @needs_server
+@pytest.mark.skipif(bool(missing_cli()), reason=missing_cli())
 def test_a_dump_is_written_as_the_how_to_says(port: int, dump: Path, tmp_path: Path) -> None:
     assert DUMP in (Path(__file__).parents[3] / "docs" / "how-to" / "remote.md").read_text()
     write_dump(port, str(tmp_path))
