@@ -22,6 +22,7 @@ LAYERS = (
         "version",
         "errors",
         "terms",
+        "verdict_kinds",
         "columns",
         "cells",
         "wording",

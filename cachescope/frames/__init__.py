@@ -69,7 +69,8 @@ from cachescope.frames.vllm import (
     VLLM_RANKS,
     VLLM_STARTS,
 )
-from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES, VERDICTS
+from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES
+from cachescope.verdict_kinds import VERDICTS
 
 FRAMES: Final = {
     frame.name: frame

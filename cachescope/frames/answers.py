@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cachescope.columns import FLAG, REAL, TEXT, TUPLE, WHOLE, Column, Frame
-from cachescope.terms import VERDICTS
+from cachescope.verdict_kinds import VERDICTS
 
 MISSES: Final = Frame(
     "misses",

@@ -18,7 +18,7 @@ def summary_text(found: InShort) -> str:
     """The text repr."""
     lines = [f"cachescope.Scope: {found.headline}"]
     for number, cause in enumerate(found.causes[:_CAUSES_IN_TEXT], 1):
-        misses = lookups_of_cause(cause.verdict, cause.misses)
+        misses = lookups_of_cause(cause, cause.misses)
         lines.append(
             f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {misses}  "
             f"{duration(cause.time_lost_ns)}"
@@ -44,7 +44,7 @@ def summary_html(found: InShort, causes: Causes) -> str:
 
 def _cause_html(number: int, struck: Struck) -> str:
     cause = struck.row
-    misses = lookups_of_cause(cause.verdict, cause.misses)
+    misses = lookups_of_cause(cause, cause.misses)
     # Old and new value, if one field alone made the cause.
     change = f"{safe(struck.changes[0].summary)} " if len(struck.changes) == 1 else ""
     where = "".join(f"<li>{safe(place_text(place))}</li>" for place in struck.places)

@@ -8,17 +8,11 @@ from typing import Final
 from cachescope.answers.past import PastMisses
 from cachescope.frames.directory_rows import PastMiss
 from cachescope.report.layout import Line
+from cachescope.verdict_kinds import KINDS
 from cachescope.wording import SHORT_KEY, and_more, duration, harmless, plural
 
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
-_NAMES: Final = {
-    "no_detail_differs": "the keys differ, and no recorded field does",
-    "guard_failed": "other guards under one key",
-    "entry_unavailable": "one key, equal guards: raced for, or made again",
-}
-
-_ELSEWHERE: Final = "one key, equal guards: what had been stored lies in another directory"
 
 
 def past_lines(past: Sequence[PastMisses]) -> list[Line]:
@@ -37,8 +31,8 @@ def past_lines(past: Sequence[PastMisses]) -> list[Line]:
 def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
     rows, changes = group.rows, group.changes
     if not changes:
-        is_copy = group.is_elsewhere and rows[0].verdict == "entry_unavailable"
-        title = _ELSEWHERE if is_copy else _NAMES[rows[0].verdict]
+        kind = KINDS[rows[0].verdict, ""]
+        title = (group.is_elsewhere and kind.in_other_directory) or kind.in_directory
     elif len(changes) == 1:
         title = f"{changes[0].field}   {changes[0].summary}"
     else:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.answers.causes import Place, Struck
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import outcomes
@@ -18,6 +17,7 @@ from cachescope.report.layout import Line
 from cachescope.report.past import past_lines
 from cachescope.report.ranks import rank_lines, rank_names
 from cachescope.report.vllm import vllm_lines
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import SHORT_KEY, and_more, duration, harmless, listed, plural
 
 _PLACES_SHOWN: Final = 2
@@ -91,12 +91,12 @@ def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
 
 def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     cause, changes, first = struck.row, struck.changes, struck.first
-    count = lookups_of_cause(cause.verdict, struck.misses)
+    count = lookups_of_cause(cause, struck.misses)
     right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
-    is_upgrade = cause.kind.startswith(UPGRADE)
+    kind = kind_of(cause)
     title = (
         harmless(cause.summary)
-        if len(cause.fields) < 2 or is_upgrade
+        if len(cause.fields) < 2 or kind.is_upgrade
         else plural(len(cause.fields), "field") + " changed"
     )
     if len(changes) == 1:
@@ -106,9 +106,9 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
         yield from code_lines(changes[0], 5)
         for run, summary in struck.other_values:
             yield Line(f"and in run {run}: {harmless(summary)}", 3)
-    elif changes and not is_upgrade:
+    elif changes and not kind.is_upgrade:
         yield from change_lines(changes, 3)
-    elif not is_upgrade or "besides" in first.reason:
+    elif not kind.is_upgrade or "besides" in first.reason:
         yield Line(harmless(short(first.reason, 400)), 3)
     if struck.guards is not None:
         yield Line(harmless(struck.guards.text), 3)
@@ -123,14 +123,13 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     if first.evidence != "recorded":
         known = first.evidence.replace("_", " ")
         yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
-    # The advice on missing details is part of the reason.
-    if struck.advice and cause.verdict != "details_not_recorded":
+    if struck.advice and not kind.is_advice_in_reason:
         yield Line(harmless(struck.advice), 3, "dim", rows=_ADVICE_ROWS)
 
 
 def _sameness(struck: Struck) -> str:
     cause = struck.row
-    if cause.verdict != "key_changed":
+    if not cause.fields:
         return ""
     if struck.is_of_vllm:
         return ", the same part of a model; nothing else differs"

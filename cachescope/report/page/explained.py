@@ -16,7 +16,7 @@ from cachescope.report.page.cuts import bounded, diff_lines
 from cachescope.report.page.parts import Cell, Diff, Drawing, Group, Head, Items, Part, Text
 from cachescope.report.page.tables import table
 from cachescope.report.terminal import place_text
-from cachescope.terms import VERDICTS
+from cachescope.verdict_kinds import VERDICTS
 from cachescope.wording import duration, plural
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     """The explanation of one cause."""
     cause = struck.row
     lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
-    told = (
-        f"{cause.verdict}: {VERDICTS[cause.verdict]}. {lookups_of_cause(cause.verdict, cause.misses)}{lost}."
-    )
+    told = f"{cause.verdict}: {VERDICTS[cause.verdict]}. {lookups_of_cause(cause, cause.misses)}{lost}."
     parts: list[Part] = [Text(told, "faint")]
     found = ways(scope, cause.cause, _WAYS)
     for place, explained in enumerate(found):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
-from cachescope.answers.summary import is_first_lookup
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.report.page.explained import anchor_of
 from cachescope.report.page.parts import Part, Section, Text, WorkItem, WorkItems
 from cachescope.report.page.reasons import EXPLAINED
 from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
+from cachescope.verdict_kinds import kind_of
 
 
 def causes_section(scope: Read) -> Section:
@@ -19,7 +19,7 @@ def causes_section(scope: Read) -> Section:
         " by lookups of its FX graphs, and they count with it. First lookups cannot be avoided and are listed separately."
     )
     found = Worklist.of(scope)
-    order = [cause.cause for cause in scope.facts.causes if not is_first_lookup(cause)]
+    order = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first]
     anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
     parts: list[Part] = []
     if found.works:
