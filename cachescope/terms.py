@@ -1,4 +1,4 @@
-"""The terms of the field, in torch's own spelling: caches, outcomes, verdicts, context forms.
+"""The terms of the field, in torch's own spelling: caches, outcomes, evidence, context forms.
 
 Torch 2.13 unless stated otherwise. Nothing is computed here.
 """
@@ -7,18 +7,6 @@ from __future__ import annotations
 
 import re
 from typing import Final, Literal
-
-Verdict = Literal[
-    "first_lookup",
-    "key_changed",
-    "guard_failed",
-    "entry_unavailable",
-    "compiled_concurrently",
-    "bypassed",
-    "disabled",
-    "details_not_recorded",
-    "no_detail_differs",
-]
 
 # The evidence for a verdict. Shown to users: `cachescope.describe("evidence_kinds")`.
 Evidence = Literal["recorded", "inferred", "not_known"]
@@ -58,19 +46,6 @@ PREDICTED: Final = {
     "guard_miss": "would_miss",
     "bypass": "would_bypass",
     "unknown": "not_known",
-}
-
-# Meanings are shown to users: `cachescope.describe("verdicts")`.
-VERDICTS: Final[dict[str, str]] = {
-    "first_lookup": "nothing that was read before is of this graph, as at every cold start",
-    "key_changed": "the same graph has a different key: a field's hash differs, is new or is gone",
-    "guard_failed": "the key was found, but no stored entry's guards held",
-    "entry_unavailable": "the same key had been stored, but was not found or could not be loaded",
-    "compiled_concurrently": "another process was compiling the same key at that moment",
-    "bypassed": "torch would not cache it, and gave a reason",
-    "disabled": "caching was switched off",
-    "details_not_recorded": "it missed, and nothing shows what was in the key",
-    "no_detail_differs": "the keys differ, but every recorded field is equal",
 }
 
 # The kinds of files in a cache directory. Shown to users: `cachescope.describe("entry_kinds")`.
@@ -176,8 +151,6 @@ CACHE_SWITCHES: Final = (
 )
 # The words of a snapshot if torch would not even compute a key.
 WOULD_BYPASS: Final = "torch would bypass its cache"
-# The kind of the verdict disabled where AOTInductor compiled, whatever the settings.
-AOT_INDUCTOR: Final = "AOTInductor"
 
 # The levels of an audit's findings, the worst first.
 AUDIT_LEVELS: Final = ("danger", "warning", "note")

@@ -23,6 +23,7 @@ LAYERS = (
         "errors",
         "terms",
         "rows",
+        "verdict_kinds",
         "columns",
         "cells",
         "wording",

@@ -12,9 +12,9 @@ from cachescope.answers.explanation import Explanation
 from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
-from cachescope.answers.summary import is_first_lookup
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.terms import VLLM
+from cachescope.verdict_kinds import kind_of
 
 # A cause is one set of fields; the values in them may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
@@ -129,7 +129,7 @@ class Causes:
             How many causes are looked into, and how many places of each.
         """
         among = Chosen(read) if chosen is None else chosen
-        every = [cause for cause in among.causes if not is_first_lookup(cause)]
+        every = [cause for cause in among.causes if not kind_of(cause).is_first]
         rest = every[most:]
         return cls(
             tuple(Struck.of(among, cause, places) for cause in every[:most]),
@@ -152,7 +152,7 @@ def ways(read: Read, cause: int, most: int) -> list[Explanation]:
 
 
 def _guards(read: Read, cause: CauseRow, root: MissRow) -> GuardMiss | None:
-    if cause.verdict != "guard_failed":
+    if not kind_of(cause).is_by_guards:
         return None
     return GuardMiss.of(read, root.lookup, _MOST_BYTES)
 

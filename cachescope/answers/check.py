@@ -25,6 +25,7 @@ from cachescope.columns import frame_of, rows_of
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import Bar
 from cachescope.readers.reading import WHOLE_SOURCE
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, listed, plural
 
 _CHANGES_NAMED: Final = 4
@@ -103,7 +104,7 @@ class Check:
                 lines[since.cause] += f"; against the baseline {_since_text(since)}"
         against = {cause for bar in bars for cause in bar.causes}
         shown = {cause: line for cause, line in lines.items() if cause in against}
-        is_cold = any(row.verdict == "first_lookup" and row.cause in against for row in facts.causes)
+        is_cold = any(kind_of(row).may_be_first and row.cause in against for row in facts.causes)
         return cls(tuple(bars), headline(read), shown, problems, is_cold, unread)
 
 
@@ -137,11 +138,8 @@ def _why_nothing_was_checked(read: Read) -> str | None:
 
 
 def _new_changes(read: Read, baseline: Read, known: Collection[CauseName]) -> list[ChangedSince]:
-    return [
-        since
-        for since in read.changed_since(baseline)
-        if ("key_changed", tuple(sorted(since.fields)), "") not in known
-    ]
+    by_fields = {fields for _, fields, kind in known if not kind}
+    return [since for since in read.changed_since(baseline) if tuple(sorted(since.fields)) not in by_fields]
 
 
 def _since_text(since: ChangedSince) -> str:
@@ -159,7 +157,7 @@ def _cause_line(read: Read, cause: CauseRow) -> str:
     what = cause.summary
     if changes:
         what = _changes_text([f"{change.field} {change.summary}" for change in changes])
-    count = lookups_of_cause(cause.verdict, cause.misses)
+    count = lookups_of_cause(cause, cause.misses)
     counts = f"{count} in {plural(len(cause.runs), 'run')}"
     lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
     return f"{what}: {counts}{lost}"

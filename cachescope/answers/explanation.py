@@ -18,6 +18,7 @@ from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow
 from cachescope.terms import VLLM, Evidence
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration
 
 # A fleet misses the same by the hundred thousand.
@@ -129,7 +130,7 @@ class Explanation:
         of_cause = facts.misses_of(miss.cause)
         first = (m.lookup for m in of_cause[: _SAME_CAUSE + 1] if m.lookup != lookup)
         others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
-        guards = GuardMiss.of(read, lookup) if miss.verdict == "guard_failed" else None
+        guards = GuardMiss.of(read, lookup) if kind_of(miss).is_by_guards else None
         return cls(
             lookup,
             miss.verdict,
@@ -159,7 +160,7 @@ def costliest_root(chosen: Chosen) -> int:
     causes = chosen.causes
     if not causes:
         raise NotFoundError("nothing missed")
-    cause = next((one for one in causes if one.verdict != "first_lookup"), causes[0]).cause
+    cause = next((one for one in causes if not kind_of(one).may_be_first), causes[0]).cause
     misses = chosen.roots_of(cause) or chosen.misses_of(cause)
     root: int = misses[0].lookup
     return root

@@ -73,7 +73,7 @@ def field_works(read: Read, struck: Struck, most: int) -> tuple[list[FieldWork],
 def advice_by_field(read: Read, explained: Explanation) -> list[tuple[tuple[str, ...], str]]:
     """The advice on a changed key taken apart: each sentence with its fields, none where it is on all; empty where it cannot be."""
     miss = read.facts.misses.get(explained.lookup)
-    if miss is None or miss.verdict != "key_changed":
+    if miss is None or not miss.changed:
         return []
     facts = AdviceFacts(
         "key_changed",

@@ -13,9 +13,9 @@ from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.answers.read import Read
-from cachescope.answers.summary import is_first_lookup
 from cachescope.components import Detail
 from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.verdict_kinds import kind_of
 
 Trial = Callable[[Sequence[Setting]], Read | None]
 """A pre-flight with some settings; None if the program failed with them."""
@@ -266,7 +266,7 @@ def _remaining(read: Read) -> list[Remaining]:
         )
         summary = ", ".join(f"{one.field} {one.summary}" for one in struck.changes) or struck.row.summary
         found.append(Remaining(summary, struck.misses, struck.advice, is_final))
-    first = sum(cause.misses for cause in chosen.causes if is_first_lookup(cause))
+    first = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_first)
     if first and not found:
         found.append(Remaining(_NEVER_STORED, first, None, False))
     return found

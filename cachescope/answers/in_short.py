@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachescope.answers.read import Read
-from cachescope.answers.summary import footer, headline, is_first_lookup
+from cachescope.answers.summary import footer, headline
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.terms import UNREADABLE
+from cachescope.verdict_kinds import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class InShort:
         return cls(
             headline=headline(read),
             footer=footer(read),
-            causes=tuple(row for row in facts.causes if not is_first_lookup(row)),
+            causes=tuple(row for row in facts.causes if not kind_of(row).is_first),
             lookups=len(facts.lookups),
             problems=len(facts.problems),
             entries=len(facts.entries),

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from cachescope.answers.facts import Facts
-from cachescope.frames.answer_rows import MissRow
+from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.notebook_cells import code_file
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import clock, harmless, place_text, plural, short_key
 
 
@@ -72,9 +73,9 @@ def baseline_name(facts: Facts, miss: MissRow) -> str | None:
     return None
 
 
-def lookups_of_cause(verdict: str, count: int) -> str:
+def lookups_of_cause(cause: CauseRow, count: int) -> str:
     """``3 misses``, ``2 bypassed``: a cause counts in the words of the headline, where a bypass is no miss."""
-    return f"{count:,} {verdict}" if verdict in ("bypassed", "disabled") else plural(count, "miss", "misses")
+    return plural(count, "miss", "misses") if kind_of(cause).is_miss else f"{count:,} {cause.verdict}"
 
 
 def lookup_in_run(facts: Facts, row: LookupRow) -> str:

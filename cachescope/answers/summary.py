@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.answers.facts import Facts
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, file_size, percent, plural
 
 
@@ -80,26 +80,16 @@ def _nothing_looked_up(facts: Facts) -> str:
     return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
 
 
-def is_first_lookup(cause: CauseRow) -> bool:
-    """Whether there is nothing to explain: the graphs were looked up for the first time, in a cold start or later."""
-    return bool(cause.verdict == "first_lookup" and cause.kind != NOT_KNOWN)
-
-
-def is_unexplained(cause: CauseRow) -> bool:
-    """Whether nothing that was read says why it missed."""
-    return bool(cause.verdict in ("details_not_recorded", "no_detail_differs") or cause.kind == NOT_KNOWN)
-
-
 def footer(read: Read, causes: Sequence[CauseRow] | None = None) -> str:
     """What stays outside the numbered causes: first lookups, unexplained misses, problems; of all causes by default."""
     facts = read.facts
     counted = facts.causes if causes is None else causes
     parts = []
     for cause in counted:
-        if is_first_lookup(cause):
+        if kind_of(cause).is_first:
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{time}")
-    unexplained = [cause.misses for cause in counted if is_unexplained(cause)]
+    unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
     parts.append(f"not explained: {sum(unexplained):,}")
     parts.append(f"problems: {len(facts.problems):,}")
     return "    ".join(parts)

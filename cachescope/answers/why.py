@@ -13,12 +13,13 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.past import PastMisses, past_misses
 from cachescope.answers.read import Read
-from cachescope.answers.summary import footer, headline, is_first_lookup
+from cachescope.answers.summary import footer, headline
 from cachescope.answers.vllm import VllmFolders
 from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.verdict_kinds import kind_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +133,7 @@ class Block:
 def _costliest(read: Read, run: int) -> tuple[str, Explanation] | None:
     facts = read.facts
     for cause in facts.causes:
-        if is_first_lookup(cause):
+        if kind_of(cause).is_first:
             continue
         for miss in facts.misses_of(cause.cause):
             if miss.root and facts.lookups[miss.lookup].run == run:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from cachescope.analysis.verdicts.running_compiles import CONCURRENT
 from cachescope.answers.causes import Causes, Struck
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.field_work import FieldWork, field_works
@@ -16,12 +15,12 @@ from cachescope.answers.names import lookups_of_cause, place_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer
 from cachescope.frames.answer_rows import CauseRow
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, harmless, listed, percent, plural
 
 MOST: Final = 20
 _FIELDS: Final = 4
 _LONGEST_NAME: Final = 80
-_APART: Final = ("bypassed", "disabled")
 _NAMES: Final = {"gm": "graph (gm)"}
 # What names of options share; the rest of the name tells them apart.
 _OPTION: Final = re.compile(r"(?:inductor_config|fx_kwargs)\[(?P<name>[^\[\]]+)\]")
@@ -97,7 +96,7 @@ class Worklist:
         lost = sum(cause.time_lost_ns or 0 for cause in among.causes)
         titles = _titles(read, causes.struck)
         works = [_work(read, struck, titles[struck.row.cause], lost) for struck in causes.struck]
-        apart = {struck.row.cause for struck in causes.struck if struck.row.verdict in _APART}
+        apart = {struck.row.cause for struck in causes.struck if not kind_of(struck.row).is_miss}
         return cls(
             tuple(work for work in works if work.cause not in apart),
             tuple(work for work in works if work.cause in apart),
@@ -136,7 +135,7 @@ def nothing_to_fix(chosen: Chosen) -> str:
             return "No lookup is known to have missed; the outcome of some was not seen."
         return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
     text = "Every miss is a first lookup, with nothing earlier to compare with."
-    concurrent = sum(cause.misses for cause in chosen.causes if cause.kind == CONCURRENT)
+    concurrent = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_beside)
     if not concurrent:
         return text
     were = "1 was" if concurrent == 1 else f"{concurrent:,} were"
@@ -152,7 +151,7 @@ def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:
     cost = [] if time is None else [duration(time)]
     if share is not None:
         cost.append(f"{percent(share)} of the time lost")
-    cost.append(lookups_of_cause(cause.verdict, struck.misses))
+    cost.append(lookups_of_cause(cause, struck.misses))
     works: list[FieldWork] = []
     advice = struck.advice
     if _is_named_by_fields(cause):

@@ -14,6 +14,16 @@ BLUE: Final = "#0072B2"
 VERMILLION: Final = "#D55E00"
 PURPLE: Final = "#CC79A7"
 GREY: Final = "#999999"
+# As `cachescope.verdict_kinds` names them.
+BY_NAME: Final = {
+    "orange": ORANGE,
+    "sky": SKY,
+    "yellow": YELLOW,
+    "blue": BLUE,
+    "vermillion": VERMILLION,
+    "purple": PURPLE,
+    "grey": GREY,
+}
 
 # From good to bad: a mark for several lookups shows the last of them.
 OUTCOME_COLOURS: Final = {
@@ -27,18 +37,6 @@ OUTCOME_COLOURS: Final = {
     "guard_miss": ORANGE,
     "full_miss": VERMILLION,
     "would_miss": VERMILLION,
-}
-# A verdict has the colour of the outcome it explains; a cold start cannot be avoided and stays in the background.
-VERDICT_COLOURS: Final = {
-    "first_lookup": GREY,
-    "key_changed": VERMILLION,
-    "guard_failed": ORANGE,
-    "entry_unavailable": BLUE,
-    "compiled_concurrently": SKY,
-    "bypassed": PURPLE,
-    "disabled": GREY,
-    "details_not_recorded": YELLOW,
-    "no_detail_differs": YELLOW,
 }
 # By why it was compiled; a limit is an attempt that torch gave up.
 COMPILE_COLOURS: Final = {

@@ -10,10 +10,10 @@ import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, time_axis
-from cachescope.figures.palette import AFFECTS_COLOURS, GREY, VERDICT_COLOURS
+from cachescope.figures.palette import AFFECTS_COLOURS, BY_NAME, GREY
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
-from cachescope.terms import VERDICTS
+from cachescope.verdict_kinds import KINDS, VERDICTS
 from cachescope.wording import duration, listed, plural
 
 _MOST: Final = 15
@@ -85,12 +85,12 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
         _Bar(
             name=row.summary,
             kind=row.verdict,
-            colour=VERDICT_COLOURS.get(row.verdict, GREY),
+            colour=BY_NAME[KINDS[row.verdict, ""].colour],
             time_ns=row.time_lost_ns,
             misses=row.misses,
             hover=hover(
                 row.summary,
-                f"{row.verdict}: {VERDICTS.get(row.verdict, '')}",
+                f"{row.verdict}: {VERDICTS[row.verdict]}",
                 f"{plural(row.misses, 'miss', 'misses')}, {duration(row.time_lost_ns)} lost",
                 "in runs " + listed(row.runs, 8) if len(row.runs) else None,
                 row.advice,

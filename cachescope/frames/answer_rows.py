@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cachescope.rows import col, row
-from cachescope.terms import VERDICTS
+from cachescope.verdict_kinds import VERDICTS
 
 # fmt: off
 

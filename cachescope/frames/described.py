@@ -61,7 +61,8 @@ from cachescope.frames.replay_rows import (
 )
 from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, StartRow, VllmChange
 from cachescope.rows import columns_of, frame_name, grain
-from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES, VERDICTS
+from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES
+from cachescope.verdict_kinds import VERDICTS
 
 FRAMES: Final[dict[str, type]] = {
     frame_name(kind): kind

@@ -25,6 +25,7 @@ from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
 from cachescope.terms import AUTOTUNE
+from cachescope.verdict_kinds import KINDS
 from cachescope.version import __version__
 from cachescope.wording import and_more, duration, file_size, file_time, harmless, plural
 
@@ -32,11 +33,6 @@ _LABEL: Final = 12
 _SHOWN: Final = 8
 # torch/_inductor/select_algorithm.py: `hash_key` of a choice is of the kernel that was timed, `output_node` makes another.
 _ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
-_VERDICTS: Final = {
-    "key_changed": "the graph had been stored under another key",
-    "guard_failed": "the key had been stored, under other guards",
-    "entry_unavailable": "the key had been stored with equal guards: raced for, or made again",
-}
 
 
 class OneEntry(answer.OneEntry):
@@ -153,7 +149,11 @@ def _link_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
 def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
     for miss in rows_of(one.past_misses, PastMiss):
         if miss.entry == one.row.entry:
-            yield Line(harmless(f"{_VERDICTS[miss.verdict]}: {one.names[miss.baseline_entry]}"), 3, hang=2)
+            yield Line(
+                harmless(f"{KINDS[miss.verdict, ''].before_in_directory}: {one.names[miss.baseline_entry]}"),
+                3,
+                hang=2,
+            )
             yield from change_lines(one.changes, 5)
             if miss.changed and miss.same_code:
                 yield Line("The generated source is the same.", 5)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.answers.causes import Causes, Place, Struck
 from cachescope.answers.in_short import InShort
 from cachescope.answers.names import lookups_of_cause
@@ -21,17 +20,11 @@ from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
 from cachescope.report.ranks import rank_lines, rank_names
 from cachescope.report.vllm import vllm_lines
+from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import SHORT_KEY, and_more, duration, harmless, harmless_line, listed, plural
 
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
-_NAMES: Final = {
-    "no_detail_differs": "the keys differ, and no recorded field does",
-    "guard_failed": "other guards under one key",
-    "entry_unavailable": "one key, equal guards: raced for, or made again",
-}
-
-_ELSEWHERE: Final = "one key, equal guards: what had been stored lies in another directory"
 
 
 _PLACES_SHOWN: Final = 2
@@ -66,8 +59,8 @@ def past_lines(past: Sequence[PastMisses]) -> list[Line]:
 def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
     rows, changes = group.rows, group.changes
     if not changes:
-        is_copy = group.is_elsewhere and rows[0].verdict == "entry_unavailable"
-        title = _ELSEWHERE if is_copy else _NAMES[rows[0].verdict]
+        kind = KINDS[rows[0].verdict, ""]
+        title = (group.is_elsewhere and kind.in_other_directory) or kind.in_directory
     elif len(changes) == 1:
         title = f"{changes[0].field}   {changes[0].summary}"
     else:
@@ -170,12 +163,12 @@ def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
 
 def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     cause, changes, first = struck.row, struck.changes, struck.first
-    count = lookups_of_cause(cause.verdict, struck.misses)
+    count = lookups_of_cause(cause, struck.misses)
     right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
-    is_upgrade = cause.kind.startswith(UPGRADE)
+    kind = kind_of(cause)
     title = (
         harmless(cause.summary)
-        if len(cause.fields) < 2 or is_upgrade
+        if len(cause.fields) < 2 or kind.is_upgrade
         else plural(len(cause.fields), "field") + " changed"
     )
     if len(changes) == 1:
@@ -185,9 +178,9 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
         yield from code_lines(changes[0], 5)
         for run, summary in struck.other_values:
             yield Line(f"and in run {run}: {harmless(summary)}", 3)
-    elif changes and not is_upgrade:
+    elif changes and not kind.is_upgrade:
         yield from change_lines(changes, 3)
-    elif not is_upgrade or "besides" in first.reason:
+    elif not kind.is_upgrade or "besides" in first.reason:
         yield Line(harmless(short(first.reason, 400)), 3)
     if struck.guards is not None:
         yield Line(harmless(struck.guards.text), 3)
@@ -202,14 +195,13 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     if first.evidence != "recorded":
         known = first.evidence.replace("_", " ")
         yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
-    # The advice on missing details is part of the reason.
-    if struck.advice and cause.verdict != "details_not_recorded":
+    if struck.advice and not kind.is_advice_in_reason:
         yield Line(harmless(struck.advice), 3, "dim", rows=_ADVICE_ROWS)
 
 
 def _sameness(struck: Struck) -> str:
     cause = struck.row
-    if cause.verdict != "key_changed":
+    if not cause.fields:
         return ""
     if struck.is_of_vllm:
         return ", the same part of a model; nothing else differs"
@@ -251,7 +243,7 @@ def summary_text(found: InShort) -> str:
     """The text repr."""
     lines = [f"cachescope.Scope: {found.headline}"]
     for number, cause in enumerate(found.causes[:_CAUSES_IN_TEXT], 1):
-        misses = lookups_of_cause(cause.verdict, cause.misses)
+        misses = lookups_of_cause(cause, cause.misses)
         lines.append(
             f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {misses}  "
             f"{duration(cause.time_lost_ns)}"
@@ -277,7 +269,7 @@ def summary_html(found: InShort, causes: Causes) -> str:
 
 def _cause_html(number: int, struck: Struck) -> str:
     cause = struck.row
-    misses = lookups_of_cause(cause.verdict, cause.misses)
+    misses = lookups_of_cause(cause, cause.misses)
     # Old and new value, if one field alone made the cause.
     change = f"{safe(struck.changes[0].summary)} " if len(struck.changes) == 1 else ""
     where = "".join(f"<li>{safe(place_text(place))}</li>" for place in struck.places)

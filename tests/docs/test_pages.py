@@ -21,7 +21,9 @@ from cachescope.catalogue.facts import fields
 from cachescope.cli import COMMANDS
 from cachescope.frames.described import FRAMES
 from cachescope.rows import columns_of
-from cachescope.terms import OUTCOMES, VERDICTS
+from cachescope.terms import OUTCOMES
+from cachescope.verdict_kinds import KINDS as VERDICT_KINDS
+from cachescope.verdict_kinds import VERDICTS
 
 pytestmark = pytest.mark.slow
 
@@ -211,12 +213,7 @@ def test_every_verdict_and_outcome_is_explained() -> None:
 def test_every_kind_of_an_entry_that_was_not_available_is_explained() -> None:
     kinds = WRITTEN["explanation/knows-and-infers.md"].split("## Kinds of an entry")[1].split("\n## ")[0]
     explained = set(re.findall(r"^\| `([a-z ]+)` \|", kinds, re.MULTILINE)) - {"kind"}
-    # What to do about each is asked by its kind; vLLM's own caches have kinds of their own.
-    verdicts = ROOT / "cachescope/analysis/verdicts"
-    advice = (verdicts / "advice.py").read_text(encoding="utf-8")
-    kinds_of_torch = set(re.findall(r'^\s+case "([a-z ]+)"', advice, re.MULTILINE)) - set(VERDICTS)
-    of_vllm = (verdicts / "vllm_reasons.py").read_text(encoding="utf-8")
-    assert explained == kinds_of_torch | set(re.findall(r'\bkind="([a-z ]+)"', of_vllm))
+    assert explained == {kind for verdict, kind in VERDICT_KINDS if verdict == "entry_unavailable" and kind}
 
 
 def test_every_notebook_is_listed_by_its_question() -> None:

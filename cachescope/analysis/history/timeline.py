@@ -16,13 +16,12 @@ import numpy as np
 from cachescope.analysis.history.lookups import MISSING, Flags, Lookups
 from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers
 from cachescope.analysis.history.rows import RunRow
+from cachescope.verdict_kinds import NOT_KNOWN
 
 # A text log does not record when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
 # A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
 _SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
-NOT_KNOWN: Final = "not known"
-"""The kind if no source records the reason."""
 # What the operating system reports when a file cannot be written.
 CANNOT_WRITE: Final = re.compile(
     r"PermissionError|Permission denied|Read-only file system|No space left|Disk quota exceeded|\[Errno (?:13|28|30|122)\]"
@@ -48,7 +47,7 @@ class NotStored:
     is_recorded: bool
 
 
-_CUT_SHORT: Final = NotStored(
+CUT_SHORT: Final = NotStored(
     NOT_KNOWN, "its log ends within that compile: the process ended there, or the rest is missing", False
 )
 
@@ -225,7 +224,7 @@ class Timeline:
             if not is_compiled or is_half or self._has_text_log[at]:
                 return _ended(how)
         elif not is_compiled and self._is_in_last_compile[at]:
-            return _CUT_SHORT
+            return CUT_SHORT
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
             return NotStored("never stored", why, False)
@@ -237,11 +236,11 @@ class Timeline:
         aot = int(lookups.aot[at])
         if aot != NONE and lookups.is_miss[aot]:
             found = self._why_not_stored(aot)
-            if found is not None and found.kind in ("process ended", NOT_KNOWN):
+            if found is not None and (found == CUT_SHORT or found.kind == "process ended"):
                 return found
         if lookups.compile_ended[at] == 0:
             how = self._how_ended_within(at)
-            return _CUT_SHORT if how is None else _ended(how)
+            return CUT_SHORT if how is None else _ended(how)
         return None
 
     def _was_restarted(self, at: int) -> bool:

@@ -1,6 +1,6 @@
-"""What to do about a cause: only what is true of torch, with torch's own option names.
+"""What to do about a cause, where the kind of its verdict alone does not say it: only what is true of torch, in its own names.
 
-tests/wild/test_advice.py follows every sentence that gives an instruction with a real torch, and sees the hit (of values of a
+tests/wild/test_advice.py follows every sentence, here and in cachescope/verdict_kinds.py, that gives an instruction with a real torch, and sees the hit (of values of a
 process: tests/capture/test_fix.py); a sentence on what may help or explain contains "may".
 """
 
@@ -15,17 +15,12 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fields import field_advice, is_input, left_out_advice
 from cachescope.analysis.verdicts.bypass_advice import bypass_advice
-from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.analysis.verdicts.graph_advice import NAMES_ONLY, graph_advice
 from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.analysis.verdicts.set_order import SET_ORDER, is_reordered_set
 from cachescope.analysis.verdicts.tensor_advice import are_inputs_moved, dynamism_advice, tensor_advice
-from cachescope.terms import AOT_INDUCTOR, HOW_TO_RECORD, Verdict
+from cachescope.verdict_kinds import Verdict, kind_of
 
-_AOT_INDUCTOR: Final = (
-    "No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: keep that and "
-    "load it, as with torch._inductor.aoti_load_package, and the graph is not compiled again."
-)
 _MOST_SENTENCES: Final = 4
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _MOST_OPTIONS: Final = 3
@@ -74,48 +69,25 @@ class AdviceFacts:
 
 def cause_advice(facts: AdviceFacts) -> str | None:
     """Advice for a cause, from what is known of its root miss; None if nothing is certain."""
-    match facts.verdict:
-        case "key_changed":
-            return _key_advice(facts)
-        case "guard_failed":
-            return (
-                "A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once "
-                "with a size of each range, and the entries of all ranges are there. A guard may come from a branch "
-                "on the size in the program."
-            )
-        case "entry_unavailable":
-            return _unavailable_advice(facts)
-        case "compiled_concurrently":
-            return (
-                "Every process compiled the same graph because none had finished. Let one rank compile first "
-                "(a barrier after the first step), or ship a cache made beforehand."
-            )
-        case "bypassed":
-            return bypass_advice(facts.bypass_reason, facts.cache, facts.bypass_exception)
-        case "disabled":
-            if facts.kind == AOT_INDUCTOR:
-                return _AOT_INDUCTOR
-            return (
-                "TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
-                "torch.compiler.config.force_disable_caches and TORCHINDUCTOR_FX_GRAPH_CACHE=0 switch caching off: "
-                "unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches."
-            )
-        case "details_not_recorded":
-            if facts.are_lines_missing:
-                return "Lines of the log are lost. A trace may have them: TORCH_TRACE=DIR."
-            return f"{HOW_TO_RECORD[0].upper()}{HOW_TO_RECORD[1:]}."
-        case "no_detail_differs":
-            return (
-                "Equal fields and another key may come from what the list of fields cannot show of a pickled object: "
-                "shared references, or the order of a set. If the key is the same in two processes with "
-                "PYTHONHASHSEED=0, it is the order of a set."
-            )
-        case "first_lookup":
-            return None
+    kind, found = kind_of(facts), None
+    match kind.advice_from:
+        case "changes":
+            found = _key_advice(facts)
+        case "bypass":
+            found = bypass_advice(facts.bypass_reason, facts.cache, facts.bypass_exception)
+        case "save":
+            found = _never_stored_advice(facts)
+        case "directory":
+            found = _fresh_advice(facts.cache_dir) or _default_advice(facts.cache_dir)
+        case "fresh directory":
+            found = _fresh_advice(facts.cache_dir)
+        case "lines" if facts.are_lines_missing:
+            found = "Lines of the log are lost. A trace may have them: TORCH_TRACE=DIR."
+    return found or kind.advice
 
 
 def _key_advice(facts: AdviceFacts) -> str | None:
-    if facts.kind.startswith(UPGRADE):
+    if kind_of(facts).is_upgrade:
         return field_advice("torch_version")
     found = tuple(dict.fromkeys(sentence for _, sentence in _change_sentences(facts, _MOST_OPTIONS)))
     if len(found) > _MOST_SENTENCES:
@@ -129,7 +101,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
 
 def field_sentences(facts: AdviceFacts) -> list[tuple[str, str]]:
     """Advice for a changed key, sentence by sentence, each with the field that it is on; empty where it is on several."""
-    if facts.kind.startswith(UPGRADE):
+    if kind_of(facts).is_upgrade:
         return []
     return list(dict.fromkeys(_change_sentences(facts, len(facts.changes))))
 
@@ -187,47 +159,14 @@ def _is_of_sizes(change: FieldChange) -> bool:
     return is_input(change.field) or change.field in ("gm", "aot_config")
 
 
-def _unavailable_advice(facts: AdviceFacts) -> str | None:
-    match facts.kind:
-        case "damaged":
-            return (
-                "torch never removes a damaged entry: each lookup reads it again and warns. Delete the files under "
-                "that key (cachescope entries DIR lists the damaged ones): the next compile stores a sound one."
-            )
-        case "graph entry":
-            return (
-                "An AOTAutograd entry needs the FX entry that it points to: prune and copy aotautograd/ and fxgraph/ "
-                "together."
-            )
-        case "load error":
-            return (
-                "torch found the entry and could not load it, and says why. Delete the files under that key if the "
-                "error stays: the next compile stores a new one."
-            )
-        case "another directory":
-            return _fresh_advice(facts.cache_dir) or (
-                "Point TORCHINDUCTOR_CACHE_DIR of both processes to one directory, or copy the cache there."
-            )
-        case "deleted":
-            return _deleted_advice(facts.cache_dir)
-        case "failed compile":
-            return "Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended."
-        case "process ended":
-            return "An entry is stored when its compile ends, and the process ended before."
-        case "not saved":
-            return (
-                "torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the "
-                "process must be allowed to write there, and there must be room."
-            )
-        case "never stored" if facts.bypass_reason is not None:
-            return bypass_advice(facts.bypass_reason, facts.cache)
-        case "never stored" if "backward" in facts.reason:
-            return (
-                "Call backward() once: the entry of a training graph is stored together with that of its backward "
-                "graph. Without need of gradients call it under torch.no_grad()."
-            )
-        case "not known":
-            return f"A trace may show it: {HOW_TO_RECORD}."
+def _never_stored_advice(facts: AdviceFacts) -> str | None:
+    if facts.bypass_reason is not None:
+        return bypass_advice(facts.bypass_reason, facts.cache)
+    if "backward" in facts.reason:
+        return (
+            "Call backward() once: the entry of a training graph is stored together with that of its backward "
+            "graph. Without need of gradients call it under torch.no_grad()."
+        )
     return None
 
 
@@ -240,15 +179,13 @@ def _fresh_advice(cache_dir: str | None) -> str | None:
     return None
 
 
-def _deleted_advice(cache_dir: str | None) -> str:
-    if (advice := _fresh_advice(cache_dir)) is not None:
-        return advice
+def _default_advice(cache_dir: str | None) -> str | None:
     if _DEFAULT.fullmatch(_name(cache_dir)):
         return (
             "The default directory lies where temporary files do, which may be wiped or private to a job; "
             "TORCHINDUCTOR_CACHE_DIR names another place."
         )
-    return "Something may have cleared or pruned the directory since."
+    return None
 
 
 def _name(cache_dir: str | None) -> str:

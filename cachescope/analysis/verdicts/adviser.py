@@ -37,7 +37,7 @@ class Adviser:
             changes: tuple[FieldChange, ...] = (
                 () if self._vllm is None else self._vllm.changes.get(row.lookup, ())
             )
-            return vllm_advice(root.why.verdict, root.why.kind, changes)
+            return vllm_advice(root.why, changes)
         lookups = self._history.lookups
         at = lookups.place_of(row.lookup)
         assert at is not None
@@ -68,6 +68,6 @@ class Adviser:
     @staticmethod
     def _bypass_reason(root: Miss) -> str | None:
         """Why torch would not look it up; of a key that it had looked up before, why it would not store it then."""
-        if root.why.verdict == "bypassed":
+        if root.row.outcome == "bypass":
             return root.row.bypass_reason
         return root.baseline.save_bypass if isinstance(root.baseline, LookupRow) else None

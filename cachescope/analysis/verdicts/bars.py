@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from cachescope.analysis.verdicts.change_kinds import UPGRADE
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import Bar
+from cachescope.verdict_kinds import kind_of
 
 CauseName = tuple[str, tuple[str, ...], str]
 
 
 def cause_name(cause: CauseRow) -> CauseName:
     """What identifies a cause in another scope: its verdict, fields and kind, whatever its number."""
-    is_upgrade = cause.kind.startswith(UPGRADE)
-    return cause.verdict, () if is_upgrade else tuple(sorted(cause.fields)), cause.kind
+    fields = () if kind_of(cause).is_upgrade else tuple(sorted(cause.fields))
+    return cause.verdict, fields, cause.kind
 
 
 def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:

@@ -6,7 +6,6 @@ An AOTAutograd miss is followed by FX lookups of the same compile; one changed c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 
@@ -14,23 +13,11 @@ from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING, Flags
 from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, firsts, numbered, paired
-from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.adviser import Adviser
-from cachescope.analysis.verdicts.change_kinds import UPGRADE
-from cachescope.analysis.verdicts.entries_above import EXPLAINED_BY_GRAPHS
-from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH
 from cachescope.analysis.verdicts.misses import Misses, Why
-from cachescope.analysis.verdicts.running_compiles import CONCURRENT
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.terms import AOT_INDUCTOR, AOTAUTOGRAD, FXGRAPH, VLLM, Verdict
-
-# A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
-_COMPILED_AGAIN: Final = frozenset({"failed compile", "process ended", NOT_KNOWN})
-
-_FIRST: Final = {
-    NEW_GRAPH: "new graphs",
-    CONCURRENT: "while another run compiled the same graph under another key",
-}
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
+from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
 
 _Kind = tuple[Why, str]
 _CauseKey = tuple[Verdict, tuple[str, ...], str, bool]
@@ -39,19 +26,21 @@ _CauseKey = tuple[Verdict, tuple[str, ...], str, bool]
 def link_consequences(misses: Misses) -> None:
     """Mark the misses that follow from another one: sets `follows` and `is_root`."""
     lookups, at = misses.lookups, misses.at
-    kind_of = _KindsOfMisses(misses)
+    kinds = _KindsOfMisses(misses)
     number_of = np.full(len(lookups) + 1, NONE, dtype=np.int64)
     number_of[at] = np.arange(len(at))
     parent = number_of[lookups.aot[at]]
     has_parent = parent != NONE
-    was_gone = np.append(kind_of.each(_graph_entry_was_gone), False)[parent]
-    explained = kind_of.pairs(parent, np.arange(len(at)), _explains)
+    was_gone = np.append(kinds.each(lambda why: kind_of(why).is_graph_gone), False)[parent]
+    explained = kinds.pairs(parent, np.arange(len(at)), _explains)
     misses.follows[explained] = parent[explained]
-    of_forward = _follow_their_forward_graph(misses, kind_of, ~has_parent)
+    of_forward = _follow_their_forward_graph(misses, kinds, ~has_parent)
     rest = ~was_gone & ~explained & ~of_forward & lookups.compile_id.is_known[at]
-    _follow_the_first_of_their_compile(misses, kind_of, np.flatnonzero(rest))
+    _follow_the_first_of_their_compile(misses, kinds, np.flatnonzero(rest))
     misses.is_root[:] = misses.follows == NONE
-    _follow_their_graphs(misses, parent, np.append(kind_of.each(_is_explained_by_its_graphs), False)[parent])
+    _follow_their_graphs(
+        misses, parent, np.append(kinds.each(lambda why: kind_of(why).is_shown_by_graphs), False)[parent]
+    )
     for number in np.flatnonzero(was_gone).tolist():
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
         above = int(parent[number])
@@ -66,7 +55,7 @@ def _follow_their_graphs(misses: Misses, parent: Numbers, is_explained_by_them: 
     """AOTAutograd misses whose change only the graphs below show."""
     for number in np.flatnonzero(is_explained_by_them).tolist():
         above = int(parent[number])
-        if misses.is_root[above] and misses.why_of(number).verdict == "key_changed":
+        if misses.is_root[above] and misses.why_of(number).changed:
             first = int(misses.follows[number])
             misses.follows[above], misses.is_root[above] = number if first == NONE else first, False
 
@@ -113,7 +102,7 @@ class _KindsOfMisses:
         return found
 
 
-def _follow_their_forward_graph(misses: Misses, kind_of: _KindsOfMisses, is_asked: Flags) -> Flags:
+def _follow_their_forward_graph(misses: Misses, kinds: _KindsOfMisses, is_asked: Flags) -> Flags:
     """Backward graphs that are new because their forward graph is: the AOTAutograd cache was off."""
     lookups, at = misses.lookups, misses.at
     found = np.zeros(len(at), dtype=bool)
@@ -129,17 +118,17 @@ def _follow_their_forward_graph(misses: Misses, kind_of: _KindsOfMisses, is_aske
             forward[number] = latest.get(compiles[number], NONE)
         else:
             latest[compiles[number]] = number
-    found = kind_of.pairs(forward, np.arange(len(at)), _is_of)
+    found = kinds.pairs(forward, np.arange(len(at)), _is_of)
     misses.follows[found] = forward[found]
     return found
 
 
-def _follow_the_first_of_their_compile(misses: Misses, kind_of: _KindsOfMisses, numbers: Numbers) -> None:
+def _follow_the_first_of_their_compile(misses: Misses, kinds: _KindsOfMisses, numbers: Numbers) -> None:
     """Misses of one cause in one compile, under one AOTAutograd lookup: all but the first follow from it."""
     lookups = misses.lookups
     at = misses.at[numbers]
     group = paired(_compiles_of(misses)[numbers], lookups.aot_lookup[at])
-    group = paired(group, kind_of.of_why[misses.why[numbers]])
+    group = paired(group, kinds.of_why[misses.why[numbers]])
     first = numbers[firsts(group)[group]]
     of_first = misses.at[first]
     # An AOTAutograd miss follows only from its own key.
@@ -157,18 +146,7 @@ def _compiles_of(misses: Misses) -> Numbers:
 
 def _is_of(forward: _Kind, backward: _Kind) -> bool:
     """Whether a backward graph is new because its forward graph is."""
-    return forward[0].verdict in ("key_changed", "first_lookup") and backward[0].verdict in (
-        "first_lookup",
-        "details_not_recorded",
-    )
-
-
-def _graph_entry_was_gone(aot: Why) -> bool:
-    return aot.verdict == "entry_unavailable" and aot.kind == "graph entry"
-
-
-def _is_explained_by_its_graphs(aot: Why) -> bool:
-    return aot.kind == EXPLAINED_BY_GRAPHS
+    return backward[0].verdict in kind_of(forward[0]).explains_backward
 
 
 def _explains(above: _Kind, below: _Kind) -> bool:
@@ -176,33 +154,19 @@ def _explains(above: _Kind, below: _Kind) -> bool:
     (aot, aot_cache), (fx, fx_cache) = above, below
     if aot_cache != AOTAUTOGRAD or fx_cache != FXGRAPH:
         return False
-    if _is_explained_by_its_graphs(aot):
-        return False
-    if aot.verdict == "key_changed":
-        if fx.verdict == "key_changed":
-            if aot.kind.startswith(UPGRADE):
-                return fx.kind == aot.kind
-            return all(is_from_the_graph(f) or f in aot.changed for f in fx.changed)
-        return fx.verdict in ("first_lookup", "details_not_recorded")
-    if aot.verdict == "entry_unavailable" and aot.kind in _COMPILED_AGAIN:
-        return fx.verdict in ("first_lookup", "details_not_recorded") or fx.kind == aot.kind
-    if fx.verdict == "details_not_recorded":
-        return aot.verdict in ("first_lookup", "guard_failed", "details_not_recorded")
-    if fx.verdict in ("bypassed", "entry_unavailable"):
-        return aot.verdict == fx.verdict and aot.kind == fx.kind
-    return aot.verdict == fx.verdict and fx.verdict in (
-        "first_lookup",
-        "guard_failed",
-        "compiled_concurrently",
-    )
+    kind = kind_of(aot)
+    if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
+        return True
+    if kind.explains_fields and fx.changed:
+        return all(is_from_the_graph(f) or f in aot.changed for f in fx.changed)
+    return fx.verdict in kind.explains
 
 
 def _cause_key(why: Why, is_of_vllm: bool) -> _CauseKey:
-    # Guards of one graph are one cause, in whichever cache they failed.
-    kind = "" if why.verdict == "guard_failed" else why.kind
+    kind = kind_of(why)
     # What changes with another torch differs from graph to graph.
-    fields = () if kind.startswith(UPGRADE) else tuple(sorted(why.changed))
-    return why.verdict, fields, kind, is_of_vllm
+    fields = () if kind.is_upgrade else tuple(sorted(why.changed))
+    return why.verdict, fields, "" if kind.is_one_cause else why.kind, is_of_vllm
 
 
 def _roots_of(misses: Misses) -> Numbers:
@@ -217,14 +181,14 @@ def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cau
     """Give every miss its cause, and return the causes, the costliest first."""
     lookups, at = misses.lookups, misses.at
     roots = _roots_of(misses)
-    kind_of = _KindsOfMisses(misses)
-    group = numbered(kind_of.of_why[misses.why[roots]])
+    kinds = _KindsOfMisses(misses)
+    group = numbered(kinds.of_why[misses.why[roots]])
     first = firsts(group)
     count = np.bincount(group)
     taken = lookups.time_taken_ns[at]
     lost = np.zeros(len(first), dtype=np.int64)
     np.add.at(lost, group[taken != MISSING], taken[taken != MISSING])
-    keys = [kind_of.cause_keys[kind_of.of_why[misses.why[roots[one]]]] for one in first.tolist()]
+    keys = [kinds.cause_keys[kinds.of_why[misses.why[roots[one]]]] for one in first.tolist()]
     ordered = sorted(range(len(first)), key=lambda one: (-lost[one], -count[one]))
     number = np.empty(len(first), dtype=np.int64)
     number[ordered] = np.arange(len(first))
@@ -249,40 +213,18 @@ def group_causes(misses: Misses, history: History, adviser: Adviser) -> list[Cau
                 runs=tuple(np.unique(lookups.run[members]).tolist()),
                 ranks=tuple(ranks[ranks != NONE].tolist()),
                 time_lost_ns=int(lost[one]) if has_time[one] else None,
-                summary=_summary(root.why, kind, root.row.cache == VLLM),
+                summary=_summary(root.why, root.row.cache == VLLM),
                 advice=adviser.advice(root),
             )
         )
     return found
 
 
-def _summary(root: Why, kind: str, is_of_vllm: bool) -> str:
-    match root.verdict:
-        case "key_changed":
-            if kind.startswith(UPGRADE):
-                return f"{kind.removeprefix(UPGRADE)}; {len(root.changed) - 1} fields follow"
-            return ", ".join(root.changed)
-        case "first_lookup":
-            if is_of_vllm:
-                return "first starts of vLLM" + (
-                    ", or changed factors" if kind == NOT_KNOWN else " (cold start)"
-                )
-            if kind == NOT_KNOWN:
-                return "first lookups, or changed graphs"
-            return f"first lookups ({_FIRST.get(kind, 'cold start')})"
-        case "guard_failed":
-            return "guards did not hold"
-        case "entry_unavailable":
-            return f"{'vLLM: ' if is_of_vllm else ''}entry unavailable: {kind}"
-        case "compiled_concurrently":
-            return "compiled by several processes at once"
-        case "bypassed":
-            return f"bypassed: {kind}"
-        case "disabled":
-            if kind == AOT_INDUCTOR:
-                return "AOTInductor asks no cache"
-            return "caching was switched off"
-        case "details_not_recorded":
-            return f"{'factors' if is_of_vllm else 'hash details'} not recorded ({kind})"
-        case "no_detail_differs":
-            return "the keys differ and no recorded field does"
+def _summary(root: Why, is_of_vllm: bool) -> str:
+    kind = kind_of(root)
+    return ((is_of_vllm and kind.vllm_summary) or kind.summary).format(
+        kind=root.kind,
+        fields=", ".join(root.changed),
+        upgrade=root.kind.removeprefix(UPGRADE),
+        more=len(root.changed) - 1,
+    )

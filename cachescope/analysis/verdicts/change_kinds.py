@@ -16,9 +16,8 @@ from cachescope.analysis.history.rows import RunRow
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
+from cachescope.verdict_kinds import UPGRADE
 
-UPGRADE: Final = "upgrade: "
-"""The prefix of the kind of a key that another torch made."""
 TORCH_VERSION: Final = "torch_version"
 # Numbers that dynamo gives to the variables of a graph: the same edit in another graph has other numbers.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")

@@ -13,13 +13,14 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.places_by_group import NONE, Numbers
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Compared
-from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, UPGRADE, ChangeKinds
+from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, ChangeKinds
 from cachescope.analysis.verdicts.changed_fields import Component
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
+from cachescope.verdict_kinds import UPGRADE
 from cachescope.wording import plural
 
 OF_ITS_OWN: Final = -1
@@ -95,7 +96,7 @@ class ChangedKeys:
         sides = baseline.detail_set, row.detail_set
         runs = (baseline.run if isinstance(baseline, LookupRow) else None), row.run
         kind = self._kinds.kind(*sides, runs)
-        if kind.startswith(UPGRADE):
+        if TORCH_VERSION in changed:
             # The others follow from it.
             changed = tuple(sorted(changed, key=lambda field: field != TORCH_VERSION))
             follow = plural(

@@ -15,16 +15,14 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.history.places_by_group import NONE, Numbers
 from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD
+from cachescope.verdict_kinds import EXPLAINED_BY_GRAPHS, NOT_KNOWN, kind_of
 from cachescope.wording import listed
 
-EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
-"""The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 _Graph = tuple[str, str]
 """A directory, and the key of an FX entry in it."""
 _NO_DETAILS: Final = "AOTAutograd entries in the directory store no hash details of their keys"
@@ -71,11 +69,11 @@ class EntriesAbove:
         if not self._stored and self._first == NEVER:
             return
         for place in at.tolist():
-            is_first = self._found.whys[self._found.why[place]].verdict == "first_lookup"
+            is_first = kind_of(self._found.whys[self._found.why[place]]).may_be_first
             if is_first or self._is_compared_within_its_process(place):
                 why = self._why(place)
                 # That its process compiled another form of the graph is no reason where an entry of this form is there.
-                if why is not None and (is_first or why.verdict == "key_changed"):
+                if why is not None and (is_first or why.changed):
                     self._found.record(place, why)
 
     def _is_compared_within_its_process(self, at: int) -> bool:
@@ -93,16 +91,14 @@ class EntriesAbove:
         changed = {
             graph: self._stored[entry]
             for graph, why in whys.items()
-            if why.verdict == "key_changed" and (entry := int(self._found.baseline_entry[graph])) != NONE
+            if why.changed and (entry := int(self._found.baseline_entry[graph])) != NONE
         }
         time = int(self._history.lookups.time[at])
         if changed and self._one_points_to(list(changed.values()), time):
             fields = {field for graph in changed for field in whys[graph].changed}
             if own := tuple(sorted(field for field in fields if self._belongs_to(at, field))):
                 return _changed(own)
-        are_new = bool(whys) and all(
-            why.verdict == "first_lookup" and why.kind != NOT_KNOWN for why in whys.values()
-        )
+        are_new = bool(whys) and all(kind_of(why).is_first for why in whys.values())
         # Of another graph are those whose graphs are known, and are others.
         first = self._first_undescribed if are_new else self._first
         may_be_there = first != NEVER and (time == MISSING or first <= time)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.history.places_by_group import NONE
-
-NEW_GRAPH: Final = "new graph"
-"""The kind of a first lookup of a run whose cache held other graphs already."""
 
 
 class FilledCaches:

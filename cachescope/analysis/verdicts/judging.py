@@ -25,7 +25,8 @@ from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.details import HashDetails
-from cachescope.terms import AOT_INDUCTOR, Evidence
+from cachescope.terms import Evidence
+from cachescope.verdict_kinds import AOT_INDUCTOR
 
 _AOT_MODE: Final = Why(
     "disabled",

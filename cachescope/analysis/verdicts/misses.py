@@ -13,7 +13,8 @@ from cachescope.analysis.history.lookups import Flags, Lookups
 from cachescope.analysis.history.places_by_group import NONE, Numbers
 from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.baselines import Candidate
-from cachescope.terms import Evidence, Verdict
+from cachescope.terms import Evidence
+from cachescope.verdict_kinds import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,17 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.history.places_by_group import NONE, Numbers, firsts, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice, Compared
 from cachescope.analysis.verdicts.changed_fields import Component, changed_fields, in_chunks
 from cachescope.analysis.verdicts.changed_keys import OF_ITS_OWN, ChangedKeys, Fields
 from cachescope.analysis.verdicts.entries_above import EntriesAbove
-from cachescope.analysis.verdicts.filled_caches import NEW_GRAPH, FilledCaches
+from cachescope.analysis.verdicts.filled_caches import FilledCaches
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.verdicts.reasons_found import ReasonsFound
-from cachescope.analysis.verdicts.running_compiles import CONCURRENT
 from cachescope.details import HashDetails
 from cachescope.terms import HOW_TO_RECORD
+from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
 
 _COLD_START: Final = Why(
     "first_lookup",

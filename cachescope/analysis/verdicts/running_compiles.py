@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING, Flags
 from cachescope.analysis.history.places_by_group import NONE, Numbers
-
-CONCURRENT: Final = "concurrent"
-"""The kind of a first lookup during which another process was compiling the same graph under another key."""
 
 
 class RunningCompiles:

@@ -14,6 +14,7 @@ from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.details import HashDetails
+from cachescope.verdict_kinds import kind_of
 
 if TYPE_CHECKING:
     from cachescope.readers.assemble import Tables
@@ -69,7 +70,7 @@ def changed_since(
 
 def _is_first(miss: Miss) -> bool:
     """Whether to compare a miss: it is a root, or follows from a root without recorded details."""
-    if miss.why.verdict != "first_lookup" or miss.row.detail_set is None:
+    if not kind_of(miss.why).may_be_first or miss.row.detail_set is None:
         return False
     return miss.follows is None or miss.follows.detail_set is None
 

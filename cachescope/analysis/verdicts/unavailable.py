@@ -18,10 +18,11 @@ from cachescope.analysis.history.lookups import Flags
 from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
 from cachescope.analysis.history.places_by_group import NONE, paired
 from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_KNOWN, last_line
+from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_line
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
+from cachescope.verdict_kinds import NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class UnavailableEntries:
             reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
             evidence: Evidence = "recorded" if why.is_recorded else "inferred"
             text = "torch or the operating system wrote it down" if why.is_recorded else why.why
-            if why.kind == NOT_KNOWN:
+            if why == CUT_SHORT:
                 return _not_known(run, why.why, past.refused)
             return Unavailable(why.kind, reason, evidence, text, past.refused)
         return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)

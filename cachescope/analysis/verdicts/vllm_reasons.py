@@ -7,13 +7,13 @@ from operator import ne
 from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.analysis.vllm.changes import Beside, field_changes_of, hash_change
 from cachescope.analysis.vllm.factors import CODE, CONFIGURATION, Named
 from cachescope.analysis.vllm.folders import reason_of
 from cachescope.analysis.vllm.starts import LOGGED, Started, StoredPart
 from cachescope.terms import VLLM, Evidence
+from cachescope.verdict_kinds import NOT_KNOWN
 from cachescope.wording import duration
 
 # `_verify_source_unchanged` of vllm/compilation/decorators.py (0.13.0 and 0.33.0).

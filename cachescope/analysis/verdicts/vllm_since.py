@@ -13,6 +13,7 @@ from cachescope.analysis.vllm.factors import CODE, CONFIGURATION
 from cachescope.analysis.vllm.starts import part_of
 from cachescope.frames.vllm import StartRow
 from cachescope.terms import VLLM
+from cachescope.verdict_kinds import kind_of
 
 
 def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMisses) -> list[ChangedSince]:
@@ -25,11 +26,7 @@ def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMis
     mine, before : VllmMisses
         What that scope and the other one know of vLLM.
     """
-    firsts = [
-        miss
-        for miss in misses
-        if miss.row.cache == VLLM and miss.why.verdict == "first_lookup" and miss.why.kind == VLLM
-    ]
+    firsts = [miss for miss in misses if miss.row.cache == VLLM and kind_of(miss.why).is_first]
     found: dict[tuple[str, ...], list[Miss]] = defaultdict(list)
     nearest_of: dict[tuple[str, ...], Beside] = {}
     for miss in firsts:

@@ -9,7 +9,7 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.vllm.factors import CODE, COMPILER, CONFIGURATION, ENVIRONMENT, name_of_variable
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
-from cachescope.terms import Verdict
+from cachescope.verdict_kinds import Judged, kind_of
 from cachescope.wording import listed
 
 _NAMED: Final = 4
@@ -24,22 +24,9 @@ _HASHES: Final = {
 }
 
 
-def vllm_advice(verdict: Verdict, kind: str, changes: Sequence[FieldChange]) -> str | None:
-    """Advice for a cause, from its first miss; None if nothing is certain."""
-    match verdict:
-        case "key_changed":
-            return " ".join(_of_factors([change.field for change in changes])) or None
-        case "entry_unavailable" if kind == "another directory":
-            return (
-                "Point VLLM_CACHE_ROOT of both processes to one directory, or copy torch_compile_cache there."
-            )
-        case "entry_unavailable" if kind == "load error":
-            return "vLLM compiles again and stores the model anew. If the error stays, remove the folder that it names."
-        case "compiled_concurrently":
-            return "Let one engine compile before the others start, or ship a torch_compile_cache made beforehand."
-        case "disabled":
-            return "VLLM_DISABLE_COMPILE_CACHE=1 switches it off: unset it."
-    return None
+def vllm_advice(miss: Judged, changes: Sequence[FieldChange]) -> str | None:
+    """Advice for a cause, from its first miss and what changed in its key; None if nothing is certain."""
+    return " ".join(_of_factors([change.field for change in changes])) or kind_of(miss).vllm_advice
 
 
 def factor_advice(factor: str) -> str:

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.what_if.frames import Counts, ReplayInput
 from cachescope.analysis.what_if.recorded import HIT, UNKNOWN, Outcomes, Positions
 from cachescope.analysis.what_if.why_still import why_still
@@ -15,8 +14,8 @@ from cachescope.columns import frame_of, frame_of_columns, plain_columns, rows_o
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.keys.key_fields import Removed
+from cachescope.verdict_kinds import kind_of
 
-_KEY_CHANGED: Final = "key_changed"
 # Each takes as long as a replay.
 _EXPLAINED: Final = 20
 
@@ -57,9 +56,9 @@ def _reasons(
     if not removed:
         return reasons
     stay = np.array(counts.lookups) > np.array(counts.turned)
-    left = np.flatnonzero(stay & causes["verdict"].eq(_KEY_CHANGED).to_numpy(dtype=bool))
+    left = np.flatnonzero(stay)
     rows = zip(left.tolist(), rows_of(causes.iloc[left], CauseRow), strict=True)
-    out = [(at, cause) for at, cause in rows if removed.fields.issuperset(cause.fields)]
+    out = [(at, cause) for at, cause in rows if cause.fields and removed.fields.issuperset(cause.fields)]
     for at, cause in out[:_EXPLAINED]:
         mine = np.flatnonzero(group == at)
         reasons[at] = why_still(replayed.replay, removed, after, cause, mine).why
@@ -70,21 +69,17 @@ def cause_savings_frame(
     replayed: ReplayInput, causes: pd.DataFrame, misses: pd.DataFrame, most: int
 ) -> pd.DataFrame:
     """The frame ``cause_savings`` of the first so many causes, in their order; there is nothing to say of a cold start."""
-    is_cold = (causes["verdict"] == "first_lookup") & (causes["kind"] != NOT_KNOWN)
+    rows = [row for row in rows_of(causes, CauseRow) if not kind_of(row).is_first]
     places = _places(replayed, misses)
     of_cause = misses["cause"].to_numpy(dtype=np.int64)
     return frame_of(
-        (
-            _saving(replayed, row, places[of_cause == row.cause])
-            for row in rows_of(causes[~is_cold].head(most), CauseRow)
-        ),
-        CauseSaving,
+        (_saving(replayed, row, places[of_cause == row.cause]) for row in rows[:most]), CauseSaving
     )
 
 
 def _saving(replayed: ReplayInput, cause: CauseRow, at: Positions) -> CauseSaving:
     """What leaving out its own fields does; a cause without fields keeps all of its keys."""
-    removed = Removed(frozenset(cause.fields if cause.verdict == _KEY_CHANGED else ()))
+    removed = Removed(frozenset(cause.fields))
     replay, times = replayed.replay, replayed.times
     after = replay.outcomes(removed) if removed else replay.recorded.outcome
     turned = at[times.miss[at] & (after[at] == HIT)]

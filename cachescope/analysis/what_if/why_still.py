@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from cachescope.analysis.history.timeline import NOT_KNOWN
 from cachescope.analysis.what_if.recorded import MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.analysis.what_if.still_missing import (
@@ -24,16 +23,9 @@ from cachescope.analysis.what_if.still_missing import (
 )
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.keys.key_fields import Removed
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import plural
 
-# What no field of a key decides.
-_OF_VERDICT: Final = {
-    "guard_failed": "the key was found and no guards held, so no field of the key decides it",
-    "bypassed": "the cache was bypassed, whatever the key",
-    "disabled": "no cache was asked, whatever the key",
-    "details_not_recorded": "not known: the fields of its keys were not recorded",
-    "no_detail_differs": "not known: the keys differ and no recorded field does",
-}
 _OF_VLLM: Final = "vLLM's own lookups are not replayed: vllm_fragments says what fewer factors would do"
 _SENTENCES: Final = {
     GUARDS: "of {} the entry was there and its guards did not hold",
@@ -78,8 +70,8 @@ def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow
     at : array of int
         The positions of its misses.
     """
-    if (text := _by_verdict(cause)) is not None:
-        return Kept(text, at[:0])
+    if (text := kind_of(cause).why_still) is not None:
+        return Kept(text.format(kind=cause.kind), at[:0])
     if len(at) and replay.recorded.lookups.is_of_vllm[at].all():
         return Kept(_OF_VLLM, at[:0])
     if not np.isin(after[at], (MISS, UNKNOWN)).any():
@@ -110,18 +102,6 @@ def _not_known(replay: Replay, at: Positions) -> Iterator[str]:
     ):
         if count:
             yield text.format(plural(int(count), "miss", "misses"))
-
-
-def _by_verdict(cause: CauseRow) -> str | None:
-    """The reason of a cause that no field of a key decides."""
-    match cause.verdict:
-        case "first_lookup":
-            return "not known: they may be first lookups, or changed graphs"
-        case "entry_unavailable" if cause.kind == NOT_KNOWN:
-            return "the key is the same and its entry was not there; why is not known"
-        case "entry_unavailable":
-            return f"the key is the same; its entry was not there ({cause.kind})"
-    return _OF_VERDICT.get(cause.verdict)
 
 
 def _concurrent(

@@ -9,7 +9,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.report.page.parts import Cell, Head, Part, Section, Sorted, Table, Text
 from cachescope.report.page.truncation import table
-from cachescope.terms import VERDICTS
+from cachescope.verdict_kinds import VERDICTS
 from cachescope.wording import file_time
 
 _RUNS: Final = (

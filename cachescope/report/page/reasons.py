@@ -13,7 +13,6 @@ from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
-from cachescope.answers.summary import is_first_lookup
 from cachescope.answers.vllm import VllmFolders
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.columns import rows_of
@@ -47,7 +46,7 @@ from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
 from cachescope.report.why_missed import past_lines, place_text
 from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
-from cachescope.terms import VERDICTS
+from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import duration, listed, plural, short_key
 
 if TYPE_CHECKING:
@@ -109,9 +108,7 @@ def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     """The explanation of one cause."""
     cause = struck.row
     lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
-    told = (
-        f"{cause.verdict}: {VERDICTS[cause.verdict]}. {lookups_of_cause(cause.verdict, cause.misses)}{lost}."
-    )
+    told = f"{cause.verdict}: {VERDICTS[cause.verdict]}. {lookups_of_cause(cause, cause.misses)}{lost}."
     parts: list[Part] = [Text(told, "faint")]
     found = ways(scope, cause.cause, _WAYS)
     for place, explained in enumerate(found):
@@ -328,7 +325,7 @@ def causes_section(scope: Read) -> Section:
         " by lookups of its FX graphs, and they count with it. First lookups cannot be avoided and are listed separately."
     )
     found = Worklist.of(scope)
-    order = [cause.cause for cause in scope.facts.causes if not is_first_lookup(cause)]
+    order = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first]
     anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
     parts: list[Part] = []
     if found.works:

@@ -166,3 +166,5 @@ def test_another_key_of_equal_fields_is_told_as_such(recording: Recording, tmp_p
     scope = cachescope.read(cache)
     assert scope.past_misses[["verdict", "changed"]].values.tolist() == [["no_detail_differs", ()]]
     assert any("no recorded field does" in line.text for line in past_lines(past_misses(scope)))
+    (made,) = scope.past_misses["entry"]
+    assert "the graph had been stored under another key: fxgraph" in repr(scope.entry(made))

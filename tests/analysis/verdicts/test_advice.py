@@ -10,8 +10,7 @@ import pytest
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, field_sentences
-from cachescope.analysis.verdicts.change_kinds import UPGRADE
-from cachescope.terms import Verdict
+from cachescope.verdict_kinds import UPGRADE, Verdict
 from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
 from tests.made import fx, run, scope_of

@@ -13,7 +13,8 @@ from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.causes import link_consequences
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.details import HashDetails
-from cachescope.terms import AOTAUTOGRAD, Verdict
+from cachescope.terms import AOTAUTOGRAD
+from cachescope.verdict_kinds import Verdict
 from tests.analysis.verdicts.test_graph_alignment import rows
 
 (TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)

@@ -1,0 +1,326 @@
+"""Why lookups miss: the verdicts, their kinds, and what holds for each. No other module compares their words.
+
+What depends on more than the kind is asked elsewhere, by an attribute of it: the order in which verdicts are given is that of
+`cachescope.analysis.verdicts.judging`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Protocol
+
+from cachescope.terms import HOW_TO_RECORD, VLLM
+
+Verdict = Literal[
+    "first_lookup",
+    "key_changed",
+    "guard_failed",
+    "entry_unavailable",
+    "compiled_concurrently",
+    "bypassed",
+    "disabled",
+    "details_not_recorded",
+    "no_detail_differs",
+]
+
+# Meanings are shown to users: `cachescope.describe("verdicts")`.
+VERDICTS: Final[dict[str, str]] = {
+    "first_lookup": "nothing that was read before is of this graph, as at every cold start",
+    "key_changed": "the same graph has a different key: a field's hash differs, is new or is gone",
+    "guard_failed": "the key was found, but no stored entry's guards held",
+    "entry_unavailable": "the same key had been stored, but was not found or could not be loaded",
+    "compiled_concurrently": "another process was compiling the same key at that moment",
+    "bypassed": "torch would not cache it, and gave a reason",
+    "disabled": "caching was switched off",
+    "details_not_recorded": "it missed, and nothing shows what was in the key",
+    "no_detail_differs": "the keys differ, but every recorded field is equal",
+}
+
+NOT_KNOWN: Final = "not known"
+"""The kind if no source records the reason."""
+NEW_GRAPH: Final = "new graph"
+"""The kind of a first lookup in a cache that others had filled."""
+CONCURRENT: Final = "concurrent"
+"""The kind of a first lookup while another run was compiling the same graph under another key."""
+UPGRADE: Final = "upgrade: "
+"""The prefix of the kind of a key that another torch made."""
+EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
+"""The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
+AOT_INDUCTOR: Final = "AOTInductor"
+"""The kind of the verdict disabled where AOTInductor compiled, whatever the settings."""
+
+_NEW: Final[frozenset[Verdict]] = frozenset({"first_lookup", "details_not_recorded"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What holds for each miss of one kind of a verdict.
+
+    Attributes
+    ----------
+    colour : str
+        In figures, a name of the palette: that of the outcome it explains; a cold start cannot be avoided and stays in the background.
+    summary, vllm_summary : str
+        The cause in a few words; ``{kind}``, ``{fields}``, ``{upgrade}`` and ``{more}`` are filled in. The second where other words
+        are used of vLLM's own lookups.
+    advice, vllm_advice : str or None
+        What to do about it, where nothing more is certain; of vLLM's own lookups.
+    advice_from : str or None
+        The facts that advice depends on, which `cachescope.analysis.verdicts.advice` looks at.
+    is_miss : bool
+        Whether it is counted as a miss; otherwise it never reached the cache.
+    may_be_first, is_first : bool
+        Whether nothing earlier is known to compare it with; and whether nothing is left to explain in that.
+    is_beside : bool
+        Whether another run was compiling the same graph under another key.
+    is_unexplained : bool
+        Whether nothing that was read says why it missed.
+    is_by_guards : bool
+        Whether guards decided, which tell a size and a line.
+    is_upgrade : bool
+        Whether another torch changed the key: one cause, however many fields follow.
+    is_one_cause : bool
+        Whether misses of every kind are one cause: guards of one graph are, in whichever cache they failed.
+    is_graph_gone : bool
+        Whether an AOTAutograd entry was found, but not the FX entry that it points to.
+    is_shown_by_graphs : bool
+        Whether only the misses of the graphs below show what changed.
+    explains : frozenset of str
+        Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains.
+    explains_same_kind, explains_fields : bool
+        Whether it explains those of the same verdict and kind; and those whose fields changed above, too, or are of the graph.
+    explains_backward : frozenset of str
+        The verdicts of a backward graph that is new because this is the miss of its forward graph.
+    is_advice_in_reason : bool
+        Whether the reason says already what to do.
+    why_still : str or None
+        Why its misses stay misses whatever fields are left out of the key; None where fields decide.
+    in_directory, in_other_directory : str
+        The title of misses that a directory alone shows; the second if the entry before lies in another one.
+    before_in_directory : str
+        What had been stored before an entry that such a miss made.
+    """
+
+    colour: str
+    summary: str
+    vllm_summary: str = ""
+    advice: str | None = None
+    vllm_advice: str | None = None
+    advice_from: Literal["changes", "bypass", "save", "directory", "fresh directory", "lines"] | None = None
+    is_miss: bool = True
+    may_be_first: bool = False
+    is_first: bool = False
+    is_beside: bool = False
+    is_unexplained: bool = False
+    is_by_guards: bool = False
+    is_upgrade: bool = False
+    is_one_cause: bool = False
+    is_graph_gone: bool = False
+    is_shown_by_graphs: bool = False
+    explains: frozenset[Verdict] = frozenset()
+    explains_same_kind: bool = False
+    explains_fields: bool = False
+    explains_backward: frozenset[Verdict] = frozenset()
+    is_advice_in_reason: bool = False
+    why_still: str | None = None
+    in_directory: str = ""
+    in_other_directory: str = ""
+    before_in_directory: str = ""
+
+
+_FIRST: Final = Kind(
+    colour="grey",
+    summary="first lookups (cold start)",
+    may_be_first=True,
+    is_first=True,
+    explains=_NEW,
+    explains_backward=_NEW,
+    why_still="not known: they may be first lookups, or changed graphs",
+)
+_CHANGED: Final = Kind(
+    colour="vermillion",
+    summary="{fields}",
+    advice_from="changes",
+    explains=_NEW,
+    explains_fields=True,
+    explains_backward=_NEW,
+    before_in_directory="the graph had been stored under another key",
+)
+_UNAVAILABLE: Final = Kind(
+    colour="blue",
+    summary="entry unavailable: {kind}",
+    vllm_summary="vLLM: entry unavailable: {kind}",
+    explains_same_kind=True,
+    why_still="the key is the same; its entry was not there ({kind})",
+    in_directory="one key, equal guards: raced for, or made again",
+    in_other_directory="one key, equal guards: what had been stored lies in another directory",
+    before_in_directory="the key had been stored with equal guards: raced for, or made again",
+)
+# A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
+_COMPILED_AGAIN: Final = replace(_UNAVAILABLE, explains=_NEW)
+_DISABLED: Final = Kind(
+    colour="grey",
+    summary="caching was switched off",
+    advice="TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
+    "torch.compiler.config.force_disable_caches and TORCHINDUCTOR_FX_GRAPH_CACHE=0 switch caching off: "
+    "unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches.",
+    vllm_advice="VLLM_DISABLE_COMPILE_CACHE=1 switches it off: unset it.",
+    is_miss=False,
+    why_still="no cache was asked, whatever the key",
+)
+
+# By verdict and kind; what holds for the kinds of a verdict that have no line of their own stands at the empty kind.
+KINDS: Final[dict[tuple[str, str], Kind]] = {
+    ("first_lookup", ""): _FIRST,
+    ("first_lookup", NEW_GRAPH): replace(_FIRST, summary="first lookups (new graphs)"),
+    ("first_lookup", CONCURRENT): replace(
+        _FIRST,
+        summary="first lookups (while another run compiled the same graph under another key)",
+        is_beside=True,
+    ),
+    ("first_lookup", VLLM): replace(_FIRST, summary="first starts of vLLM (cold start)"),
+    ("first_lookup", NOT_KNOWN): replace(
+        _FIRST,
+        summary="first lookups, or changed graphs",
+        vllm_summary="first starts of vLLM, or changed factors",
+        is_first=False,
+        is_unexplained=True,
+    ),
+    ("key_changed", ""): _CHANGED,
+    ("key_changed", UPGRADE): replace(
+        _CHANGED,
+        summary="{upgrade}; {more} fields follow",
+        is_upgrade=True,
+        explains_same_kind=True,
+        explains_fields=False,
+    ),
+    ("key_changed", EXPLAINED_BY_GRAPHS): replace(
+        _CHANGED, is_shown_by_graphs=True, explains=frozenset(), explains_fields=False
+    ),
+    ("guard_failed", ""): Kind(
+        colour="orange",
+        summary="guards did not hold",
+        advice="A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once "
+        "with a size of each range, and the entries of all ranges are there. A guard may come from a branch "
+        "on the size in the program.",
+        is_by_guards=True,
+        is_one_cause=True,
+        explains=frozenset({"guard_failed", "details_not_recorded"}),
+        why_still="the key was found and no guards held, so no field of the key decides it",
+        in_directory="other guards under one key",
+        before_in_directory="the key had been stored, under other guards",
+    ),
+    ("entry_unavailable", ""): _UNAVAILABLE,
+    ("entry_unavailable", "load error"): replace(
+        _UNAVAILABLE,
+        advice="torch found the entry and could not load it, and says why. Delete the files under that key if the "
+        "error stays: the next compile stores a new one.",
+        vllm_advice="vLLM compiles again and stores the model anew. If the error stays, remove the folder that it names.",
+    ),
+    ("entry_unavailable", "damaged"): replace(
+        _UNAVAILABLE,
+        advice="torch never removes a damaged entry: each lookup reads it again and warns. Delete the files under "
+        "that key (cachescope entries DIR lists the damaged ones): the next compile stores a sound one.",
+    ),
+    ("entry_unavailable", "graph entry"): replace(
+        _UNAVAILABLE,
+        advice="An AOTAutograd entry needs the FX entry that it points to: prune and copy aotautograd/ and fxgraph/ "
+        "together.",
+        is_graph_gone=True,
+    ),
+    ("entry_unavailable", "another directory"): replace(
+        _UNAVAILABLE,
+        advice="Point TORCHINDUCTOR_CACHE_DIR of both processes to one directory, or copy the cache there.",
+        advice_from="fresh directory",
+        vllm_advice="Point VLLM_CACHE_ROOT of both processes to one directory, or copy torch_compile_cache there.",
+    ),
+    ("entry_unavailable", "deleted"): replace(
+        _UNAVAILABLE,
+        advice="Something may have cleared or pruned the directory since.",
+        advice_from="directory",
+    ),
+    ("entry_unavailable", "failed compile"): replace(
+        _COMPILED_AGAIN,
+        advice="Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended.",
+    ),
+    ("entry_unavailable", "process ended"): replace(
+        _COMPILED_AGAIN,
+        advice="An entry is stored when its compile ends, and the process ended before.",
+    ),
+    ("entry_unavailable", "not saved"): replace(
+        _UNAVAILABLE,
+        advice="torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the "
+        "process must be allowed to write there, and there must be room.",
+    ),
+    ("entry_unavailable", "never stored"): replace(_UNAVAILABLE, advice_from="save"),
+    ("entry_unavailable", "partly stored"): _UNAVAILABLE,
+    ("entry_unavailable", NOT_KNOWN): replace(
+        _COMPILED_AGAIN,
+        advice=f"A trace may show it: {HOW_TO_RECORD}.",
+        is_unexplained=True,
+        why_still="the key is the same and its entry was not there; why is not known",
+    ),
+    ("compiled_concurrently", ""): Kind(
+        colour="sky",
+        summary="compiled by several processes at once",
+        advice="Every process compiled the same graph because none had finished. Let one rank compile first "
+        "(a barrier after the first step), or ship a cache made beforehand.",
+        vllm_advice="Let one engine compile before the others start, or ship a torch_compile_cache made beforehand.",
+        explains=frozenset({"compiled_concurrently"}),
+    ),
+    ("bypassed", ""): Kind(
+        colour="purple",
+        summary="bypassed: {kind}",
+        advice_from="bypass",
+        is_miss=False,
+        explains_same_kind=True,
+        why_still="the cache was bypassed, whatever the key",
+    ),
+    ("disabled", ""): _DISABLED,
+    ("disabled", AOT_INDUCTOR): replace(
+        _DISABLED,
+        summary="AOTInductor asks no cache",
+        advice="No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: "
+        "keep that and load it, as with torch._inductor.aoti_load_package, and the graph is not compiled again.",
+    ),
+    ("details_not_recorded", ""): Kind(
+        colour="yellow",
+        summary="hash details not recorded ({kind})",
+        vllm_summary="factors not recorded ({kind})",
+        advice=f"{HOW_TO_RECORD[0].upper()}{HOW_TO_RECORD[1:]}.",
+        advice_from="lines",
+        is_unexplained=True,
+        explains=frozenset({"details_not_recorded"}),
+        is_advice_in_reason=True,
+        why_still="not known: the fields of its keys were not recorded",
+    ),
+    ("no_detail_differs", ""): Kind(
+        colour="yellow",
+        summary="the keys differ and no recorded field does",
+        advice="Equal fields and another key may come from what the list of fields cannot show of a pickled object: "
+        "shared references, or the order of a set. If the key is the same in two processes with "
+        "PYTHONHASHSEED=0, it is the order of a set.",
+        is_unexplained=True,
+        why_still="not known: the keys differ and no recorded field does",
+        in_directory="the keys differ, and no recorded field does",
+        before_in_directory="the graph had been stored under another key",
+    ),
+}
+
+
+class Judged(Protocol):
+    """What has a verdict: a reason, a miss, a cause."""
+
+    @property
+    def verdict(self) -> str:
+        """Its verdict."""
+
+    @property
+    def kind(self) -> str:
+        """What distinguishes causes of that verdict."""
+
+
+def kind_of(judged: Judged) -> Kind:
+    """What holds for the verdict and the kind of something."""
+    kind = UPGRADE if judged.kind.startswith(UPGRADE) else judged.kind
+    return KINDS.get((judged.verdict, kind)) or KINDS[judged.verdict, ""]
