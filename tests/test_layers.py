@@ -28,6 +28,7 @@ LAYERS = (
         "cells",
         "wording",
         "json_types",
+        "checked_json",
         "whole_file",
         "catalogue",
         "frames",
