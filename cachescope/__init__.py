@@ -10,8 +10,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-# Imported here, unlike the others: otherwise the package `cachescope.capture` would take the name.
-from cachescope.capture.contexts import capture
 from cachescope.version import __version__
 
 if TYPE_CHECKING:
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from cachescope.analysis.contexts.keys import isolation_keys
     from cachescope.analysis.guards import holds
     from cachescope.auditing.audit import audit
+    from cachescope.capture.contexts import capture
     from cachescope.catalogue.bypasses import bypasses
     from cachescope.catalogue.facts import fields
     from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
@@ -93,6 +92,7 @@ _PLACES: Final = {
     "SourceError": "errors",
     "audit": "auditing.audit",
     "bypasses": "catalogue.bypasses",
+    "capture": "capture.contexts",
     "collect": "scope.collect",
     "compare": "scope.two_sides",
     "describe": "frames.described",
@@ -113,6 +113,10 @@ _PLACES: Final = {
 }
 
 _MODULES: Final = frozenset({"errors", "figures", "frames", "keys", "samples", "scope"})
+
+# The package takes its name here when it is first imported, which is now; then the name is free for the function.
+import_module(f"{__name__}.capture")
+del globals()["capture"]
 
 if not TYPE_CHECKING:  # a type checker sees the names above, and reports misspelt ones
 

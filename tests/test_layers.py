@@ -16,6 +16,8 @@ import pytest
 import structure
 from structure import circles, edges, edges_of, imports_of, module_of
 
+from cachescope.cli import COMMANDS
+
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
     (
@@ -28,6 +30,7 @@ LAYERS = (
         "cells",
         "wording",
         "json_types",
+        "checked_json",
         "whole_file",
         "catalogue",
         "frames",
@@ -80,15 +83,26 @@ HEAVY = {
     "pynvml",
     "redis",
     "rich",
+    "tarfile",
+    "tempfile",
     "torch",
+}
+# The command line: a function imports what it runs, and the top of a command's module only what help needs, which is
+# argparse and these. `sources` reads, and is itself imported by functions.
+LIGHT = {
+    "cachescope.cli.arguments",
+    "cachescope.cli.needed",
+    "cachescope.cli.output",
+    "cachescope.errors",
+    "cachescope.terms",
+    "cachescope.version",
+    "cachescope.wording",
 }
 ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
     # numpy; a program that captures its own process may be without it
     "cachescope.details": {"capture"},
-    # pandas, which verifying alone does without
-    "cachescope.cli.verify_preflight": {"cli"},
     # pyarrow
     "cachescope.readers.index.log_tables": {"readers"},
     "cachescope.readers.logs.trace_parts": {"readers"},
@@ -107,13 +121,10 @@ OWN_AND_HEAVY = {
 LOADS_BY_NAME = {
     # what the package gives: nobody waits for pandas who does not use it
     "__init__.py",
-    # what a command runs, which its help does not need
+    # a command, when it is named
     "cli/__init__.py",
     # a pane, which is made when it is first seen
     "views/explorer.py",
-    # what --redact needs, and what explains a recorded run: a recorder has no package but torch
-    "cli/messages.py",
-    "cli/record.py",
     # modules of torch, if it is there
     "capture/contexts.py",
     "capture/live_trace.py",
@@ -189,12 +200,23 @@ def test_a_circle_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_functions_import_only_what_is_heavy() -> None:
     for path in MODULES:
         layer = layer_of(path)
+        if layer == "cli":
+            continue
         for one in imports_once(path):
             if not one.in_function or one.name.split(".")[0] in HEAVY | ONLY_ON_SOME_SYSTEMS:
                 continue
             module = one.name if one.name in OWN_AND_HEAVY else one.name.rpartition(".")[0]
             where = f"{path}, line {one.line}, imports {one.name} in a function"
             assert layer in OWN_AND_HEAVY.get(module, set()), where
+
+
+def test_help_loads_no_more_of_the_package_than_it_prints() -> None:
+    for path in (PACKAGE / "cli").glob("*.py"):
+        for one in imports_once(path):
+            is_ours = one.name.startswith("cachescope.") and not (one.in_function or one.only_typed)
+            if not is_ours or path.name == "sources.py" or one.name in COMMANDS.values():
+                continue
+            assert one.name.rpartition(".")[0] in LIGHT, f"{path}, line {one.line}, imports {one.name}"
 
 
 def test_few_load_a_module_by_its_name() -> None:
@@ -208,10 +230,8 @@ def test_few_load_a_module_by_its_name() -> None:
 
 def test_what_is_loaded_by_its_name_is_seen() -> None:
     found = edges_once()
-    for module in ("explain", "what_if", "audit", "record"):
-        assert f"cachescope.cli.{module}" in found["cachescope.cli.arguments"]
-    assert "cachescope.cli.hiding" in found["cachescope.cli.messages"]
-    assert "cachescope.cli.recorded" in found["cachescope.cli.record"]
+    assert found["cachescope.cli"] >= set(COMMANDS.values())
+    assert "cachescope.views.machines" in found["cachescope.views.explorer"]
 
 
 def test_nothing_unpickles_or_evaluates() -> None:

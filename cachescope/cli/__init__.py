@@ -1,27 +1,42 @@
-"""The command line: of each command its arguments are in one small module, and what it runs is in another."""
+"""The command line: one command a module, whose docstring is its help. Its function `run` loads what it runs."""
 
 from __future__ import annotations
 
 import argparse
 import gc
-import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Final
 
-from cachescope.cli.arguments import COMMANDS
-from cachescope.cli.messages import redaction_if_asked, say
+from cachescope.cli.arguments import CommandParser, ParagraphHelp, Parser
 from cachescope.cli.needed import NEEDED
-from cachescope.cli.parser import CommandParser, ParagraphHelp, Parser
-from cachescope.cli.streams import discard, open_closed_streams
+from cachescope.cli.output import discard, open_closed_streams, redaction_of, say
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
-from cachescope.readers.remote_cache.address import without_password
 from cachescope.version import __version__
 
-__all__ = ["COMMANDS", "main"]
-
+# In the order of the help.
+COMMANDS: Final = {
+    "explain": "cachescope.cli.explain",
+    "what-if": "cachescope.cli.what_if",
+    "time": "cachescope.cli.time",
+    "compiles": "cachescope.cli.compiles",
+    "diff": "cachescope.cli.diff",
+    "entries": "cachescope.cli.entries",
+    "audit": "cachescope.cli.audit",
+    "contexts": "cachescope.cli.contexts",
+    "devices": "cachescope.cli.devices",
+    "lock": "cachescope.cli.lock",
+    "verify": "cachescope.cli.verify",
+    "check": "cachescope.cli.check",
+    "report": "cachescope.cli.report",
+    "capture": "cachescope.cli.capture",
+    "record": "cachescope.cli.record",
+    "preflight": "cachescope.cli.preflight",
+    "fix": "cachescope.cli.fix",
+    "cache": "cachescope.cli.cache",
+    "demo": "cachescope.cli.demo",
+}
 _DESCRIPTION: Final = (
     "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
     "Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."
@@ -50,14 +65,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parser.redacts = "--redact" in arguments
     open_closed_streams()
     try:
-        parser = _parser()
+        # Of a command that is named, the other modules need not be loaded.
+        parser = _parser(arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS)
         if not arguments:
             parser.print_help(sys.stderr)
             return 2
         parser.parse_args(arguments, args)
         _hide_passwords(args)
-        command = _imported(args.module) if argv is None else import_module(args.module)
-        status: int = command.run(args)
+        if argv is None:
+            # What this process imports and reads stays until it ends: a collection every few hundred objects finds nothing.
+            gc.set_threshold(100_000)
+        status: int = args.run(args)
         if getattr(args, "unread", None):
             # What could be read is answered for; that there was more must not pass unseen.
             status = 1
@@ -82,19 +100,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _imported(name: str) -> ModuleType:
-    """Import a module that is needed until this process ends, and let the garbage collector leave it alone."""
-    gc.disable()
-    try:
-        module = import_module(name)
-        gc.freeze()
-    finally:
-        gc.enable()
-    return module
-
-
 def _hide_passwords(args: argparse.Namespace) -> None:
     """Pass addresses on without their passwords; the words of a command to run stay as they are."""
+    from cachescope.readers.remote_cache.address import without_password
+
     for name, given in vars(args).items():
         if name in ("command", "words"):
             continue
@@ -105,25 +114,26 @@ def _hide_passwords(args: argparse.Namespace) -> None:
 
 
 def _failed(error: CachescopeError, status: int, args: argparse.Namespace) -> int:
-    say(error, redaction_if_asked(args))
+    say(error, redaction_of(args))
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def _parser(names: Iterable[str]) -> argparse.ArgumentParser:
+    """The parser of these commands."""
     parser = Parser(prog="cachescope", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"cachescope {__version__}")
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
     )
-    for name, (arguments, module) in COMMANDS.items():
-        summary, _, rest = inspect.cleandoc(arguments.__doc__ or "").partition("\n")
+    for name in names:
+        module = import_module(COMMANDS[name])
+        summary, _, rest = (module.__doc__ or "").partition("\n")
         command = commands.add_parser(
             name,
             help=summary[:1].lower() + summary[1:].rstrip("."),
             description=f"{summary}\n{rest}".strip(),
             formatter_class=ParagraphHelp,
         )
-        arguments.add_arguments(command)
-        command.set_defaults(module=module)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
     return parser

@@ -1,34 +1,60 @@
-"""What `cachescope audit` runs."""
+"""Show what loading a cache would execute, and who can change it: for caches from somebody else.
+
+    cachescope audit /opt/baked-cache            a cache directory, or any folder of one
+    cachescope audit cache.tar.gz mega-cache.bin --format sarif > audit.sarif
+
+DIR|FILE is a cache directory, one file of it, a mega-cache file, a tar file (which is not unpacked), or a remote cache
+(redis://HOST:PORT/DB, or a dump). Every function and class that a pickle names is compared with those that torch itself writes;
+a name that is not among them is not known to be safe. Generated code, guards, links, owners and permissions are checked as well.
+Nothing is unpickled, imported or run, no link is followed, and no pipe or device is opened. A cache contains code by its nature:
+code that cannot be checked against anything is counted in notes. Trust it as much as you trust everyone who could write it.
+
+exit status: 0 no finding at or above the level of --fail-on, 1 at least one, 2 a source could not be read, or wrong usage
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import getpass
 import os
 import re
-import socket
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cachescope.auditing.audit import Audit, readable, run_audit
-from cachescope.cli.messages import say
-from cachescope.cli.output import write_json, write_lines
-from cachescope.columns import rows_of
+from cachescope.cli.arguments import add_format_arguments, add_redact_argument
+from cachescope.cli.output import say, write_json, write_lines
 from cachescope.errors import CachescopeError
-from cachescope.frames.checks import AuditRow
-from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
-from cachescope.report.redact import Identities, Redaction
 from cachescope.terms import AUDIT_LEVELS
 
-FOUND: Final = 1
-UNREAD: Final = 2
+if TYPE_CHECKING:
+    from cachescope.auditing.audit import Audit
+    from cachescope.frames.checks import AuditRow
+    from cachescope.report.redact import Redaction
+
+_FORMATS: Final = ("text", "json", "sarif")
+_FOUND: Final = 1
+_UNREAD: Final = 2
 _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to audit")
+    parser.add_argument(
+        "--fail-on",
+        choices=(*AUDIT_LEVELS, "never"),
+        default="warning",
+        metavar="LEVEL",
+        help="end with status 1 from this level on: danger, warning (the default), note, or never",
+    )
+    add_format_arguments(parser, _FORMATS)
+    add_redact_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Look, and print."""
+    from cachescope.auditing.audit import Audit, run_audit
+
     whole, is_unread = Audit(), False
     for path in args.paths:
         try:
@@ -40,14 +66,21 @@ def run(args: argparse.Namespace) -> int:
         whole.add(found)
     _write(args, whole)
     if is_unread:
-        return UNREAD
+        return _UNREAD
     if args.fail_on == "never":
         return 0
     bad = AUDIT_LEVELS[: AUDIT_LEVELS.index(args.fail_on) + 1]
-    return FOUND if any(one.level in bad for one in whole.findings) else 0
+    return _FOUND if any(one.level in bad for one in whole.findings) else 0
 
 
 def _write(args: argparse.Namespace, whole: Audit) -> None:
+    from dataclasses import asdict
+
+    from cachescope.auditing.audit import readable
+    from cachescope.columns import rows_of
+    from cachescope.frames.checks import AuditRow
+    from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
+
     named = [readable(path.rstrip("/") or path) for path in args.paths]
     report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files)
     redaction = _redaction(report.rows, args.paths) if args.redact else None
@@ -65,6 +98,11 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
 
 def _redaction(rows: Sequence[AuditRow], paths: list[str]) -> Redaction:
     """Hides the sources, this machine and its user, and the owners of files."""
+    import getpass
+    import socket
+
+    from cachescope.report.redact import Identities, Redaction
+
     owners = {name for row in rows for name in _OWNERS.findall(row.message)}
     with contextlib.suppress(KeyError, OSError, ImportError):  # a container's user id without an account
         owners.add(getpass.getuser())

@@ -1,22 +1,38 @@
-"""What `cachescope cache` runs."""
+"""Show the logs that cachescope keeps so that it can open them faster, or remove them.
+
+After a large log was read once, it is kept in columns under the user's cache folder. If the log has grown, only the new part
+is read; if it changed in another way, all of it is read again. The logs unused for longest are removed first.
+CACHESCOPE_NO_INDEX=1 keeps nothing. torch's caches are never touched; to inspect those, use cachescope entries DIR.
+"""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from cachescope.cli.messages import redaction_if_asked
-from cachescope.cli.output import write_json, write_lines
+from cachescope.cli.arguments import add_output_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
 from cachescope.errors import SourceError
-from cachescope.json_types import JsonObject
-from cachescope.readers.index.kept_logs import Index, KeptLog
-from cachescope.report.layout import Line
-from cachescope.report.redact import Identities
 from cachescope.version import __version__
 from cachescope.wording import file_size, file_time, harmless, plural
+
+if TYPE_CHECKING:
+    from cachescope.json_types import JsonObject
+    from cachescope.readers.index.kept_logs import KeptLog
+    from cachescope.report.layout import Line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--clear", action="store_true", help="remove all kept logs")
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """List what is kept, and remove it where that is asked."""
+    from cachescope.readers.index.kept_logs import Index
+    from cachescope.report.redact import Identities
+
     index = Index.of_user()
     kept, folder = index.logs(), str(index.folder)
     if args.clear:
@@ -24,13 +40,13 @@ def run(args: argparse.Namespace) -> int:
             index.clear()
         except OSError as error:
             raise SourceError(folder, f"cannot be cleared: {error.strerror or error}") from error
-    redaction = redaction_if_asked(args)
+    redaction = redaction_of(args)
     if redaction is not None:
         redaction.learn(Identities(paths=[folder, *(log.path for log in kept)]))
     if args.json:
         write_json(_object(kept, folder, cleared=args.clear), redaction)
     else:
-        write_lines(list(_lines(kept, folder, cleared=args.clear)), redaction)
+        write_lines(_lines(kept, folder, cleared=args.clear), redaction)
     return 0
 
 
@@ -53,6 +69,8 @@ def _object(kept: list[KeptLog], folder: str, *, cleared: bool) -> JsonObject:
 
 
 def _lines(kept: list[KeptLog], folder: str, *, cleared: bool) -> list[Line]:
+    from cachescope.report.layout import Line
+
     folder = harmless(folder)
     if not kept:
         return [

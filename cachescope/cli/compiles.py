@@ -1,19 +1,30 @@
-"""What `cachescope compiles` runs."""
+"""List what torch compiled and why: recompiles and the guards that failed, graph breaks, sizes that became symbols.
+
+PATHs are TORCH_TRACE files, or directories and globs of them.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.answers.compiled import Compiled
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.sources import read_given
-from cachescope.report.as_json import compiles_object
-from cachescope.report.compiled import compiled_lines
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print the lists."""
+    from cachescope.answers.compiled import Compiled
+    from cachescope.cli.sources import read_given
+    from cachescope.report.as_json import compiles_object
+    from cachescope.report.compiled import compiled_lines
+
     scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     if args.json:

@@ -1,19 +1,36 @@
-"""What `cachescope contexts` runs."""
+"""Show which processes are alike: isolation contexts, their keys, which processes share one, and what differs.
+
+PATHs are snapshots (cachescope capture), traces, logs or cache directories. The contexts of recorded runs are
+reconstructed from their hash details, as far as possible; nothing is guessed.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.answers.sharing import Sharing
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.sources import read_given, read_schema
-from cachescope.keys import IsolationSchema
-from cachescope.report.contexts import context_lines, contexts_object
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a snapshot, or what explain reads")
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        help='which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}',
+    )
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print."""
+    from cachescope.answers.sharing import Sharing
+    from cachescope.cli.sources import read_given, read_schema
+    from cachescope.keys import IsolationSchema
+    from cachescope.report.contexts import context_lines, contexts_object
+
     schema = (
         IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)
     )

@@ -1,21 +1,31 @@
-"""What `cachescope demo` runs."""
+"""Explain the recordings that ship with cachescope: no torch, GPU or network is needed."""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.answers.why import Why
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.sources import read_scope
-from cachescope.report.as_json import explain_object
-from cachescope.report.layout import Line
-from cachescope.report.why_missed import answer_lines
-from cachescope.samples import archive, is_packed, sample, sample_names
+from cachescope.cli.arguments import add_output_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from cachescope.samples import sample_names
+
+    names = ", ".join(sample_names())
+    parser.add_argument("name", nargs="?", default="tour", help=f"which recording (tour): {names}")
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Explain one sample, and say where to go on."""
+    from cachescope.answers.why import Why
+    from cachescope.cli.sources import read_scope
+    from cachescope.report.as_json import explain_object
+    from cachescope.report.layout import Line
+    from cachescope.report.why_missed import answer_lines
+    from cachescope.samples import archive, is_packed, sample, sample_names
+
     path = str(sample(args.name))
     scope = read_scope([path])
     redaction = redaction_of(args, scope, [path])

@@ -1,15 +1,28 @@
-"""What `cachescope devices` runs."""
+"""List the devices that keys and kernels were made for, with their datasheets; without PATH, this machine's devices.
+
+PATHs are snapshots (cachescope capture), traces, logs or cache directories. Rates are peak dense rates from the
+vendors' datasheets. Each device says how its name was matched to a datasheet; without one, it shows what is known.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.sources import read_given
-from cachescope.devices.live import measurements_frame, this_machine
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
 from cachescope.errors import NotFoundError
-from cachescope.report.devices import device_lines, devices_object
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="a snapshot, or what explain reads")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking",
+    )
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -20,6 +33,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_sources(args: argparse.Namespace) -> int:
+    from cachescope.cli.sources import read_given
+    from cachescope.report.devices import device_lines, devices_object
+
     scope = read_given(args, args.paths)
     redaction = redaction_of(args, scope, args.paths)
     if args.json:
@@ -30,6 +46,9 @@ def _of_sources(args: argparse.Namespace) -> int:
 
 
 def _of_this_machine(args: argparse.Namespace) -> int:
+    from cachescope.devices.live import measurements_frame, this_machine
+    from cachescope.report.devices import device_lines, devices_object
+
     measurements = measurements_frame() if args.measure else None
     machine = this_machine()
     redaction = redaction_of(args)

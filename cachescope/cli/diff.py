@@ -1,22 +1,42 @@
-"""What `cachescope diff` runs."""
+"""Compare two keys, runs, directories or machines field by field.
+
+    cachescope diff A B            A and B are paths: one log, one cache directory, a directory of runs, a snapshot
+                                   made by cachescope capture, or a remote cache (redis://HOST:PORT/DB)
+    cachescope diff A B PATH...    A and B are looked up in the PATHs: a key (or its beginning), the number of
+                                   a lookup, or run:N
+
+Keys are paired by their graphs, and equal differences are combined. For a directory and a snapshot (or a run),
+diff shows which entries that process would find. For a file of torch.compiler.save_cache_artifacts and a run or its
+directory, it shows which lookups or entries the file covers.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.answers.comparison import Comparison
-from cachescope.answers.sides import side_below, side_named
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.sources import read_given
-from cachescope.report.as_json import frame_rows
-from cachescope.report.comparison import comparison_lines, comparison_object
-from cachescope.report.why_missed import problem_lines
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
 from cachescope.version import __version__
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("before", metavar="A", help="a path; with PATHs: a key, a lookup, or run:N")
+    parser.add_argument("after", metavar="B", help="the same")
+    parser.add_argument("paths", nargs="*", default=[], metavar="PATH", help="where to look A and B up")
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, pair and print."""
+    from cachescope.answers.comparison import Comparison
+    from cachescope.answers.sides import side_below, side_named
+    from cachescope.cli.sources import read_given
+    from cachescope.report.as_json import frame_rows
+    from cachescope.report.comparison import comparison_lines, comparison_object
+    from cachescope.report.why_missed import problem_lines
+
     paths = args.paths or [args.before, args.after]
     scope = read_given(args, paths)
     if not args.paths and not {args.before, args.after}.isdisjoint(args.unread):

@@ -1,27 +1,54 @@
-"""What `cachescope entries` runs."""
+"""List what a cache directory contains (sizes, age, damage, duplicates, what can go), or show one entry of it.
+
+    cachescope entries DIR         files by kind and status, anything unusual, the newest entries
+    cachescope entries KEY [DIR]   one entry, by a key of any kind or enough of its beginning: guards, links, kernels,
+                                   past misses and its source. Without DIR, in the directory that torch would use here
+
+An existing path is a DIR, and so is redis://HOST:PORT/DB. DIRs are opened read-only; entries are parsed, never unpickled.
+Nothing is removed. --prune-list only prints paths of files that were read completely and are proven to be useless to any
+lookup. Files that cannot be read, and everything that they may need, are never listed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import glob
 import os
+from typing import TYPE_CHECKING
 
-from cachescope.answers.directory import Directory
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.messages import say
-from cachescope.cli.output import write_json, write_lines, write_plain, write_source
-from cachescope.cli.sources import read_given
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments, how_many
+from cachescope.cli.output import redaction_of, say, write_json, write_lines, write_plain, write_source
 from cachescope.errors import NotFoundError, SourceError
-from cachescope.readers.directory.default_root import default_root
-from cachescope.report.as_json import entries_object
-from cachescope.report.entry_table import entry_lines
-from cachescope.report.one_entry_forms import one_entry_lines, one_entry_object, source_title
-from cachescope.scope import Scope
 from cachescope.wording import harmless_line, plural
+
+if TYPE_CHECKING:
+    from cachescope.scope import Scope
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("names", nargs="+", metavar="DIR|KEY", help="cache directories; or a key in them")
+    parser.add_argument(
+        "--most", type=how_many, default=20, metavar="N", help="entries to list (20, the newest)"
+    )
+    parser.add_argument(
+        "--locks",
+        action="store_true",
+        help="show for each lock file whether it is held: the lock is tried without waiting, and released at once",
+    )
+    parser.add_argument(
+        "--prune-list",
+        action="store_true",
+        help="print only the paths that can go, one per line, for: xargs -d '\\n' rm --",
+    )
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print the table or the one entry."""
+    from cachescope.cli.sources import read_given
+
     keys = [name for name in args.names if not _is_source(name)]
     paths = [name for name in args.names if name not in keys]
     if not keys:
@@ -41,6 +68,9 @@ def _is_source(name: str) -> bool:
 
 def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope, list[str]]:
     """What to look a key up in."""
+    from cachescope.cli.sources import read_given
+    from cachescope.readers.directory.default_root import default_root
+
     if paths:
         return read_given(args, paths), paths
     root = default_root()
@@ -51,6 +81,10 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
 
 
 def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
+    from cachescope.answers.directory import Directory
+    from cachescope.report.as_json import entries_object
+    from cachescope.report.entry_table import entry_lines
+
     if args.prune_list:
         if args.redact:
             raise NotFoundError(
@@ -77,6 +111,8 @@ def _print_paths(paths: list[str]) -> None:
 
 
 def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: str) -> int:
+    from cachescope.report.one_entry_forms import one_entry_lines, one_entry_object, source_title
+
     try:
         one = scope.entry(key)
     except NotFoundError as error:

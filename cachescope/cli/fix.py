@@ -1,27 +1,58 @@
-"""What `cachescope fix` runs."""
+"""Find out, by trying, what to set so that a command finds its entries.
+
+    cachescope fix /baked/cache -- python train.py
+    cachescope fix recordings/ --write cache.env -- torchrun --nproc-per-node 2 train.py
+
+The command runs as a pre-flight (cachescope preflight), first unchanged and then with one setting after another: variables,
+options of torch's config, calls. The printed changes were tried together, and each of them is needed. If nothing can be set,
+the answer says why, and gives advice. PATH is what should be found: a cache directory, or recordings of the runs that filled
+it. Nothing is compiled, stored or edited. The command's output is not shown. Needs torch 2.10 or later.
+
+exit status: 0 all lookups would hit, with the changes if there are any, 1 the command failed or nothing could be read,
+2 wrong usage, 3 some would not, 126 and 127 the command cannot be started
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cachescope.analysis.fixes import Setting
-from cachescope.answers.fix import Fix
-from cachescope.capture.recording import CommandNotFoundError
-from cachescope.cli.check import NOT_MET
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.messages import say
-from cachescope.cli.output import write_json, write_lines
+from cachescope.cli.arguments import NOT_MET, add_output_arguments
+from cachescope.cli.output import redaction_of, say, write_json, write_lines
 from cachescope.errors import CachescopeError
-from cachescope.report.fix import ENV_FILE_BEGINS, env_file, fix_lines, fix_object
-from cachescope.scope.fix import fix
 from cachescope.version import __version__
 from cachescope.wording import listed
+
+if TYPE_CHECKING:
+    from cachescope.analysis.fixes import Setting
+    from cachescope.answers.fix import Fix
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--write",
+        metavar="FILE",
+        help="write the variables among the changes to FILE, which must be new or written by --write",
+    )
+    add_output_arguments(parser)
+    parser.add_argument(
+        "words",
+        nargs=argparse.REMAINDER,
+        metavar="PATH ... -- COMMAND",
+        help="what should be found, and what to run",
+    )
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
     """Try, and print what helps."""
+    from cachescope.capture.recording import CommandNotFoundError
+    from cachescope.report.fix import fix_lines, fix_object
+    from cachescope.scope.fix import fix
+
     redaction = redaction_of(args)
     paths, command = _split(args)
     if args.write is not None:
@@ -60,6 +91,8 @@ def _split(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _check_is_ours(path: Path) -> None:
+    from cachescope.report.fix import ENV_FILE_BEGINS
+
     try:
         is_other = path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(
             ENV_FILE_BEGINS
@@ -71,6 +104,8 @@ def _check_is_ours(path: Path) -> None:
 
 
 def _write(path: Path, found: Fix) -> None:
+    from cachescope.report.fix import env_file
+
     try:
         path.write_text(env_file(found), encoding="utf-8")
     except OSError as error:

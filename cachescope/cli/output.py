@@ -1,29 +1,57 @@
-"""Writing to standard output: JSON, or lines that are coloured on a terminal and plain in a pipe."""
+"""All that a command prints: JSON, or lines that are coloured on a terminal and plain in a pipe; and what --redact hides of it.
+
+Printing help loads this module, and recording needs no package: what hides and what lays out is loaded where it is used.
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, TextIO
 
-from cachescope.cli.streams import discard
 from cachescope.errors import CachescopeError
-from cachescope.report.json_text import json_text
-from cachescope.report.layout import Line, laid_out
-from cachescope.wording import harmless_cut, without_commands
+from cachescope.wording import harmless_cut, harmless_line, without_commands
 
 if TYPE_CHECKING:
+    from cachescope.report.layout import Line
+    from cachescope.report.redact import Redaction
+    from cachescope.scope import Scope
+
+
+def redaction_of(
+    args: argparse.Namespace, scope: Scope | None = None, paths: Iterable[str] = ()
+) -> Redaction | None:
+    """What hides, or None without ``--redact``: one for all that a command says, so that its stand-ins agree.
+
+    It learns what identifies a machine, and whoever ran what was read, from the `scope`, and the `paths` as they were given.
+    """
+    if not getattr(args, "redact", False):
+        return None
+    from cachescope.report.identifying_values import identities, of_this_machine
     from cachescope.report.redact import Redaction
 
-_WIDTH_OF_A_PIPE: Final = 100
-_WIDEST: Final = 120
+    if getattr(args, "redaction", None) is None:
+        args.redaction = Redaction(of_this_machine())
+    redaction: Redaction = args.redaction
+    if scope is not None:
+        redaction.learn(identities(scope, paths))
+    return redaction
+
+
+def say(message: CachescopeError | str, redaction: Redaction | None = None) -> None:
+    """One line on standard error, whatever the message quotes."""
+    text = str(message) if redaction is None else redaction(str(message))
+    print(harmless_line(f"cachescope: {text}"), file=sys.stderr, flush=True)
 
 
 def write_json(value: object, redaction: Redaction | None = None) -> None:
     """One JSON object on standard output."""
+    from cachescope.report.json_text import json_text
+
     if redaction is not None:
         value = redaction(value)
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
@@ -32,12 +60,13 @@ def write_json(value: object, redaction: Redaction | None = None) -> None:
 
 def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> None:
     """Lines on standard output, as wide as the terminal."""
+    from cachescope.report.layout import laid_out
+
     if redaction is not None:
         texts: list[Any] = redaction([[line.text, line.right] for line in lines])
         lines = [line.with_texts(*text) for line, text in zip(lines, texts, strict=True)]
-    is_terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size((_WIDTH_OF_A_PIPE, 24)).columns if is_terminal else _WIDTH_OF_A_PIPE
-    rows = list(laid_out(lines, min(width, _WIDEST)))
+    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+    rows = list(laid_out(lines, min(width, 120)))
     if _is_coloured():
         _write_styled(rows)
     else:
@@ -103,3 +132,22 @@ def _encodable(text: str) -> str:
     """The text with escapes for what standard output has no bytes for."""
     encoding = sys.stdout.encoding or "ascii"
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def open_closed_streams() -> None:
+    """Where a shell closed a stream (``>&-``), write to nobody: Python has None there, and the next file takes its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(
+                os.devnull, os.O_RDWR
+            )  # it gets the lowest free number, and no command that is started has it
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def discard(stream: TextIO) -> None:
+    """Send what is left of a stream nowhere: Python would fail once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

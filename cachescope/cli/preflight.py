@@ -1,40 +1,84 @@
-"""What `cachescope preflight` runs."""
+"""Predict what a command would find in torch's caches: the command runs, but nothing is compiled or stored.
+
+    cachescope preflight -- python train.py
+    cachescope preflight --against /baked/cache --min-hit-rate 1 -- torchrun --nproc-per-node 2 train.py
+
+Every graph is executed op by op, so the program runs as usual. For each lookup that a real run would make, the answer says
+whether it would hit, miss or be bypassed, and why, or that this is not known. Lookups are checked against the cache directory
+that the program would use, or against PATH: a cache directory, which may be empty, recordings of earlier runs, a lock, a
+mega-cache file, or a remote cache (redis://HOST:PORT/DB, or a dump). They are only read. Python processes that the command starts
+are covered, except those that ignore PYTHONPATH (python -I). Needs torch 2.10 or later, in the command's Python.
+
+With --fake no weights are allocated: for models that do not fit here. A program that needs the value of a tensor, as in
+loss.item(), stops there, and the line is named.
+
+exit status: 0 it ran, 1 the command failed or nothing could be read, 2 wrong usage, or --fake and the program needs
+values, 3 fewer lookups would hit than --min-hit-rate asks for (an unknown outcome does not count as a hit), 126 and 127 the
+command cannot be started
+"""
 
 from __future__ import annotations
 
 import argparse
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cachescope.answers.preflight import PreflightAnswer
-from cachescope.capture.preflight.without_weights import FAKE
-from cachescope.capture.preflight_command import preflight
-from cachescope.capture.recording import CommandNotFoundError, Recorded
-from cachescope.cli.check import NOT_MET
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
+from cachescope.cli.arguments import NOT_MET, add_output_arguments, share
+from cachescope.cli.output import redaction_of, say, write_json, write_lines
 from cachescope.errors import SourceError
-from cachescope.readers.directory.default_root import default_root
-from cachescope.report.as_json import explain_object
-from cachescope.report.preflight import preflight_lines, preflight_object
-from cachescope.scope.preflight import check_against, read_preflight
-from cachescope.scope.scope import Scope
-from cachescope.wording import harmless_line
 
-NEEDS_VALUES: Final = 2
+if TYPE_CHECKING:
+    from cachescope.answers.preflight import PreflightAnswer
+    from cachescope.capture.recording import Recorded
+    from cachescope.scope import Scope
+
 STDERR: Final = 2
-_NOTHING = (
+_NEEDS_VALUES: Final = 2
+_NOTHING: Final = (
     "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
     "(python -I, python -E)"
 )
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--against",
+        action="append",
+        metavar="PATH",
+        help="what the lookups are checked against; may be repeated (the program's own cache directory)",
+    )
+    parser.add_argument(
+        "--fake",
+        action="store_true",
+        help="run without weights: tensors have no values and take no memory (torch's FakeTensorMode)",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="FOLDER",
+        help="keep the traces in a new folder in FOLDER, for cachescope explain FOLDER PATH",
+    )
+    parser.add_argument(
+        "--min-hit-rate",
+        type=share,
+        metavar="SHARE",
+        help="minimum share of lookups that would hit, from 0 to 1",
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
+    add_output_arguments(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the command as a pre-flight, and print the predictions."""
+    from cachescope.capture.preflight.without_weights import FAKE
+    from cachescope.capture.preflight_command import preflight
+    from cachescope.capture.recording import CommandNotFoundError
+    from cachescope.readers.directory.default_root import default_root
+    from cachescope.scope.preflight import check_against
+
     redaction_of(args)
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -49,12 +93,12 @@ def run(args: argparse.Namespace) -> int:
             against = args.against or [default_root()]
             recorded = preflight(command, folder, against, variables=variables, output=output)
         except CommandNotFoundError as error:
-            _say(args, str(error))
+            say(error, redaction_of(args))
             return error.status
         if needs.exists():
             why, *_ = needs.read_text(encoding="utf-8", errors="replace").splitlines()
-            _say(args, f"the program cannot be run without weights: {why}")
-            return NEEDS_VALUES
+            say(f"the program cannot be run without weights: {why}", redaction_of(args))
+            return _NEEDS_VALUES
         return _answer(args, recorded)
 
 
@@ -63,11 +107,16 @@ def _folder(keep: str | None) -> Iterator[str]:
     if keep is not None:
         yield keep
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
         yield folder
 
 
 def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
+    from cachescope.report.as_json import explain_object
+    from cachescope.report.preflight import preflight_lines, preflight_object
+
     flown = answered(args, recorded, args.against)
     failed = failed_status(recorded)
     if flown is None:
@@ -80,7 +129,7 @@ def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
     else:
         write_lines(preflight_lines(answer), redaction)
     if args.keep is not None:
-        _say(args, f"its traces are in {recorded.folder}")
+        say(f"its traces are in {recorded.folder}", redaction_of(args))
     if recorded.exit_status:
         return failed
     least = args.min_hit_rate
@@ -91,15 +140,18 @@ def answered(
     args: argparse.Namespace, recorded: Recorded, against: list[str] | None
 ) -> tuple[Scope, PreflightAnswer] | None:
     """The predictions of a pre-flight; prints what is wrong, and returns None if there is nothing to answer from."""
+    from cachescope.answers.preflight import PreflightAnswer
+    from cachescope.scope.preflight import read_preflight
+
     if recorded.exit_status:
-        _say(args, f"{_failure(recorded)}; what follows is as far as it came")
+        say(f"{_failure(recorded)}; what follows is as far as it came", redaction_of(args))
     if not recorded.has_trace:
-        _say(args, _NOTHING)
+        say(_NOTHING, redaction_of(args))
         return None
     try:
         scope = read_preflight(str(recorded.folder), against)
     except SourceError as error:
-        _say(args, str(error))
+        say(error, redaction_of(args))
         return None
     return scope, PreflightAnswer.of(scope)
 
@@ -116,9 +168,3 @@ def _failure(recorded: Recorded) -> str:
         return f"the command was stopped by {recorded.stopped_by.name} (exit status {recorded.exit_status})"
     ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
     return f"the command failed (exit status {recorded.exit_status}{ended})"
-
-
-def _say(args: argparse.Namespace, text: str) -> None:
-    redaction = redaction_of(args)
-    text = text if redaction is None else redaction(text)
-    print(harmless_line(f"cachescope: {text}"), file=sys.stderr, flush=True)

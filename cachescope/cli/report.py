@@ -1,19 +1,33 @@
-"""What `cachescope report` runs."""
+"""Write one HTML file with figures, tables and explanations, for people without Jupyter. It works offline.
+
+PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, or directories and globs of them. The file loads nothing
+from anywhere. --redact hides what may identify you before you send it.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.answers.summary import headline
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.sources import read_given
-from cachescope.report.layout import Line
+from cachescope.cli.arguments import add_baseline_argument, add_output_arguments, add_reading_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
 from cachescope.wording import file_size, harmless
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.html", help="where to write it")
+    add_baseline_argument(parser)
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, write the file, and say where it is."""
+    from cachescope.answers.summary import headline
+    from cachescope.cli.sources import read_given
+    from cachescope.report.layout import Line
+
     scope = read_given(args, args.paths, args.baseline)
     path = scope.report(args.output, redact=args.redact)
     size = path.stat().st_size

@@ -12,8 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
 
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.messages import say
+from cachescope.cli.output import redaction_of, say
 from cachescope.errors import SchemaError, SourceError
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.readers.sources import Progress
@@ -58,7 +57,7 @@ def read_scope(
 
 
 def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto") -> Scope:
-    """Read the sources as the options of `arguments.shared.add_reading_arguments` say.
+    """Read the sources as the options of `arguments.add_reading_arguments` say.
 
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """

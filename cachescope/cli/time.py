@@ -1,19 +1,32 @@
-"""What `cachescope time` runs."""
+"""Show where compile time went: the self time of each phase, for each process.
+
+PATHs are TORCH_TRACE files, or directories and globs of them. Times come from the events that torch writes into traces. They
+add up; time that no event covers has its own row. Below the table: what hits could still save, what stays, what hits saved.
+Several processes are compared with each other; if several PATHs are given, each is represented by its slowest process.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from cachescope.answers.time_spent import TimeSpent
-from cachescope.cli.hiding import redaction_of
-from cachescope.cli.output import write_json, write_lines
-from cachescope.cli.sources import read_given
-from cachescope.report.as_json import time_object
-from cachescope.report.time_spent import time_lines
+from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.output import redaction_of, write_json, write_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print the table."""
+    from cachescope.answers.time_spent import TimeSpent
+    from cachescope.cli.sources import read_given
+    from cachescope.report.as_json import time_object
+    from cachescope.report.time_spent import time_lines
+
     scope = read_given(args, args.paths)
     spent = TimeSpent.of(scope, args.paths)
     redaction = redaction_of(args, scope, args.paths)

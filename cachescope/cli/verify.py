@@ -1,4 +1,20 @@
-"""What `cachescope verify` runs. Loads no pandas, but to hide, and for a pre-flight."""
+"""Check a cache directory and this machine against a lock, quickly and without torch: exit status 3 if they differ.
+
+    cachescope verify cache.lock "$TORCHINDUCTOR_CACHE_DIR"
+
+It compares file contents by hash, and shows which files are missing, extra, altered or cannot be read. It shows whether the
+torch, Triton, Python, variables, device and CPU of this machine are those that made the keys, and what a difference costs. It
+shows which expected keys have no entry, and which entries nothing expects. What cannot be known on this machine without torch
+is reported as not known, and does not fail the check. Without DIR, it checks the directory that torch would use here.
+
+    cachescope verify cache.lock "$TORCHINDUCTOR_CACHE_DIR" --preflight -- python train.py
+
+also runs the command as a pre-flight (cachescope preflight) against DIR, with torch and without compiling anything. It shows
+which of the keys that the command makes have no entry that it would find.
+
+exit status: 0 as locked, and with --preflight no lookup would miss, 1 the lock or the directory could not be read, or the
+command failed, 2 wrong usage, 3 not as locked, or a lookup would miss, 126 and 127 the command cannot be started
+"""
 
 from __future__ import annotations
 
@@ -6,29 +22,46 @@ import argparse
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cachescope.cli.messages import redaction_if_asked
-from cachescope.cli.output import write_json, write_lines
-from cachescope.report.verification import verification_lines, verification_object, verify
+from cachescope.cli.arguments import add_output_arguments
+from cachescope.cli.output import redaction_of, say, write_json, write_lines
 
-NOT_AS_LOCKED: Final = 3
+if TYPE_CHECKING:
+    from cachescope.locking.lock import Key
+    from cachescope.scope import Scope
+
+_NOT_AS_LOCKED: Final = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("lock", metavar="LOCK", help="what cachescope lock wrote")
+    parser.add_argument("directory", nargs="?", metavar="DIR", help="the cache directory")
+    add_output_arguments(parser)
+    parser.add_argument(
+        "--preflight",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND",
+        help="also run this as a pre-flight against DIR; must be the last option",
+    )
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, and print."""
+    """Compare, and print. Loads no pandas, but to hide, and for a pre-flight."""
+    from cachescope.report.verification import verification_lines, verification_object, verify
+
     if args.preflight is not None:
-        status: int = import_module("cachescope.cli.verify_preflight").run(args)
-        return status
+        return _run_with_preflight(args)
     with _keeping_all():
         found = verify(args.lock, args.directory)
-    redaction = redaction_if_asked(args)
+    redaction = redaction_of(args)
     if args.json:
         write_json(verification_object(found), redaction)
     else:
         write_lines(verification_lines(found), redaction)
-    return 0 if found.passed else NOT_AS_LOCKED
+    return 0 if found.passed else _NOT_AS_LOCKED
 
 
 @contextmanager
@@ -41,3 +74,59 @@ def _keeping_all() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _run_with_preflight(args: argparse.Namespace) -> int:
+    """Compare, run the command as a pre-flight against the directory, and print both."""
+    import tempfile
+
+    from cachescope.capture.preflight_command import preflight
+    from cachescope.capture.recording import CommandNotFoundError
+    from cachescope.cli.preflight import STDERR, answered, failed_status
+    from cachescope.report.layout import Line
+    from cachescope.report.preflight import preflight_lines, preflight_object
+    from cachescope.report.verification import (
+        keys_without_entry,
+        verification_lines,
+        verification_object,
+        verify,
+    )
+
+    redaction = redaction_of(args)
+    command = args.preflight[1:] if args.preflight[:1] == ["--"] else args.preflight
+    if not command:
+        args.usage_error("give the command to run after --preflight --")
+    found = verify(args.lock, args.directory)
+    with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
+        try:
+            # What the program prints is no part of the JSON.
+            output = STDERR if args.json else None
+            recorded = preflight(command, folder, [found.directory], output=output)
+        except CommandNotFoundError as error:
+            say(error, redaction)
+            return error.status
+        flown = answered(args, recorded, [found.directory])
+        if flown is None:
+            return failed_status(recorded)
+    scope, answer = flown
+    missing = _would_miss(scope)
+    redaction = redaction_of(args, scope, [args.lock, found.directory])
+    if args.json:
+        told = preflight_object(answer) | {
+            "exit_status": recorded.exit_status,
+            "missing_keys": [{"cache": cache, "cache_key": key} for cache, key in missing],
+        }
+        write_json({**verification_object(found), "preflight": told}, redaction)
+    else:
+        lines = [*verification_lines(found), Line(), *preflight_lines(answer), *keys_without_entry(missing)]
+        write_lines(lines, redaction)
+    if recorded.exit_status:
+        return failed_status(recorded)
+    return 0 if found.passed and not missing else _NOT_AS_LOCKED
+
+
+def _would_miss(scope: Scope) -> tuple[Key, ...]:
+    """The keys that the command makes, and for which it would find nothing."""
+    missed = scope.lookups[scope.lookups["outcome"] == "would_miss"]
+    keys = zip(missed["cache"], missed["cache_key"], strict=True)
+    return tuple(dict.fromkeys((str(cache), str(key)) for cache, key in keys))

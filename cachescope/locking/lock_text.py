@@ -1,7 +1,7 @@
 """The JSON of a lock: written a line for each file, so that a diff of two is readable; read without trust.
 
-``lock_schema.json`` declares the same. A lock may come from anyone: whatever it holds, it is read or refused in one line,
-and no path in it is ever opened.
+``lock_schema.json`` declares what a lock may hold, and is what it is checked with. A lock may come from anyone: whatever it
+holds, it is read or refused in one line, and no path in it is ever opened.
 """
 
 from __future__ import annotations
@@ -9,15 +9,25 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from cachescope.checked_json import Check, WrongValueError, check_of
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.json_types import JsonObject
-from cachescope.locking.lock import LOCK_VERSION, CacheLock, KeyField, LockedFile
-from cachescope.locking.parsed import LockFormatError, checked_lock
+from cachescope.locking.lock import (
+    LOCK_VERSION,
+    CacheLock,
+    KeyField,
+    LockedFile,
+    Machine,
+    Process,
+    Rule,
+    Variable,
+)
 from cachescope.version import __version__
 from cachescope.whole_file import write_whole
 
@@ -29,6 +39,10 @@ _HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _HEAD_BYTES: Final = 4096
 _BEGINNING: Final = re.compile(rb'\s*\{\s*"cachescope_lock"')
+
+
+class LockFormatError(Exception):
+    """What is wrong with a lock, in one sentence."""
 
 
 def looks_like_lock(path: str | os.PathLike[str]) -> bool:
@@ -83,7 +97,16 @@ def parse(data: bytes) -> CacheLock:
         )
     if _HALVES.search(data):
         _whole_characters(value)
-    return checked_lock(value)
+    try:
+        _declared()(value)
+    except WrongValueError as error:
+        raise LockFormatError(f"no lock: {error}") from error
+    return _lock(value)
+
+
+@cache
+def _declared() -> Check:
+    return check_of(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -102,6 +125,74 @@ def _whole_characters(value: object) -> None:
         json.dumps(value, ensure_ascii=False).encode()
     except (UnicodeEncodeError, ValueError, RecursionError) as error:
         raise LockFormatError("no lock: it holds half of a character") from error
+
+
+def _lock(value: dict[str, Any]) -> CacheLock:
+    """The lock in what is as declared, if nothing in it refers to what is not there."""
+    contexts = _contexts(value["contexts"])
+    files: dict[str, LockedFile] = {}
+    for item in value["files"]:
+        file = LockedFile(**_with_tuples(item))
+        if file.context is not None and file.context >= len(contexts):
+            raise LockFormatError("no lock: a file has a context that is not there")
+        if file.path in files:
+            raise LockFormatError(f"no lock: the file {file.path!r} is listed twice")
+        files[file.path] = file
+    for path in value["links"]:
+        if path in files:
+            raise LockFormatError(f"no lock: {path!r} is a file and a link in it")
+    variables = {
+        name: Variable(one["value"], {field: Rule(*rule) for field, rule in one["fields"].items()})
+        for name, one in value["variables"].items()
+    }
+    expected = value["expected"]
+    return CacheLock(
+        Machine(**_with_tuples(value["machine"])),
+        variables,
+        contexts,
+        tuple(Process(**one) for one in value["processes"]),
+        files,
+        value["links"],
+        None if expected is None else tuple((one["cache"], one["key"]) for one in expected),
+    )
+
+
+def _with_tuples(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in value.items()}
+
+
+def _contexts(values: list[Any]) -> tuple[Mapping[str, KeyField], ...]:
+    found: list[Mapping[str, KeyField]] = []
+    for value in values:
+        fields = {name: KeyField(*field) for name, field in value["fields"].items()}
+        if value["like"] is None:
+            found.append(fields)
+        elif found:
+            found.append(_LikeTheFirst(found[0], frozenset(value["without"]) - fields.keys(), fields))
+        else:
+            raise LockFormatError("no lock: a context is like one that is not there")
+    return tuple(found)
+
+
+class _LikeTheFirst(Mapping[str, KeyField]):
+    """A context by what it has other than the first: whole ones of a short text could fill the memory."""
+
+    def __init__(
+        self, first: Mapping[str, KeyField], without: frozenset[str], fields: Mapping[str, KeyField]
+    ) -> None:
+        self._first, self._without, self._fields = first, without, fields
+
+    def __getitem__(self, name: str) -> KeyField:
+        if name in self._without:
+            raise KeyError(name)
+        return self._fields[name] if name in self._fields else self._first[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._fields
+        yield from (name for name in self._first if name not in self._without | self._fields.keys())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def lock_text(lock: CacheLock) -> str:

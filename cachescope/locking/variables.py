@@ -18,7 +18,6 @@ TEXT: Final = "text"
 OTHER: Final = "other"
 _LONGEST: Final = 4000
 _SHOWN: Final = 100
-RULES: Final = (SWITCH, INT, TEXT, OTHER)
 
 _CACHES_OFF: Final = "it switches caches off"
 _COMPILING_OFF: Final = "it switches torch.compile off"

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from cachescope.checked_json import called
 from cachescope.json_types import JsonObject
 from cachescope.readers.cache_file import well_formed
 
@@ -85,7 +86,7 @@ class Record:
             self.values: JsonObject = values
         else:
             self.values = {}
-            self.wrong.append(f"{_kind(values)} where an object belongs")
+            self.wrong.append(f"{called(values)} where an object belongs")
 
     def text(self, name: str) -> str | None:
         """A text."""
@@ -164,18 +165,4 @@ class Record:
         return []
 
     def _say(self, name: str, value: object, wanted: str) -> None:
-        self.wrong.append(f"{name} is {_kind(value)}, not {wanted}")
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None | bool():
-            return json.dumps(value)
-        case int() | float():
-            return "a huge number" if isinstance(value, int) and abs(value) >= 10**24 else repr(value)
-        case str():
-            return f"the text {value[:40]!r}"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
+        self.wrong.append(f"{name} is {called(value)}, not {wanted}")

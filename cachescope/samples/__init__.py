@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import tarfile
-import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.errors import NotFoundError, SourceError
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 _FOLDER: Final = Path(__file__).parent
 _ARCHIVE: Final = "recording.tar.xz"
@@ -70,9 +71,13 @@ def refuse_packed(path: str) -> None:
 
 
 @cache
-def _unpacked(folder: Path) -> tempfile.TemporaryDirectory[str]:
+def _unpacked(folder: Path) -> TemporaryDirectory[str]:
     """Unpack an archive; the function's cache keeps the folder until Python ends."""
-    work = tempfile.TemporaryDirectory(prefix="cachescope-sample-")
+    # Help, which names the samples, does not wait for them.
+    import tarfile
+    from tempfile import TemporaryDirectory
+
+    work = TemporaryDirectory(prefix="cachescope-sample-")
     with tarfile.open(folder / _ARCHIVE) as packed:
         packed.extractall(Path(work.name, folder.name), filter="data")
     return work
