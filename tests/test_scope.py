@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,8 @@ import pytest
 import cachescope
 from cachescope.columns import pandas_type
 from cachescope.frames import FRAMES
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 FROM_SOURCES = ("runs", "lookups", "misses", "causes", "entries", "contexts", "devices", "problems")
 
 
