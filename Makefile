@@ -35,8 +35,8 @@ test: $(VENV)/.installed-test  ## tests, doctests and notebooks
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
 
-sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, or runs many programs: twenty minutes
-	$(TESTS) -m sweep tests
+sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, or runs many programs; QUARTER=SEED for a quarter of the recordings
+	CACHESCOPE_QUARTER=$(QUARTER) $(TESTS) -m sweep tests
 
 unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no doctests, no long property test
 	$(MAKE) --jobs 2 unit-one unit-other

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 from scenarios import UNTRACED_FX_MISSES
 from wild import unsaved
 
@@ -20,14 +19,11 @@ from cachescope.report.as_json import explain_object
 from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
 from cachescope.report.why_missed import answer_lines, run_lines
-from tests.conftest import RECORDINGS
 from tests.readings import read_once
+from tests.recordings import Recorded
 
-pytestmark = pytest.mark.sweep  # reads every recording
-
-Recording = Callable[[str, str], Path]
 Counts = dict[str, int]
-RECORDED = sorted((p.parent.name, p.name.removesuffix(".tar.xz")) for p in RECORDINGS.glob("*/*.tar.xz"))
+# `cachescope record` has a trace written.
 TRACED = ("trace", "trace and directory", "all")
 MISSED = ("full_miss", "guard_miss")
 # What torch's counters and the outcomes of lookups are called.
@@ -92,19 +88,18 @@ def counters_of_runs(folder: Path, scope: cachescope.Scope) -> Iterator[tuple[in
             yield run.run, torch_counted(report["counters"])
 
 
-@pytest.mark.parametrize(("version", "name"), RECORDED)
-def test_every_count_is_torchs_and_is_shown_alike(version: str, name: str, recording: Recording) -> None:
-    folder = recording(version, name)
-    for way, scope in read_scopes(folder):
-        hold_torchs_counters(folder, scope, (version, name), way)
+def check_every_count(recorded: Recorded) -> None:
+    for way, scope in read_scopes(recorded.folder):
+        hold_torchs_counters(recorded.folder, scope, (recorded.version, recorded.name), way)
         outcomes = Counter(scope.lookups["outcome"])
         hold_frames(scope, outcomes)
         if outcomes:
             hold_answer(scope, outcomes)
             hold_objects(scope, outcomes)
-        for runs in ({run} for run in scope.runs["run"]):
-            hold_record(scope, runs)
-        hold_record(scope, set(scope.runs["run"]))
+        if way in TRACED:
+            every = frozenset(scope.runs["run"])
+            for runs in {every, *(frozenset({run}) for run in every)}:
+                hold_record(scope, runs)
 
 
 def hold_torchs_counters(folder: Path, scope: cachescope.Scope, case: tuple[str, str], way: str) -> None:
@@ -204,7 +199,7 @@ def hold_objects(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
         assert added_up(shown) == shown_of(outcomes)[2:]
 
 
-def hold_record(scope: cachescope.Scope, runs: set[int]) -> None:
+def hold_record(scope: cachescope.Scope, runs: frozenset[int]) -> None:
     """What `cachescope record` prints of its own runs among others."""
     mine = scope.lookups[scope.lookups["run"].isin(runs)]
     outcomes = Counter(mine["outcome"])

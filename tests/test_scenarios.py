@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,11 @@ from _pytest.mark import ParameterSet
 from scenarios import SCENARIOS, VERSIONS, Run, expectation
 
 import cachescope
+from tests.conftest import Recording
 from tests.readings import read_once
 
 pytestmark = pytest.mark.slow
 
-Recording = Callable[[str, str], Path]
 WAYS = ("trace", "text", "all")
 CASES = [(version, name) for version, names in VERSIONS.items() for name in names]
 

@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,8 @@ import cachescope
 from cachescope.columns import pandas_type
 from cachescope.frames.described import FRAMES
 from cachescope.rows import columns_of
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 FROM_SOURCES = ("runs", "lookups", "misses", "causes", "entries", "contexts", "devices", "problems")
 
 

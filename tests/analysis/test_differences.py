@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,8 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change, field_changes, short
 from cachescope.details import HashDetails
+from tests.conftest import Recording
 from tests.made import component
-
-Recording = Callable[[str, str], Path]
 
 
 def changes_of(folder: Path, run: int, cache: str) -> dict[str, FieldChange]:

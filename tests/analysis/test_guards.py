@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.analysis.guards import GuardError, guard_symbols, holds
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 SIZES = st.lists(st.integers(0, 5000), min_size=3, max_size=3)
 
 

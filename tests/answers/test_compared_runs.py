@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +13,11 @@ from cachescope.answers.compared_times import ComparedTimes
 from cachescope.answers.starts import first_sides, starts_of
 from cachescope.errors import NotFoundError
 from cachescope.scope import Scope
-from tests.conftest import RECORDINGS
+from tests.conftest import Recording
 from tests.made import CODE, aot, fx, run, scope_of
+from tests.readings import read_once
+from tests.recordings import Recorded
 
-Recording = Callable[[str, str], Path]
-EVERY = sorted(
-    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
-)
 MIRRORED = {"regressed": "fixed", "only_before": "only_after"}
 MIRRORED |= {after: before for before, after in MIRRORED.items()}
 
@@ -88,12 +84,8 @@ def test_each_rank_has_a_key_of_its_own(recording: Recording) -> None:
     }
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize(("version", "name"), EVERY)
-def test_every_lookup_is_there_and_the_other_way_round_is_the_mirror(
-    recording: Recording, version: str, name: str
-) -> None:
-    scope = cachescope.read(recording(version, name))
+def check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror(recorded: Recorded) -> None:
+    scope = read_once(recorded.folder)
     sides = first_sides(scope, starts_of(scope))
     if sides is None:
         return

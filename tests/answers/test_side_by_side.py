@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 import cachescope
 from cachescope.answers.side_by_side import Form, SideBySide, context_names
 from cachescope.frames.context_rows import FormDifference
 from cachescope.report.contexts import folded_differences, shared_lines
+from tests.conftest import Recording
 from tests.readings import read_once
-
-Recording = Callable[[str, str], Path]
 
 
 def test_runs_alike_are_one_column_and_the_setting_that_differs_is_named(recording: Recording) -> None:

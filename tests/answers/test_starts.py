@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 import cachescope
 from cachescope.answers.starts import first_sides, sides_below, starts_of
 from cachescope.errors import CachescopeError
+from tests.conftest import Recording
 from tests.made import fx, run, scope_of
-
-Recording = Callable[[str, str], Path]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,19 +16,14 @@ from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.worklist import changes_of, notes_of
 from cachescope.views.lookups import Lookups
 from cachescope.views.state import State
-from tests.conftest import RECORDINGS
+from tests.conftest import Recording
 from tests.made import CODE, fx, run, scope_of
-
-Recording = Callable[[str, str], Path]
-EVERY = sorted(
-    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
-)
+from tests.readings import read_once
+from tests.recordings import Recorded
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize(("version", "name"), EVERY)
-def test_every_cause_is_there_under_a_name_of_its_own(recording: Recording, version: str, name: str) -> None:
-    scope = cachescope.read(recording(version, name))
+def check_every_cause_is_there_under_a_name_of_its_own(recorded: Recorded) -> None:
+    scope = read_once(recorded.folder)
     found = Worklist.of(scope, most=1000)
     works = (*found.works, *found.apart)
     causes = scope.causes

@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 
 import cachescope
-from tests.conftest import DIRECTORIES, RECORDINGS, Directory, Recording
+from tests.conftest import DIRECTORIES, Directory, Recording
+from tests.recordings import RECORDED, Recorded
 
-RECORDED = sorted(
-    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
-)
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in DIRECTORIES.glob("*.tar.xz"))
 MODELS = sorted((Path(__file__).parents[1] / "data" / "models").glob("*.tar.xz"))
 AUDITED = sorted((Path(__file__).parents[1] / "data" / "audited").glob("*.tar.xz"))
@@ -37,12 +35,10 @@ def test_nothing_stands_against_the_training_of_a_version(version: str, recordin
     assert "code-unverified" in set(found["rule"])
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize(("version", "name"), RECORDED)
-def test_nothing_stands_against_a_recording(version: str, name: str, recording: Recording) -> None:
-    found = cachescope.audit(recording(version, name))
+def check_nothing_stands_against_it(recorded: Recorded) -> None:
+    found = cachescope.audit(recorded.folder)
     assert bad(found) == NOTHING
-    assert ("entry-damaged" in set(found["rule"])) == (name in DAMAGED)
+    assert ("entry-damaged" in set(found["rule"])) == (recorded.name in DAMAGED)
 
 
 @pytest.mark.slow

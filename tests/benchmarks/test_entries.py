@@ -22,8 +22,7 @@ from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.pickles.inert_pickle import Limits, loads_inert
 from cachescope.readers.pickles.pickle_check import check_program
 from cachescope.readers.reading import Reading
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 SCENARIOS = [
     "tour",

@@ -26,9 +26,8 @@ from cachescope.keys.hashing import entry_name
 from cachescope.readers.index import kept_logs as index
 from cachescope.readers.index import log_state
 from cachescope.scope import Scope
+from tests.conftest import Recording
 from tests.dask_cluster import dask_client
-
-Recording = Callable[[str, str], Path]
 
 RANKS = int(os.environ.get("CACHESCOPE_FLEET_RANKS", "24"))
 LEAK = "inductor_config[cpp.threads]"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,7 @@ import pytest
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.reading import Reading
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 FILES = int(os.environ.get("CACHESCOPE_MEMORY_FILES", "400"))
 BYTES_A_FILE = 8 << 10

@@ -33,8 +33,8 @@ from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.logs.trace_records import BLOCK_BYTES, read_records
 from cachescope.readers.reading import Reading
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 Logs = Callable[[str, int], Path]
 
 MEGABYTES = [int(size) for size in os.environ.get("CACHESCOPE_LOG_MEGABYTES", "10").split(",")]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 import cachescope
@@ -14,8 +11,8 @@ from cachescope.catalogue.bypasses import BypassFacts, bypass_facts, bypasses, c
 from cachescope.columns import pandas_type
 from cachescope.errors import NotFoundError
 from cachescope.rows import columns_of
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 _PASS = "Unsupported post grad custom pass"
 # What each recording's programs did, and so what torch had to say.
 RECORDED = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +15,8 @@ from cachescope.columns import pandas_type
 from cachescope.errors import NotFoundError
 from cachescope.rows import columns_of
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 # They differ in what is in a key: every setting changed, a backward graph, a custom pass.
 SCENARIOS = ("combined", "training", "bypass_custom_pass")
 RECORDED = ("2.6.0", "2.10.0", "2.13.0", "2.15.0")

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,10 +13,10 @@ import pytest
 
 import cachescope
 from cachescope.cli import main
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
 
-Recording = Callable[[str, str], Path]
 Capture = pytest.CaptureFixture[str]
 
 COMMANDS = {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +11,10 @@ from figures.frames import START, frame, runs_of
 import cachescope
 from cachescope import figures
 from cachescope.figures.folding import MOST_ROWS
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow  # every figure is drawn
 
-Recording = Callable[[str, str], Path]
 MS = 10**6
 
 

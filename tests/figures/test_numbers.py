@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from figures.frames import START, frame, many_entries, many_lookups, runs_of
@@ -14,10 +12,9 @@ import cachescope
 from cachescope import figures
 from cachescope.figures.autotuning import input_shapes
 from cachescope.figures.palette import KIND_COLOURS, OUTCOME_COLOURS
+from tests.conftest import Directory
 
 pytestmark = pytest.mark.slow  # every figure is drawn
-
-Directory = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.keys.printed_values import FLAG, NUMBER, shown_settings
+from tests.conftest import Recording
 from tests.readings import read_once
 
-Recording = Callable[[str, str], Path]
 _TEXTS = st.text(st.characters(codec="ascii"), max_size=12)
 _VALUES = st.one_of(
     st.none(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import tarfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -25,15 +24,11 @@ from cachescope.readers.reading import Entry
 from cachescope.report.page.replay import codes_object, packed
 from cachescope.scope import Scope
 from tests.made import CODE, Details, Made, aot, entry, fx, run, scope_of
+from tests.readings import read_once
+from tests.recordings import Recorded
 from tests.report.replays import agree, blank_page
 
 pytestmark = pytest.mark.slow
-
-DATA = Path(__file__).parent.parent / "data"
-# Where whole directories were kept, no lookup was recorded.
-ARCHIVES = sorted(
-    path.relative_to(DATA) for path in DATA.rglob("*.tar.xz") if path.parent.name != "directories"
-)
 
 
 @pytest.fixture(scope="module")
@@ -62,23 +57,18 @@ def readings(folder: Path) -> Iterator[Scope]:
     """All that was recorded, and text logs alone, which know less."""
     for path in (folder, *sorted(folder.rglob("text"))):
         with contextlib.suppress(cachescope.SourceError):
-            yield cachescope.read(path)
+            yield read_once(path)
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize("archive", ARCHIVES, ids=str)
-def test_every_recording_has_the_numbers_of_the_package(
-    page: Any, archive: Path, tmp_path: Path, record_property: Any
-) -> None:
-    with tarfile.open(DATA / archive) as archived:
-        archived.extractall(tmp_path, filter="data")
+def check_the_browser_has_the_numbers_of_the_package(recorded: Recorded, browser: Any) -> None:
     counts = {"replays": 0, "changed": 0}
-    for scope in readings(tmp_path):
-        if len(scope.lookups):
-            wanted = choices(scope)
-            counts["changed"] += agree(page, scope, wanted)
-            counts["replays"] += len(wanted)
-    record_property("counted: replays in the browser", {str(archive.parent): counts})
+    with contextlib.closing(blank_page(browser)) as page:
+        for scope in readings(recorded.folder):
+            if len(scope.lookups):
+                wanted = choices(scope)
+                counts["changed"] += agree(page, scope, wanted)
+                counts["replays"] += len(wanted)
+    recorded.count("counted: replays in the browser", {recorded.version: counts})
 
 
 VERSIONS = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from cachescope.report.page.replay import replay_parts
 from cachescope.scope import Scope
 from tests.conftest import Recording
 from tests.made import CODE, fx, run, scope_of
+from tests.readings import read_once
+from tests.recordings import Recorded
 from tests.report.conftest import Written
 from tests.report.replays import box, every_box, expected, numbers, told, told_of
 from tests.report.test_page_browser import opened
-from tests.report.test_replay import ARCHIVES, DATA
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -141,15 +141,9 @@ def test_every_toggle_says_what_the_package_says(
             assert told(toggle) == []
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize("archive", ARCHIVES, ids=str)
-def test_the_page_of_every_recording_says_what_the_package_says(
-    browser: Any, archive: Path, tmp_path: Path
-) -> None:
-    with tarfile.open(DATA / archive) as archived:
-        archived.extractall(tmp_path / "recording", filter="data")
-    scope = cachescope.read(tmp_path / "recording")
-    with opened(browser, scope.report(tmp_path / "report.html"), width=900) as shown:
+def check_the_page_says_what_the_package_says(recorded: Recorded, browser: Any) -> None:
+    scope = read_once(recorded.folder)
+    with opened(browser, scope.report(recorded.room / "report.html"), width=900) as shown:
         boxes = list(every_box(shown.page))
         assert bool(boxes) == bool(replay_parts(scope))
         assert not boxes or numbers(shown.page) == expected(scope)

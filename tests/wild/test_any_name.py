@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hostile_pickles import hostile
 
 import cachescope
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
 
-Recording = Callable[[str, str], Path]
 KEYS = {"fxgraph": "fxgraph/*/*", "aotautograd": "aotautograd/*"}
 
 

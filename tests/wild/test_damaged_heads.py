@@ -18,8 +18,8 @@ import cachescope
 from cachescope.answers.why import Why
 from cachescope.readers.logs.trace_log import looks_like_trace_log
 from cachescope.report.why_missed import answer_lines
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 Found = Counter[tuple[str, str | None]]
 
 # torch's own records, found without cachescope.

@@ -45,7 +45,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -53,6 +53,8 @@ from random import Random
 import pytest
 
 import cachescope
+from tests.conftest import Recording
+from tests.recordings import RECORDED, Recorded
 from tests.wild.answers import AnswerSet, read_answers
 from tests.wild.damaged_files import caches
 from tests.wild.damaged_logs import logs
@@ -60,12 +62,6 @@ from tests.wild.damages import CACHES, DAMAGES, TEXT, TRACE, Damage, in_zone
 from tests.wild.judging import GONE, Report, judge
 from tests.wild.what_is_left import outcomes_left
 
-Recording = Callable[[str, str], Path]
-
-RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
-NAMES = sorted(
-    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
-)
 WAYS: dict[str, tuple[str, ...]] = {
     "trace": (TRACE,),
     "text": (TEXT,),
@@ -181,20 +177,16 @@ def cases(version: str, name: str, kinds: frozenset[str]) -> list[Case]:
     return every if often == "all" else every[: int(often)]
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize(("version", "name"), NAMES)
-def test_verdicts_stay_or_become_not_known(
-    version: str, name: str, recording: Recording, record_property: Callable[[str, object], None]
-) -> None:
-    whole = Whole(recording(version, name))
+def check_verdicts_stay_or_become_not_known(recorded: Recorded) -> None:
+    whole = Whole(recorded.folder)
     counted: dict[str, Counter[str]] = {}
     wrong = []
-    for case in cases(version, name, whole.kinds):
+    for case in cases(recorded.version, recorded.name, whole.kinds):
         report = tried(whole, case)
         of_class = counted.setdefault(case.damage.name, Counter())
         of_class.update(report.counts + Counter(wrong=len(report.wrong), cases=1))
         wrong += [f"{what} | {case.way} | {case.damage.name} | {text}" for what, text in report.wrong]
-    record_property("counted: damaged recordings", {name: dict(counts) for name, counts in counted.items()})
+    recorded.count("counted: damaged recordings", {name: dict(counts) for name, counts in counted.items()})
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *sorted(wrong)[:40]])
 
 
@@ -202,7 +194,7 @@ def test_every_damage_is_tried() -> None:
     """The sample of one run has each damage, and most of them each way."""
     kinds = frozenset({TRACE, TEXT, CACHES})
     tried_now = {
-        (case.way, case.damage.name) for version, name in NAMES for case in cases(version, name, kinds)
+        (case.way, case.damage.name) for version, name in RECORDED for case in cases(version, name, kinds)
     }
     assert {name for _, name in tried_now} == {damage.name for damage in DAMAGES}
     assert len(tried_now) > 0.85 * len(PAIRS)

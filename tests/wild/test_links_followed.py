@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import cachescope
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
-
-Recording = Callable[[str, str], Path]
 
 
 @pytest.fixture

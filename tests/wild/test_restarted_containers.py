@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,10 @@ from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
 
-Recording = Callable[[str, str], Path]
 
 VERSIONS = ["2.13.0", "2.6.0", "2.10.0", "2.15.0"]
 

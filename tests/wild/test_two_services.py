@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,10 @@ from scenarios import COLD, FUSION, HIT, Run, changed
 from test_scenarios import lookups_of, with_sorted_fields
 
 import cachescope
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
 
-Recording = Callable[[str, str], Path]
 
 CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
 WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}

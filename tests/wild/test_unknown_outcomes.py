@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,7 @@ import cachescope
 from cachescope import figures
 from cachescope.answers.summary import headline
 from cachescope.columns import records
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 
 @pytest.fixture

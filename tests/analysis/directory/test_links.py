@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import cachescope
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -16,9 +15,7 @@ from cachescope.answers.past import past_misses
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.file_contents import content_hash
 from cachescope.report.why_missed import past_lines
-from tests.conftest import Directory
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Directory, Recording
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,8 @@ import pytest
 import cachescope
 from cachescope.analysis.directory.links import links_frame
 from cachescope.analysis.directory.unused import orphans_frame, removable_frame
-from tests.conftest import Directory
+from tests.conftest import Directory, Recording
 
-Recording = Callable[[str, str], Path]
 HOUR_NS = 3_600_000_000_000
 
 

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 
-
-def traces_of(archive: Path) -> Iterator[tuple[str, bytes]]:
+def traces_of(folder: Path) -> Iterator[tuple[Path, bytes]]:
     """The traces of a recording that have events."""
-    with tarfile.open(archive) as members:
-        for member in members:
-            if member.isfile() and "torch_trace" in member.name:
-                extracted = members.extractfile(member)
-                assert extracted is not None
-                data = extracted.read()
-                if b'{"chromium_event"' in data:
-                    yield member.name, data
+    for path in sorted(folder.rglob("*torch_trace*")):
+        if path.is_file() and b'{"chromium_event"' in (data := path.read_bytes()):
+            yield path, data
 
 
 def events_of(trace: bytes) -> Iterator[dict[str, Any]]:

@@ -6,21 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import cachescope
 from cachescope.analysis.phases.frame import NOT_NAMED
-from tests.analysis.phases.replay import RECORDINGS, events_of, replayed, traces_of
+from tests.analysis.phases.replay import events_of, replayed, traces_of
+from tests.conftest import RECORDINGS, Recording, unpacked
+from tests.readings import read_once
+from tests.recordings import Recorded
 
-# Of small programs, and of real models.
-ARCHIVES = sorted(
-    [
-        *RECORDINGS.glob("*/*.tar.xz"),
-        *RECORDINGS.parent.glob("models/*.tar.xz"),
-        *RECORDINGS.parent.glob("starts/*.tar.xz"),
-    ]
-)
-QUICK = [RECORDINGS / version / f"{name}.tar.xz" for version, name in (
-    ("2.6.0", "training"), ("2.10.0", "config_flip"), ("2.13.0", "training"), ("2.13.0", "killed_compiling"), ("2.15.0", "cold_warm"),
-)]  # fmt: skip
+# Of real models.
+ARCHIVES = sorted([*RECORDINGS.parent.glob("models/*.tar.xz"), *RECORDINGS.parent.glob("starts/*.tar.xz")])
 # Threads of a pool write their times a little later than they take them.
 SLACK_NS = 2_000_000
 
@@ -29,13 +22,11 @@ def name_of(archive: Path) -> str:
     return f"{archive.parent.name}-{archive.name.removesuffix('.tar.xz')}"
 
 
-def hold(archive: Path, folder: Path) -> int:
+def hold(folder: Path) -> int:
     """Hold each trace of a recording against its replay, and return how many there are."""
     held = 0
-    for number, (_, trace) in enumerate(traces_of(archive)):
-        log = folder / f"dedicated_log_torch_trace_{number}.log"
-        log.write_bytes(trace)
-        scope = cachescope.read(log)
+    for path, trace in traces_of(folder):
+        scope = read_once(path)
         phases = scope.phases
         assert scope.phase_problems.empty
         plain = replayed(events_of(trace))
@@ -58,16 +49,24 @@ def hold(archive: Path, folder: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    "archive",
-    [pytest.param(one, marks=() if one.parent.name == "2.13.0" else pytest.mark.slow) for one in QUICK],
-    ids=name_of,
+    ("version", "name"),
+    [
+        ("2.6.0", "training"),
+        ("2.10.0", "config_flip"),
+        ("2.13.0", "training"),
+        ("2.13.0", "killed_compiling"),
+        ("2.15.0", "cold_warm"),
+    ],
 )
-def test_phases_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> None:
-    assert hold(archive, tmp_path)
+def test_phases_are_what_a_plain_replay_says(version: str, name: str, recording: Recording) -> None:
+    assert hold(recording(version, name))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("archive", ARCHIVES, ids=name_of)
-def test_phases_of_every_recording_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> None:
-    held = hold(archive, tmp_path)
-    assert held or not list(traces_of(archive))
+def test_phases_of_models_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> None:
+    assert hold(unpacked(archive, tmp_path))
+
+
+def check_phases_are_what_a_plain_replay_says(recorded: Recorded) -> None:
+    assert hold(recorded.folder)

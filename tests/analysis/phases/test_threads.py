@@ -35,10 +35,10 @@ def measured(folder: Path) -> Any:
     return json.loads((folder / "measured.json").read_text())
 
 
-def test_a_trace_names_no_thread(measured: Any) -> None:
+def test_a_trace_names_no_thread(folder: Path, measured: Any) -> None:
     """What lanes of threads would need: there were two, and the events have one number."""
     assert {thread for _, thread in measured["threads"]} == {"MainThread", "second"}
-    (_, trace), *_ = traces_of(ARCHIVE)
+    (_, trace), *_ = traces_of(folder)
     assert {event["tid"] for event in events_of(trace)} == {0}
 
 

@@ -19,8 +19,9 @@ from cachescope.details import HashDetails
 from cachescope.scope import Scope
 from cachescope.views.state import State
 from cachescope.views.why import Why
-from tests.conftest import RECORDINGS, Recording, unpacked
+from tests.conftest import Recording, unpacked
 from tests.readings import read_once
+from tests.recordings import Recorded
 
 pytestmark = pytest.mark.slow
 
@@ -140,24 +141,23 @@ def recognised(scope: Scope) -> set[tuple[str, tuple[str, ...]]]:
 RANKS = {("inductor_config[aot_inductor.output_path]", ("rank",))}
 HOLD_RANKS = ("rank_in_config", "two_ranks_cold_paths", "two_ranks_cold_paths_fx")
 QUICK = ("combined", "config_flip_fx", "inputs", "upgrade", *HOLD_RANKS[:2])
-ARCHIVES = [
-    (path.parent.name, path.name.partition(".tar")[0]) for path in sorted(RECORDINGS.glob("*/*.tar.xz"))
-]
 
 
-@pytest.mark.parametrize(
-    ("version", "name"),
-    [
-        pytest.param(*one, marks=[] if one[0] == "2.13.0" and one[1] in QUICK else [pytest.mark.sweep])
-        for one in ARCHIVES
-    ],
-)
-def test_nothing_else_in_recordings_is_taken_for_one(version: str, name: str, recording: Recording) -> None:
-    scope = read_once(recording(version, name))
+def nothing_else_is_taken_for_one(folder: Path, name: str) -> None:
+    scope = read_once(folder)
     wanted = RANKS if name in HOLD_RANKS else set()
     assert recognised(scope) == wanted
     compared = [change for lookup in scope.misses["lookup"] for change in scope.changes(lookup)]
     assert {(one.field, one.differs_by) for one in compared if one.differs_by} == wanted
+
+
+def check_nothing_else_is_taken_for_a_value_of_a_process(recorded: Recorded) -> None:
+    nothing_else_is_taken_for_one(recorded.folder, recorded.name)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_nothing_else_in_recordings_is_taken_for_one(name: str, recording: Recording) -> None:
+    nothing_else_is_taken_for_one(recording("2.13.0", name), name)
 
 
 def test_it_is_said_in_the_report_and_in_the_explorer(values: Path, tmp_path: Path) -> None:

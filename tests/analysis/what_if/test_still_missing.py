@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from cachescope.columns import records
 from cachescope.scope import Scope
 from tests.analysis.what_if.test_made_histories import HERE, Case, G, X, f1, f2, here, letters
+from tests.conftest import Recording
 from tests.made import Run, aot, fx, run, scope_of
 from tests.readings import read_once
 
-Recording = Callable[[str, str], Path]
 OUTPUT_PATH = "inductor_config[aot_inductor.output_path]"
 # What ranks compile at the same time is compared where it differs by their rank alone.
 OF = {"function": "f", "file": "/model.py", "line": 1}

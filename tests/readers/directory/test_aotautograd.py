@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.graph_entries import take_bundled
 from cachescope.readers.pickles.inert_pickle import loads_harmless
 from cachescope.readers.reading import Entry, Reading
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 KEY = "a" + "b" * 51
 FX_KEYS = ("f" + "c" * 51, "f" + "d" * 51)
 LINES = [detail_line("gm", "<lambda>()"), detail_line("example_inputs[0]", "TensorMetadata()", "b")]

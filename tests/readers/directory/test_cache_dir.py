@@ -16,8 +16,8 @@ from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import CacheWalk, looks_like_cache_dir, read_cache_dir
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Reading
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 FX_KEY = "f" + "a" * 51
 AOT_KEY = "a" + "b" * 51
 SOUND = entry_bytes(Object("torch._inductor.output_code.CompiledFxGraph", {"cache_key": "x"}))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ from hostile_pickles import Object, detail_line, entry_bytes
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.reading import Entry, Reading
+from tests.conftest import Recording
 
-Recording = Callable[[str, str], Path]
 KEY = "f" + "a" * 51
 LINES = [detail_line("gm", "<lambda>()"), detail_line("inductor_config[epilogue_fusion]", "True", "b")]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
 from cachescope.readers.directory.generated_files import Kernel, kernels_of
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 
 @pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])

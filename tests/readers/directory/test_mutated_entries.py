@@ -10,7 +10,6 @@ import pickletools
 import random
 import sys
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,10 @@ from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.pickles.inert_pickle import Limits, UnreadablePickle, loads_inert
 from cachescope.readers.pickles.pickle_check import Program
 from cachescope.readers.reading import Reading
+from tests.conftest import Recording
 
 pytestmark = pytest.mark.sweep  # 10,000 mutations
 
-Recording = Callable[[str, str], Path]
 Parts = list[bytes]
 
 MUTATIONS = int(os.environ.get("CACHESCOPE_MUTATIONS", "10000"))

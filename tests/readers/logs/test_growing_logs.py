@@ -16,6 +16,7 @@ import cachescope
 from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.reading import Reading
+from tests.conftest import Recording
 from tests.readers.logs.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
 from tests.readers.logs.test_trace_process import (
     artifact,
@@ -30,7 +31,6 @@ from tests.readers.logs.test_trace_process import (
 
 __all__ = ["kept"]
 
-Recording = Callable[[str, str], Path]
 
 RECORD = re.compile(rb"\n(?![\t])")
 WRITTEN = [

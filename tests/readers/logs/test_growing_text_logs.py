@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections import deque
-from collections.abc import Callable
 from itertools import accumulate, groupby
 from pathlib import Path
 
@@ -13,12 +12,12 @@ import pytest
 
 from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.reading import Reading
+from tests.conftest import Recording
 from tests.readers.logs.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
 from tests.readers.logs.test_text_lookups import Log, key, writing
 
 __all__ = ["kept"]
 
-Recording = Callable[[str, str], Path]
 
 WRITTEN = [
     ("2.13.0", "four_processes"),

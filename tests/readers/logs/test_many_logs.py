@@ -24,17 +24,15 @@ from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Lookup, Process, Reading
 from cachescope.readers.sources import logs_in, read_sources
 from cachescope.scope import Scope
-from tests.conftest import RECORDINGS, Recording
+from tests.conftest import Recording
 from tests.dask_cluster import dask_client
 from tests.readers.logs.growing import kept
+from tests.recordings import Recorded
 
 __all__ = ["kept"]
 
 pytestmark = pytest.mark.slow  # processes, Dask and every recording
 
-EVERY = sorted(
-    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
-)
 SAMPLE = "tour"
 
 
@@ -115,20 +113,17 @@ def read_with(paths: list[str], executor: Executor | None) -> Reading:
     return reading
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize(("version", "name"), EVERY)
-def test_workers_tell_what_one_process_reads(
-    version: str, name: str, recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [path for _, path in logs_in([str(recording(version, name))], Reading())]
+def check_workers_tell_what_one_process_reads(recorded: Recorded) -> None:
+    paths = [path for _, path in logs_in([str(recorded.folder)], Reading())]
     alone = read_with(paths, None)
     assert alone.processes
-    for task_bytes in (1, 10**9):
-        monkeypatch.setattr(logs, "_TASK_BYTES", task_bytes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "_TASK_BYTES", 1)
         assert_told_the_same(read_with(paths, OutOfOrder()), alone)
-    monkeypatch.setattr(logs, "_PART_BYTES", 50_000)
-    executor = OutOfOrder()
-    assert_told_the_same(read_with(paths, executor), alone)
+        patch.setattr(logs, "_TASK_BYTES", 10**9)
+        patch.setattr(logs, "_PART_BYTES", 50_000)
+        executor = OutOfOrder()
+        assert_told_the_same(read_with(paths, executor), alone)
     traces = [path for path in paths if Path(path).parent.name == "trace"]
     if any(Path(path).stat().st_size > 400_000 for path in traces):
         assert len(executor.ran) > len(set(executor.ran))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +13,7 @@ import cachescope
 from cachescope.readers.logs import many_logs, trace_parts
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.reading import Reading
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 _FRAMES = ("lookups", "misses", "compiles", "phases")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import cachescope
 from cachescope.capture.recording import record
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 
 @pytest.fixture(scope="module")

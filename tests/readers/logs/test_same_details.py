@@ -6,33 +6,26 @@ import re
 
 import pytest
 
-from tests.conftest import RECORDINGS, Recording
+from tests.conftest import Recording
 from tests.readings import read_once
+from tests.recordings import Recorded
 
 pytestmark = pytest.mark.slow  # every recording is read
 
-EVERY = sorted(
-    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
-)
 # `_fx_graph_cache_debug_lines` came with 2.8.
 STORES_NO_DETAILS = ("2.6.0",)
 ADDRESS = re.compile("0x[0-9a-f]+")
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize(("version", "name"), EVERY)
-def test_every_fx_entry_holds_the_details_that_the_trace_told(
-    version: str, name: str, recording: Recording
-) -> None:
-    folder = recording(version, name)
-    trace = read_once(folder / "trace")
-    cache = read_once(*folder.glob("cache*"))
+def check_every_fx_entry_holds_the_details_that_the_trace_told(recorded: Recorded) -> None:
+    trace = read_once(recorded.folder / "trace")
+    cache = read_once(*recorded.folder.glob("cache*"))
     lookups = trace.lookups[trace.lookups["cache"] == "fxgraph"]
     told = lookups[lookups["details"] == "recorded"]
     entries = cache.entries[cache.entries["cache"] == "fxgraph"]
     stored = entries[entries["detail_set"].notna()]
     assert len(told)
-    if version in STORES_NO_DETAILS:
+    if recorded.version in STORES_NO_DETAILS:
         assert len(entries)
         assert stored.empty
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,7 @@ import cachescope
 from cachescope.errors import SourceError
 from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
 from cachescope.readers.reading import Reading
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 
 @pytest.fixture(scope="module")

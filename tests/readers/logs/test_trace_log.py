@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,8 +15,7 @@ from cachescope.errors import RecordError, SourceError
 from cachescope.readers.logs import trace_records
 from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_log
 from cachescope.readers.reading import Reading
-
-Recording = Callable[[str, str], Path]
+from tests.conftest import Recording
 
 
 @pytest.fixture(scope="module")
