@@ -56,20 +56,6 @@ class RateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheRate(RateRow):
-    """A row of hit rates by cache."""
-
-    cache: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunCacheRate(CacheRate):
-    """A row of hit rates by run and cache."""
-
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
 class PredictionRow:
     """A row of the frame ``predictions``."""
 

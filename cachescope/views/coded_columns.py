@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.answers.chosen import Span, within
+from cachescope.answers.chosen import Span
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
 """The columns that a text search covers."""
@@ -77,4 +77,11 @@ class CodedColumns:
 def contains(texts: pd.Series[str], text: str) -> npt.NDArray[np.bool_]:
     """Which texts contain a text, ignoring case."""
     found: npt.NDArray[np.bool_] = texts.str.contains(text, case=False, regex=False).to_numpy(dtype=bool)
+    return found
+
+
+def within(times: pd.Series[Any], span: Span) -> npt.NDArray[np.bool_]:
+    """Which times are between two moments; a missing one is not."""
+    first, last = (pd.Timestamp(moment, tz="UTC") for moment in span)
+    found: npt.NDArray[np.bool_] = times.between(first, last).to_numpy(dtype=bool)
     return found

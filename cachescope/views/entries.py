@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.answers.chosen import Chosen, Span, within
+from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
@@ -20,6 +20,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
+from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, columns, markup, row
 from cachescope.views.one_entry import entry_html
 from cachescope.views.plot import Plot

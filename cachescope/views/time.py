@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.answers.chosen import Chosen, within
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
@@ -18,6 +18,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.time_contrast import said_texts
 from cachescope.report.time_spent import besides_text
 from cachescope.views import html
+from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, markup, row
 from cachescope.views.overview import first_number
 from cachescope.views.plot import Plot

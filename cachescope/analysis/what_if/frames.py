@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import add
 from typing import Final
@@ -15,13 +15,15 @@ from cachescope.analysis.directory.generated_code import GeneratedCode
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.verdicts.rates import rates
 from cachescope.analysis.what_if.key_values import Lanes
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.columns import pandas_type, rows_of
+from cachescope.columns import pandas_type
 from cachescope.details import HashDetails
+from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay import (
     WHAT_IF,
     WHAT_IF_DIFFERENCES,
@@ -62,35 +64,21 @@ class Times:
         return int(times.sum()) if len(times) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Hit rates of all lookups: the columns of the frame hit_rates."""
-
-    lookups: int
-    hits: int
-    misses: int
-    bypasses: int
-    unknown: int
-    hit_rate: float | None
-    time_saved_ns: int | None
-    time_lost_ns: int | None
-    time_hit_rate: float | None
-
-    def with_more_hits(self, more: int, won: int) -> Rates:
-        """The rates if so many misses had hit, which would have spared so much compile time."""
-        saved = None if self.time_saved_ns is None and not won else (self.time_saved_ns or 0) + won
-        lost = None if self.time_lost_ns is None else self.time_lost_ns - won
-        known = (saved or 0) + (lost or 0)
-        return replace(
-            self,
-            hits=self.hits + more,
-            misses=self.misses - more,
-            hit_rate=_share(self.hits + more, self.lookups - self.unknown),
-            time_saved_ns=saved,
-            time_lost_ns=lost,
-            # What was not recorded before is not known after.
-            time_hit_rate=None if self.time_hit_rate is None else (saved or 0) / known,
-        )
+def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
+    """The rates if so many misses had hit, which would have spared so much compile time."""
+    saved = None if rate.time_saved_ns is None and not won else (rate.time_saved_ns or 0) + won
+    lost = None if rate.time_lost_ns is None else rate.time_lost_ns - won
+    known = (saved or 0) + (lost or 0)
+    return replace(
+        rate,
+        hits=rate.hits + more,
+        misses=rate.misses - more,
+        hit_rate=_share(rate.hits + more, rate.lookups - rate.unknown),
+        time_saved_ns=saved,
+        time_lost_ns=lost,
+        # What was not recorded before is not known after.
+        time_hit_rate=None if rate.time_hit_rate is None else (saved or 0) / known,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +88,25 @@ class ReplayInput:
     replay: Replay
     times: Times
     history: History
-    before: Rates
+    before: RateRow
 
     @classmethod
-    def of(cls, history: History, lookups: pd.DataFrame, details: HashDetails) -> ReplayInput:
-        """Create from what happened, and from the frame lookups (settled)."""
+    def of(cls, history: History, lookups: Iterable[LookupRow], details: HashDetails) -> ReplayInput:
+        """Create from what happened, and from the lookups, whose outcomes are settled."""
         replay = Replay(history, details)
-        (before,) = rows_of(hit_rates(lookups), Rates)
-        return cls(replay, Times(replay), history, before)
+        return cls(replay, Times(replay), history, rates(lookups))
 
 
-def rates_frame(replayed: ReplayInput, after: Outcomes, lookups: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The frame ``what_if_rates``: hit rates as recorded, and as they would have been; of all lookups or of some rows of them."""
+def rates_frame(
+    replayed: ReplayInput, after: Outcomes, lookups: Sequence[LookupRow] | None = None
+) -> pd.DataFrame:
+    """The frame ``what_if_rates``: hit rates as recorded, and as they would have been; of all lookups or of some."""
     before, counted = replayed.before, np.ones(len(after), dtype=bool)
     if lookups is not None:
-        (before,) = rows_of(hit_rates(lookups), Rates)
-        counted = np.isin(replayed.replay.recorded.lookups.lookup, lookups["lookup"].to_numpy(dtype=np.int64))
+        before = rates(lookups)
+        counted = np.isin(replayed.replay.recorded.lookups.lookup, [row.lookup for row in lookups])
     turned = np.flatnonzero(replayed.times.turned(after) & counted)
-    then = before.with_more_hits(len(turned), replayed.times.total(turned) or 0)
+    then = with_more_hits(before, len(turned), replayed.times.total(turned) or 0)
     undecided = int(np.count_nonzero((after == UNKNOWN) & counted))
     return WHAT_IF_RATES.build(
         [

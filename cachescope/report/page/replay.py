@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from cachescope.analysis.what_if.codes import MissCodes, ReplayCodes
 from cachescope.analysis.what_if.evidence import SafetyOfFields
-from cachescope.analysis.what_if.frames import Rates
 from cachescope.analysis.what_if.recorded import NEVER
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
+from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
@@ -72,7 +72,7 @@ def _toggles(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
         yield Toggle(None, _REST, "", rest)
 
 
-def codes_object(codes: ReplayCodes, before: Rates) -> JsonObject:
+def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
     """The codes as `replay.js` reads them, and the rates as they were recorded."""
     entries = codes.entries._asdict()
     parted = codes.parted
