@@ -17,12 +17,13 @@ from cachescope.analysis.verdicts.bars import (
     time_lost_bar,
     unchecked,
 )
+from cachescope.analysis.verdicts.rates import rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
-from cachescope.columns import frame_of, rows_of
-from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.columns import frame_of
+from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.checks import Bar
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.verdict_kinds import kind_of
@@ -90,7 +91,7 @@ class Check:
                 [(bar, value, unit) for bar, value, unit in wanted if value is not None], nothing
             )
             return cls(tuple(bars), headline(read), {}, problems, unread=unread)
-        (rate,) = rows_of(read.hit_rates(), RateRow)
+        rate = rates(read.facts.lookups.values())
         bars = []
         if min_hit_rate is not None:
             bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))

@@ -2,51 +2,51 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
-from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.verdicts.rates import rates
 from cachescope.answers.read import Read
-from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow
+from cachescope.frames.recorded_rows import LookupRow
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Span = tuple[int, int]
 """The first and the last moment, in nanoseconds since 1970."""
-Flags = npt.NDArray[np.bool_]
 
 
 class Chosen:
     """Some of the lookups that were read, or all of them.
 
     What is counted is counted among these. Nothing is judged again: a miss that has its baseline elsewhere keeps it.
-
-    Parameters
-    ----------
-    read : Read
-    are_chosen : array of bool, optional
-        For each row of ``lookups``; without it, all of them are chosen.
     """
 
-    def __init__(self, read: Read, are_chosen: Flags | None = None) -> None:
+    def __init__(self, read: Read, numbers: Collection[int] | None = None) -> None:
         self.read = read
-        self.is_all = are_chosen is None
-        self._are_chosen = are_chosen
+        self.is_all = numbers is None
+        self._numbers = None if numbers is None else frozenset(numbers)
 
     @classmethod
     def within(cls, read: Read, span: Span) -> Self:
         """The lookups of a span of time; one without a time is in none."""
-        return cls(read, within(read.lookups["time"], span))
+        first, last = span
+        rows = read.facts.lookups.values()
+        return cls(read, [row.lookup for row in rows if row.time is not None and first <= row.time <= last])
 
     @classmethod
     def of_runs(cls, read: Read, runs: Collection[int]) -> Self:
         """The lookups of some runs."""
-        return cls(read, read.lookups["run"].isin(runs).to_numpy(dtype=bool))
+        return cls(read, [row.lookup for row in read.facts.lookups.values() if row.run in runs])
+
+    @cached_property
+    def rows(self) -> Sequence[LookupRow]:
+        """The lookups, in their order."""
+        lookups = self.read.facts.lookups
+        return list(lookups.values() if self._numbers is None else map(lookups.get, sorted(self._numbers)))  # type: ignore[arg-type]
 
     @cached_property
     def lookups(self) -> pd.DataFrame:
@@ -54,32 +54,24 @@ class Chosen:
         return self.rows_of_each(self.read.lookups)
 
     def rows_of_each(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Their rows of a frame that has a row for each lookup, in the order of ``lookups``."""
-        return frame if self._are_chosen is None else frame[self._are_chosen]
+        """Their rows of a frame that has the number of a lookup in each row."""
+        return frame if self._numbers is None else frame[frame["lookup"].isin(self._numbers)]
 
     def __len__(self) -> int:
-        return len(self.lookups)
-
-    def are_among(self, lookups: pd.Series[Any]) -> Flags:
-        """Which of some lookups, by their numbers, are chosen."""
-        if self.is_all:
-            return np.ones(len(lookups), dtype=bool)
-        found: Flags = lookups.isin(self.lookups["lookup"]).to_numpy(dtype=bool)
-        return found
+        return len(self.rows)
 
     def __contains__(self, lookup: object) -> bool:
-        return lookup in self._numbers
+        return lookup in (self.read.facts.lookups if self._numbers is None else self._numbers)
 
-    def hit_rates(self, by: Sequence[str] = ()) -> pd.DataFrame:
-        """Their hit rates; see ``describe("hit_rates")``."""
-        return hit_rates(self.lookups, by)
+    @property
+    def rate(self) -> RateRow:
+        """Their hit rate."""
+        return rates(self.rows)
 
     @cached_property
     def misses(self) -> list[int]:
         """The lookups among them that missed, in their order."""
-        frame = self.read.facts.misses.frame
-        numbers: list[int] = np.sort(frame["lookup"].to_numpy(dtype=np.int64)[self._of_misses]).tolist()
-        return numbers
+        return sorted(lookup for lookup in self.read.facts.misses if lookup in self)
 
     @cached_property
     def causes(self) -> Sequence[CauseRow]:
@@ -87,59 +79,31 @@ class Chosen:
         causes = self.read.facts.causes
         if self.is_all:
             return causes
-        counted = self._counted()
-        of_number = {cause.cause: cause for cause in causes}
-        mine = [replace(of_number[number], **counts) for number, counts in counted.items()]
-        return sorted(mine, key=lambda one: (-(one.time_lost_ns or 0), -one.misses))
+        return sorted(self._counted(causes), key=lambda one: (-(one.time_lost_ns or 0), -one.misses))
 
     def misses_of(self, cause: int) -> Sequence[MissRow]:
         """Their misses of one cause, in the order of the lookups."""
-        return self.read.facts.misses_of(cause, self._of_misses)
+        return self.read.facts.misses_of(cause, self._numbers)
 
     def roots_of(self, cause: int) -> Sequence[MissRow]:
         """Those of them that do not follow from another one."""
-        return self.read.facts.roots_of(cause, self._of_misses)
+        return self.read.facts.roots_of(cause, self._numbers)
 
-    @cached_property
-    def _numbers(self) -> frozenset[int]:
-        return frozenset(self.lookups["lookup"].tolist())
-
-    @cached_property
-    def _of_misses(self) -> Flags:
-        """Which misses are of these lookups."""
-        missed = self.read.facts.missed
-        return np.ones(len(missed), dtype=bool) if self._are_chosen is None else self._are_chosen[missed]
-
-    def _counted(self) -> dict[int, dict[str, Any]]:
-        """What is counted of each cause that struck, in the order of causes."""
+    def _counted(self, causes: Sequence[CauseRow]) -> Iterator[CauseRow]:
+        """Each cause that struck, with what is counted of it."""
         facts = self.read.facts
-        misses = facts.misses.frame[["cause", "root"]][self._of_misses].reset_index(drop=True)
-        missed = facts.missed[self._of_misses]
-        for name in ("run", "time_taken_ns"):
-            misses[name] = self.read.lookups[name].array[missed]
-        of_cause = misses.groupby("cause", sort=True)
-        lost = of_cause["time_taken_ns"].sum(min_count=1)
-        runs: dict[int, list[int]] = defaultdict(list)
-        for cause, run in misses[["cause", "run"]].drop_duplicates().itertuples(index=False):
-            runs[cause].append(run)
-        return {
-            cause: {
-                "misses": count,
-                "roots": roots,
-                "runs": tuple(sorted(runs[cause])),
-                "ranks": tuple(
-                    sorted({rank for run in runs[cause] if (rank := facts.runs[run].rank) is not None})
-                ),
-                "time_lost_ns": None if pd.isna(lost[cause]) else int(lost[cause]),
-            }
-            for cause, count, roots in zip(
-                lost.index.tolist(), of_cause.size().tolist(), of_cause["root"].sum().tolist(), strict=True
+        for cause in causes:
+            misses = self.misses_of(cause.cause)
+            if not misses:
+                continue
+            rows = [facts.lookups[miss.lookup] for miss in misses]
+            runs = sorted({row.run for row in rows})
+            times = [row.time_taken_ns for row in rows if row.time_taken_ns is not None]
+            yield replace(
+                cause,
+                misses=len(misses),
+                roots=sum(miss.root for miss in misses),
+                runs=tuple(runs),
+                ranks=tuple(sorted({rank for run in runs if (rank := facts.runs[run].rank) is not None})),
+                time_lost_ns=sum(times) if times else None,
             )
-        }
-
-
-def within(times: pd.Series[Any], span: Span) -> Flags:
-    """Which times are between two moments; a missing one is not."""
-    first, last = (pd.Timestamp(moment, tz="UTC") for moment in span)
-    found: Flags = times.between(first, last).to_numpy(dtype=bool)
-    return found

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.verdicts.rates import grouped, rates
 from cachescope.answers.aligned_lookups import CHANGES, Aligned, Alignment, Change
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key
 from cachescope.answers.read import Read
-from cachescope.columns import frame_of, rows_of
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
-from cachescope.frames.answer_rows import CacheRate, RateRow
+from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import ComparedLookup
+from cachescope.frames.recorded_rows import LookupRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,11 @@ class ComparedSide:
     by_cache: dict[str, RateRow]
 
     @classmethod
-    def of(cls, lookups: pd.DataFrame, runs: Sequence[int]) -> Self:
-        """Of some runs, from their rows of ``lookups``."""
-        mine = lookups[lookups["run"].isin(runs)]
-        (rate,) = rows_of(hit_rates(mine), RateRow)
-        by_cache = rows_of(hit_rates(mine, ["cache"]), CacheRate)
-        return cls(tuple(runs), rate, {row.cache: row for row in by_cache})
+    def of(cls, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
+        """Of some runs, from what all looked up."""
+        mine = [row for row in lookups if row.run in runs]
+        by_cache = grouped(mine, lambda row: (row.cache,))
+        return cls(tuple(runs), rates(mine), {cache: rates(rows) for (cache,), rows in by_cache.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class ComparedRuns:
         kept = tuple(
             one for one in self.aligned if any(row.lookup in chosen for row in (*one.before, *one.after))
         )
-        lookups = chosen.read.lookups
+        lookups = chosen.read.facts.lookups
         numbers = {row.lookup for one in kept for row in (*one.before, *one.after)}
-        mine = lookups[lookups["lookup"].isin(numbers)]
+        mine = [lookups[number] for number in sorted(numbers)]
         before, after = (ComparedSide.of(mine, side.runs) for side in (self.before, self.after))
         return replace(self, before=before, after=after, aligned=kept)
 
@@ -126,8 +126,8 @@ class ComparedRuns:
         ends = [runs[run].end_time for run in before]
         begins = [runs[run].start_time for run in after]
         return cls(
-            ComparedSide.of(read.lookups, before),
-            ComparedSide.of(read.lookups, after),
+            ComparedSide.of(read.facts.lookups.values(), before),
+            ComparedSide.of(read.facts.lookups.values(), after),
             tuple(alignment.aligned()),
             is_ordered=all(
                 end is not None and begin is not None and end <= begin for end in ends for begin in begins

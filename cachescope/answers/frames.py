@@ -36,7 +36,6 @@ from cachescope.analysis.vllm.factors import Named, named_folders
 from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
 from cachescope.analysis.vllm.ranks import ranks_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
-from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.columns import DEEP, frame_of
 from cachescope.devices.frame import devices_frame
 from cachescope.frames.answer_rows import CauseRow
@@ -322,11 +321,6 @@ class Frames:
         tables = self.tables
         frames = (self._lookups, tables.entries, tables.runs, tables.contexts)
         return false_hits_frame(*frames, tables.hash_details, source_of)
-
-    @cached_property
-    def replayed(self) -> ReplayInput:
-        """What every replay starts from: what was stored when, and how long it took."""
-        return ReplayInput.of(self.history, self._lookups, self.tables.hash_details)
 
     def _choice(self) -> Choice:
         return baseline_choice(self.tables, self._baseline)

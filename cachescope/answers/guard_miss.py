@@ -92,11 +92,12 @@ def _inputs(read: Read, detail_set: int) -> list[str]:
 
 def _inputs_of_graph(read: Read, row: LookupRow) -> list[str]:
     """The inputs of the forward graph, from the FX lookup of the same compile; none if no details of it are known."""
-    lookups = read.facts.lookups.frame
-    same = (lookups["run"] == row.run) & (lookups["compile_id"] == row.compile_id)
-    is_graph = same & (lookups["segment"] == row.segment) & (lookups["cache"] == FXGRAPH)
-    found = lookups[is_graph & lookups["detail_set"].notna() & ~lookups["is_backward"].fillna(True)]
-    return [] if found.empty else _inputs(read, int(found["detail_set"].iloc[0]))
+    compile_of_row = row.run, row.compile_id, row.segment
+    for other in read.facts.lookups.values():
+        is_graph = other.cache == FXGRAPH and (other.run, other.compile_id, other.segment) == compile_of_row
+        if is_graph and other.detail_set is not None and other.is_backward is False:
+            return _inputs(read, other.detail_set)
+    return []
 
 
 def _guards(read: Read, row: LookupRow) -> list[str]:

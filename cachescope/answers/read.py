@@ -12,21 +12,24 @@ from cachescope.analysis.contexts import differences
 from cachescope.analysis.contexts.caching_files import Call, caching_files
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.history.rows import LookupRow as HistoryRow
 from cachescope.analysis.named import detail_set_of
-from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.preflight.words import outcome_as_if_made
+from cachescope.analysis.verdicts.rates import grouped, rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
 from cachescope.analysis.vllm.changes import field_changes_of
 from cachescope.analysis.what_if.causes import cause_savings_frame
+from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 from cachescope.answers.facts import Facts
 from cachescope.answers.frames import Frames
 from cachescope.answers.reading import tables_of
 from cachescope.columns import frame_of
 from cachescope.components import Detail
-from cachescope.errors import SourceError
-from cachescope.frames.recorded_rows import HashDetailRow
+from cachescope.errors import NotFoundError, SourceError
+from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
 from cachescope.keys import IsolationSchema
 from cachescope.readers.directory.caching_package import imc_keys
 from cachescope.readers.directory.lock_state import locks_frame
@@ -84,10 +87,25 @@ class Read(Frames):
             Columns of ``lookups``, such as ``["run", "cache"]``, or ``rank``.
         """
         by = [by] if isinstance(by, str) else by
-        lookups = self._lookups
+        lookups, facts = self._lookups, self.facts
         if "rank" in by:
             lookups = lookups.merge(self.tables.runs[["run", "rank"]], on="run", how="left")
-        return hit_rates(lookups, by)
+        if unknown := [name for name in by if name not in lookups.columns]:
+            raise NotFoundError(
+                f"no column {unknown[0]!r} in lookups; there are {', '.join(lookups.columns)}"
+            )
+
+        def group_of(row: LookupRow) -> tuple[object, ...]:
+            own = {"rank": facts.runs[row.run].rank, "outcome": outcome_as_if_made(row)}
+            return tuple(own[name] if name in own else getattr(row, name) for name in by)
+
+        rows_of_group = grouped(facts.lookups.values(), group_of) if by else {(): [*facts.lookups.values()]}
+        frame = frame_of((rates(rows) for rows in rows_of_group.values()), RateRow)
+        # The values as the frame has them: times are no numbers there.
+        first = [rows[0].lookup for rows in rows_of_group.values()]
+        for at, name in enumerate(by):
+            frame.insert(at, name, lookups[name].take(first).reset_index(drop=True))
+        return frame
 
     def hash_details(self, cache_key: str | None = None, lookup: int | None = None) -> pd.DataFrame:
         """The hash details of one key: field, detail_hash, value_text, in torch's order.
@@ -219,7 +237,7 @@ class Read(Frames):
             return self._vllm_misses.changes.get(lookup, ())
         miss = self._judged[0].of_lookup(lookup)
         assert miss is not None
-        other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
+        other = miss.baseline.run if isinstance(miss.baseline, HistoryRow) else None
         runs = self.facts.runs
         sides = (None if other is None else runs[other]), runs[miss.row.run]
         return tuple(field_changes(self.tables.hash_details, *compared, sides))
@@ -252,6 +270,11 @@ class Read(Frames):
         keys, misses = self._lookups["cache_key"].dropna(), self._judged[0]
         of_torch = changed_since(misses, keys, self.tables.hash_details, baseline.tables)
         return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
+
+    @cached_property
+    def replayed(self) -> ReplayInput:
+        """What every replay starts from: what was stored when, and how long it took."""
+        return ReplayInput.of(self.history, self.facts.lookups.values(), self.tables.hash_details)
 
     @cached_property
     def facts(self) -> Facts:

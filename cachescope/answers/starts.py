@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.analysis.verdicts.rates import grouped, rates
 from cachescope.answers.read import Read
 from cachescope.answers.sides import runs_below
-from cachescope.columns import plain_columns, rows_of
 from cachescope.errors import CachescopeError
-from cachescope.frames.answer_rows import RateRow
 
 _UNKNOWN: Final = -1
 
@@ -106,13 +105,6 @@ class Start:
         return not one.functions or not another.functions or bool(one.functions & another.functions)
 
 
-@dataclass(frozen=True, slots=True)
-class _RunRate(RateRow):
-    """A row of hit rates by run."""
-
-    run: int
-
-
 def starts_of(read: Read) -> tuple[Start, ...]:
     """What was started, in the order of time; only what looked something up."""
     starts: list[list[OneRun]] = []
@@ -125,13 +117,10 @@ def starts_of(read: Read) -> tuple[Start, ...]:
 
 
 def _runs(read: Read) -> Iterator[OneRun]:
-    functions = defaultdict(set)
-    named = read.lookups[["run", "function", "file"]].drop_duplicates().dropna()
-    for run, *function in zip(*plain_columns(named, ["run", "function", "file"]).values(), strict=True):
-        functions[run].add(tuple(function))
+    facts = read.facts
     programs = {run.run: run.program for run in read.history.runs}
-    for rate in rows_of(read.hit_rates(["run"]), _RunRate):
-        row = read.facts.runs[rate.run]
+    for (run,), lookups in grouped(facts.lookups.values(), lambda row: (row.run,)).items():
+        row, rate = facts.runs[run], rates(lookups)
         yield OneRun(
             row.run,
             row.rank,
@@ -139,7 +128,11 @@ def _runs(read: Read) -> Iterator[OneRun]:
             row.start_time,
             row.end_time,
             programs[row.run],
-            frozenset(functions[row.run]),
+            frozenset(
+                (one.function, one.file)
+                for one in lookups
+                if one.function is not None and one.file is not None
+            ),
             os.path.dirname(row.source),
             rate.hits,
             rate.lookups - rate.unknown,

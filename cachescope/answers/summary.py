@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import pandas as pd
-
+from cachescope.analysis.verdicts.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, file_size, percent, plural
 
@@ -19,26 +18,24 @@ def headline(read: Read) -> str:
     facts = read.facts
     if not facts.lookups:
         return _nothing_looked_up(facts)
-    (rate,) = rows_of(read.hit_rates(), RateRow)
-    rates = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)} by count"
+    rate = rates(facts.lookups.values())
+    shares = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)} by count"
     if rate.time_hit_rate is not None:
-        rates += f", {percent(rate.time_hit_rate)} by compile time"
+        shares += f", {percent(rate.time_hit_rate)} by compile time"
     lost = "" if rate.time_lost_ns is None else f"; {duration(rate.time_lost_ns)} lost"
     # Compile workers leave traces as well; a run is a process that looked something up.
-    looked_up = read.lookups["run"].nunique()
+    looked_up = len({row.run for row in facts.lookups.values()})
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
-    predicted = predicted_lookups(read)
-    counts_text = f"{lookups} in {runs}: {outcomes(rate)} ({rates}{lost})"
+    predicted = predicted_lookups(facts, facts.lookups.values())
+    counts_text = f"{lookups} in {runs}: {outcomes(rate)} ({shares}{lost})"
     if predicted == len(facts.lookups):
         return f"predicted by a pre-flight: {counts_text}"
     return f"{counts_text}; {predicted} of them predicted by a pre-flight" if predicted else counts_text
 
 
-def predicted_lookups(read: Read, lookups: pd.DataFrame | None = None) -> int:
-    """How many lookups, of all or of some, are predicted by pre-flights."""
-    runs = read.runs
-    preflights = runs.loc[runs["is_preflight"].fillna(False).astype(bool), "run"]
-    return int((read.lookups if lookups is None else lookups)["run"].isin(preflights).sum())
+def predicted_lookups(facts: Facts, lookups: Iterable[LookupRow]) -> int:
+    """How many of some lookups are predicted by pre-flights."""
+    return sum(facts.runs[row.run].is_preflight for row in lookups)
 
 
 def outcomes(rate: RateRow) -> str:

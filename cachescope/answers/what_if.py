@@ -61,7 +61,7 @@ class WhatIf:
 
     def rates_of(self, chosen: Chosen) -> pd.DataFrame:
         """The rates of some of the lookups; all were replayed."""
-        return self.rates if chosen.is_all else rates_frame(self._input, self._after, chosen.lookups)
+        return self.rates if chosen.is_all else rates_frame(self._input, self._after, chosen.rows)
 
     @cached_property
     def by_cause(self) -> pd.DataFrame:

@@ -96,8 +96,7 @@ class RunsWent:
     @classmethod
     def of(cls, read: Read, runs: Collection[int]) -> Self:
         """How they went."""
-        (rate,) = rows_of(Chosen.of_runs(read, runs).hit_rates(), RateRow)
-        return cls(rate, len(runs))
+        return cls(Chosen.of_runs(read, runs).rate, len(runs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -131,7 +131,7 @@ def nothing_to_fix(chosen: Chosen) -> str:
         nothing = "was read" if chosen.is_all else "is of this time"
         return f"No lookup {nothing}, so none can have missed."
     if not chosen.causes:
-        if (chosen.lookups["outcome"] == "unknown").any():
+        if any(row.outcome == "unknown" for row in chosen.rows):
             return "No lookup is known to have missed; the outcome of some was not seen."
         return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
     text = "Every miss is a first lookup, with nothing earlier to compare with."

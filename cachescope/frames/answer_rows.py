@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cachescope.rows import col, row
 from cachescope.verdict_kinds import VERDICTS
 
@@ -90,20 +88,6 @@ class RateRow:
         missing="not recorded")
     time_hit_rate: float | None = col(
         "time saved / (time saved + time lost)", missing="the times of the hits, or those of the others, are not recorded")
-
-
-@dataclass(frozen=True, slots=True)
-class CacheRate(RateRow):
-    """One group of lookups in a cache."""
-
-    cache: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunCacheRate(CacheRate):
-    """One group of lookups of a run in a cache."""
-
-    run: int
 
 
 @row("predictions")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.answers.chosen import Span, within
+from cachescope.answers.chosen import Span
 from cachescope.json_types import JsonObject
 from cachescope.wording import harmless_cut, percent, plural
 
@@ -139,3 +139,10 @@ def _ends(low: str, high: str) -> str:
 
 def _summary(text: str, said: str, **drawn: Any) -> JsonObject:
     return {"text": text, "said": said, "parts": [], "bars": [], **drawn}
+
+
+def within(times: pd.Series[Any], span: Span) -> npt.NDArray[np.bool_]:
+    """Which times are between two moments; a missing one is not."""
+    first, last = (pd.Timestamp(moment, tz="UTC") for moment in span)
+    found: npt.NDArray[np.bool_] = times.between(first, last).to_numpy(dtype=bool)
+    return found

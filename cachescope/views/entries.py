@@ -12,7 +12,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from cachescope.answers.chosen import Chosen, Span, within
+from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
@@ -25,6 +25,7 @@ from cachescope.report.html import safe
 from cachescope.report.one_entry_forms import one_entry_lines_html
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
+from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, columns, markup, row
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State

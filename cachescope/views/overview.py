@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import traitlets
 
+from cachescope.analysis.verdicts.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, headline, predicted_lookups, seen_text
@@ -20,7 +21,7 @@ from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
+from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
 from cachescope.report.vllm import vllm_lines
@@ -186,7 +187,7 @@ class Overview(Pane):
             return
         guarded = state.guarded
         self._labels = run_labels(scope.runs)
-        self.rates: list[RunCacheRate] = []
+        self.rates: list[tuple[int, str, RateRow]] = []
         self.numbers = markup()
         self.worklist = WorklistView(self._chosen, guarded(self._opened))
         self.outcomes_plot = Plot(
@@ -241,7 +242,7 @@ class Overview(Pane):
         if self._chosen.is_all:
             return self._scope.causes
         misses = self._scope.misses
-        return misses[self._chosen.are_among(misses["lookup"])].reset_index(drop=True)
+        return self._chosen.rows_of_each(misses).reset_index(drop=True)
 
     def narrow(self, chosen: Chosen) -> None:
         """Count some lookups alone."""
@@ -255,11 +256,12 @@ class Overview(Pane):
         self.graphs.redraw()
 
     def _count(self) -> None:
-        self.rates = rows_of(self._chosen.hit_rates(by=["run", "cache"]), RunCacheRate)
+        groups = grouped(self._chosen.rows, lambda row: (row.run, row.cache))
+        self.rates = [(run, cache, rates(rows)) for (run, cache), rows in groups.items()]
         self.numbers.value = _rates(self._chosen, self.rates)
         # Most recordings have no unknown outcome: then the column says nothing.
-        is_shown = [head.name != "unknown" or any(rate.unknown for rate in self.rates) for head in _RATES]
-        rows = [(at, [*compress(self._rate_row(rate), is_shown)]) for at, rate in enumerate(self.rates)]
+        is_shown = [head.name != "unknown" or any(rate.unknown for *_, rate in self.rates) for head in _RATES]
+        rows = [(at, [*compress(self._rate_row(*rate), is_shown)]) for at, rate in enumerate(self.rates)]
         self.by_run.show(ListedRows([*compress(_RATES, is_shown)], rows))
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
@@ -285,13 +287,13 @@ class Overview(Pane):
             self._state.show_why(lookup)
 
     def _chosen_rate(self, row: int) -> None:
-        rate = self.rates[row]
-        self._state.show_lookups(run=rate.run, cache=rate.cache)
+        run, cache, _ = self.rates[row]
+        self._state.show_lookups(run=run, cache=cache)
 
-    def _rate_row(self, rate: RunCacheRate) -> list[Any]:
+    def _rate_row(self, run: int, cache: str, rate: RateRow) -> list[Any]:
         shares = [rate.hit_rate, rate.time_hit_rate]
         counts = [rate.lookups, rate.hits, rate.unknown]
-        return [self._labels[rate.run], rate.cache, *counts, *map(_share, shares)]
+        return [self._labels[run], cache, *counts, *map(_share, shares)]
 
 
 def first_number(data: object) -> int | None:
@@ -305,17 +307,17 @@ def _share(share: float | None) -> Shown | None:
 
 
 def _predicted(chosen: Chosen) -> str:
-    predicted = predicted_lookups(chosen.read, chosen.lookups)
+    predicted = predicted_lookups(chosen.read.facts, chosen.rows)
     if not predicted:
         return ""
     return ", predicted" if predicted == len(chosen) else f", {predicted:,} of them predicted"
 
 
-def _rates(chosen: Chosen, by_run: Sequence[RunCacheRate]) -> str:
-    (rate,) = rows_of(chosen.hit_rates(), RateRow)
-    runs = {row.run for row in by_run}
-    all_hit = len(runs - {row.run for row in by_run if row.hits < row.lookups})
-    caches = rows_of(chosen.hit_rates(by=["cache"]), CacheRate)
+def _rates(chosen: Chosen, by_run: Sequence[tuple[int, str, RateRow]]) -> str:
+    rate = chosen.rate
+    runs = {run for run, _, _ in by_run}
+    all_hit = len(runs - {run for run, _, row in by_run if row.hits < row.lookups})
+    caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
     return html.numbers(
         [
             (
@@ -327,8 +329,8 @@ def _rates(chosen: Chosen, by_run: Sequence[RunCacheRate]) -> str:
             ("By run", f"{all_hit:,} of {len(runs):,}", "runs in which every lookup hit"),
             (
                 "By cache",
-                " · ".join(percent(row.hit_rate, "–") for row in caches),
-                " · ".join(row.cache for row in caches),
+                " · ".join(percent(row.hit_rate, "–") for row in caches.values()),
+                " · ".join(caches),
             ),
         ]
     )

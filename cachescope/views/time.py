@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.answers.chosen import Chosen, within
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.run_time import RunTime
@@ -16,6 +16,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
 from cachescope.report.time_spent import besides_text, said_texts
 from cachescope.views import html
+from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, markup, row
 from cachescope.views.overview import first_number
 from cachescope.views.plot import Plot, Tabled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import add
 from typing import Final
@@ -15,14 +15,15 @@ from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.verdicts.rates import rates
 from cachescope.analysis.what_if.key_values import Lanes
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Flags, Outcomes, Positions
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.columns import frame_of, pandas_type, rows_of
+from cachescope.columns import frame_of, pandas_type
 from cachescope.details import HashDetails
 from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
 from cachescope.rows import columns_of
 from cachescope.terms import FXGRAPH
@@ -58,20 +59,20 @@ class Times:
         return int(times.sum()) if len(times) else None
 
 
-def with_more_hits(rates: RateRow, more: int, won: int) -> RateRow:
+def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
     """The rates if so many misses had hit, which would have spared so much compile time."""
-    saved = None if rates.time_saved_ns is None and not won else (rates.time_saved_ns or 0) + won
-    lost = None if rates.time_lost_ns is None else rates.time_lost_ns - won
+    saved = None if rate.time_saved_ns is None and not won else (rate.time_saved_ns or 0) + won
+    lost = None if rate.time_lost_ns is None else rate.time_lost_ns - won
     known = (saved or 0) + (lost or 0)
     return replace(
-        rates,
-        hits=rates.hits + more,
-        misses=rates.misses - more,
-        hit_rate=_share(rates.hits + more, rates.lookups - rates.unknown),
+        rate,
+        hits=rate.hits + more,
+        misses=rate.misses - more,
+        hit_rate=_share(rate.hits + more, rate.lookups - rate.unknown),
         time_saved_ns=saved,
         time_lost_ns=lost,
         # What was not recorded before is not known after.
-        time_hit_rate=None if rates.time_hit_rate is None else (saved or 0) / known,
+        time_hit_rate=None if rate.time_hit_rate is None else (saved or 0) / known,
     )
 
 
@@ -85,19 +86,20 @@ class ReplayInput:
     before: RateRow
 
     @classmethod
-    def of(cls, history: History, lookups: pd.DataFrame, details: HashDetails) -> ReplayInput:
-        """Create from what happened, and from the frame lookups (settled)."""
+    def of(cls, history: History, lookups: Iterable[LookupRow], details: HashDetails) -> ReplayInput:
+        """Create from what happened, and from the lookups, whose outcomes are settled."""
         replay = Replay(history, details)
-        (before,) = rows_of(hit_rates(lookups), RateRow)
-        return cls(replay, Times(replay), history, before)
+        return cls(replay, Times(replay), history, rates(lookups))
 
 
-def rates_frame(replayed: ReplayInput, after: Outcomes, lookups: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The frame ``what_if_rates``: hit rates as recorded, and as they would have been; of all lookups or of some rows of them."""
+def rates_frame(
+    replayed: ReplayInput, after: Outcomes, lookups: Sequence[LookupRow] | None = None
+) -> pd.DataFrame:
+    """The frame ``what_if_rates``: hit rates as recorded, and as they would have been; of all lookups or of some."""
     before, counted = replayed.before, np.ones(len(after), dtype=bool)
     if lookups is not None:
-        (before,) = rows_of(hit_rates(lookups), RateRow)
-        counted = np.isin(replayed.replay.recorded.lookups.lookup, lookups["lookup"].to_numpy(dtype=np.int64))
+        before = rates(lookups)
+        counted = np.isin(replayed.replay.recorded.lookups.lookup, [row.lookup for row in lookups])
     turned = np.flatnonzero(replayed.times.turned(after) & counted)
     then = with_more_hits(before, len(turned), replayed.times.total(turned) or 0)
     undecided = int(np.count_nonzero((after == UNKNOWN) & counted))

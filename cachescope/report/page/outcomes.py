@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from cachescope.analysis.verdicts.rates import grouped, rates
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, seen_text
-from cachescope.columns import rows_of
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import CacheRate, RateRow, RunCacheRate
+from cachescope.frames.answer_rows import RateRow
 from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.truncation import table
 from cachescope.terms import HOW_TO_RECORD
@@ -90,10 +91,11 @@ def timed(ns: int | None) -> Sorted | None:
 
 
 def _numbers(scope: Read) -> list[tuple[str, str, str]]:
-    (rate,) = rows_of(scope.hit_rates(), RateRow)
-    runs = rows_of(scope.hit_rates(by=["run"]), RateRow)
+    lookups = scope.facts.lookups.values()
+    rate = rates(lookups)
+    runs = [rates(rows) for rows in grouped(lookups, lambda row: (row.run,)).values()]
     all_hit = sum(row.hits == row.lookups for row in runs)
-    caches = rows_of(scope.hit_rates(by=["cache"]), CacheRate)
+    caches = {cache: rates(rows) for (cache,), rows in grouped(lookups, lambda row: (row.cache,)).items()}
     return [
         (
             "Hit rate by count",
@@ -104,11 +106,11 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
         ("Runs that hit throughout", f"{all_hit:,} of {len(runs):,}", "every lookup of the run hit"),
         *(
             (
-                f"Hit rate of {row.cache}",
+                f"Hit rate of {cache}",
                 percent(row.hit_rate, "–"),
                 f"{row.hits:,} of {row.lookups - row.unknown:,}",
             )
-            for row in caches[:2]
+            for cache, row in islice(caches.items(), 2)
         ),
     ]
 
@@ -119,17 +121,18 @@ def _outcomes(scope: Read) -> Drawing:
 
 def _rates(scope: Read) -> Table:
     labels = run_labels(scope.runs)
-    rates = rows_of(scope.hit_rates(by=["run", "cache"]), RunCacheRate)
-    is_any_unknown = any(row.unknown for row in rates)
-    rows = [_rate_row(row, labels, is_any_unknown) for row in rates]
+    groups = grouped(scope.facts.lookups.values(), lambda row: (row.run, row.cache))
+    rows_by_group = {group: rates(lookups) for group, lookups in groups.items()}
+    is_any_unknown = any(row.unknown for row in rows_by_group.values())
+    rows = [_rate_row(labels[run], cache, row, is_any_unknown) for (run, cache), row in rows_by_group.items()]
     source = 'scope.hit_rates(by=["run", "cache"])'
     return table("Hit rates by run and cache", _RATES, rows, "runs and caches", source)
 
 
-def _rate_row(row: RunCacheRate, labels: dict[int, str], is_any_unknown: bool) -> tuple[Any, ...]:
+def _rate_row(label: str, cache: str, row: RateRow, is_any_unknown: bool) -> tuple[Any, ...]:
     return (
-        labels[row.run],
-        row.cache,
+        label,
+        cache,
         row.lookups,
         row.hits,
         row.unknown if is_any_unknown else None,
