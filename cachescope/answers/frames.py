@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from cachescope.analysis.compiles.frames import CompilesRead, read_compiles, recompiles_frame
-from cachescope.analysis.contexts.of_runs import all_contexts
-from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
-from cachescope.analysis.directory.false_hits import false_hits_frame
-from cachescope.analysis.directory.links import links_frame
-from cachescope.analysis.directory.past_misses import past_misses_frame
-from cachescope.analysis.directory.same_key import duplicates_frame, guards_frame
-from cachescope.analysis.directory.unused import orphans_frame, removable_frame
 from cachescope.analysis.history.history import History
-from cachescope.analysis.named import baseline_choice
-from cachescope.analysis.phases.frame import PhasesRead, read_phases
 from cachescope.analysis.preflight.frame import with_predictions
 from cachescope.analysis.preflight.words import as_if_made
 from cachescope.analysis.verdicts.baselines import Choice
@@ -31,18 +20,19 @@ from cachescope.analysis.verdicts.judged_frames import (
 from cachescope.analysis.verdicts.misses import Misses
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
-from cachescope.analysis.vllm.changes import changes_frame
-from cachescope.analysis.vllm.factors import Named, named_folders
-from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
-from cachescope.analysis.vllm.ranks import ranks_frame
-from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.columns import DEEP, frame_of
-from cachescope.devices.frame import devices_frame
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import ProblemRow
-from cachescope.readers.assemble import Tables
-from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.terms import VLLM
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cachescope.analysis.compiles.frames import CompilesRead
+    from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
+    from cachescope.analysis.phases.frame import PhasesRead
+    from cachescope.analysis.vllm.factors import Named
+    from cachescope.readers.assemble import Tables
 
 
 class Frames:
@@ -91,6 +81,8 @@ class Frames:
     @property
     def guards(self) -> pd.DataFrame:
         """One row per candidate, the sound entries under each key, with the guards that must hold."""
+        from cachescope.analysis.directory.same_key import guards_frame
+
         return guards_frame(self.tables.entries)
 
     @property
@@ -106,21 +98,29 @@ class Frames:
     @property
     def vllm_folders(self) -> pd.DataFrame:
         """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
+        from cachescope.analysis.vllm.folders import folders_frame
+
         return folders_frame(self.tables.vllm_factors, self.tables.entries, self._vllm_named)
 
     @property
     def vllm_changes(self) -> pd.DataFrame:
         """One row per factor in which a vLLM folder differs from the nearest earlier one."""
+        from cachescope.analysis.vllm.changes import changes_frame
+
         return changes_frame(self._vllm_named)
 
     @property
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
+        from cachescope.analysis.vllm.folders import fragments_frame
+
         return fragments_frame(self._vllm_named)
 
     @property
     def vllm_ranks(self) -> pd.DataFrame:
         """One row per factor in which the folders of ranks with one vLLM configuration differ."""
+        from cachescope.analysis.vllm.ranks import ranks_frame
+
         return ranks_frame(self.tables.vllm_factors, self._vllm_named)
 
     @property
@@ -146,11 +146,15 @@ class Frames:
     @property
     def duplicates(self) -> pd.DataFrame:
         """One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read."""
+        from cachescope.analysis.directory.same_key import duplicates_frame
+
         return duplicates_frame(self.tables.entries)
 
     @property
     def removable(self) -> pd.DataFrame:
         """One row per file that can go without a later process noticing; cachescope itself removes nothing."""
+        from cachescope.analysis.directory.unused import removable_frame
+
         return removable_frame(self.tables.entries, self._orphans_frame)
 
     @property
@@ -161,6 +165,8 @@ class Frames:
     @property
     def evidence(self) -> pd.DataFrame:
         """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
+        from cachescope.analysis.what_if.evidence import evidence_frame
+
         return evidence_frame(self._past_misses_frame)
 
     @property
@@ -196,6 +202,8 @@ class Frames:
     @property
     def recompiles(self) -> pd.DataFrame:
         """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
+        from cachescope.analysis.compiles.frames import recompiles_frame
+
         return recompiles_frame(self._compiles_read.compiles)
 
     @property
@@ -261,6 +269,8 @@ class Frames:
 
     @cached_property
     def _contexts(self) -> pd.DataFrame:
+        from cachescope.analysis.contexts.of_runs import all_contexts
+
         tables = self.tables
         of_torch = tables.runs[~tables.runs["run"].isin(self.of_vllm_alone)]
         return all_contexts(tables.contexts, of_torch, self._lookups, tables.hash_details)
@@ -279,15 +289,21 @@ class Frames:
 
     @cached_property
     def _links_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.directory.links import links_frame
+
         tables = self.tables
         return links_frame(tables.entries, tables.autotune, tables.contexts, tables.hash_details)
 
     @cached_property
     def _orphans_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.directory.unused import orphans_frame
+
         return orphans_frame(self.tables.entries, self._links_frame)
 
     @cached_property
     def _devices_frame(self) -> pd.DataFrame:
+        from cachescope.devices.frame import devices_frame
+
         tables = self.tables
         frames = (self._contexts, tables.runs, self._lookups, tables.entries, tables.autotune)
         return devices_frame(*frames, tables.hash_details)
@@ -299,34 +315,51 @@ class Frames:
 
     @cached_property
     def _vllm_named(self) -> list[Named]:
+        from cachescope.analysis.vllm.factors import named_folders
+
         return named_folders(self.tables.vllm_factors, self.tables.entries)
 
     @cached_property
     def generated_code(self) -> GeneratedCode:
         """Compares the generated code of two entries."""
+        from cachescope.analysis.directory.equal_code import GeneratedCode
+        from cachescope.readers.directory.file_contents import source_of
+
         return GeneratedCode(self.tables.entries, source_of)
 
     @cached_property
     def kernel_binaries(self) -> KernelBinaries:
         """Compares the compiled kernels of two entries."""
+        from cachescope.analysis.directory.equal_code import KernelBinaries
+        from cachescope.readers.directory.file_contents import content_hash
+
         return KernelBinaries(self.tables.entries, self._links_frame, content_hash)
 
     @cached_property
     def _past_misses_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.directory.past_misses import past_misses_frame
+
         code, binaries = self.generated_code, self.kernel_binaries
         return past_misses_frame(self.history.entries, self.tables.hash_details, code, binaries)
 
     @cached_property
     def _false_hits_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.directory.false_hits import false_hits_frame
+        from cachescope.readers.directory.file_contents import source_of
+
         tables = self.tables
         frames = (self._lookups, tables.entries, tables.runs, tables.contexts)
         return false_hits_frame(*frames, tables.hash_details, source_of)
 
     def _choice(self) -> Choice:
+        from cachescope.analysis.named import baseline_choice
+
         return baseline_choice(self.tables, self._baseline)
 
     @cached_property
     def _phases_read(self) -> PhasesRead:
+        from cachescope.analysis.phases.frame import PhasesRead, read_phases
+
         saved = self.tables.phases
         if saved is not None:
             return PhasesRead(saved, frame_of([], ProblemRow))
@@ -334,6 +367,8 @@ class Frames:
 
     @cached_property
     def _compiles_read(self) -> CompilesRead:
+        from cachescope.analysis.compiles.frames import CompilesRead, read_compiles
+
         compiles, symbols = self.tables.compiles, self.tables.symbols
         if compiles is not None and symbols is not None:
             return CompilesRead(compiles, symbols, frame_of([], ProblemRow))
@@ -353,6 +388,8 @@ class Frames:
 
     def symbols_of(self, run: int) -> pd.DataFrame:
         """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""
+        from cachescope.analysis.compiles.frames import read_compiles
+
         if "_compiles_read" in self.__dict__ or self.tables.symbols is not None:
             symbols = self._compiles_read.symbols
             return symbols[symbols["run"] == run]

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-import pandas as pd
-
-from cachescope.analysis.contexts import differences
-from cachescope.analysis.contexts.caching_files import Call, caching_files
-from cachescope.analysis.contexts.keys import context_groups
-from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.rows import LookupRow as HistoryRow
-from cachescope.analysis.named import detail_set_of
 from cachescope.analysis.preflight.words import outcome_as_if_made
 from cachescope.analysis.verdicts.rates import grouped, rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
-from cachescope.analysis.vllm.changes import field_changes_of
-from cachescope.analysis.what_if.causes import cause_savings_frame
-from cachescope.analysis.what_if.frames import ReplayInput
-from cachescope.analysis.what_if.sensitivity import sensitivity_frame
-from cachescope.answers.facts import Facts
 from cachescope.answers.frames import Frames
-from cachescope.answers.reading import tables_of
 from cachescope.columns import frame_of
-from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
-from cachescope.keys import IsolationSchema
-from cachescope.readers.directory.caching_package import imc_keys
-from cachescope.readers.directory.lock_state import locks_frame
 from cachescope.terms import IMC, VLLM
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cachescope.analysis.contexts.caching_files import Call
+    from cachescope.analysis.differences import FieldChange
+    from cachescope.analysis.what_if.frames import ReplayInput
+    from cachescope.answers.facts import Facts
+    from cachescope.components import Detail
+    from cachescope.keys import IsolationSchema
+
 
 # Each takes a replay.
 _CAUSES: Final = 20
@@ -54,6 +48,8 @@ class Read(Frames):
         SourceError
             If a source is gone, or there is none, because it was recorded in this process.
         """
+        from cachescope.answers.reading import tables_of
+
         if not self.sources:
             raise SourceError("this process", "there is no file to read again: it was recorded as it ran")
         tables = tables_of(self.sources, index=self._index)
@@ -122,11 +118,15 @@ class Read(Frames):
         NotFoundError
             If there is no such key or lookup, or no source recorded its details.
         """
+        from cachescope.analysis.named import detail_set_of
+
         detail_set = detail_set_of(self.tables, cache_key, lookup)
         return frame_of(self.tables.hash_details.details(detail_set), HashDetailRow)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
+        from cachescope.readers.directory.lock_state import locks_frame
+
         return locks_frame(self.tables.entries)
 
     def context_groups(self, schema: IsolationSchema | Mapping[str, object] | None = None) -> pd.DataFrame:
@@ -149,10 +149,14 @@ class Read(Frames):
         >>> scope.context_groups(cachescope.IsolationSchema({"inductor_configs": True}, False))["contexts"].tolist()
         [(0, 2), (1,)]
         """
+        from cachescope.analysis.contexts.keys import context_groups
+
         return context_groups(self._contexts, schema)
 
     def context_pairs(self) -> pd.DataFrame:
         """The smallest change of the schema that makes two contexts equal; see ``describe("context_pairs")``."""
+        from cachescope.analysis.contexts import differences
+
         return differences.context_pairs(self._contexts)
 
     def context_difference(self, before: int, after: int) -> pd.DataFrame:
@@ -163,6 +167,8 @@ class Read(Frames):
         NotFoundError
             If there is no such context.
         """
+        from cachescope.analysis.contexts import differences
+
         return differences.context_difference(self._contexts, before, after)
 
     def sensitivity(self, largest: int = 2) -> pd.DataFrame:
@@ -188,6 +194,8 @@ class Read(Frames):
         >>> scope.sensitivity()[["fields", "misses_alone"]].values.tolist()
         [[('inductor_config[epilogue_fusion]',), 2]]
         """
+        from cachescope.analysis.what_if.sensitivity import sensitivity_frame
+
         changed = [fields for fields in self._causes_frame["fields"].head(_CAUSES) if len(fields) > 1]
         replayed = self.replayed
         return sensitivity_frame(replayed.replay, replayed.times, self.evidence, largest, changed)
@@ -212,6 +220,8 @@ class Read(Frames):
         >>> scope.cause_savings()["why"].tolist()[-1]
         'the key was found and no guards held, so no field of the key decides it'
         """
+        from cachescope.analysis.what_if.causes import cause_savings_frame
+
         return cause_savings_frame(self.replayed, self._causes_frame, self._misses_frame, most)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
@@ -225,6 +235,9 @@ class Read(Frames):
             ``params`` is ``(args, kwargs)``, or what the custom encoder makes of them. Without it, the calls whose
             keys a deterministic cache dumped into this directory (``imc.save``).
         """
+        from cachescope.analysis.contexts.caching_files import caching_files
+        from cachescope.readers.directory.caching_package import imc_keys
+
         entries = self.tables.entries
         dumps = entries[(entries["cache"] == IMC) & (entries["status"] == "ok")]["path"]
         listed = calls if calls is not None else [key for path in dumps for key in imc_keys(path)]
@@ -232,6 +245,8 @@ class Read(Frames):
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
+        from cachescope.analysis.differences import field_changes
+
         compared = self._compared(lookup)
         if compared is None:
             return self._vllm_misses.changes.get(lookup, ())
@@ -244,6 +259,8 @@ class Read(Frames):
 
     def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
         """In which factors two folders of vLLM differ; None if those of one are not known."""
+        from cachescope.analysis.vllm.changes import field_changes_of
+
         beside = self._vllm_misses.beside(after, before, self._vllm_misses)
         return None if beside is None else field_changes_of(beside)
 
@@ -274,9 +291,13 @@ class Read(Frames):
     @cached_property
     def replayed(self) -> ReplayInput:
         """What every replay starts from: what was stored when, and how long it took."""
+        from cachescope.analysis.what_if.frames import ReplayInput
+
         return ReplayInput.of(self.history, self.facts.lookups.values(), self.tables.hash_details)
 
     @cached_property
     def facts(self) -> Facts:
         """The frames as plain rows, from which answers are computed."""
+        from cachescope.answers.facts import Facts
+
         return Facts(self)

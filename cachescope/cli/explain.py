@@ -34,7 +34,6 @@ def run(args: argparse.Namespace) -> int:
     """Read, and print the answer."""
     from cachescope.answers.why import Why
     from cachescope.cli.sources import read_given
-    from cachescope.report.as_json import explain_object, explanation_object
     from cachescope.report.explanation import explanation_lines
     from cachescope.report.why_missed import answer_lines
 
@@ -43,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     which = args.key if args.key is not None else args.lookup
     explained = None if which is None else scope.explain(which)
     if args.json:
+        from cachescope.report.as_json import explain_object, explanation_object
+
         printed = explain_object(scope)
         if explained is not None:
             printed["explanation"] = explanation_object(explained)

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
-from cachescope.answers.causes import Causes
-from cachescope.answers.in_short import InShort
-from cachescope.keys import IsolationSchema
 from cachescope.keys.key_schema import KeySchema, key_schema
-from cachescope.report.check_forms import Check
-from cachescope.report.explanation import Explanation
-from cachescope.report.one_entry_forms import OneEntry
-from cachescope.report.parquet_folder import write_scope
-from cachescope.report.what_if_forms import WhatIf
-from cachescope.report.why_missed import summary_html, summary_text
 from cachescope.scope.shown import Shown
+
+if TYPE_CHECKING:
+    from cachescope.keys import IsolationSchema
+    from cachescope.report.check_forms import Check
+    from cachescope.report.explanation import Explanation
+    from cachescope.report.one_entry_forms import OneEntry
+    from cachescope.report.what_if_forms import WhatIf
+
 
 _CAUSES_IN_HTML: Final = 5
 _PLACES_IN_HTML: Final = 3
@@ -57,6 +54,8 @@ class Scope(Shown):
         NotFoundError
             If there is no such lookup or key.
         """
+        from cachescope.report.explanation import Explanation
+
         read = self if baseline is None else self.with_baseline(baseline)
         return Explanation.of(read, which)
 
@@ -86,6 +85,8 @@ class Scope(Shown):
         >>> scope.entry("ft4g52pb").frame["status"].tolist()
         ['ok', 'damaged']
         """
+        from cachescope.report.one_entry_forms import OneEntry
+
         return OneEntry.of(self, which)
 
     def check(
@@ -124,6 +125,8 @@ class Scope(Shown):
         >>> scope.check(min_hit_rate=0.3, max_time_lost_ns=10 * 10**9).frame[["bar", "passed"]].values.tolist()
         [['min_hit_rate', True], ['max_time_lost', False]]
         """
+        from cachescope.report.check_forms import Check
+
         return Check.of(self, min_hit_rate, max_time_lost_ns, baseline)
 
     def what_if(
@@ -167,6 +170,8 @@ class Scope(Shown):
         >>> scope.what_if(without="inductor_config[epilogue_fusion]").rates["hits"].tolist()
         [2, 4]
         """
+        from cachescope.report.what_if_forms import WhatIf
+
         return WhatIf.of(self, key_schema(schema, without))
 
     def save(self, folder: str | Path) -> None:
@@ -180,12 +185,23 @@ class Scope(Shown):
         FileExistsError
             If the folder exists and is not a saved scope.
         """
+        import pandas as pd
+
+        from cachescope.report.parquet_folder import write_scope
+
         problems = pd.concat([self.problems, self.phase_problems, self.compile_problems], ignore_index=True)
         tables = replace(self.tables, phases=self.phases, compiles=self.compiles, symbols=self.symbols)
         write_scope(replace(tables, problems=problems), Path(folder))
 
     def __repr__(self) -> str:
+        from cachescope.answers.in_short import InShort
+        from cachescope.report.why_missed import summary_text
+
         return summary_text(InShort.of(self))
 
     def _repr_html_(self) -> str:
+        from cachescope.answers.causes import Causes
+        from cachescope.answers.in_short import InShort
+        from cachescope.report.why_missed import summary_html
+
         return summary_html(InShort.of(self), Causes.of(self, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML))

@@ -8,17 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from cachescope.answers.one_device import one_device
-from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.reading import tables_of
-from cachescope.answers.starts import sides_below
 from cachescope.errors import CachescopeError
-from cachescope.report.devices import DeviceCard
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from cachescope.report.devices import DeviceCard
     from cachescope.views.compare import Compare
     from cachescope.views.explorer import Explorer
     from cachescope.views.what_if import WhatIfView
@@ -94,6 +91,8 @@ class Shown(Read):
         >>> scope.compare_view(1, 2).frame()["change"].value_counts().to_dict()
         {'same': 6, 'regressed': 2}
         """
+        from cachescope.answers.starts import sides_below
+
         with _needs_widgets():
             from cachescope.views.compare import Compare
             from cachescope.views.state import State
@@ -139,6 +138,9 @@ class Shown(Read):
         0  cpu
            seen in keys of lookups; runs 0, 1, 2, 3, 4, 5
         """
+        from cachescope.answers.one_device import one_device
+        from cachescope.report.devices import DeviceCard
+
         return DeviceCard(one_device(self.devices, which))
 
     def report(self, path: str | os.PathLike[str], *, redact: bool = False) -> Path:
@@ -186,6 +188,8 @@ class Shown(Read):
         NotFoundError
             If there is no such run.
         """
+        from cachescope.answers.predictions import predictions_of_run
+
         return predictions_of_run(self, run)
 
 
