@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.rates import hit_rates
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import CauseRow, MissRow
 

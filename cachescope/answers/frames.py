@@ -16,19 +16,14 @@ from cachescope.analysis.directory.past_misses import past_misses_frame
 from cachescope.analysis.directory.same_key import duplicates_frame, guards_frame
 from cachescope.analysis.directory.unused import orphans_frame, removable_frame
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.inferred_guard_misses import settled_history
 from cachescope.analysis.named import baseline_choice
 from cachescope.analysis.phases.frame import PhasesRead, read_phases
 from cachescope.analysis.preflight.frame import with_predictions
 from cachescope.analysis.preflight.words import as_if_made
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.judged_frames import (
-    causes_frame,
-    has_open_misses,
-    judged,
-    misses_frame,
-    settled_lookups,
-)
-from cachescope.analysis.verdicts.misses import Misses
+from cachescope.analysis.verdicts.judging import judged
+from cachescope.analysis.verdicts.misses import Miss
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.analysis.vllm.changes import changes_frame
@@ -37,10 +32,14 @@ from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
 from cachescope.analysis.vllm.ranks import ranks_frame
 from cachescope.analysis.what_if.evidence import evidence_frame
 from cachescope.analysis.what_if.frames import ReplayInput
-from cachescope.columns import DEEP, frame_of
+from cachescope.answers.judged_frames import misses_frame, settled_lookups
+from cachescope.columns import DEEP, frame_of, rows_of
 from cachescope.devices.frame import devices_frame
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.ranks import RankDifference
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.readers.assemble import Tables
 from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.terms import VLLM
@@ -229,8 +228,18 @@ class Frames:
     @cached_property
     def history(self) -> History:
         """What was stored when, by whom, and under which guards."""
-        tables = self.tables
-        return History.of(self._recorded, tables.entries, tables.runs, tables.hash_details)
+        runs = rows_of(self.tables.runs, RunRow)
+        return settled_history(self.lookup_rows, self.entry_rows, runs, self.tables.hash_details)
+
+    @cached_property
+    def lookup_rows(self) -> list[LookupRow]:
+        """The lookups as they were read, predicted ones as if they had been made."""
+        return rows_of(self._recorded, LookupRow)
+
+    @cached_property
+    def entry_rows(self) -> list[EntryRow]:
+        """The entries."""
+        return rows_of(self.tables.entries, EntryRow)
 
     @cached_property
     def of_vllm_alone(self) -> frozenset[int]:
@@ -246,7 +255,11 @@ class Frames:
     @cached_property
     def _lookups(self) -> pd.DataFrame:
         lookups = self._recorded
-        return settled_lookups(lookups, self.history) if has_open_misses(lookups) else lookups
+        # Traces record guard misses themselves, and then the history is not asked for.
+        is_open = (lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()
+        if not (is_open & (lookups["cache"] != VLLM)).any():
+            return lookups
+        return settled_lookups(lookups, self.history.inferred)
 
     @cached_property
     def _recorded(self) -> pd.DataFrame:
@@ -267,8 +280,13 @@ class Frames:
         return all_contexts(tables.contexts, of_torch, self._lookups, tables.hash_details)
 
     @cached_property
-    def _judged(self) -> tuple[Misses, list[CauseRow]]:
-        return judged(self.history, self.tables.hash_details, self._choice(), self._vllm_misses)
+    def _judged(self) -> tuple[list[Miss], list[CauseRow]]:
+        return judged(self.history, self._choice(), self._vllm_misses)
+
+    @cached_property
+    def _miss_of(self) -> dict[int, Miss]:
+        """The misses by their lookups."""
+        return {miss.row.lookup: miss for miss in self._judged[0]}
 
     @cached_property
     def _misses_frame(self) -> pd.DataFrame:
@@ -276,7 +294,7 @@ class Frames:
 
     @cached_property
     def _causes_frame(self) -> pd.DataFrame:
-        return causes_frame(self._judged[1])
+        return frame_of(self._judged[1], CauseRow)
 
     @cached_property
     def _links_frame(self) -> pd.DataFrame:
@@ -296,11 +314,22 @@ class Frames:
     @cached_property
     def _vllm_misses(self) -> VllmMisses:
         tables = self.tables
-        return VllmMisses(tables.vllm_starts, tables.vllm_factors, tables.entries)
+        return VllmMisses(rows_of(tables.vllm_starts, StartRow), self._factor_rows, self._factor_files)
+
+    @cached_property
+    def _factor_rows(self) -> list[FactorsRow]:
+        return rows_of(self.tables.vllm_factors, FactorsRow)
+
+    @cached_property
+    def _factor_files(self) -> list[EntryRow]:
+        if not self._factor_rows:
+            return []
+        files = {row.entry for row in self._factor_rows}
+        return [entry for entry in self.entry_rows if entry.entry in files]
 
     @cached_property
     def _vllm_named(self) -> list[Named]:
-        return named_folders(self.tables.vllm_factors, self.tables.entries)
+        return named_folders(self._factor_rows, self._factor_files)
 
     @cached_property
     def generated_code(self) -> GeneratedCode:
@@ -315,7 +344,9 @@ class Frames:
     @cached_property
     def _past_misses_frame(self) -> pd.DataFrame:
         code, binaries = self.generated_code, self.kernel_binaries
-        return past_misses_frame(self.history.entries, self.tables.hash_details, code, binaries)
+        return past_misses_frame(
+            self.history.entries, self.history.keys, self.tables.hash_details, code, binaries
+        )
 
     @cached_property
     def _false_hits_frame(self) -> pd.DataFrame:
@@ -374,4 +405,6 @@ class Frames:
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:
-        return rank_differences(self._lookups, self.tables.runs, self.tables.hash_details)
+        lookups = rows_of(self._lookups, LookupRow)
+        runs = rows_of(self.tables.runs, RunRow)
+        return frame_of(rank_differences(lookups, runs, self.tables.hash_details), RankDifference)

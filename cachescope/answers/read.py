@@ -12,9 +12,8 @@ from cachescope.analysis.contexts import differences
 from cachescope.analysis.contexts.caching_files import Call, caching_files
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.named import detail_set_of
-from cachescope.analysis.verdicts.rates import hit_rates
+from cachescope.analysis.rates import hit_rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
 from cachescope.analysis.vllm.changes import field_changes_of
@@ -26,7 +25,7 @@ from cachescope.answers.reading import tables_of
 from cachescope.columns import frame_of
 from cachescope.components import Detail
 from cachescope.errors import SourceError
-from cachescope.frames.recorded_rows import HashDetailRow
+from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
 from cachescope.keys import IsolationSchema
 from cachescope.readers.directory.caching_package import imc_keys
 from cachescope.readers.directory.lock_state import locks_frame
@@ -217,7 +216,7 @@ class Read(Frames):
         compared = self._compared(lookup)
         if compared is None:
             return self._vllm_misses.changes.get(lookup, ())
-        miss = self._judged[0].of_lookup(lookup)
+        miss = self._miss_of.get(lookup)
         assert miss is not None
         other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
         runs = self.facts.runs
@@ -240,7 +239,7 @@ class Read(Frames):
 
     def _compared(self, lookup: int) -> tuple[int, int] | None:
         """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``, and for vLLM's own."""
-        miss = self._judged[0].of_lookup(lookup)
+        miss = self._miss_of.get(lookup)
         if miss is None or not miss.why.changed or miss.baseline is None or miss.row.cache == VLLM:
             return None
         before, after = miss.baseline.detail_set, miss.row.detail_set
@@ -250,7 +249,9 @@ class Read(Frames):
     def changed_since(self, baseline: Read) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""
         keys, misses = self._lookups["cache_key"].dropna(), self._judged[0]
-        of_torch = changed_since(misses, keys, self.tables.hash_details, baseline.tables)
+        before = [*baseline.lookup_rows, *baseline.entry_rows]
+        details = self.tables.hash_details, baseline.tables.hash_details
+        of_torch = changed_since(misses, keys, details[0], before, details[1])
         return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
 
     @cached_property

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.analysis.history.history import program_of
 from cachescope.answers.read import Read
 from cachescope.answers.sides import runs_below
 from cachescope.columns import plain_columns, rows_of
@@ -129,7 +130,7 @@ def _runs(read: Read) -> Iterator[OneRun]:
     named = read.lookups[["run", "function", "file"]].drop_duplicates().dropna()
     for run, *function in zip(*plain_columns(named, ["run", "function", "file"]).values(), strict=True):
         functions[run].add(tuple(function))
-    programs = {run.run: run.program for run in read.history.runs}
+    programs = {run.run: program_of(run) for run in read.history.runs}
     for rate in rows_of(read.hit_rates(["run"]), _RunRate):
         row = read.facts.runs[rate.run]
         yield OneRun(
