@@ -88,23 +88,25 @@ class ComponentSets(Sequence[Codes]):
         differences : list of (base's code, code of the one, code of the other)
             In the order of the positions. None if the two have different bases.
         """
-        base, mine = self._patch(one)
-        base_of_other, theirs = self._patch(other)
+        base, mine = self.patch(one)
+        base_of_other, theirs = self.patch(other)
         if base != base_of_other:
             return None
-        codes = self._codes_of_base(base)
+        codes = self.base_codes(base)
         found = []
         for place in sorted(mine.keys() | theirs.keys()):
             code = codes[place]
             found.append((code, mine.get(place, code), theirs.get(place, code)))
         return base, found
 
-    def _patch(self, number: int) -> tuple[int, dict[int, int]]:
+    def patch(self, number: int) -> tuple[int, dict[int, int]]:
+        """The base of a set, and its codes by the positions where it differs from its base."""
         record = memoryview(self._records[number]).cast("i").tolist()
         middle = len(record) // 2 + 1
         return record[0], dict(zip(record[1:middle], record[middle:], strict=True))
 
-    def _codes_of_base(self, base: int) -> list[int]:
+    def base_codes(self, base: int) -> list[int]:
+        """The codes of a base."""
         if base not in self._base_lists:
             self._base_lists[base] = self._bases[base].tolist()
         return self._base_lists[base]

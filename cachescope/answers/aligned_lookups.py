@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-import numpy as np
-
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers.difference import (
     Difference,
@@ -119,7 +117,7 @@ class Alignment:
             for a, b in same:
                 pairs.append((a.identity, b.identity))
                 self._changes[a.identity, b.identity] = changes
-        for a, b in _more_keys_of_graphs(found, keys, other_keys):
+        for a, b in _more_keys_of_graphs(read, found, keys, other_keys):
             pairs.append((a.identity, b.identity))
             self._changes[a.identity, b.identity] = key_changes(read, a, b) or ()
         pairs += _at_one_place(old, new, found.unknown, {one for pair in pairs for one in pair})
@@ -159,11 +157,13 @@ def _aligned(one: _Identity | None, other: _Identity | None, slot: _Slot, change
 
 def _slots(read: Read, runs: Iterable[int]) -> dict[_Identity, _Times]:
     """The lookups of some runs by their keys: the first of each run, the second of each run, and so on."""
-    history, lookups = read.history.lookups, read.facts.lookups
+    chosen, lookups = set(runs), read.facts.lookups
     seen: Counter[tuple[int, _Identity]] = Counter()
     found: dict[_Identity, _Times] = defaultdict(list)
-    for number in history.lookup[np.isin(history.run, list(runs))].tolist():
-        row = lookups[number]
+    for made in read.history.lookups:
+        if made.run not in chosen:
+            continue
+        row = lookups[made.lookup]
         identity = _identity(row)
         times, count = found[identity], seen[row.run, identity]
         if count == len(times):
@@ -189,16 +189,18 @@ def _place(row: LookupRow) -> Hashable | None:
 
 
 def _more_keys_of_graphs(
-    found: Difference, before: Iterable[SeenKey], after: Iterable[SeenKey]
+    read: Read, found: Difference, before: Iterable[SeenKey], after: Iterable[SeenKey]
 ) -> Iterator[Pair]:
     """Keys that one side has more of, beside a key of the same graph: as where ranks have a key each."""
+    graph = read.history.keys.graph
     for alone, others, is_after in ((found.only_before, after, True), (found.only_after, before, False)):
         graphs = defaultdict(list)
         for other in others:
-            graphs[other.cache, other.direction, other.gm].append(other)
+            graphs[other.cache, other.direction, graph(other.detail_set)].append(other)
         for seen in alone:
-            same = graphs.get((seen.cache, seen.direction, seen.gm))
-            partner = of_same_graph(seen, same) if same and seen.gm is not None else None
+            own = graph(seen.detail_set)
+            same = graphs.get((seen.cache, seen.direction, own))
+            partner = of_same_graph(read, seen, same) if same and own is not None else None
             if partner is not None:
                 yield (seen, partner) if is_after else (partner, seen)
 

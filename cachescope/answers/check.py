@@ -9,6 +9,7 @@ from typing import Final, Self
 
 import pandas as pd
 
+from cachescope.analysis.rates import rates
 from cachescope.analysis.verdicts.bars import (
     CauseName,
     cause_name,
@@ -17,7 +18,6 @@ from cachescope.analysis.verdicts.bars import (
     time_lost_bar,
     unchecked,
 )
-from cachescope.analysis.verdicts.rates import rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.read import Read

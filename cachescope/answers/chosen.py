@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from cachescope.analysis.verdicts.rates import rates
+import pandas as pd
+
+from cachescope.analysis.rates import rates
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow
 from cachescope.frames.recorded_rows import LookupRow

@@ -10,7 +10,7 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.verdicts.rates import grouped, rates
+from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.aligned_lookups import CHANGES, Aligned, Alignment, Change
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key

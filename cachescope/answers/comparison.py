@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
 import pandas as pd
 
 from cachescope.analysis.directory.built import COMPARED, built_alike
@@ -109,8 +108,7 @@ def _coverage(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
         return None
     reading = Reading(details=read.tables.hash_details)
     held = [held_in(path, reading) for path in bundles.entries["path"].tolist()]
-    rows = read.history.lookups
-    lookups = [rows[at] for at in np.flatnonzero(np.isin(rows.run, rest.runs)).tolist()]
+    lookups = [row for row in read.history.lookups if row.run in rest.runs]
     return frame_of(coverage_rows(held, lookups, rows_of(rest.entries, EntryRow), content_hash), CoverageRow)
 
 

@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.read import Read
@@ -26,8 +24,6 @@ class SeenKey:
     function: str | None
     file: str | None
     detail_set: int | None
-    gm: int | None
-    """Hash code of the graph; equal codes are equal graphs."""
     lookup: int | None = None
     entry: int | None = None
 
@@ -76,10 +72,8 @@ def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[
 
 
 def _looked_up(read: Read, runs: Collection[int]) -> Iterator[SeenKey]:
-    lookups = read.history.lookups
-    for place in np.flatnonzero(np.isin(lookups.run, list(runs))).tolist():
-        row = lookups[place]
-        if row.cache_key is not None:
+    for row in read.history.lookups:
+        if row.run in runs and row.cache_key is not None:
             yield SeenKey(
                 row.cache,
                 row.cache_key,
@@ -88,7 +82,6 @@ def _looked_up(read: Read, runs: Collection[int]) -> Iterator[SeenKey]:
                 row.function,
                 row.file,
                 row.detail_set,
-                row.gm,
                 lookup=row.lookup,
             )
 
@@ -99,12 +92,11 @@ def _stored(read: Read, places: tuple[str, ...]) -> Iterator[SeenKey]:
             yield SeenKey(
                 entry.cache,
                 entry.cache_key,
-                entry.direction,
+                None if entry.detail_set is None else read.tables.hash_details.direction(entry.detail_set),
                 None,
                 None,
                 None,
                 entry.detail_set,
-                entry.gm,
                 entry=entry.entry,
             )
 
@@ -165,14 +157,14 @@ def _pairs(
     before: Sequence[SeenKey],
     after: Sequence[SeenKey],
 ) -> Iterator[Pair]:
-    aligner: GraphAligner[SeenKey] = GraphAligner(read.tables.hash_details)
+    aligner: GraphAligner[SeenKey] = GraphAligner(read.tables.hash_details, read.history.keys)
     for kind, seen_after in _by_kind(new).items():
         free = {seen.cache_key: seen for seen in _by_kind(old)[kind]}
         # Aligned with all keys of both sides first: the equal ones hold the others in place.
         partners = _partners(aligner, _by_kind(before)[kind], _by_kind(after)[kind])
         alone = []
         for seen in seen_after:
-            found = of_same_graph(seen, free.values()) or partners.get(seen.cache_key)
+            found = of_same_graph(read, seen, free.values()) or partners.get(seen.cache_key)
             if found is not None and free.pop(found.cache_key, None) is not None:
                 yield found, seen
             else:
@@ -188,12 +180,13 @@ def _partners(
     return {new.cache_key: old for old, new in aligner.partners(before, after)}
 
 
-def of_same_graph(row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
+def of_same_graph(read: Read, row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
     """A key of an equal graph, of the same compile if there is one; without details, only the compile decides."""
-    if row.gm is None:
+    graph = read.history.keys.graph
+    if (own := graph(row.detail_set)) is None:
         places = (a for a in candidates if a.compile_id == row.compile_id and row.compile_id is not None)
         return next(places, None)
-    same = [a for a in candidates if a.gm == row.gm]
+    same = [a for a in candidates if graph(a.detail_set) == own]
     return min(same, key=lambda a: a.compile_id != row.compile_id, default=None)
 
 

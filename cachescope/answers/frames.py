@@ -7,22 +7,31 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.inferred_guard_misses import settled_history
+from cachescope.analysis.named import baseline_choice
+from cachescope.analysis.phases.frame import PhasesRead, read_phases
 from cachescope.analysis.preflight.frame import with_predictions
 from cachescope.analysis.preflight.words import as_if_made
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.judged_frames import (
-    causes_frame,
-    has_open_misses,
-    judged,
-    misses_frame,
-    settled_lookups,
-)
-from cachescope.analysis.verdicts.misses import Misses
+from cachescope.analysis.verdicts.judging import judged
+from cachescope.analysis.verdicts.misses import Miss
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
-from cachescope.columns import DEEP, frame_of
+from cachescope.analysis.vllm.changes import changes_frame
+from cachescope.analysis.vllm.factors import Named, named_folders
+from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
+from cachescope.analysis.vllm.ranks import ranks_frame
+from cachescope.analysis.what_if.evidence import evidence_frame
+from cachescope.answers.judged_frames import misses_frame, settled_lookups
+from cachescope.columns import DEEP, frame_of, rows_of
+from cachescope.devices.frame import devices_frame
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.ranks import RankDifference
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.frames.vllm import FactorsRow, StartRow
+from cachescope.readers.assemble import Tables
+from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.terms import VLLM
 
 if TYPE_CHECKING:
@@ -98,29 +107,21 @@ class Frames:
     @property
     def vllm_folders(self) -> pd.DataFrame:
         """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
-        from cachescope.analysis.vllm.folders import folders_frame
-
         return folders_frame(self.tables.vllm_factors, self.tables.entries, self._vllm_named)
 
     @property
     def vllm_changes(self) -> pd.DataFrame:
         """One row per factor in which a vLLM folder differs from the nearest earlier one."""
-        from cachescope.analysis.vllm.changes import changes_frame
-
         return changes_frame(self._vllm_named)
 
     @property
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
-        from cachescope.analysis.vllm.folders import fragments_frame
-
         return fragments_frame(self._vllm_named)
 
     @property
     def vllm_ranks(self) -> pd.DataFrame:
         """One row per factor in which the folders of ranks with one vLLM configuration differ."""
-        from cachescope.analysis.vllm.ranks import ranks_frame
-
         return ranks_frame(self.tables.vllm_factors, self._vllm_named)
 
     @property
@@ -165,8 +166,6 @@ class Frames:
     @property
     def evidence(self) -> pd.DataFrame:
         """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
-        from cachescope.analysis.what_if.evidence import evidence_frame
-
         return evidence_frame(self._past_misses_frame)
 
     @property
@@ -236,8 +235,18 @@ class Frames:
     @cached_property
     def history(self) -> History:
         """What was stored when, by whom, and under which guards."""
-        tables = self.tables
-        return History.of(self._recorded, tables.entries, tables.runs, tables.hash_details)
+        runs = rows_of(self.tables.runs, RunRow)
+        return settled_history(self.lookup_rows, self.entry_rows, runs, self.tables.hash_details)
+
+    @cached_property
+    def lookup_rows(self) -> list[LookupRow]:
+        """The lookups as they were read, predicted ones as if they had been made."""
+        return rows_of(self._recorded, LookupRow)
+
+    @cached_property
+    def entry_rows(self) -> list[EntryRow]:
+        """The entries."""
+        return rows_of(self.tables.entries, EntryRow)
 
     @cached_property
     def of_vllm_alone(self) -> frozenset[int]:
@@ -253,7 +262,11 @@ class Frames:
     @cached_property
     def _lookups(self) -> pd.DataFrame:
         lookups = self._recorded
-        return settled_lookups(lookups, self.history) if has_open_misses(lookups) else lookups
+        # Traces record guard misses themselves, and then the history is not asked for.
+        is_open = (lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()
+        if not (is_open & (lookups["cache"] != VLLM)).any():
+            return lookups
+        return settled_lookups(lookups, self.history.inferred)
 
     @cached_property
     def _recorded(self) -> pd.DataFrame:
@@ -276,8 +289,13 @@ class Frames:
         return all_contexts(tables.contexts, of_torch, self._lookups, tables.hash_details)
 
     @cached_property
-    def _judged(self) -> tuple[Misses, list[CauseRow]]:
-        return judged(self.history, self.tables.hash_details, self._choice(), self._vllm_misses)
+    def _judged(self) -> tuple[list[Miss], list[CauseRow]]:
+        return judged(self.history, self._choice(), self._vllm_misses)
+
+    @cached_property
+    def _miss_of(self) -> dict[int, Miss]:
+        """The misses by their lookups."""
+        return {miss.row.lookup: miss for miss in self._judged[0]}
 
     @cached_property
     def _misses_frame(self) -> pd.DataFrame:
@@ -285,7 +303,7 @@ class Frames:
 
     @cached_property
     def _causes_frame(self) -> pd.DataFrame:
-        return causes_frame(self._judged[1])
+        return frame_of(self._judged[1], CauseRow)
 
     @cached_property
     def _links_frame(self) -> pd.DataFrame:
@@ -302,7 +320,6 @@ class Frames:
 
     @cached_property
     def _devices_frame(self) -> pd.DataFrame:
-        from cachescope.devices.frame import devices_frame
 
         tables = self.tables
         frames = (self._contexts, tables.runs, self._lookups, tables.entries, tables.autotune)
@@ -311,19 +328,28 @@ class Frames:
     @cached_property
     def _vllm_misses(self) -> VllmMisses:
         tables = self.tables
-        return VllmMisses(tables.vllm_starts, tables.vllm_factors, tables.entries)
+        return VllmMisses(rows_of(tables.vllm_starts, StartRow), self._factor_rows, self._factor_files)
+
+    @cached_property
+    def _factor_rows(self) -> list[FactorsRow]:
+        return rows_of(self.tables.vllm_factors, FactorsRow)
+
+    @cached_property
+    def _factor_files(self) -> list[EntryRow]:
+        if not self._factor_rows:
+            return []
+        files = {row.entry for row in self._factor_rows}
+        return [entry for entry in self.entry_rows if entry.entry in files]
 
     @cached_property
     def _vllm_named(self) -> list[Named]:
-        from cachescope.analysis.vllm.factors import named_folders
 
-        return named_folders(self.tables.vllm_factors, self.tables.entries)
+        return named_folders(self._factor_rows, self._factor_files)
 
     @cached_property
     def generated_code(self) -> GeneratedCode:
         """Compares the generated code of two entries."""
         from cachescope.analysis.directory.equal_code import GeneratedCode
-        from cachescope.readers.directory.file_contents import source_of
 
         return GeneratedCode(self.tables.entries, source_of)
 
@@ -331,7 +357,6 @@ class Frames:
     def kernel_binaries(self) -> KernelBinaries:
         """Compares the compiled kernels of two entries."""
         from cachescope.analysis.directory.equal_code import KernelBinaries
-        from cachescope.readers.directory.file_contents import content_hash
 
         return KernelBinaries(self.tables.entries, self._links_frame, content_hash)
 
@@ -340,25 +365,25 @@ class Frames:
         from cachescope.analysis.directory.past_misses import past_misses_frame
 
         code, binaries = self.generated_code, self.kernel_binaries
-        return past_misses_frame(self.history.entries, self.tables.hash_details, code, binaries)
+        return past_misses_frame(
+            self.history.entries, self.history.keys, self.tables.hash_details, code, binaries
+        )
 
     @cached_property
     def _false_hits_frame(self) -> pd.DataFrame:
         from cachescope.analysis.directory.false_hits import false_hits_frame
-        from cachescope.readers.directory.file_contents import source_of
 
         tables = self.tables
         frames = (self._lookups, tables.entries, tables.runs, tables.contexts)
         return false_hits_frame(*frames, tables.hash_details, source_of)
 
     def _choice(self) -> Choice:
-        from cachescope.analysis.named import baseline_choice
 
         return baseline_choice(self.tables, self._baseline)
 
     @cached_property
     def _phases_read(self) -> PhasesRead:
-        from cachescope.analysis.phases.frame import PhasesRead, read_phases
+        from cachescope.analysis.phases.frame import PhasesRead
 
         saved = self.tables.phases
         if saved is not None:
@@ -405,4 +430,6 @@ class Frames:
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:
-        return rank_differences(self._lookups, self.tables.runs, self.tables.hash_details)
+        lookups = rows_of(self._lookups, LookupRow)
+        runs = rows_of(self.tables.runs, RunRow)
+        return frame_of(rank_differences(lookups, runs, self.tables.hash_details), RankDifference)

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from cachescope.analysis.compiles.failed_guards import (
     FailedGuards,
     failed_guards,
@@ -102,20 +99,13 @@ def _inputs_of_graph(read: Read, row: LookupRow) -> list[str]:
 
 def _guards(read: Read, row: LookupRow) -> list[str]:
     """The guards of the entries that were there: the one that torch names, and those that earlier lookups of the key show."""
-    at = _place(read, row)
-    before = read.history.guards_before(at)
+    before = read.history.guards_before(read.history.index_of[row.lookup])
     return list(dict.fromkeys(text for text in (row.guards_expr, *before) if text))
-
-
-def _place(read: Read, row: LookupRow) -> int:
-    (at,) = np.flatnonzero(read.history.lookups.lookup == row.lookup).tolist()
-    return int(at)
 
 
 def _stored_before(read: Read, row: LookupRow) -> list[LookupRow]:
     """The latest lookups that stored an entry under the key before."""
-    lookups = read.history.lookups.lookup[_places_stored(read, row)[-_STORED:]]
-    return [read.facts.lookups[one] for one in lookups.tolist()]
+    return [read.facts.lookups[one.lookup] for one in _that_stored(read, row)[-_STORED:]]
 
 
 def _how_many_stored(read: Read, row: LookupRow) -> int:
@@ -124,17 +114,17 @@ def _how_many_stored(read: Read, row: LookupRow) -> int:
         # Before torch 2.8 a key of AOTAutograd has one entry, that of the latest miss.
         return 0
     runs = read.facts.runs
-    others = read.history.lookups.run[_places_stored(read, row)].tolist()
-    pairs = ({runs[row.run].cache_dir, runs[run].cache_dir} for run in others)
+    pairs = ({runs[row.run].cache_dir, runs[other.run].cache_dir} for other in _that_stored(read, row))
     return sum(len(pair - {None}) < 2 for pair in pairs)
 
 
-def _places_stored(read: Read, row: LookupRow) -> npt.NDArray[np.intp]:
-    """The lookups of the key that stored an entry before, by their places."""
-    history, at = read.history, _place(read, row)
-    is_one = history.stored & (history.lookups.key == history.lookups.key[at])
-    places = np.flatnonzero(is_one)
-    return places[places < at]
+def _that_stored(read: Read, row: LookupRow) -> list[LookupRow]:
+    """The lookups of the key that stored an entry before."""
+    history = read.history
+    at = history.index_of[row.lookup]
+    key = history.key[at]
+    earlier = [] if key is None else [one for one in history.of_key[key] if one < at]
+    return [history.lookups[one] for one in earlier if history.has_stored(one)]
 
 
 def _symbols(read: Read, row: LookupRow) -> list[SymbolRow]:

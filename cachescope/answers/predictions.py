@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pandas as pd
 
 from cachescope.analysis.contexts.prediction import predictions_frame
@@ -59,8 +58,7 @@ def run_fields(read: Read, run: int | None = None) -> ProcessFields:
         raise NotFoundError("no run that was read asked torch's caches, and no snapshot was given")
     number = of_torch[-1] if run is None else run
     details = read.tables.hash_details
-    lookups = read.history.lookups
-    rows = [lookups[at] for at in np.flatnonzero(lookups.run == number).tolist()]
+    rows = [row for row in read.history.lookups if row.run == number]
     (version,) = (row.torch_version for row in rows_of(read.runs, RunRow) if row.run == number)
     return ProcessFields.of_lookups(rows, details, version)
 

@@ -6,16 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
-from cachescope.analysis.history.rows import LookupRow as HistoryRow
+import pandas as pd
+
+from cachescope.analysis.contexts import differences
+from cachescope.analysis.contexts.caching_files import Call, caching_files
+from cachescope.analysis.contexts.keys import context_groups
+from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.named import detail_set_of
 from cachescope.analysis.preflight.words import outcome_as_if_made
-from cachescope.analysis.verdicts.rates import grouped, rates
+from cachescope.analysis.rates import grouped, rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
 from cachescope.answers.frames import Frames
 from cachescope.columns import frame_of
+from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
+from cachescope.keys import IsolationSchema
+from cachescope.readers.directory.caching_package import imc_keys
+from cachescope.readers.directory.lock_state import locks_frame
 from cachescope.terms import IMC, VLLM
 
 if TYPE_CHECKING:
@@ -118,15 +128,11 @@ class Read(Frames):
         NotFoundError
             If there is no such key or lookup, or no source recorded its details.
         """
-        from cachescope.analysis.named import detail_set_of
-
         detail_set = detail_set_of(self.tables, cache_key, lookup)
         return frame_of(self.tables.hash_details.details(detail_set), HashDetailRow)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
-        from cachescope.readers.directory.lock_state import locks_frame
-
         return locks_frame(self.tables.entries)
 
     def context_groups(self, schema: IsolationSchema | Mapping[str, object] | None = None) -> pd.DataFrame:
@@ -149,14 +155,10 @@ class Read(Frames):
         >>> scope.context_groups(cachescope.IsolationSchema({"inductor_configs": True}, False))["contexts"].tolist()
         [(0, 2), (1,)]
         """
-        from cachescope.analysis.contexts.keys import context_groups
-
         return context_groups(self._contexts, schema)
 
     def context_pairs(self) -> pd.DataFrame:
         """The smallest change of the schema that makes two contexts equal; see ``describe("context_pairs")``."""
-        from cachescope.analysis.contexts import differences
-
         return differences.context_pairs(self._contexts)
 
     def context_difference(self, before: int, after: int) -> pd.DataFrame:
@@ -167,8 +169,6 @@ class Read(Frames):
         NotFoundError
             If there is no such context.
         """
-        from cachescope.analysis.contexts import differences
-
         return differences.context_difference(self._contexts, before, after)
 
     def sensitivity(self, largest: int = 2) -> pd.DataFrame:
@@ -235,9 +235,6 @@ class Read(Frames):
             ``params`` is ``(args, kwargs)``, or what the custom encoder makes of them. Without it, the calls whose
             keys a deterministic cache dumped into this directory (``imc.save``).
         """
-        from cachescope.analysis.contexts.caching_files import caching_files
-        from cachescope.readers.directory.caching_package import imc_keys
-
         entries = self.tables.entries
         dumps = entries[(entries["cache"] == IMC) & (entries["status"] == "ok")]["path"]
         listed = calls if calls is not None else [key for path in dumps for key in imc_keys(path)]
@@ -245,14 +242,12 @@ class Read(Frames):
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
-        from cachescope.analysis.differences import field_changes
-
         compared = self._compared(lookup)
         if compared is None:
             return self._vllm_misses.changes.get(lookup, ())
-        miss = self._judged[0].of_lookup(lookup)
+        miss = self._miss_of.get(lookup)
         assert miss is not None
-        other = miss.baseline.run if isinstance(miss.baseline, HistoryRow) else None
+        other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
         runs = self.facts.runs
         sides = (None if other is None else runs[other]), runs[miss.row.run]
         return tuple(field_changes(self.tables.hash_details, *compared, sides))
@@ -275,7 +270,7 @@ class Read(Frames):
 
     def _compared(self, lookup: int) -> tuple[int, int] | None:
         """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``, and for vLLM's own."""
-        miss = self._judged[0].of_lookup(lookup)
+        miss = self._miss_of.get(lookup)
         if miss is None or not miss.why.changed or miss.baseline is None or miss.row.cache == VLLM:
             return None
         before, after = miss.baseline.detail_set, miss.row.detail_set
@@ -285,7 +280,9 @@ class Read(Frames):
     def changed_since(self, baseline: Read) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""
         keys, misses = self._lookups["cache_key"].dropna(), self._judged[0]
-        of_torch = changed_since(misses, keys, self.tables.hash_details, baseline.tables)
+        before = [*baseline.lookup_rows, *baseline.entry_rows]
+        details = self.tables.hash_details, baseline.tables.hash_details
+        of_torch = changed_since(misses, keys, details[0], before, details[1])
         return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
 
     @cached_property

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.analysis.verdicts.rates import grouped, rates
+from cachescope.analysis.history.history import program_of
+from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.read import Read
 from cachescope.answers.sides import runs_below
 from cachescope.errors import CachescopeError
@@ -118,7 +119,7 @@ def starts_of(read: Read) -> tuple[Start, ...]:
 
 def _runs(read: Read) -> Iterator[OneRun]:
     facts = read.facts
-    programs = {run.run: run.program for run in read.history.runs}
+    programs = {run.run: program_of(run) for run in read.history.runs}
     for (run,), lookups in grouped(facts.lookups.values(), lambda row: (row.run,)).items():
         row, rate = facts.runs[run], rates(lookups)
         yield OneRun(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cachescope.analysis.verdicts.rates import rates
+from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import CauseRow, RateRow

@@ -79,9 +79,9 @@ class WhatIf:
         """Recorded outcomes that do not follow from what was stored: something happened from outside."""
         replay = self._input.replay
         if not replay.cells.differences:
-            return differences_frame(replay, {})
+            return differences_frame(self._input, {})
         reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
-        return differences_frame(replay, reasons)
+        return differences_frame(self._input, reasons)
 
     @property
     def has_lookups(self) -> bool:

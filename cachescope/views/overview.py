@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import traitlets
 
-from cachescope.analysis.verdicts.rates import grouped, rates
+from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, headline, predicted_lookups, seen_text

@@ -10,9 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.history.history import is_miss
 from cachescope.frames.answer_rows import CoverageRow
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.directory.bundles import Held
 from cachescope.readers.reading import Entry
 from cachescope.terms import AOTAUTOGRAD, AUTOTUNE, BEST_CONFIG, CACHES, FXGRAPH, PGO, PRECOMPILE, UNREADABLE
@@ -65,7 +66,7 @@ class _Coverage:
         self._stored: dict[tuple[str, str | None], list[str | None]] = defaultdict(list)
         for entry in entries:
             self._stored[entry.cache, entry.cache_key].append(entry.guards_expr)
-        self._made = Counter((row.cache, row.cache_key) for row in lookups if row.is_miss)
+        self._made = Counter((row.cache, row.cache_key) for row in lookups if is_miss(row))
 
     def of_lookup(self, row: LookupRow) -> _Answer:
         """Whether a process that loaded the bundles would find what this lookup asks for."""

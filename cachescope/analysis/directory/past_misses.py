@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-import numpy as np
 import pandas as pd
 
 from cachescope.analysis.directory.equal_code import (
@@ -21,18 +20,20 @@ from cachescope.analysis.directory.equal_code import (
     GeneratedCode,
     KernelBinaries,
 )
-from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import resolution_ns
-from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.verdicts.field_differences import FieldDifferences
+from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
 from cachescope.columns import frame_of
 from cachescope.details import HashDetails
-from cachescope.frames.directory_rows import PastMiss
+from cachescope.frames.directory_rows import EntryRow, PastMiss
 from cachescope.terms import FXGRAPH
 
 
 def past_misses_frame(
-    entries: Sequence[EntryRow], details: HashDetails, code: GeneratedCode, binaries: KernelBinaries
+    entries: Sequence[EntryRow],
+    keys: KeyDistances,
+    details: HashDetails,
+    code: GeneratedCode,
+    binaries: KernelBinaries,
 ) -> pd.DataFrame:
     """The frame past_misses.
 
@@ -41,6 +42,7 @@ def past_misses_frame(
     entries : sequence of EntryRow
         Only sound entries of the FX graph cache with hash details are used (2.8 and later): AOTAutograd
         entries do not hold the details of their own key.
+    keys : KeyDistances
     details : HashDetails
     code : GeneratedCode
         Compares the generated source of entries.
@@ -52,15 +54,15 @@ def past_misses_frame(
         of_root[entry.root].append(entry)
     resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
     graphs: dict[tuple[int, str | None], list[EntryRow]] = defaultdict(list)
-    sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok" and e.gm is not None]
+    sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok"]
     for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
-        assert entry.gm is not None
-        graphs[entry.gm, entry.direction].append(entry)
+        if entry.detail_set is not None and (graph := keys.graph(entry.detail_set)) is not None:
+            graphs[graph, details.direction(entry.detail_set)].append(entry)
     return frame_of(
         (
             miss
-            for number, of_graph in enumerate(graphs.values())
-            for miss in _of_graph(number, of_graph, details, code, binaries, resolutions)
+            for number, ((_, direction), of_graph) in enumerate(graphs.items())
+            for miss in _of_graph(number, direction, of_graph, (keys, details), code, binaries, resolutions)
         ),
         PastMiss,
     )
@@ -68,14 +70,17 @@ def past_misses_frame(
 
 def _of_graph(
     graph: int,
+    direction: str | None,
     of_graph: list[EntryRow],
-    details: HashDetails,
+    known: tuple[KeyDistances, HashDetails],
     code: GeneratedCode,
     binaries: KernelBinaries,
     resolutions: Mapping[str, int | None],
 ) -> Iterator[PastMiss]:
-    nearest = _Nearest(of_graph, details)
-    of_key: dict[str, list[EntryRow]] = defaultdict(list)
+    keys, details = known
+    sets = [cast("int", entry.detail_set) for entry in of_graph]
+    earlier = EarlierKeys(keys, list(enumerate(sets)))
+    of_key: dict[str | None, list[EntryRow]] = defaultdict(list)
     of_key[of_graph[0].cache_key].append(of_graph[0])
     for at, entry in enumerate(of_graph[1:], 1):
         same_key = of_key[entry.cache_key]
@@ -84,15 +89,17 @@ def _of_graph(
             verdict = "entry_unavailable" if entry.guards_expr in others else "guard_failed"
             baseline, changed = same_key[-1], tuple[str, ...]()
         else:
-            baseline, changed = nearest.before(at)
+            nearest, _ = earlier.nearest(at, sets[at])
+            assert nearest is not None
+            baseline, changed = of_graph[nearest], details.changed_fields(sets[nearest], sets[at])
             verdict = "key_changed" if changed else "no_detail_differs"
         same_key.append(entry)
         same_code, compared = _same_code(entry.entry, baseline.entry, code, binaries)
         yield PastMiss(
             entry=entry.entry,
-            cache_key=entry.cache_key,
+            cache_key=entry.cache_key or "",
             graph=graph,
-            direction=entry.direction,
+            direction=direction,
             made_time=entry.modified_time,
             verdict=verdict,
             baseline_entry=baseline.entry,
@@ -111,27 +118,6 @@ def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int
     if None in found or entry.modified_time is None or baseline.modified_time is None:
         return False
     return entry.modified_time - baseline.modified_time >= max(one or 1 for one in found)
-
-
-class _Nearest:
-    """Finds the earlier entry of a graph that differs in the fewest fields; among equals, the latest."""
-
-    def __init__(self, of_graph: Sequence[EntryRow], details: HashDetails) -> None:
-        self._rows = of_graph
-        self._details = details
-        # A graph is identified by its hash details.
-        sets = [cast("int", entry.detail_set) for entry in of_graph]
-        distinct = list(dict.fromkeys(sets))
-        number = {code: at for at, code in enumerate(distinct)}
-        self._sets = sets
-        self._numbers = np.array([number[code] for code in sets])
-        self._differences = FieldDifferences(details, distinct, is_input)
-
-    def before(self, at: int) -> tuple[EntryRow, tuple[str, ...]]:
-        changed, _ = self._differences.counts(int(self._numbers[at]))
-        earlier = changed[self._numbers[:at]]
-        found = at - 1 - int(np.argmin(earlier[::-1]))
-        return self._rows[found], self._details.changed_fields(self._sets[found], self._sets[at])
 
 
 def _same_code(

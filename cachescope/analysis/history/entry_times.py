@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Final
 
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import known
-from cachescope.analysis.history.rows import EntryRow
+from cachescope.analysis.history.history import History, is_miss
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 
@@ -69,15 +68,13 @@ class EntryTimes:
 def _predicted_remotely(history: History) -> frozenset[str]:
     """The caches whose lookups are all predicted, for programs that ask a remote cache: they find the entries that were read."""
     lookups = history.lookups
-    if not lookups.prediction.is_known.all():
+    if any(row.prediction is None for row in lookups):
         return frozenset()
-    is_remote_by_cache: dict[str, bool] = {}
-    for at in range(len(lookups)):
-        note = LookupNote.of_json(lookups.preflight_note[at] or "{}")
-        is_remote_by_cache[lookups.cache_of(at)] = note.is_remote and is_remote_by_cache.get(
-            lookups.cache_of(at), True
-        )
-    return frozenset(cache for cache, is_always_remote in is_remote_by_cache.items() if is_always_remote)
+    always: dict[str, bool] = {}
+    for row in lookups:
+        note = LookupNote.of_json(row.preflight_note or "{}")
+        always[row.cache] = note.is_remote and always.get(row.cache, True)
+    return frozenset(cache for cache, is_always_remote in always.items() if is_always_remote)
 
 
 def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
@@ -95,14 +92,15 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     # How long before its miss, and before the end of the compile, an entry seems to have been written.
     before_miss, before_end = [], []
     for entry in entries:
-        wrote = [at for at in history.lookups_of(entry) if history.lookups.is_miss[at]]
+        wrote = [at for at in history.lookups_of(entry) if is_miss(history.lookups[at])]
         # If several processes missed one key, such as racing ranks, it is not known which of them wrote it.
-        time = known(history.lookups.time[wrote[0]]) if len(wrote) == 1 else None
+        time = history.lookups[wrote[0]].time if len(wrote) == 1 else None
         if time is None or entry.modified_time is None:
             continue
         before_miss.append(time - entry.modified_time - resolution)
-        if history.timeline.has_ended(wrote[0]):
-            before_end.append(int(history.end[wrote[0]]) - entry.modified_time)
+        end = history.timeline.end[wrote[0]]
+        if history.timeline.has_ended(wrote[0]) and end is not None:
+            before_end.append(end - entry.modified_time)
     if all(ns <= 0 for ns in before_miss) and all(ns >= -_LATE_NS for ns in before_end):
         return _Clock(resolution, 0)
     is_one_shift = len(before_end) > 1 and max(before_end) - min(before_end) <= _SPREAD_NS + resolution

@@ -1,24 +1,24 @@
 """What was stored when, by whom, and under which guards: worked out once and shared.
 
-Verdicts, replays and predictions all start from one `History`. Lookups are named by their place in time order.
+Verdicts, replays and predictions all start from one `History`. A lookup is named by its index in time order.
 """
 
 from __future__ import annotations
 
+import shlex
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Self
+from itertools import pairwise
+from operator import itemgetter
 
-import numpy as np
-import pandas as pd
-
-from cachescope.analysis.history.inferred_guard_misses import inferred_guard_misses
-from cachescope.analysis.history.lookups import Flags, Lookups
-from cachescope.analysis.history.places_by_group import NONE, Numbers, paired
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow, entry_rows, run_rows
 from cachescope.analysis.history.timeline import Timeline
+from cachescope.analysis.key_distance import KeyDistances
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.terms import CACHES
 
 
 class History:
@@ -26,116 +26,138 @@ class History:
 
     Parameters
     ----------
-    lookups : Lookups
-        In time order.
-    entries : sequence of EntryRow
-    runs : sequence of RunRow
-    timeline : Timeline, optional
-        When compiles ended and what they stored, if that is known already.
+    lookups : iterable of LookupRow
+        In any order. A run without times keeps the place of its number; the lookups of a run stay in the order in which
+        torch made them, even if a clock was set back. What a pre-flight predicts comes after all that was made: nothing was
+        stored by it, and it would find what others stored.
+    entries : iterable of EntryRow
+    runs : iterable of RunRow
+    details : HashDetails
 
     Attributes
     ----------
-    lookups, entries, runs
-        As given.
+    lookups : list of LookupRow
+        In time order.
+    entries : list of EntryRow
+        Those that have a key.
+    runs : list of RunRow
+    details : HashDetails
+    keys : KeyDistances
+        How far apart the keys are.
+    index_of : dict
+        The index of each lookup, by its id.
+    aot : list of int or None
+        The AOTAutograd lookup that each was made under.
+    graph : list of int or None
+        Hash code of the graph of each; equal codes are equal graphs.
+    timeline : Timeline
     inferred : tuple of int
         The ids of lookups of a text log that can only have been guard misses; their outcome in `lookups` says so.
     """
 
     def __init__(
         self,
-        lookups: Lookups,
-        entries: Sequence[EntryRow] = (),
-        runs: Sequence[RunRow] = (),
-        timeline: Timeline | None = None,
-        inferred: tuple[int, ...] = (),
+        lookups: Iterable[LookupRow],
+        entries: Iterable[EntryRow],
+        runs: Iterable[RunRow],
+        details: HashDetails,
     ) -> None:
-        self.lookups = lookups
-        self.entries = entries
-        self.runs = runs
-        self.timeline = Timeline(lookups, runs) if timeline is None else timeline
-        self.inferred = inferred
-
-    @classmethod
-    def of(
-        cls, lookups: pd.DataFrame, entries: pd.DataFrame, runs: pd.DataFrame, details: HashDetails
-    ) -> Self:
-        """The history of the frames as they were read, with the guard misses that follow from all of them together."""
-        recorded = Lookups.of_frame(lookups, details)
-        stored, processes = entry_rows(entries, details), run_rows(runs)
-        timeline = Timeline(recorded, processes)
-        found = inferred_guard_misses(recorded, stored, timeline, details)
-        settled = recorded.with_outcome("guard_miss", found) if found else recorded
-        return cls(settled, stored, processes, timeline, tuple(recorded.lookup[found].tolist()))
-
-    @classmethod
-    def of_rows(
-        cls,
-        lookups: Sequence[LookupRow],
-        entries: Sequence[EntryRow] = (),
-        runs: Sequence[RunRow] = (),
-    ) -> Self:
-        """The history of rows; the lookups are in time order."""
-        return cls(Lookups.of_rows(lookups), entries, runs)
+        self.lookups = _in_time_order(lookups)
+        self.entries = [one for one in entries if one.cache in CACHES and one.cache_key is not None]
+        self.runs = list(runs)
+        self.details = details
+        self.keys = KeyDistances(details)
+        self.index_of = {row.lookup: at for at, row in enumerate(self.lookups)}
+        self.aot = [
+            None if row.aot_lookup is None else self.index_of.get(row.aot_lookup) for row in self.lookups
+        ]
+        self.timeline = Timeline(self.lookups, self.aot, self.runs)
+        self.inferred: tuple[int, ...] = ()
 
     @cached_property
-    def rank(self) -> Numbers:
-        """The rank of the run of each lookup; -1 if it is not known."""
-        rank_of = {run.run: NONE if run.rank is None else run.rank for run in self.runs}
-        runs, which = np.unique(self.lookups.run, return_inverse=True)
-        ranks: Numbers = np.array([rank_of.get(run, NONE) for run in runs.tolist()], dtype=np.int64)
-        return ranks[which]
-
-    def graphs_of(self, aot: int) -> Numbers:
-        """The FX lookups made under an AOTAutograd lookup."""
-        return self.timeline.graphs_of(aot)
-
-    @property
-    def end(self) -> Numbers:
-        """When the compile after each lookup ended; `MISSING` if no log has times."""
-        return self.timeline.end
+    def graph(self) -> list[int | None]:  # noqa: D102 - described as an attribute
+        graph = self.keys.graph
+        return [graph(row.detail_set) for row in self.lookups]
 
     @cached_property
-    def stored(self) -> Flags:
-        """Which lookups missed and stored a result, as far as is known."""
-        found: Flags = self.lookups.is_miss & self.timeline.stores
-        return found
-
-    def guards_before(self, at: int) -> list[str]:
-        """The guards that earlier lookups of its key show, each once."""
-        return [text for place, text in self._guards_of_key.get(int(self.lookups.key[at]), ()) if place < at]
+    def key(self) -> list[tuple[str, str] | None]:
+        """The cache and the key of each lookup; None for one without a key."""
+        return [None if row.cache_key is None else (row.cache, row.cache_key) for row in self.lookups]
 
     @cached_property
-    def _guards_of_key(self) -> Mapping[int, list[tuple[int, str]]]:
-        """The guards that the lookups of each key show, with the place of the first lookup that shows them."""
-        lookups = self.lookups
-        is_shown = lookups.guards_expr.is_known & lookups.outcome.are("hit", "guard_miss")
-        places = np.flatnonzero(is_shown & (lookups.key != NONE))
-        pairs = paired(lookups.key[places], lookups.guards_expr.codes[places].astype(np.int64))
-        found: dict[int, list[tuple[int, str]]] = defaultdict(list)
-        for at in places[np.sort(np.unique(pairs, return_index=True)[1])].tolist():
-            found[int(lookups.key[at])].append((at, lookups.guards_expr[at] or ""))
+    def of_key(self) -> Mapping[tuple[str, str], list[int]]:
+        """The lookups of each key, by cache and key."""
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for at, key in enumerate(self.key):
+            if key is not None:
+                found[key].append(at)
         return found
 
     @cached_property
-    def latest_of_key(self) -> Numbers:
-        """The place of the latest earlier lookup of the key of each; -1 for the first of a key, and without a key."""
-        key = self.lookups.key
-        order = np.argsort(key, kind="stable")
-        is_same = key[order][1:] == key[order][:-1]
-        found = np.full(len(key), NONE, dtype=np.int64)
-        found[order[1:][is_same]] = order[:-1][is_same]
-        found[key == NONE] = NONE
-        return found
+    def rank_of(self) -> dict[int, int | None]:
+        """The rank of each run."""
+        return {run.run: run.rank for run in self.runs}
 
     def lookups_of(self, entry: EntryRow) -> Sequence[int]:
         """The lookups of the key of an entry."""
-        return self._lookups_of_entries.get((entry.cache, entry.cache_key), ())
+        assert entry.cache_key is not None
+        return self.of_key.get((entry.cache, entry.cache_key), ())
+
+    def latest_of_key(self, at: int) -> int | None:
+        """The latest earlier lookup of the key of a lookup."""
+        key = self.key[at]
+        if key is None:
+            return None
+        of_key = self.of_key[key]
+        number = bisect_left(of_key, at)
+        return of_key[number - 1] if number else None
+
+    def has_stored(self, at: int) -> bool:
+        """Whether a lookup missed and stored a result, as far as is known."""
+        return is_miss(self.lookups[at]) and at not in self.timeline.not_stored
+
+    def guards_before(self, at: int) -> list[str]:
+        """The guards that earlier lookups of its key show, each once."""
+        key = self.key[at]
+        shown = {} if key is None else self._guards_of_key.get(key, {})
+        return [text for text, first in shown.items() if first < at]
 
     @cached_property
-    def _lookups_of_entries(self) -> Mapping[tuple[str | None, str | None], list[int]]:
-        lookups = self.lookups
-        codes = lookups.cache_key.codes_of({entry.cache_key for entry in self.entries})
-        found: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
-        for at in np.flatnonzero(np.isin(lookups.cache_key.codes, list(codes.values()))).tolist():
-            found[lookups.cache[at], lookups.cache_key[at]].append(at)
+    def _guards_of_key(self) -> Mapping[tuple[str, str], dict[str, int]]:
+        """The guards that the lookups of each key show, with the first lookup that shows them."""
+        found: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        for at, (row, key) in enumerate(zip(self.lookups, self.key, strict=True)):
+            if row.guards_expr is not None and key is not None and row.outcome in ("hit", "guard_miss"):
+                found[key].setdefault(row.guards_expr, at)
         return found
+
+
+def is_miss(row: LookupRow) -> bool:
+    """Whether a lookup found no usable entry."""
+    return row.outcome in ("full_miss", "guard_miss")
+
+
+def program_of(run: RunRow) -> str | None:
+    """The script or module that was run, without its options; None if the command is unknown."""
+    try:
+        words = shlex.split(run.command or "")
+    except ValueError:
+        return None
+    for word, after in pairwise([*words, ""]):
+        if word == "-m":
+            return after
+        if word.endswith(".py"):
+            return word
+    return words[0] if words else None
+
+
+def _in_time_order(lookups: Iterable[LookupRow]) -> list[LookupRow]:
+    found = []
+    latest, run = 0, None
+    for row in lookups:
+        if row.time is not None:
+            latest = max(latest, row.time) if row.run == run else row.time
+        run = row.run
+        found.append((row.prediction is not None, latest, row.lookup, row))
+    found.sort(key=itemgetter(0, 1, 2))
+    return [row for *_, row in found]

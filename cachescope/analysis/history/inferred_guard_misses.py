@@ -1,74 +1,78 @@
-"""Guard misses that no log records and that nothing else explains."""
+"""The history of what was read, with the guard misses that no log records and that nothing else explains.
+
+Since 2.8 text logs do not mention guards. A key missed because of its guards if it had been stored for a graph with
+symbolic sizes, no failure to load it was recorded, and, if the cache directory is known, entries with several guards
+exist there.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
-import numpy as np
-
-from cachescope.analysis.history.lookups import Lookups
+from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.history.timeline import Timeline, shows_symbol
+from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.keys.paths import is_in_remote_cache
+from cachescope.terms import VLLM
 
 
-def inferred_guard_misses(
-    lookups: Lookups, entries: Sequence[EntryRow], timeline: Timeline, details: HashDetails
-) -> list[int]:
-    """Misses that a text log leaves open and that can only be guard misses.
+def settled_history(
+    lookups: Iterable[LookupRow], entries: Iterable[EntryRow], runs: Iterable[RunRow], details: HashDetails
+) -> History:
+    """What happened; misses that a text log leaves open and that can only be guard misses are said to be such."""
+    history = History(lookups, entries, runs, details)
+    found = _inferred_guard_misses(history)
+    for at in found:
+        history.lookups[at] = replace(history.lookups[at], outcome="guard_miss")
+    history.inferred = tuple(history.lookups[at].lookup for at in found)
+    return history
 
-    Since 2.8 text logs do not mention guards. A key missed because of its guards if it had been stored for a graph with
-    symbolic sizes, no failure to load it was recorded, and, if the cache directory is known, entries with several guards
-    exist there.
 
-    Parameters
-    ----------
-    lookups : Lookups
-    entries : sequence of EntryRow
-    timeline : Timeline
-    details : HashDetails
+def is_open(row: LookupRow) -> bool:
+    """Whether a text log leaves open if guards failed: a trace records guard misses itself."""
+    return row.outcome == "full_miss" and row.status_detailed is None and row.cache != VLLM
 
-    Returns
-    -------
-    list of int
-        The places of lookups.
-    """
-    # A trace records them itself.
-    is_open = lookups.outcome.are("full_miss") & ~lookups.status_detailed.is_known & ~lookups.is_of_vllm
-    if not is_open.any():
+
+def _inferred_guard_misses(history: History) -> list[int]:
+    lookups = history.lookups
+    asked = [at for at, row in enumerate(lookups) if is_open(row)]
+    if not asked:
         return []
     # Whether each key that had been looked up before had been stored before.
     had_been_stored = {
-        at: past.latest_stored is not None for at, past in PastOfKeys(lookups, timeline, {}).of_each(is_open)
+        at: past.latest_stored is not None for at, past in PastOfKeys(history, {}).of_each(asked)
     }
-    of_key: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
-    for entry in entries:
-        if is_in_remote_cache(entry.path):
-            # There an entry with other guards replaces the one before, so the number of entries says nothing.
-            continue
-        of_key[entry.cache, entry.cache_key].append(entry)
-    symbolic: dict[int, bool] = {NONE: False}
+    of_key: dict[tuple[str, str | None], list[EntryRow]] = defaultdict(list)
+    for entry in history.entries:
+        # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
+        if not is_in_remote_cache(entry.path):
+            of_key[entry.cache, entry.cache_key].append(entry)
+    symbolic: dict[int | None, bool] = {None: False}
     found: dict[int, None] = {}
-    for at in np.flatnonzero(is_open & lookups.cache_key.is_known & ~lookups.load_error.is_known).tolist():
-        stored = of_key.get((lookups.cache_of(at), lookups.cache_key[at] or ""), [])
+    for at in asked:
+        row = lookups[at]
+        if row.cache_key is None or row.load_error is not None:
+            continue
+        stored = of_key.get((row.cache, row.cache_key), [])
         if at not in had_been_stored and not stored:
             continue
-        detail_set = int(lookups.detail_set[at])
-        if detail_set not in symbolic:
-            symbolic[detail_set] = _is_symbolic(detail_set, details)
+        detail_set = row.detail_set
+        if detail_set is not None and detail_set not in symbolic:
+            symbolic[detail_set] = _is_symbolic(detail_set, history.details)
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
-        may_have_guards = symbolic[detail_set] or int(lookups.aot[at]) in found
+        may_have_guards = symbolic[detail_set] or history.aot[at] in found
         if may_have_guards and _is_there(had_been_stored.get(at, False), stored):
             found[at] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: the guards of its graphs failed.
-    failed = lookups.outcome.are("guard_miss")
-    failed[list(found)] = True
-    above = lookups.aot[failed & (lookups.aot != NONE)]
-    found |= dict.fromkeys(above[is_open[above]].tolist())
+    for at, row in enumerate(lookups):
+        above = history.aot[at]
+        if above is not None and (row.outcome == "guard_miss" or at in found) and is_open(lookups[above]):
+            found[above] = None
     return list(found)
 
 

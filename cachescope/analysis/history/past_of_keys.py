@@ -1,4 +1,4 @@
-"""What had happened to each key before a lookup of it. Lookups are named by their place in time order.
+"""What had happened to each key before a lookup of it. Lookups are named by their index in time order.
 
 Each key is walked once, in time order: a lookup is processed when it was made and when its compile ended, and
 not again for every later one. So a thousand ranks that miss one key take a thousand steps.
@@ -8,138 +8,118 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-import numpy as np
+from cachescope.analysis.history.history import History, is_miss
+from cachescope.frames.recorded_rows import LookupRow
 
-from cachescope.analysis.history.lookups import MISSING, Flags, Lookups
-from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers
-from cachescope.analysis.history.timeline import Timeline
-
-_NOBODY: Final = -2
-_SEVERAL: Final = -3
+_Compile = tuple[int, str | None]
+"""A run and a compile id."""
 _RUNS_NAMED: Final = 8
+_LONG_AGO: Final = -(2**63)
 
 
 class Racing(NamedTuple):
     """Other runs that were still compiling a key."""
 
     first: int
-    """The place of the first of their misses."""
+    """The index of the first of their misses."""
     runs: tuple[int, ...]
     """Their numbers, the smallest first; not all of them, since a fleet that starts at once races by the thousand."""
     more: int
     """How many others there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The lookups of one key in time order, by column."""
-
-    at: list[int]
-    time: list[int]
-    end: list[int]
-    run: list[int]
-    compiled: list[int]
-    is_hit: list[bool]
-    is_miss: list[bool]
-    stores: list[bool]
-    directory: list[int]
-
-
 class KeyPast:
-    """The past of one key, as of the lookup that `move_to` was last given."""
+    """The past of one key, as of the lookup that `move_to` was last given.
 
-    def __init__(self, steps: _Steps) -> None:
-        self._steps = steps
-        self._walked = 0
-        self._now = 0
-        self._latest_hit = NONE
+    Parameters
+    ----------
+    history : History
+    directories : mapping
+        The cache directory of each run, if known.
+    """
+
+    def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
+        self._history = history
+        self._directories = directories
+        self._row = history.lookups[0]
+        self.latest: int | None = None
+        """The latest earlier lookup of the key."""
+        self.latest_hit: int | None = None
+        """The latest lookup that found an entry."""
         # Lookups that show whether the key is stored.
         self._shown = _Found()
         self._earlier = _Found()
         self._ended = _Found()
         self._ended_or_not = _Found()
-        self._going_on = _GoingOn(steps)
+        self._going_on = _GoingOn(history, directories)
 
-    def move_to(self, now: int) -> None:
-        """Advance to a lookup, past all earlier lookups of the key."""
-        steps = self._steps
-        self._now = now
-        for step in range(self._walked, now):
-            self._pass(step)
-        self._walked = now
-        if steps.time[now] != MISSING:
-            for step in self._going_on.ended_before(steps.time[now]):
-                if steps.stores[step]:
-                    self._ended.add(steps.at[step], steps.compiled[step], steps.directory[step])
+    def move_to(self, at: int) -> None:
+        """Advance to a lookup, which comes after all that were passed."""
+        self._row = row = self._history.lookups[at]
+        if row.time is not None:
+            for ended in self._going_on.ended_before(row.time):
+                if ended not in self._history.timeline.not_stored:
+                    of_ended = self._history.lookups[ended]
+                    self._ended.add(ended, _compile_of(of_ended), self._directories.get(of_ended.run))
 
-    @property
-    def latest(self) -> int | None:
-        """The place of the latest earlier lookup of the key."""
-        return self._steps.at[self._now - 1] if self._now else None
-
-    @property
-    def latest_hit(self) -> int | None:
-        """The place of the latest lookup that found an entry."""
-        return None if self._latest_hit == NONE else self._latest_hit
-
-    @property
-    def latest_stored(self) -> int | None:
-        """The place of the latest lookup that shows that an entry of the key was stored."""
-        # Two lookups of one key in one compile: the first went through the AOTAutograd entry, and stored nothing yet.
-        return self._stored.latest(self._steps.compiled[self._now])
-
-    @property
-    def elsewhere(self) -> int | None:
-        """The number of a directory in which the key had been stored, else looked up; None if unknown or this lookup's is one of them."""
-        here = self._steps.directory[self._now]
-        if here == NONE:
-            return None
-        if self.latest_stored is not None:
-            return self._stored.elsewhere(here, self._steps.compiled[self._now])
-        return self._earlier.elsewhere(here, but=_NOBODY)
-
-    def racing(self) -> Racing | None:
-        """The other runs that had missed the key and were still compiling it, unless it is for another directory."""
-        steps, now = self._steps, self._now
-        if steps.time[now] == MISSING:
-            return None
-        return self._going_on.elsewhere(steps.run[now], steps.directory[now])
-
-    @property
-    def refused(self) -> int | None:
-        """The place of the latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored the key since."""
-        steps = self._steps
-        # Two lookups of one key in one compile: the result of that compile is not stored yet.
-        shown = self._shown.latest(steps.compiled[self._now])
-        if shown is None or steps.is_hit[shown] or steps.stores[shown]:
-            return None
-        time = steps.time[self._now]
-        return None if time != MISSING and steps.end[shown] >= time else steps.at[shown]
-
-    def _pass(self, step: int) -> None:
-        steps = self._steps
-        at, compiled, directory = steps.at[step], steps.compiled[step], steps.directory[step]
+    def pass_by(self, at: int) -> None:
+        """Let a lookup be one of the past."""
+        row = self._history.lookups[at]
+        compiled, directory = _compile_of(row), self._directories.get(row.run)
+        self.latest = at
         self._earlier.add(at, compiled, directory)
-        if steps.is_hit[step]:
-            self._latest_hit = at
-            self._shown.add(step, NONE, NONE)
-            self._ended.add(at, NONE, directory)
-            self._ended_or_not.add(at, NONE, directory)
-        elif steps.is_miss[step]:
-            self._going_on.add(step)
-            self._shown.add(step, compiled, NONE)
-            if steps.stores[step]:
+        if row.outcome == "hit":
+            self.latest_hit = at
+            self._shown.add(at, None, None)
+            self._ended.add(at, None, directory)
+            self._ended_or_not.add(at, None, directory)
+        elif is_miss(row):
+            self._going_on.add(at)
+            self._shown.add(at, compiled, None)
+            if at not in self._history.timeline.not_stored:
                 self._ended_or_not.add(at, compiled, directory)
 
     @property
+    def latest_stored(self) -> int | None:
+        """The latest lookup that shows that an entry of the key was stored."""
+        # Two lookups of one key in one compile: the first went through the AOTAutograd entry, and stored nothing yet.
+        return self._stored.latest(_compile_of(self._row))
+
+    @property
+    def elsewhere(self) -> str | None:
+        """A directory in which the key had been stored, else looked up; None if unknown or this lookup's is one of them."""
+        here = self._directories.get(self._row.run)
+        if here is None:
+            return None
+        if self.latest_stored is not None:
+            return self._stored.elsewhere(here, _compile_of(self._row))
+        return self._earlier.elsewhere(here, but=None)
+
+    def racing(self) -> Racing | None:
+        """The other runs that had missed the key and were still compiling it, unless it is for another directory."""
+        if self._row.time is None:
+            return None
+        return self._going_on.elsewhere(self._row.run, self._directories.get(self._row.run))
+
+    @property
+    def refused(self) -> int | None:
+        """The latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored the key since."""
+        # Two lookups of one key in one compile: the result of that compile is not stored yet.
+        shown = self._shown.latest(_compile_of(self._row))
+        if shown is None or self._history.lookups[shown].outcome == "hit":
+            return None
+        if shown not in self._history.timeline.not_stored:
+            return None
+        end = self._history.timeline.end[shown]
+        return None if self._row.time is not None and end is not None and end >= self._row.time else shown
+
+    @property
     def _stored(self) -> _Found:
-        return self._ended_or_not if self._steps.time[self._now] == MISSING else self._ended
+        return self._ended_or_not if self._row.time is None else self._ended
 
 
 class PastOfKeys:
@@ -147,142 +127,124 @@ class PastOfKeys:
 
     Parameters
     ----------
-    lookups : Lookups
-    timeline : Timeline
+    history : History
     directories : mapping
         The cache directory of each run, if known.
     """
 
-    def __init__(self, lookups: Lookups, timeline: Timeline, directories: Mapping[int, str | None]) -> None:
-        self._lookups = lookups
-        self._timeline = timeline
-        self._of_key = Grouped(lookups.key)
-        self._is_predicted = lookups.prediction.is_known
-        # In the order of their names: the greatest number is the last name.
-        self._names = sorted({name for name in directories.values() if name is not None})
-        number: dict[str | None, int] = {None: NONE} | {name: at for at, name in enumerate(self._names)}
-        runs, which = np.unique(lookups.run, return_inverse=True)
-        of_run = [number[directories.get(run)] for run in runs.tolist()]
-        self._directory = np.array(of_run, dtype=np.int64)[which]
+    def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
+        self._history = history
+        self._directories = directories
+        # For each cache: the first lookup with a key, and the first by another run.
+        self._firsts: dict[str, list[int]] = {}
+        for at, row in enumerate(history.lookups):
+            if row.cache_key is not None:
+                firsts = self._firsts.setdefault(row.cache, [at])
+                if len(firsts) == 1 and history.lookups[firsts[0]].run != row.run:
+                    firsts.append(at)
 
-    def directory(self, number: int) -> str:
-        """The name of a directory."""
-        return self._names[number]
+    def is_known(self, at: int) -> bool:
+        """Whether the key of a lookup had been looked up before: only then it has a past."""
+        key = self._history.key[at]
+        return key is not None and self._history.of_key[key][0] != at
 
-    @cached_property
-    def is_known(self) -> Flags:
-        """Whose key had been looked up before: only these have a past."""
-        key = self._lookups.key
-        found: Flags = key != NONE
-        found[self._of_key.first(np.arange(int(key.max(initial=NONE)) + 1))] = False
-        return found
+    def of_each(self, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
+        """Some lookups, those of them that have a past, key by key, each with it; it is valid until the next one is taken.
 
-    def of_each(self, are_chosen: Flags) -> Iterator[tuple[int, KeyPast]]:
-        """The lookups asked for that have a past, key by key, each with it; it is valid until the next one is taken."""
-        places = np.flatnonzero(are_chosen & self.is_known)
-        of_key = Grouped(self._lookups.key[places])
-        for key in np.unique(self._lookups.key[places]).tolist():
-            asking = places[of_key.of(key)]
+        Parameters
+        ----------
+        chosen : iterable of int
+            In time order.
+        """
+        of_key: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for at in chosen:
+            if self.is_known(at) and (key := self._history.key[at]) is not None:
+                of_key[key].append(at)
+        for key, asking in of_key.items():
+            every = self._history.of_key[key]
             for mine in self._by_whom(asking):
-                # What comes after the last of them does not matter.
-                every = self._seen_by(int(mine[0]), self._of_key.of(key))
-                every = every[: every.searchsorted(mine[-1]) + 1]
-                past = KeyPast(self._steps(every))
-                for now in every.searchsorted(mine).tolist():
-                    if now:
-                        past.move_to(now)
-                        yield int(every[now]), past
+                yield from self._walk(self._seen_by(mine[0], every), mine)
 
-    def _by_whom(self, places: Numbers) -> Iterator[Numbers]:
+    def _walk(self, every: Sequence[int], asking: Sequence[int]) -> Iterator[tuple[int, KeyPast]]:
+        past = KeyPast(self._history, self._directories)
+        passed = iter(every)
+        latest = next(passed, None)
+        for at in asking:
+            while latest is not None and latest < at:
+                past.pass_by(latest)
+                latest = next(passed, None)
+            if past.latest is not None:
+                past.move_to(at)
+                yield at, past
+
+    def _by_whom(self, asking: list[int]) -> Iterator[list[int]]:
         """Some lookups in parts: those that were made, and those that each pre-flight predicts."""
-        is_predicted = self._is_predicted[places]
-        if not is_predicted.any():
-            yield places
-            return
-        if not is_predicted.all():
-            yield places[~is_predicted]
-        of_run = self._lookups.run[places]
-        for run in np.unique(of_run[is_predicted]).tolist():
-            yield places[is_predicted & (of_run == run)]
+        made: list[int] = []
+        predicted: dict[int, list[int]] = defaultdict(list)
+        for at in asking:
+            row = self._history.lookups[at]
+            (made if row.prediction is None else predicted[row.run]).append(at)
+        if made:
+            yield made
+        yield from predicted.values()
 
-    def _seen_by(self, at: int, places: Numbers) -> Numbers:
+    def _seen_by(self, at: int, every: list[int]) -> list[int]:
         """Of the lookups of a key those that are past to one of them: no pre-flight stores anything for another run."""
-        run = self._lookups.run
-        seen: Numbers = places[~self._is_predicted[places] | (run[places] == run[at])]
-        return seen
+        lookups = self._history.lookups
+        # What is predicted comes after all that was made.
+        if lookups[every[-1]].prediction is None:
+            return every
+        run = lookups[at].run
+        return [one for one in every if lookups[one].prediction is None or lookups[one].run == run]
 
     def other_run_before(self, at: int) -> bool:
         """Whether another run had looked up any key of the cache of a lookup before it."""
-        lookups = self._lookups
-        first, other = self._first_in_cache[int(lookups.cache.codes[at])]
-        return (first if lookups.run[first] != lookups.run[at] else other) < at
+        lookups = self._history.lookups
+        firsts = self._firsts.get(lookups[at].cache, ())
+        return any(first < at for first in firsts if lookups[first].run != lookups[at].run)
 
-    @cached_property
-    def _first_in_cache(self) -> list[tuple[int, int]]:
-        """For each cache: the place of the first lookup with a key, and that of the first by another run."""
-        lookups = self._lookups
-        found = []
-        for cache in range(len(lookups.cache.distinct)):
-            places = np.flatnonzero((lookups.key != NONE) & (lookups.cache.codes == cache))
-            first = int(places[0]) if len(places) else len(lookups) - 1
-            others = places[lookups.run[places] != lookups.run[first]]
-            found.append((first, int(others[0]) if len(others) else len(lookups)))
-        return found
 
-    def _steps(self, places: Numbers) -> _Steps:
-        lookups, timeline = self._lookups, self._timeline
-        columns = (
-            places,
-            lookups.time,
-            timeline.end,
-            lookups.run,
-            lookups.compiled_in,
-            lookups.is_hit,
-            lookups.is_miss,
-            timeline.stores,
-            self._directory,
-        )
-        return _Steps(
-            *(column.tolist() if column is places else column[places].tolist() for column in columns)
-        )
+def _compile_of(row: LookupRow) -> _Compile:
+    return row.run, row.compile_id
 
 
 class _Found:
     """Some lookups of a key: the latest and their directories; the lookups of any one compile can be left out."""
 
     def __init__(self) -> None:
-        self._latest = NONE, NONE
+        self._latest: tuple[int, _Compile | None] | None = None
         # The latest lookup of any other compile.
-        self._latest_other = NONE, NONE
-        self._compiled_in: dict[int, int] = {}
-        self._directories: list[int] = []
+        self._latest_other: tuple[int, _Compile | None] | None = None
+        # By directory: the compile whose lookups alone were made there; several are None, and no compile at all.
+        self._compiled_in: dict[str, _Compile | None] = {}
+        self._directories: list[str] = []
 
-    def add(self, at: int, compiled: int, directory: int) -> None:
-        """Add a lookup under its compile; -1 if no query may leave it out."""
-        placed = at, compiled
-        if compiled == self._latest[1]:
-            self._latest = max(self._latest, placed)
-        elif placed > self._latest:
-            self._latest, self._latest_other = placed, self._latest
-        else:
-            self._latest_other = max(self._latest_other, placed)
-        if directory == NONE:
+    def add(self, at: int, compiled: _Compile | None, directory: str | None) -> None:
+        """Add a lookup under its compile; None if no query may leave it out."""
+        latest = self._latest
+        if latest is None or compiled == latest[1]:
+            self._latest = (at, compiled) if latest is None or at > latest[0] else latest
+        elif at > latest[0]:
+            self._latest, self._latest_other = (at, compiled), latest
+        elif self._latest_other is None or at > self._latest_other[0]:
+            self._latest_other = at, compiled
+        if directory is None:
             return
-        before = self._compiled_in.setdefault(directory, compiled)
-        if len(self._compiled_in) > len(self._directories):
+        if directory not in self._compiled_in:
+            self._compiled_in[directory] = compiled
             insort(self._directories, directory)
-        if before != compiled:
-            self._compiled_in[directory] = _SEVERAL
+        elif self._compiled_in[directory] != compiled:
+            self._compiled_in[directory] = None
 
-    def latest(self, but: int) -> int | None:
-        place, compiled = self._latest
-        if compiled == but:
-            place, _ = self._latest_other
-        return None if place == NONE else place
+    def latest(self, but: _Compile) -> int | None:
+        found = self._latest
+        if found is not None and found[1] == but:
+            found = self._latest_other
+        return None if found is None else found[0]
 
-    def elsewhere(self, here: int, but: int) -> int | None:
+    def elsewhere(self, here: str, but: _Compile | None) -> str | None:
         """The last directory in name order; None if none is known, or if a lookup was made in `here`."""
-        if self._compiled_in.get(here, but) != but:
+        if here in self._compiled_in and (but is None or self._compiled_in[here] != but):
             return None
         return next((directory for directory in self._directories[:-3:-1] if directory != here), None)
 
@@ -290,19 +252,23 @@ class _Found:
 class _GoingOn:
     """Misses of a key whose compiles are still running."""
 
-    def __init__(self, steps: _Steps) -> None:
-        self._steps = steps
+    def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
+        self._lookups = history.lookups
+        self._end = history.timeline.end
+        self._directories = directories
         self._by_end: list[tuple[int, int]] = []
         self._of_run: dict[int, int] = defaultdict(int)
         # By cache directory, which a run has one of.
-        self._by_place: dict[int, deque[int]] = defaultdict(deque)
-        self._runs: dict[int, list[int]] = defaultdict(list)
-        self._time = MISSING
+        self._by_directory: dict[str | None, deque[int]] = defaultdict(deque)
+        self._runs: dict[str | None, list[int]] = defaultdict(list)
+        self._time: int | None = None
 
-    def add(self, step: int) -> None:
-        heappush(self._by_end, (self._steps.end[step], step))
-        run, directory = self._steps.run[step], self._steps.directory[step]
-        self._by_place[directory].append(step)
+    def add(self, at: int) -> None:
+        end = self._end[at]
+        run = self._lookups[at].run
+        directory = self._directories.get(run)
+        heappush(self._by_end, (_LONG_AGO if end is None else end, at))
+        self._by_directory[directory].append(at)
         if not self._of_run[run]:
             insort(self._runs[directory], run)
         self._of_run[run] += 1
@@ -311,19 +277,19 @@ class _GoingOn:
         """Remove and return the misses whose compile has ended."""
         ended = []
         while self._by_end and self._by_end[0][0] < time:
-            step = heappop(self._by_end)[1]
-            ended.append(step)
-            run = self._steps.run[step]
+            at = heappop(self._by_end)[1]
+            ended.append(at)
+            run = self._lookups[at].run
             self._of_run[run] -= 1
             if not self._of_run[run]:
-                runs = self._runs[self._steps.directory[step]]
+                runs = self._runs[self._directories.get(run)]
                 del runs[bisect_left(runs, run)]
         self._time = time
         return ended
 
-    def elsewhere(self, run: int, here: int) -> Racing | None:
+    def elsewhere(self, run: int, here: str | None) -> Racing | None:
         """The misses by other runs, but for those that are known to use another directory."""
-        directories = list(self._by_place) if here == NONE else [here, NONE]
+        directories = list(self._by_directory) if here is None else [here, None]
         firsts = [first for directory in directories if (first := self._first(run, directory)) is not None]
         if not firsts:
             return None
@@ -332,12 +298,16 @@ class _GoingOn:
             :_RUNS_NAMED
         ]
         more = sum(map(len, going_on)) - (self._of_run.get(run, 0) > 0) - len(named)
-        return Racing(self._steps.at[min(firsts)], tuple(named), more)
+        return Racing(min(firsts), tuple(named), more)
 
-    def _first(self, run: int, directory: int) -> int | None:
+    def _first(self, run: int, directory: str | None) -> int | None:
         """The first of the misses by other runs with one directory."""
-        end, by_place = self._steps.end, self._by_place[directory]
-        while by_place and end[by_place[0]] < self._time:
-            by_place.popleft()
-        others = (step for step in by_place if self._steps.run[step] != run and end[step] >= self._time)
+        by_directory = self._by_directory[directory]
+        while by_directory and not self._is_going_on(by_directory[0]):
+            by_directory.popleft()
+        others = (at for at in by_directory if self._lookups[at].run != run and self._is_going_on(at))
         return next(others, None)
+
+    def _is_going_on(self, at: int) -> bool:
+        end = self._end[at]
+        return self._time is None or (end is not None and end >= self._time)

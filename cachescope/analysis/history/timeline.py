@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import signal
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-import numpy as np
-
-from cachescope.analysis.history.lookups import MISSING, Flags, Lookups
-from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers
-from cachescope.analysis.history.rows import RunRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 from cachescope.verdict_kinds import NOT_KNOWN
 
 # A text log does not record when a compile ended; a race is over by then.
@@ -40,78 +37,84 @@ class NotStored:
         A clause that states the reason.
     is_recorded : bool
         Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
+    is_of_process : bool
+        Whether its process ended, or its log: what was compiled below it was not stored either.
     """
 
     kind: str
     why: str
     is_recorded: bool
+    is_of_process: bool = False
 
 
 CUT_SHORT: Final = NotStored(
-    NOT_KNOWN, "its log ends within that compile: the process ended there, or the rest is missing", False
+    NOT_KNOWN,
+    "its log ends within that compile: the process ended there, or the rest is missing",
+    False,
+    True,
 )
 
 
-def _ended(how: str) -> NotStored:
-    return NotStored("process ended", f"its process ended before that: {how}", True)
+def _ended_abnormally(how: str) -> NotStored:
+    return NotStored("process ended", f"its process ended before that: {how}", True, True)
 
 
 class Timeline:
-    """What was compiled and stored, and when. Lookups are named by their place in time order.
+    """What was compiled and stored, and when. Lookups are named by their index in time order.
 
     Parameters
     ----------
-    lookups : Lookups
-    runs : sequence of RunRow
+    lookups : sequence of LookupRow
+    aot : sequence of int or None
+        The AOTAutograd lookup that each was made under.
+    runs : iterable of RunRow
         How the processes ended.
     """
 
-    def __init__(self, lookups: Lookups, runs: Sequence[RunRow]) -> None:
+    def __init__(
+        self, lookups: Sequence[LookupRow], aot: Sequence[int | None], runs: Iterable[RunRow]
+    ) -> None:
         self._lookups = lookups
-        self._graphs = Grouped(lookups.aot)
+        self._aot = aot
+        self._graphs: dict[int, list[int]] = defaultdict(list)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
-        run = lookups.run_number
-        last = np.zeros(int(run.max(initial=NONE)) + 1, dtype=np.int64)
-        of_torch = np.flatnonzero(~lookups.is_of_vllm)
-        np.maximum.at(last, run[of_torch], of_torch)
-        compiles = lookups.compile_id.codes
-        self._is_in_last_compile: Flags = compiles == compiles[last[run]]
-        has_text_log = np.zeros(len(last), dtype=bool)
-        has_text_log[run[lookups.entry_path.is_known]] = True
-        self._has_text_log: Flags = has_text_log[run]
-        has_time_taken = lookups.is_fx & (lookups.time_taken_ns != MISSING)
-        self._is_written: Flags = lookups.entry_path.is_known | has_time_taken
+        # The last lookup of each run, which is in its last compile.
+        self._last: dict[int, LookupRow] = {}
+        self._has_text_log = set()
+        for at, (row, above) in enumerate(zip(lookups, aot, strict=True)):
+            if above is not None:
+                self._graphs[above].append(at)
+            if row.cache != VLLM:
+                self._last[row.run] = row
+            if row.entry_path is not None:
+                self._has_text_log.add(row.run)
 
-    def graphs_of(self, aot: int) -> Numbers:
+    def graphs_of(self, aot: int) -> Sequence[int]:
         """The FX lookups made under an AOTAutograd lookup."""
-        return self._graphs.of(aot)
+        return self._graphs.get(aot, ())
 
     @cached_property
-    def end(self) -> Numbers:
-        """When the compile after each lookup ended; `MISSING` if no log has times."""
-        lookups = self._lookups
-        latest = lookups.end_time.copy()
-        graphs = np.flatnonzero(lookups.aot != NONE)
-        np.maximum.at(latest, lookups.aot[graphs], self._ended(latest)[graphs])
-        return self._ended(latest)
+    def end(self) -> list[int | None]:
+        """When the compile after each lookup ended; None if no log has times."""
+        latest = [row.end_time for row in self._lookups]
+        for aot, graphs in self._graphs.items():
+            ends = [_ended(self._lookups[graph], self._lookups[graph].end_time) for graph in graphs]
+            latest[aot] = _latest(latest[aot], *ends)
+        return list(map(_ended, self._lookups, latest))
 
     @cached_property
-    def last_seen(self) -> Numbers:
-        """Until when the compile after each lookup is recorded to have gone on; `MISSING` where nothing shows it."""
-        lookups = self._lookups
-        time, taken = lookups.time, lookups.time_taken_ns
-        by_duration = np.where((time == MISSING) | (taken == MISSING), MISSING, time + taken)
-        latest = np.maximum(lookups.end_time, by_duration)
-        graphs = np.flatnonzero(lookups.aot != NONE)
-        np.maximum.at(latest, lookups.aot[graphs], latest[graphs])
+    def last_seen(self) -> list[int | None]:
+        """Until when the compile after each lookup is recorded to have gone on; None where nothing shows it."""
+        latest = [
+            _latest(
+                row.end_time,
+                None if row.time is None or row.time_taken_ns is None else row.time + row.time_taken_ns,
+            )
+            for row in self._lookups
+        ]
+        for aot, graphs in self._graphs.items():
+            latest[aot] = _latest(latest[aot], *(latest[graph] for graph in graphs))
         return latest
-
-    def _ended(self, latest: Numbers) -> Numbers:
-        """When each compile ended, from the latest time that is known of it, the graphs aside."""
-        time, taken = self._lookups.time, self._lookups.time_taken_ns
-        end = np.where(latest > time, latest, time + _UNKNOWN_COMPILE_NS)
-        end = np.where(taken == MISSING, end, time + taken)
-        return np.where(time == MISSING, MISSING, end)
 
     def has_ended(self, at: int) -> bool:
         """Whether the compile after a miss is known to have ended, which is when torch stores its result.
@@ -119,15 +122,13 @@ class Timeline:
         A trace has the record of an FX miss only then (torch/_inductor/compile_fx.py, `_compile_fx_inner`). An
         AOTAutograd entry is written after the last of its graphs; only a text log records that.
         """
-        lookups = self._lookups
-        ended = lookups.compile_ended[at]
-        if ended != NONE:
-            return bool(ended) and lookups.compile_error[at] is None
-        graphs = self.graphs_of(at)
-        return bool(
-            self._is_written[at]
-            or (len(graphs) and (lookups.is_hit[graphs] | self._is_written[graphs]).all())
-        )
+        row = self._lookups[at]
+        if row.compile_ended is not None:
+            return row.compile_ended and row.compile_error is None
+        if _is_written(row):
+            return True
+        graphs = [self._lookups[graph] for graph in self.graphs_of(at)]
+        return bool(graphs) and all(graph.outcome == "hit" or _is_written(graph) for graph in graphs)
 
     def is_stored(self, at: int) -> bool:
         """Whether the result of a miss is known to have been stored.
@@ -135,95 +136,63 @@ class Timeline:
         If torch cannot write it, it goes on, and only a text log records the failure. A compile that ended without an error is
         not enough: torch records none for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
         """
-        return bool(self._has_text_log[at] and self._is_written[at]) and at not in self.not_stored
-
-    @cached_property
-    def stores(self) -> Flags:
-        """Which lookups stored a result, if they missed, as far as is known."""
-        found = np.ones(len(self._lookups), dtype=bool)
-        found[list(self.not_stored)] = False
-        return found
+        row = self._lookups[at]
+        return row.run in self._has_text_log and _is_written(row) and at not in self.not_stored
 
     @cached_property
     def not_stored(self) -> Mapping[int, NotStored]:
         """Why nothing was stored after a lookup, for those of which that is known."""
         found = {}
-        for at in np.flatnonzero(self._may_not_be_stored).tolist():
+        for at in range(len(self._lookups)):
             if (why := self._why_not_stored(at)) is not None:
                 found[at] = why
         return found
 
-    @property
-    def _may_not_be_stored(self) -> Flags:
-        """The few lookups that need to be looked into: `_why_not_stored` has an answer for these alone."""
-        lookups = self._lookups
-        failed = lookups.save_bypass.is_known | lookups.save_error.is_known | lookups.compile_error.is_known
-        is_of_ended = np.isin(lookups.run, list(self._how_ended))
-        is_last = self._is_in_last_compile & (is_of_ended | ~self._is_compiled)
-        is_open = lookups.is_aot & (is_last | self._is_half | self._may_be_restarted)
-        of_open = np.append(is_open, False)[lookups.aot]
-        found: Flags = failed | (~self._is_written & (is_open | of_open | (lookups.compile_ended == 0)))
-        return found
-
-    @cached_property
-    def _is_compiled(self) -> Flags:
-        """Which AOTAutograd lookups have graphs all of which were compiled, or a compile that is known to have ended."""
-        lookups = self._lookups
-        is_graph = lookups.aot != NONE
-        found = np.zeros(len(lookups), dtype=bool)
-        found[lookups.aot[is_graph]] = True
-        found[lookups.aot[is_graph & lookups.outcome.are("unknown")]] = False
-        return np.where(lookups.compile_ended == NONE, found, lookups.compile_ended == 1)
-
-    @cached_property
-    def _is_half(self) -> Flags:
-        """Which AOTAutograd lookups have a forward graph and no backward graph."""
-        lookups = self._lookups
-        found = np.zeros(len(lookups), dtype=bool)
-        is_graph = lookups.aot != NONE
-        found[lookups.aot[is_graph & lookups.direction.are("forward")]] = True
-        found[lookups.aot[is_graph & lookups.direction.are("backward")]] = False
-        return found
-
-    @property
-    def _may_be_restarted(self) -> Flags:
-        runs = [run for run, _ in self._attempts]
-        return np.isin(self._lookups.run, runs)
+    def _is_in_last_compile(self, row: LookupRow) -> bool:
+        last = self._last.get(row.run)
+        return last is not None and row.compile_id == last.compile_id
 
     @cached_property
     def _attempts(self) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
         """The later attempts of AOTAutograd compiles, by run and compile id: the id of the lookup, and which attempt."""
-        lookups = self._lookups
-        later = [code for code, text in enumerate(lookups.compile_id.distinct) if _attempt_of(text)[1]]
         found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-        for at in np.flatnonzero(lookups.is_aot & np.isin(lookups.compile_id.codes, later)).tolist():
-            name, attempt = _attempt_of(lookups.compile_id[at] or "")
-            found[int(lookups.run[at]), name].append((int(lookups.lookup[at]), attempt))
+        for row in self._lookups:
+            if row.cache == AOTAUTOGRAD and row.compile_id is not None and "_" in row.compile_id:
+                name, attempt = _attempt_of(row.compile_id)
+                if attempt:
+                    found[row.run, name].append((row.lookup, attempt))
         return found
 
     def _why_not_stored(self, at: int) -> NotStored | None:
-        lookups = self._lookups
-        if (reason := lookups.save_bypass[at]) is not None:
+        row = self._lookups[at]
+        if (reason := row.save_bypass) is not None:
             return NotStored("never stored", f"torch would not store it: {reason}", True)
-        if (error := lookups.save_error[at]) is not None:
+        if (error := row.save_error) is not None:
             return NotStored("not saved", f"torch could not store it: {last_line(error)}", True)
-        if self._is_written[at]:
+        if _is_written(row):
             return None
-        if (error := lookups.compile_error[at]) is not None:
+        if (error := row.compile_error) is not None:
             what = f"its compile failed: {last_line(error)}"
             return NotStored("not saved" if CANNOT_WRITE.search(error) else "failed compile", what, True)
-        return self._autograd_not_stored(at) if lookups.is_aot[at] else self._graph_not_stored(at)
+        return self._autograd_not_stored(at) if row.cache == AOTAUTOGRAD else self._graph_not_stored(at)
 
     def _autograd_not_stored(self, at: int) -> NotStored | None:
-        if self._was_restarted(at):
+        row = self._lookups[at]
+        graphs = [self._lookups[graph] for graph in self.graphs_of(at)]
+        if not graphs and self._was_restarted(row):
             why = "torch restarted its compile, and the new attempt has its own key"
             return NotStored("never stored", why, True)
-        is_compiled, is_half = bool(self._is_compiled[at]), bool(self._is_half[at])
-        if (how := self._how_ended_within(at)) is not None:
+        # Whether all of its graphs were compiled.
+        is_compiled = row.compile_ended
+        if is_compiled is None:
+            is_compiled = bool(graphs) and not any(graph.outcome == "unknown" for graph in graphs)
+        directions = {graph.direction for graph in graphs}
+        is_half = "forward" in directions and "backward" not in directions
+        if (how := self._how_ended_within(row)) is not None:
             # A text log names what is written: an entry that it does not name was not written.
-            if not is_compiled or is_half or self._has_text_log[at]:
-                return _ended(how)
-        elif not is_compiled and self._is_in_last_compile[at]:
+            if not is_compiled or is_half or row.run in self._has_text_log:
+                return _ended_abnormally(how)
+        elif not is_compiled and self._is_in_last_compile(row):
             return CUT_SHORT
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
@@ -232,32 +201,48 @@ class Timeline:
 
     def _graph_not_stored(self, at: int) -> NotStored | None:
         """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""
-        lookups = self._lookups
-        aot = int(lookups.aot[at])
-        if aot != NONE and lookups.is_miss[aot]:
+        row, aot = self._lookups[at], self._aot[at]
+        if aot is not None and self._lookups[aot].outcome in ("full_miss", "guard_miss"):
             found = self._why_not_stored(aot)
-            if found is not None and (found == CUT_SHORT or found.kind == "process ended"):
+            if found is not None and found.is_of_process:
                 return found
-        if lookups.compile_ended[at] == 0:
-            how = self._how_ended_within(at)
-            return CUT_SHORT if how is None else _ended(how)
+        if row.compile_ended is False:
+            how = self._how_ended_within(row)
+            return CUT_SHORT if how is None else _ended_abnormally(how)
         return None
 
-    def _was_restarted(self, at: int) -> bool:
+    def _was_restarted(self, row: LookupRow) -> bool:
         """Whether torch abandoned a compile before it looked a graph up, and restarted it: 0/0, then 0/0_1.
 
         torch/_dynamo/convert_frame.py: an attempt whose analysis must restart is followed by the next attempt.
         """
-        compile_id = self._lookups.compile_id[at]
-        if compile_id is None or len(self.graphs_of(at)):
+        if row.compile_id is None:
             return False
-        name, attempt = _attempt_of(compile_id)
-        lookup, run = int(self._lookups.lookup[at]), int(self._lookups.run[at])
-        return any(later > attempt and other > lookup for other, later in self._attempts.get((run, name), ()))
+        name, attempt = _attempt_of(row.compile_id)
+        later = self._attempts.get((row.run, name), ())
+        return any(other_attempt > attempt and other > row.lookup for other, other_attempt in later)
 
-    def _how_ended_within(self, at: int) -> str | None:
+    def _how_ended_within(self, row: LookupRow) -> str | None:
         """How a process ended during the compile of a lookup; None if it went on, or nothing shows that."""
-        return self._how_ended.get(int(self._lookups.run[at])) if self._is_in_last_compile[at] else None
+        how = self._how_ended.get(row.run)
+        return how if how is not None and self._is_in_last_compile(row) else None
+
+
+def _ended(row: LookupRow, latest: int | None) -> int | None:
+    """When a compile ended, from the latest time that is known of it, the graphs aside."""
+    if row.time is None:
+        return None
+    if row.time_taken_ns is not None:
+        return row.time + row.time_taken_ns
+    return latest if latest is not None and latest > row.time else row.time + _UNKNOWN_COMPILE_NS
+
+
+def _latest(*times: int | None) -> int | None:
+    return max((time for time in times if time is not None), default=None)
+
+
+def _is_written(row: LookupRow) -> bool:
+    return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)
 
 
 def shows_symbol(text: str) -> bool:

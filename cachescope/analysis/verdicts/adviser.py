@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.analysis.vllm.advice import vllm_advice
-from cachescope.details import HashDetails
-from cachescope.terms import VLLM
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.terms import FXGRAPH, VLLM
 
 
 class Adviser:
@@ -19,13 +18,11 @@ class Adviser:
     Parameters
     ----------
     history : History
-    details : HashDetails
     vllm : VllmMisses, optional
         What changed for lookups of vLLM's own.
     """
 
-    def __init__(self, history: History, details: HashDetails, vllm: VllmMisses | None = None) -> None:
-        self._details = details
+    def __init__(self, history: History, vllm: VllmMisses | None = None) -> None:
         self._vllm = vllm
         self._history = history
         self._runs = {run.run: run for run in history.runs}
@@ -39,16 +36,14 @@ class Adviser:
             )
             return vllm_advice(root.why, changes)
         lookups = self._history.lookups
-        at = lookups.place_of(row.lookup)
-        assert at is not None
-        graphs = self._history.graphs_of(at)
-        graphs = graphs[lookups.is_fx[graphs]]
+        graphs = [lookups[graph] for graph in self._history.timeline.graphs_of(root.index)]
+        were_found = [graph.outcome == "hit" for graph in graphs if graph.cache == FXGRAPH]
         before = None if root.baseline is None else root.baseline.detail_set
         changes = ()
         if root.why.changed and before is not None and row.detail_set is not None:
             other = self._runs.get(root.baseline.run) if isinstance(root.baseline, LookupRow) else None
             sides = other, self._runs.get(row.run)
-            changes = tuple(field_changes(self._details, before, row.detail_set, sides))
+            changes = tuple(field_changes(self._history.details, before, row.detail_set, sides))
         run = self._runs.get(row.run)
         return cause_advice(
             AdviceFacts(
@@ -59,7 +54,7 @@ class Adviser:
                 self._bypass_reason(root),
                 row.bypass_exception,
                 changes,
-                were_graphs_found=bool(len(graphs) and lookups.is_hit[graphs].all()),
+                were_graphs_found=bool(were_found) and all(were_found),
                 are_lines_missing=row.details == "incomplete",
                 cache_dir=None if run is None else run.cache_dir,
             )

@@ -5,42 +5,42 @@ latest (design: the nearest key alone misleads, since most new graphs differ fro
 key of the same graph that differs in fewer fields than the run before is preferred to it: the cache could have
 used that key.
 A key that was still being compiled at the lookup could not be used, so it is no baseline.
-Lookups are named by their place in time order.
+Lookups are named by their index in time order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Final
-
-import numpy as np
 
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import Flags
-from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, numbered, paired
-from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.verdicts.candidate_sets import CandidateSets
-from cachescope.analysis.verdicts.nearness import Nearness
+from cachescope.analysis.key_distance import EarlierKeys
+from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.rank_fields import RankFields
 from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
-from cachescope.analysis.verdicts.running_compiles import RunningCompiles
+from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
-from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.notebook_cells import code_file
 from cachescope.wording import percent
 
 _NEARER_TRIED: Final = 32
-# Lookups of one graph that are processed together.
-_AT_ONCE: Final = 4096
-_NOT_KNOWN: Final = -(2**62)
-_NOTHING: Final = NONE, NONE
 
-Candidate = LookupRow | EntryRow
+Baseline = int | EntryRow
+"""The index of a lookup, or an entry."""
+_Kind = tuple[str, str | None]
+"""A cache and a direction."""
+_Graph = tuple[str, str | None, int]
+"""A cache, a direction, and the hash code of a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,155 +52,127 @@ class Choice:
     cache_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What some lookups are compared with: the place of a lookup, or the number of an entry; -1 otherwise."""
-
-    lookup: Numbers
-    entry: Numbers
-
-
 class Baselines:
     """Finds the baselines of lookups among all earlier lookups and the entries that existed.
 
     Parameters
     ----------
     history : History
-    details : HashDetails
     choice : Choice
     """
 
-    def __init__(self, history: History, details: HashDetails, choice: Choice) -> None:
-        self._rows = lookups = history.lookups
-        self._details = details
+    def __init__(self, history: History, choice: Choice) -> None:
+        self._history = history
+        self._lookups = history.lookups
         self._choice = choice
-        self._run = lookups.run
-        self._rank = history.rank
-        frames = numbered([_frame_of(compile_id) for compile_id in [*lookups.compile_id.distinct, None]])
-        self._frame: Numbers = frames[lookups.compile_id.codes]
-        cache = np.where(lookups.detail_set == NONE, NONE, lookups.cache.codes)
-        kind = paired(cache, lookups.direction.codes.astype(np.int64))
-        self._graph = paired(kind, lookups.gm)
-        self._of_kind = Grouped(kind)
-        self._of_graph = Grouped(self._graph)
-        place, self._place_before = self._places()
-        self._in_place = Grouped(place)
-        self._how_many_in_place = self._in_place.how_many_before(self._place_before)
-        self.running = RunningCompiles(history)
-        self._rank_fields = RankFields(details)
-        self._nearness = Nearness(details)
-        self.stored = StoredCandidates(history, EntryTimes(history))
-        self._replaced = ReplacedGraphs(history, details, self.stored, choice.run, self.running)
-        self._recompiles = Recompiles(lookups, self._nearness)
-        self._sets: dict[tuple[str, int], CandidateSets] = {}
+        self._rank_fields = RankFields(history.details)
+        self._stored = StoredCandidates(history, EntryTimes(history))
+        self._replaced = ReplacedGraphs(history, self._stored, choice.run)
+        self._recompiles = Recompiles(history)
+        self._earlier: dict[_Kind | _Graph, EarlierKeys] = {}
 
-    def find_each(self, at: Numbers) -> Compared:
-        """The baselines of missed lookups with known details."""
-        lookup = np.full(len(at), NONE, dtype=np.int64)
-        entry = lookup.copy()
-        if self._choice.mode in ("auto", "run"):
-            is_one = self._how_many_in_place[at] == 1
-            lookup[is_one] = self._in_place.first(self._place_before[at[is_one]])
-            racing = np.flatnonzero(is_one & self.running.were_running(lookup, at))
-            lookup[racing[~self._hold_a_rank(lookup[racing], at[racing])]] = NONE
-        if self._choice.mode == "nearest" and not self.stored.rows:
-            kind = self._of_kind.group[at]
-            for first in np.unique(kind, return_index=True)[1].tolist():
-                mine = kind == kind[first]
-                lookup[mine] = self._sets_of_kind(int(at[first])).near(at[mine])
-        for number in np.flatnonzero(lookup == NONE).tolist():
-            lookup[number], entry[number] = self._find(int(at[number]))
-        return Compared(lookup, entry)
-
-    def _find(self, at: int) -> tuple[int, int]:
-        """The baseline of one lookup: the place of a lookup, or the number of an entry; -1 otherwise."""
+    def find(self, at: int) -> Baseline | None:
+        """The baseline of a missed lookup with known details."""
         match self._choice.mode:
             case "key":
                 return self._with_key(at)
             case "nearest":
-                every = self._of_kind.before(int(self._of_kind.group[at]), at)
-                return self._sets_of_kind(at).nearest(at, every, self.stored.of_kind(at))
-        in_place = self._in_the_run_before(at)
-        if len(in_place) == 1:
-            found = int(in_place[0]), NONE
+                kind = _kind_of(self._lookups[at])
+                found_before = self._nearest_of(kind, self._of_kind[kind], at)
+                return self._or_entry(at, *found_before, self._stored.of_kind(at))
+        if in_place := self._in_the_run_before(at):
+            found: Baseline | None = self._nearest(at, reversed(in_place))[0]
         else:
-            candidates = (in_place, []) if len(in_place) else self._of_same_graph(at)
-            found = self._sets_of_graph(at).nearest(at, *candidates)
-        if self.running.was_running(found[0], at):
-            if self._hold_a_rank(np.array(found[:1]), np.array([at]))[0]:
+            found = self._nearest_of_same_graph(at)
+        if isinstance(found, int) and was_running(self._history, found, at):
+            if self._hold_a_rank(found, at):
                 return found
-            lookups, entries = self._of_same_graph(at)
-            found = self._sets_of_graph(at).nearest(at, self.running.finished(lookups, at), entries)
-        return found if found != _NOTHING else (self._of_another_graph(at), NONE)
+            found = self._nearest_of_same_graph(at, is_finished=True)
+        return self._of_another_graph(at) if found is None else found
 
-    def _of_another_graph(self, at: int) -> int:
-        """The place of an earlier form of the graph of a lookup; -1 if there is none."""
+    def _of_another_graph(self, at: int) -> int | None:
+        """An earlier form of the graph of a lookup."""
         found = self._replaced.by(at)
-        if found != NONE or self._choice.mode != "auto":
-            return found
-        compiled = self._recompiles.before(at)
-        place = None if compiled is None else self._rows.place_of(compiled.lookup)
-        return NONE if place is None else place
+        return self._recompiles.before(at) if found is None and self._choice.mode == "auto" else found
 
-    def nearer(self, at: Numbers, found: Compared) -> tuple[Numbers, Numbers]:
-        """For each lookup, a key of the same graph that differs in fewer fields than the baseline.
+    def nearer(self, at: int, found: Baseline) -> tuple[int, int] | None:
+        """A key of the same graph that differs in fewer fields than the baseline, and in how many that differs.
 
         People think of the run before; the cache could have used the nearest key. A key whose
         changes are a subset of those against the run before is preferred.
-
-        Returns
-        -------
-        nearer, apart : array of int
-            The place of the nearer key, -1 if there is none; and in how many fields the baseline differs.
         """
-        nearer, apart = np.full(len(at), NONE, dtype=np.int64), np.zeros(len(at), dtype=np.int64)
-        may_have = np.flatnonzero(self._may_have_nearer(at, found))
-        of_graph = Grouped(numbered(self._graph[at[may_have]]))
-        sets = self.sets_of(found)
-        for group in range(int(of_graph.group.max(initial=NONE)) + 1):
-            mine = may_have[of_graph.of(group)]
-            for start in range(0, len(mine), _AT_ONCE):
-                some = mine[start : start + _AT_ONCE]
-                nearer[some], apart[some] = self._nearer_than(at[some], sets[some])
-        return nearer, apart
-
-    def sets_of(self, found: Compared) -> Numbers:
-        """The set of hash details of each baseline."""
-        of_entry = np.append(self.stored.detail_set, NONE)
-        sets: Numbers = np.where(
-            found.entry == NONE, self._rows.detail_set[found.lookup], of_entry[found.entry]
-        )
-        return sets
-
-    def are_of_one_graph(self, at: Numbers, found: Compared) -> Flags:
-        """Whether each lookup and its baseline have an equal graph."""
-        of_entry = np.array(
-            [*(NONE if entry.gm is None else entry.gm for entry in self.stored.rows), NONE], dtype=np.int64
-        )
-        gm = np.where(found.entry == NONE, self._rows.gm[found.lookup], of_entry[found.entry])
-        same: Flags = gm == self._rows.gm[at]
-        return same
-
-    def nearer_in_parts(self, at: int, found: Candidate, changed: Sequence[str]) -> LookupRow | None:
-        """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape."""
-        if not all(map(is_input, changed)) or not self._may_have_nearer_in_parts(at, found):
+        row, graph = self._lookups[at], self._graph[at]
+        # An entry is a baseline only if it is nearer than every lookup of the graph.
+        if (
+            self._choice.mode != "auto"
+            or graph is None
+            or not isinstance(found, int)
+            or self._graph[found] != graph
+        ):
             return None
-        tried = self._of_graph.before(int(self._graph[at]), at)[-_NEARER_TRIED:]
-        tried = self.running.finished(self._without_other_calls(at, tried), at)
-        return self._with_fewer_parts(self._rows[at], found, tried)
+        keys, own, baseline = self._history.keys, _set_of(row), _set_of(self._lookups[found])
+        apart = keys.fields(baseline, own)
+        if apart < 2:
+            return None
+        _, inputs, rest = keys.blocks(own)
+        fewer = []
+        for one in self._right_before(at, graph):
+            _, other_inputs, other_rest = keys.blocks(_set_of(self._lookups[one]))
+            fields = keys.apart(other_inputs, inputs) + keys.apart(other_rest, rest)
+            if 0 < fields < apart:
+                fewer.append((fields, one))
+        if not fewer:
+            return None
+        fewer = [
+            (fields, one)
+            for fields, one in fewer
+            if not was_running(self._history, one, at) and not self._is_another_call(one, at)
+        ]
+        # The first with the fewest among those whose changes are all changes of the baseline.
+        changed = keys.changed(baseline, own)
+        for _, one in sorted(fewer):
+            if keys.changed(_set_of(self._lookups[one]), own) <= changed:
+                return one, apart
+        # What another call of the same run has otherwise is no change since the run before.
+        others = [(fields, -one) for fields, one in fewer if self._lookups[one].run != row.run]
+        return (-min(others)[1], apart) if others else None
 
-    def beside(self, at: int) -> int:
-        """The latest lookup of the same graph and frame whose compile another process had not finished; -1 if there is none."""
-        if self._rows.gm[at] == NONE:
-            return NONE
-        tried = self._of_graph.before(int(self._graph[at]), at)
-        tried = tried[self._frame[tried] == self._frame[at]][-_NEARER_TRIED:]
-        running = tried[self.running.were_running(tried, np.array(at))]
-        return int(running[-1]) if len(running) else NONE
+    def nearer_in_parts(self, at: int, found: Candidate, changed: Sequence[str]) -> int | None:
+        """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape."""
+        row, graph, keys = self._lookups[at], self._graph[at], self._history.keys
+        if self._choice.mode != "auto" or graph is None or not all(map(is_input, changed)):
+            return None
+        if not self.are_of_one_graph(at, found) or self._direction_of(found) != row.direction:
+            return None
+        own = _set_of(row)
+        best, fewest = None, keys.parts(_set_of(found), own)
+        if len(fewest) < 2:
+            return None
+        within = keys.changed(_set_of(found), own)
+        for one in reversed(self._right_before(at, graph)):
+            before = _set_of(self._lookups[one])
+            fields = keys.changed(before, own)
+            if not fields or not fields <= within or was_running(self._history, one, at):
+                continue
+            parts = keys.parts(before, own)
+            if parts < fewest and not self._is_another_call(one, at):
+                best, fewest = one, parts
+        return best
+
+    def concurrent_lookup(self, at: int) -> int | None:
+        """The latest lookup of the same graph and frame whose compile another process had not finished."""
+        graph, frame = self._graph[at], _frame_of(self._lookups[at])
+        if graph is None:
+            return None
+        of_graph = self._of_graph[graph]
+        earlier = (of_graph[number] for number in range(bisect_left(of_graph, at) - 1, -1, -1))
+        of_frame = (one for one in earlier if _frame_of(self._lookups[one]) == frame)
+        tried = islice(of_frame, _NEARER_TRIED)
+        return next((one for one in tried if was_running(self._history, one, at)), None)
 
     def may_be_stored(self, at: int) -> bool:
         """Whether an entry of the same graph may have existed, and nothing shows whether it did."""
-        return self.stored.may_be_of_graph(at)
+        return self._stored.may_be_of_graph(at)
 
     def may_replace(self, at: int) -> Candidate | None:
         """A graph that a new one may be another form of, if nothing shows whether it is."""
@@ -215,149 +187,205 @@ class Baselines:
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
 
-    def are_of_one_process(self, found: Candidate, row: LookupRow) -> bool:
-        """Whether the baseline is an earlier compile of the same function in the same process."""
+    def are_of_one_graph(self, at: int, found: Candidate) -> bool:
+        """Whether a lookup and its baseline have an equal graph."""
+        return self._history.keys.graph(found.detail_set) == self._history.graph[at]
+
+    def _direction_of(self, found: Candidate) -> str | None:
         return (
-            isinstance(found, LookupRow) and found.run == row.run and self._recompiles.is_before(found, row)
+            found.direction
+            if isinstance(found, LookupRow)
+            else self._history.details.direction(_set_of(found))
         )
 
-    def are_concurrent(self, found: Candidate, row: LookupRow) -> bool:
-        """Whether the baseline was still being compiled by another process when the lookup was made."""
-        if isinstance(found, EntryRow):
-            return False
-        place, at = (self._rows.place_of(one.lookup) for one in (found, row))
-        return place is not None and at is not None and self.running.was_running(place, at)
-
-    def _hold_a_rank(self, before: Numbers, after: Numbers) -> Flags:
+    def _hold_a_rank(self, before: int, after: int) -> bool:
         """Whether the sets of two lookups differ, and only in fields that contain the rank."""
-        sets, ranks = self._rows.detail_set, (self._rank[before], self._rank[after])
-        return self._rank_fields.all_hold_a_rank(sets[before], sets[after], ranks)
+        one, other = self._lookups[before], self._lookups[after]
+        ranks = self._history.rank_of.get(one.run), self._history.rank_of.get(other.run)
+        return self._rank_fields.all_hold_a_rank(_set_of(one), _set_of(other), ranks)
 
-    def _may_have_nearer(self, at: Numbers, found: Compared) -> Flags:
-        """Which are compared with a lookup of the same graph, and not with one that the user chose."""
-        if self._choice.mode != "auto":
-            return np.zeros(len(at), dtype=bool)
-        direction = self._rows.direction.codes
-        # An entry is a baseline only if it is nearer than every lookup of the graph.
-        is_lookup, has_graph = found.entry == NONE, self._rows.gm[at] != NONE
-        is_one = self.are_of_one_graph(at, found) & (direction[found.lookup] == direction[at])
-        may: Flags = is_lookup & has_graph & is_one
-        return may
+    def _with_key(self, at: int) -> Baseline | None:
+        key, row = self._choice.cache_key, self._lookups[at]
+        stored = [entry for entry in self._stored.with_kind(at) if entry.cache_key == key]
+        if stored:
+            return stored[-1]
+        earlier = [one for one in self._of_chosen_key if one < at]
+        return next((one for one in reversed(earlier) if _kind_of(self._lookups[one]) == _kind_of(row)), None)
 
-    def _may_have_nearer_in_parts(self, at: int, found: Candidate) -> bool:
-        row = self._rows[at]
-        is_one = row.gm is not None and found.gm == row.gm and found.direction == row.direction
-        return is_one and self._choice.mode == "auto"
+    @cached_property
+    def _of_chosen_key(self) -> list[int]:
+        """The lookups with hash details of the key that the user asked to compare with."""
+        key = self._choice.cache_key
+        return [
+            at for at, row in enumerate(self._lookups) if row.cache_key == key and row.detail_set is not None
+        ]
 
-    def _nearer_than(self, lookups: Numbers, baselines: Numbers) -> tuple[Numbers, Numbers]:
-        """For some lookups of one graph, the place of a nearer one (-1 if none), and the distance to their baselines."""
-        sets = self._sets_of_graph(int(lookups[0]))
-        before = sets.before(lookups, _NEARER_TRIED)
-        is_of_run = self._run[before] == self._run[lookups, None]
-        has_ended = ~self.running.were_running(before, lookups[:, None])
-        frame, own = self._frame[before], self._frame[lookups, None]
-        is_elsewhere = is_of_run & (frame != own) & (frame != NONE) & (own != NONE)
-        return sets.nearer(lookups, baselines, has_ended, is_elsewhere, is_of_run)
+    # Lookups of the same graph.
 
-    def _with_fewer_parts(self, row: LookupRow, found: Candidate, tried: Numbers) -> LookupRow | None:
-        assert found.detail_set is not None and row.detail_set is not None
-        best, fewest = None, self._nearness.parts(found.detail_set, row.detail_set)
-        if len(fewest) < 2:
-            return None
-        within = self._details.changed_fields(found.detail_set, row.detail_set)
-        for place in tried[::-1].tolist():
-            before = self._rows[place]
-            assert before.detail_set is not None
-            fields = self._details.changed_fields(before.detail_set, row.detail_set)
-            if fields and set(fields) <= set(within):
-                parts = self._nearness.parts(before.detail_set, row.detail_set)
-                if parts < fewest:
-                    best, fewest = before, parts
+    @cached_property
+    def _of_kind(self) -> dict[_Kind, list[int]]:
+        """The lookups with hash details by cache and direction."""
+        found: dict[_Kind, list[int]] = defaultdict(list)
+        for at, row in enumerate(self._lookups):
+            if row.detail_set is not None:
+                found[_kind_of(row)].append(at)
+        return found
+
+    @cached_property
+    def _graph(self) -> list[_Graph | None]:
+        """The cache, the direction and the graph of each lookup that has one; equal ones are one object."""
+        known: dict[_Graph, _Graph] = {}
+        found: list[_Graph | None] = []
+        for row, graph in zip(self._lookups, self._history.graph, strict=True):
+            one = None if graph is None else (row.cache, row.direction, graph)
+            found.append(None if one is None else known.setdefault(one, one))
+        return found
+
+    @cached_property
+    def _of_graph(self) -> dict[_Graph, list[int]]:
+        found: dict[_Graph, list[int]] = defaultdict(list)
+        for at, graph in enumerate(self._graph):
+            if graph is not None:
+                found[graph].append(at)
+        return found
+
+    @cached_property
+    def _of_graph_and_run(self) -> dict[tuple[_Graph, int], list[int]]:
+        found: dict[tuple[_Graph, int], list[int]] = defaultdict(list)
+        for at, graph in enumerate(self._graph):
+            if graph is not None:
+                found[graph, self._lookups[at].run].append(at)
+        return found
+
+    def _right_before(self, at: int, graph: _Graph) -> list[int]:
+        """The lookups of a graph right before another one."""
+        of_graph = self._of_graph[graph]
+        end = bisect_left(of_graph, at)
+        return of_graph[max(end - _NEARER_TRIED, 0) : end]
+
+    def _in_the_run_before(self, at: int) -> list[int]:
+        """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
+        graph, compile_id, run = self._graph[at], self._lookups[at].compile_id, self._run_before(at)
+        if graph is None or compile_id is None or run is None:
+            return []
+        of_run = self._of_graph_and_run.get((graph, run), ())
+        return [one for one in of_run if one < at and self._lookups[one].compile_id == compile_id]
+
+    def _run_before(self, at: int) -> int | None:
+        if self._choice.mode == "run":
+            return None if self._lookups[at].run == self._choice.run else self._choice.run
+        return self._runs_before[at]
+
+    @cached_property
+    def _runs_before(self) -> list[int | None]:
+        """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
+        rank_of = self._history.rank_of
+        of_graph: dict[_Graph, _TwoGreatest] = defaultdict(_TwoGreatest)
+        of_rank: dict[tuple[_Graph, int | None], _TwoGreatest] = defaultdict(_TwoGreatest)
+        found: list[int | None] = []
+        for row, graph in zip(self._lookups, self._graph, strict=True):
+            if graph is None:
+                found.append(None)
+                continue
+            runs, runs_of_rank = of_graph[graph], of_rank[graph, rank_of.get(row.run)]
+            of_same_rank = runs_of_rank.other_than(row.run)
+            found.append(runs.other_than(row.run) if of_same_rank is None else of_same_rank)
+            runs.add(row.run)
+            runs_of_rank.add(row.run)
+        return found
+
+    def _other_calls(self, at: int, graph: _Graph) -> set[int]:
+        """Earlier lookups of an equal graph elsewhere in the same run on other inputs: other calls, and none has changed."""
+        earlier = self._of_graph_and_run[graph, self._lookups[at].run]
+        return {one for one in earlier if one < at and self._is_another_call(one, at)}
+
+    def _is_another_call(self, one: int, at: int) -> bool:
+        other, row = self._lookups[one], self._lookups[at]
+        if other.run != row.run or other.compile_id == row.compile_id:
+            return False
+        frame, own = _frame_of(other), _frame_of(row)
+        is_elsewhere = frame is not None and own is not None and frame != own
+        return is_elsewhere and self._history.keys.only_inputs(_set_of(other), _set_of(row))
+
+    def _nearest_of_same_graph(self, at: int, *, is_finished: bool = False) -> Baseline | None:
+        """The nearest lookup of the same graph, except for other calls of it, or entry; if asked, one whose compile had ended."""
+        graph, is_of_run = self._graph[at], self._choice.mode == "run"
+        entries = [] if is_of_run else self._stored.of_graph(at)
+        if graph is None:
+            return self._or_entry(at, None, 0, entries)
+        other_calls = self._other_calls(at, graph)
+        if not (is_of_run or is_finished or other_calls):
+            return self._or_entry(at, *self._nearest_of(graph, self._of_graph[graph], at), entries)
+        run = self._choice.run
+        if is_of_run:
+            lookups = [] if run is None else self._of_graph_and_run.get((graph, run), [])
+        else:
+            lookups = self._of_graph[graph]
+        earlier = (lookups[number] for number in range(bisect_left(lookups, at) - 1, -1, -1))
+        may_be = (
+            one
+            for one in earlier
+            if one not in other_calls and not (is_finished and was_running(self._history, one, at))
+        )
+        return self._or_entry(at, *self._nearest(at, may_be), entries)
+
+    def _nearest_of(self, name: _Kind | _Graph, lookups: list[int], at: int) -> tuple[int | None, int]:
+        if name not in self._earlier:
+            sets = [(one, _set_of(self._lookups[one])) for one in lookups]
+            self._earlier[name] = EarlierKeys(self._history.keys, sets)
+        return self._earlier[name].nearest(at, _set_of(self._lookups[at]))
+
+    def _nearest(self, at: int, latest_first: Iterable[int]) -> tuple[int | None, int]:
+        """The lookup with the fewest changed fields, the latest among equals; and how many fields these are."""
+        own = _set_of(self._lookups[at])
+        best, fewest = None, 0
+        for one in latest_first:
+            fields = self._history.keys.fields(_set_of(self._lookups[one]), own)
+            if best is None or fields < fewest:
+                best, fewest = one, fields
+                if not fields:
+                    break
+        return best, fewest
+
+    def _or_entry(
+        self, at: int, found: int | None, fewest: int, entries: Sequence[EntryRow]
+    ) -> Baseline | None:
+        """The lookup that was found, or an entry that differs in fewer fields, the last among equals."""
+        best: Baseline | None = found
+        for entry in reversed(entries):
+            fields = self._history.keys.fields(_set_of(entry), _set_of(self._lookups[at]))
+            if best is None or fields < fewest:
+                best, fewest = entry, fields
         return best
 
-    def _with_key(self, at: int) -> tuple[int, int]:
-        key, number = self._chosen_key
-        stored = [e for e in self.stored.with_kind(at) if self.stored.rows[e].cache_key == key]
-        if stored:
-            return NONE, stored[-1]
-        earlier = self._of_kind.before(self._of_kind.group[at], at)
-        earlier = earlier[self._rows.cache_key.codes[earlier] == number]
-        return (int(earlier[-1]) if len(earlier) else NONE), NONE
 
-    @cached_property
-    def _chosen_key(self) -> tuple[str, int]:
-        """The key that the user asked to compare with, and its number among the keys of lookups."""
-        key = self._choice.cache_key or ""
-        return key, self._rows.cache_key.codes_of([key]).get(key, _NOT_KNOWN)
+class _TwoGreatest:
+    """The two greatest of some numbers."""
 
-    def _in_the_run_before(self, at: int) -> Numbers:
-        """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
-        return self._in_place.of(int(self._place_before[at]))[: self._how_many_in_place[at]]
+    __slots__ = ("greatest", "second")
 
-    def _of_same_graph(self, at: int) -> tuple[Numbers, list[int]]:
-        """Lookups of the same graph, except for other calls of it, and entries."""
-        is_of_run = self._choice.mode == "run"
-        entries = [] if is_of_run else self.stored.of_graph(at)
-        if self._rows.gm[at] == NONE:
-            return np.zeros(0, dtype=np.int64), entries
-        earlier = self._of_graph.before(self._graph[at], at)
-        if is_of_run:
-            earlier = earlier[self._run[earlier] == self._choice.run]
-        return self._without_other_calls(at, earlier), entries
+    def __init__(self) -> None:
+        self.greatest: int | None = None
+        self.second: int | None = None
 
-    def _without_other_calls(self, at: int, earlier: Numbers) -> Numbers:
-        """Leave out an equal graph elsewhere in the same run on other inputs: it is another call, and neither has changed."""
-        if not self._is_called_elsewhere[at]:
-            return earlier
-        frame = self._frame[earlier]
-        elsewhere = (self._run[earlier] == self._run[at]) & (frame != self._frame[at]) & (frame != NONE)
-        other_inputs = self._sets_of_graph(at).only_inputs_differ(at, earlier)
-        kept: Numbers = earlier[~(elsewhere & other_inputs)]
-        return kept
+    def add(self, number: int) -> None:
+        if self.greatest is None or number > self.greatest:
+            self.greatest, self.second = number, self.greatest
+        elif number != self.greatest and (self.second is None or number > self.second):
+            self.second = number
 
-    @cached_property
-    def _is_called_elsewhere(self) -> Flags:
-        """Which lookups have a graph that their run also looked up under another frame."""
-        calls = paired(np.where(self._frame == NONE, NONE, self._graph), self._run)
-        _, first = np.unique(paired(calls, self._frame), return_index=True)
-        frames = np.bincount(calls[first][calls[first] != NONE], minlength=int(calls.max(initial=NONE)) + 1)
-        elsewhere: Flags = (calls != NONE) & (np.append(frames, 0)[calls] > 1)
-        return elsewhere
-
-    def _sets_of_graph(self, at: int) -> CandidateSets:
-        return self._sets_of("graph", self._of_graph, at, self.stored.with_graph(at))
-
-    def _sets_of_kind(self, at: int) -> CandidateSets:
-        return self._sets_of("kind", self._of_kind, at, self.stored.with_kind(at))
-
-    def _sets_of(self, name: str, grouped: Grouped, at: int, entries: Sequence[int]) -> CandidateSets:
-        key = name, int(grouped.group[at])
-        if key not in self._sets:
-            places = grouped.of(key[1])
-            stored = {e: int(self.stored.detail_set[e]) for e in entries}
-            self._sets[key] = CandidateSets(self._details, places, self._rows.detail_set[places], stored)
-        return self._sets[key]
-
-    def _places(self) -> tuple[Numbers, Numbers]:
-        """For each lookup, a number for its graph, run and compile id, and the number of the same place in the run before."""
-        before = self._runs_before()
-        compiles = self._rows.compile_id.codes.astype(np.int64)
-        is_known = (compiles != NONE) & (self._rows.gm != NONE)
-        graph = np.where(is_known, self._graph, NONE)
-        # Numbered together, so that equal places get equal numbers.
-        run = np.concatenate([self._run, before])
-        places = paired(np.tile(graph, 2), run)
-        places = np.where(run == NONE, NONE, paired(places, np.tile(compiles, 2)))
-        return places[: len(self._run)], places[len(self._run) :]
-
-    def _runs_before(self) -> Numbers:
-        """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
-        if self._choice.mode == "run":
-            chosen = NONE if self._choice.run is None else self._choice.run
-            return np.where(self._run == chosen, NONE, chosen)
-        of_rank = Grouped(paired(self._graph, self._rank)).greatest_other_before(self._run)
-        return np.where(of_rank == NONE, self._of_graph.greatest_other_before(self._run), of_rank)
+    def other_than(self, number: int) -> int | None:
+        return self.second if number == self.greatest else self.greatest
 
 
-def _frame_of(compile_id: str | None) -> str | None:
-    return None if compile_id is None else compile_id.split("/")[0]
+def _kind_of(row: LookupRow) -> _Kind:
+    return row.cache, row.direction
+
+
+def _set_of(row: Candidate) -> int:
+    assert row.detail_set is not None
+    return row.detail_set
+
+
+def _frame_of(row: LookupRow) -> str | None:
+    return None if row.compile_id is None else row.compile_id.split("/")[0]

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from cachescope.analysis.graphs import graph_diff
-from cachescope.analysis.history.rows import RunRow
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.verdict_kinds import UPGRADE
 
 TORCH_VERSION: Final = "torch_version"

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from cachescope.analysis.differences import field_change
-from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import NONE, Numbers
-from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Compared
+from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, ChangeKinds
-from cachescope.analysis.verdicts.changed_fields import Component
-from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.misses import Candidate, Why
+from cachescope.analysis.verdicts.recompiles import is_recompiled
+from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.components import parse_component
-from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import UPGRADE
 from cachescope.wording import plural
 
-OF_ITS_OWN: Final = -1
-"""The number of a pair whose sentence no other pair shares."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields that changed in some pairs."""
-
-    names: tuple[str, ...]
-    are_inputs: bool
-    is_of_its_own: bool
-    """Whether more than these fields and their values decides about the sentence: torch itself is another."""
+Changes = Sequence[tuple[int, int | None, int | None]]
+"""Changed fields, each with the components on both sides; see `HashDetails.changes`."""
 
 
 class ChangedKeys:
@@ -43,58 +29,69 @@ class ChangedKeys:
     Parameters
     ----------
     history : History
-    details : HashDetails
     baselines : Baselines
     """
 
-    def __init__(self, history: History, details: HashDetails, baselines: Baselines) -> None:
-        self._rows = history.lookups
-        self._details = details
+    def __init__(self, history: History, baselines: Baselines) -> None:
+        self._history = history
+        self._details = history.details
         self._baselines = baselines
-        self._kinds = ChangeKinds(details, history.runs)
-        self._named: dict[bytes, Fields] = {}
-        self._summaries: dict[Component, str] = {}
+        self._kinds = ChangeKinds(history.details, history.runs)
+        # A fleet misses in the same few ways.
+        self._whys: dict[tuple[object, ...], Why] = {}
+        self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self._summaries: dict[tuple[int | None, int | None], str] = {}
 
-    def named(self, codes: bytes) -> Fields:
-        """The fields of some codes, given as the bytes of an array."""
-        found = self._named.get(codes)
-        if found is None:
-            names = tuple(
-                self._details.fields[code] for code in np.frombuffer(codes, dtype=np.int32).tolist()
-            )
-            are_inputs = bool(names) and all(map(is_input, names))
-            found = self._named[codes] = Fields(names, are_inputs, TORCH_VERSION in names)
-        return found
+    def names(self, changes: Changes) -> tuple[str, ...]:
+        """The changed fields."""
+        codes = tuple([field for field, _, _ in changes])
+        if codes not in self._names:
+            self._names[codes] = tuple(self._details.fields[code] for code in codes)
+        return self._names[codes]
 
-    def alike(self, at: Numbers, compared: Compared) -> list[int]:
-        """A number for each pair: pairs with the same number whose fields changed in the same way share one sentence."""
-        rows, is_entry = self._rows, compared.entry != NONE
-        is_plain = self._baselines.are_of_one_graph(at, compared)
-        is_plain &= is_entry | (rows.run[compared.lookup] != rows.run[at])
-        number = self._baselines.running.were_running(compared.lookup, at) + 2 * is_entry
-        numbers: list[int] = np.where(is_plain, number, OF_ITS_OWN).tolist()
-        return numbers
-
-    def why(self, row: LookupRow, baseline: Candidate, fields: Fields, alone: Component, apart: int) -> Why:
+    def why(self, at: int, baseline: Baseline, changes: Changes, apart: int) -> Why:
         """Why a lookup missed whose key is another one than that of its baseline.
 
         Parameters
         ----------
-        row : LookupRow
-        baseline : LookupRow or EntryRow
-        fields : Fields
-            What changed; no field at all if torch hashes what its list of fields cannot show.
-        alone : tuple of int
-            The components of the one field that changed.
+        at : int
+        baseline : int or EntryRow
+        changes : sequence of (field, component before, component after)
+            No field at all if torch hashes what its list of fields cannot show.
         apart : int
             How many fields separate it from the lookup of the run before, if the baseline is a nearer one; else 0.
         """
-        changed = fields.names
-        if not changed:
+        if not changes:
             return _NO_DETAIL_DIFFERS
-        assert baseline.detail_set is not None and row.detail_set is not None
-        sides = baseline.detail_set, row.detail_set
-        runs = (baseline.run if isinstance(baseline, LookupRow) else None), row.run
+        row = self._history.lookups[at]
+        found = self._history.lookups[baseline] if isinstance(baseline, int) else baseline
+        names = self.names(changes)
+        is_one_run = isinstance(found, LookupRow) and found.run == row.run
+        if is_one_run or TORCH_VERSION in names or not self._baselines.are_of_one_graph(at, found):
+            return self._why(at, found, baseline, names, changes, apart)
+        asked = (
+            names,
+            changes[0][1:] if len(changes) == 1 else None,
+            apart,
+            self._how_known(at, found, baseline),
+        )
+        if asked not in self._whys:
+            self._whys[asked] = self._why(at, found, baseline, names, changes, apart)
+        return self._whys[asked]
+
+    def _why(
+        self,
+        at: int,
+        found: Candidate,
+        baseline: Baseline,
+        changed: tuple[str, ...],
+        changes: Changes,
+        apart: int,
+    ) -> Why:
+        row = self._history.lookups[at]
+        assert found.detail_set is not None and row.detail_set is not None
+        sides = found.detail_set, row.detail_set
+        runs = (found.run if isinstance(found, LookupRow) else None), row.run
         kind = self._kinds.kind(*sides, runs)
         if TORCH_VERSION in changed:
             # The others follow from it.
@@ -106,41 +103,49 @@ class ChangedKeys:
             if besides := self._kinds.changed_besides(*sides, runs):
                 reason += f"; also changed: {_listed(besides)}"
         else:
-            reason = self._what_changed(row, baseline, changed, alone)
+            reason = self._what_changed(at, found, changed, changes[0][1:])
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
-        return Why("key_changed", reason, *self._how_known(baseline, row), changed, kind)
+        return Why("key_changed", reason, *self._how_known(at, found, baseline), changed, kind)
 
     def _what_changed(
-        self, row: LookupRow, baseline: Candidate, changed: tuple[str, ...], alone: Component
+        self, at: int, baseline: Candidate, changed: tuple[str, ...], first: tuple[int | None, int | None]
     ) -> str:
-        graph = "the same graph" if baseline.gm == row.gm else "another form of the graph"
-        if self._baselines.are_of_one_process(baseline, row):
-            graph = f"compiled again in one process, after compile {getattr(baseline, 'compile_id', '')}"
+        row = self._history.lookups[at]
+        graph = (
+            "the same graph"
+            if self._baselines.are_of_one_graph(at, baseline)
+            else "another form of the graph"
+        )
+        if isinstance(baseline, LookupRow) and is_recompiled(baseline, row):
+            graph = f"compiled again in one process, after compile {baseline.compile_id}"
         if len(changed) > 1:
             return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
-        summary = self._summary(changed[0], alone)
-        return f"{graph}, and one field of the key differs: {changed[0]}, {summary}"
+        return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary(changed[0], first)}"
 
-    def _how_known(self, baseline: Candidate, row: LookupRow) -> tuple[Evidence, str]:
+    def _how_known(self, at: int, found: Candidate, baseline: Baseline) -> tuple[Evidence, str]:
         """The evidence that the key of a baseline has changed into this one."""
-        if self._baselines.are_of_one_process(baseline, row):
+        row = self._history.lookups[at]
+        if isinstance(found, LookupRow) and is_recompiled(found, row):
             return "recorded", "torch's compile ids count the compiles of one function in one process"
-        if baseline.gm != row.gm:
-            return "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(baseline, row)}"
-        if self._baselines.are_concurrent(baseline, row):
-            return "inferred", "the processes ran at the same time, and their keys differ by their rank alone"
-        if isinstance(baseline, EntryRow) and is_in_remote_cache(baseline.path):
+        if not self._baselines.are_of_one_graph(at, found):
+            return "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
+        if isinstance(baseline, int):
+            if was_running(self._history, baseline, at):
+                return (
+                    "inferred",
+                    "the processes ran at the same time, and their keys differ by their rank alone",
+                )
+            return "recorded", "torch recorded the hash details of both keys"
+        if is_in_remote_cache(baseline.path):
             return "inferred", "predicted: the program would ask the remote cache that holds the entry"
-        if isinstance(baseline, EntryRow):
-            return "inferred", "by its time of modification the entry had been stored before"
-        return "recorded", "torch recorded the hash details of both keys"
+        return "inferred", "by its time of modification the entry had been stored before"
 
-    def _summary(self, field: str, components: Component) -> str:
+    def _summary(self, field: str, components: tuple[int | None, int | None]) -> str:
         """What changed in a field, in one line."""
         if components not in self._summaries:
             details = (
-                None if code == NONE else parse_component(self._details.components[code])
+                None if code is None else parse_component(self._details.components[code])
                 for code in components
             )
             texts = [None if detail is None else detail.value_text for detail in details]

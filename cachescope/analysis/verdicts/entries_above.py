@@ -8,45 +8,59 @@ its own key as well (torch/_functorch/_aot_autograd/autograd_cache.py, `AOTAutog
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 from cachescope.analysis.history.entry_times import NEVER, EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING
-from cachescope.analysis.history.places_by_group import NONE, Numbers
-from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.verdicts.misses import Why
-from cachescope.analysis.verdicts.reasons_found import ReasonsFound
-from cachescope.details import HashDetails
+from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.verdict_kinds import EXPLAINED_BY_GRAPHS, NOT_KNOWN, kind_of
 from cachescope.wording import listed
 
-_Graph = tuple[str, str]
+_Graph = tuple[str, str | None]
 """A directory, and the key of an FX entry in it."""
 _NO_DETAILS: Final = "AOTAutograd entries in the directory store no hash details of their keys"
 
 
-class EntriesAbove:
-    """Judges AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged.
+def judge_by_graphs(history: History, found: VerdictsSoFar, autograd: Sequence[int]) -> None:
+    """Judge AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged.
 
     Parameters
     ----------
     history : History
-    details : HashDetails
-    stored : sequence of EntryRow
-        Those that graphs are compared with.
-    found : ReasonsFound
+    found : VerdictsSoFar
         What is found out is noted here.
+    autograd : sequence of int
+        The misses.
     """
+    if not history.entries:
+        return
+    above = _EntriesAbove(history, found)
+    for at in autograd:
+        why = found.why[at]
+        assert why is not None
+        is_first = kind_of(why).may_be_first
+        if is_first or _is_compared_within_its_process(history, found, at):
+            # That its process compiled another form of the graph is no reason where an entry of this form is there.
+            by_graphs = above.why(at)
+            if by_graphs is not None and (is_first or by_graphs.changed):
+                found.record(at, by_graphs)
 
-    def __init__(
-        self, history: History, details: HashDetails, stored: list[EntryRow], found: ReasonsFound
-    ) -> None:
+
+def _is_compared_within_its_process(history: History, found: VerdictsSoFar, at: int) -> bool:
+    """Whether it is compared with an earlier compile of the same process."""
+    baseline = found.baseline[at]
+    return isinstance(baseline, int) and history.lookups[baseline].run == history.lookups[at].run
+
+
+class _EntriesAbove:
+    """The AOTAutograd entries that no recorded miss wrote, and the graphs that they point to."""
+
+    def __init__(self, history: History, found: VerdictsSoFar) -> None:
         self._history = history
-        self._details = details
-        self._stored = stored
         self._found = found
         times = EntryTimes(history)
         self._pointing_to: dict[_Graph, dict[int, int]] = defaultdict(dict)
@@ -64,61 +78,45 @@ class EntriesAbove:
                 for key in entry.fx_keys:
                     self._pointing_to[entry.root, key][entry.entry] = end
 
-    def judge(self, at: Numbers) -> None:
-        """Judge lookups, given by their places in time order."""
-        if not self._stored and self._first == NEVER:
-            return
-        for place in at.tolist():
-            is_first = kind_of(self._found.whys[self._found.why[place]]).may_be_first
-            if is_first or self._is_compared_within_its_process(place):
-                why = self._why(place)
-                # That its process compiled another form of the graph is no reason where an entry of this form is there.
-                if why is not None and (is_first or why.changed):
-                    self._found.record(place, why)
-
-    def _is_compared_within_its_process(self, at: int) -> bool:
-        """Whether it is compared with an earlier compile of the same process."""
-        baseline, run = int(self._found.baseline[at]), self._history.lookups.run
-        return baseline != NONE and run[baseline] == run[at]
-
-    def _why(self, at: int) -> Why | None:
-        graphs: list[int] = self._history.graphs_of(at).tolist()
-        whys = {
-            graph: self._found.whys[self._found.why[graph]]
-            for graph in graphs
-            if self._found.why[graph] != NONE
-        }
-        changed = {
-            graph: self._stored[entry]
-            for graph, why in whys.items()
-            if why.changed and (entry := int(self._found.baseline_entry[graph])) != NONE
-        }
-        time = int(self._history.lookups.time[at])
-        if changed and self._one_points_to(list(changed.values()), time):
-            fields = {field for graph in changed for field in whys[graph].changed}
+    def why(self, at: int) -> Why | None:
+        """What the graphs below an AOTAutograd miss say of it."""
+        below = [
+            (self._found.why[graph], self._found.baseline[graph])
+            for graph in self._history.timeline.graphs_of(at)
+        ]
+        whys = [why for why, _ in below if why is not None]
+        changed = [
+            (why, baseline)
+            for why, baseline in below
+            if why is not None and why.changed and isinstance(baseline, EntryRow)
+        ]
+        time = self._history.lookups[at].time
+        if changed and self._one_points_to([entry for _, entry in changed], time):
+            fields = {field for why, _ in changed for field in why.changed}
             if own := tuple(sorted(field for field in fields if self._belongs_to(at, field))):
                 return _changed(own)
-        are_new = bool(whys) and all(kind_of(why).is_first for why in whys.values())
+        are_new = bool(whys) and all(kind_of(why).is_first for why in whys)
         # Of another graph are those whose graphs are known, and are others.
         first = self._first_undescribed if are_new else self._first
-        may_be_there = first != NEVER and (time == MISSING or first <= time)
+        may_be_there = first != NEVER and (time is None or first <= time)
         return _NOT_DETERMINED if changed or may_be_there else None
 
-    def _one_points_to(self, graphs: list[EntryRow], time: int) -> bool:
+    def _one_points_to(self, graphs: list[EntryRow], time: int | None) -> bool:
         """Whether one entry, stored before a time, points to all of some graphs."""
         pointing = [self._pointing_to.get((graph.root, graph.cache_key), {}) for graph in graphs]
         ends = (end for entry, end in pointing[0].items() if all(entry in others for others in pointing))
-        return time != MISSING and any(end <= time for end in ends)
+        return time is not None and any(end <= time for end in ends)
 
     def _is_of_a_miss(self, entry: EntryRow) -> bool:
         """Whether a recorded miss wrote it; that miss then represents it."""
         looked_up = self._history.lookups_of(entry)
-        return bool(looked_up) and not self._history.lookups.is_hit[looked_up[0]]
+        return bool(looked_up) and self._history.lookups[looked_up[0]].outcome != "hit"
 
     def _belongs_to(self, at: int, field: str) -> bool:
         """Whether a field of a graph's key is one of the AOTAutograd key too, and says the same there."""
-        own = int(self._history.lookups.detail_set[at])
-        return not is_of_the_program(field) and self._details.component_of(own, field) is not None
+        own = self._history.lookups[at].detail_set
+        assert own is not None
+        return not is_of_the_program(field) and self._history.details.component_of(own, field) is not None
 
 
 _NOT_DETERMINED: Final = Why(

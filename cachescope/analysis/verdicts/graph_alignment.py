@@ -11,14 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from difflib import SequenceMatcher
-from functools import cached_property
 from itertools import chain
 from typing import Final, Generic, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from cachescope.analysis.graphs import graph_words, likeness
+from cachescope.analysis.key_distance import KeyDistances
 from cachescope.details import HashDetails
 from cachescope.notebook_cells import code_file, is_cell
 
@@ -43,10 +40,6 @@ class Code(Protocol):
     @property
     def detail_set(self) -> int | None:
         """Its hash details."""
-
-    @property
-    def gm(self) -> int | None:
-        """Hash code of the graph; equal codes are equal graphs."""
 
 
 class Graph(Code, Protocol):
@@ -78,14 +71,19 @@ class GraphAligner(Generic[SomeGraph]):
     Parameters
     ----------
     details : HashDetails
+    keys : KeyDistances
     graph_above : callable, optional
         For an FX lookup, the graph that AOTAutograd made their graph from.
     """
 
     def __init__(
-        self, details: HashDetails, graph_above: Callable[[SomeGraph], int | None] | None = None
+        self,
+        details: HashDetails,
+        keys: KeyDistances,
+        graph_above: Callable[[SomeGraph], int | None] | None = None,
     ) -> None:
         self._details = details
+        self._keys = keys
         self._graph_above = graph_above or (lambda _: None)
         self._words: dict[int, Counter[str]] = {}
         self._likeness: dict[tuple[int, int], float] = {}
@@ -109,8 +107,11 @@ class GraphAligner(Generic[SomeGraph]):
             Each graph in `before` that was replaced, and the one in `after` that replaced it. Equal graphs and new
             graphs are left out.
         """
-        old, new = _distinct(before), _distinct(after)
-        replaced, share_a_graph = replaced_stretches([r.gm for r in old], [r.gm for r in new])
+        old, new = self._distinct(before), self._distinct(after)
+        graph = self._keys.graph
+        replaced, share_a_graph = replaced_stretches(
+            [graph(row.detail_set) for row in old], [graph(row.detail_set) for row in new]
+        )
         is_one_program |= share_a_graph
         pairs = (self.pair_up(old[some], new[others], is_one_program) for some, others in replaced)
         return list(chain.from_iterable(pairs))
@@ -145,11 +146,12 @@ class GraphAligner(Generic[SomeGraph]):
         """How alike the code of two graphs with hash details is."""
         assert a.detail_set is not None and b.detail_set is not None
         # A fleet compares the same graphs again and again, under many keys.
-        if a.gm is None or b.gm is None:
+        one, other = self._keys.graph(a.detail_set), self._keys.graph(b.detail_set)
+        if one is None or other is None:
             return likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
-        if (a.gm, b.gm) not in self._likeness:
-            self._likeness[a.gm, b.gm] = likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
-        return self._likeness[a.gm, b.gm]
+        if (one, other) not in self._likeness:
+            self._likeness[one, other] = likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
+        return self._likeness[one, other]
 
     def pair_up(
         self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool
@@ -188,19 +190,20 @@ class GraphAligner(Generic[SomeGraph]):
             words = self._words[detail_set] = graph_words(gm.value_text if gm else "")
         return words
 
-    @cached_property
-    def _is_input(self) -> npt.NDArray[np.bool_]:
-        """Whether each field describes the inputs."""
-        return np.array([field.startswith("example_inputs") for field in self._details.fields], dtype=bool)
-
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
-        inputs = self._inputs.get(detail_set)
-        if inputs is None:
-            store = self._details
-            codes = store.sets[detail_set]
-            codes = codes[self._is_input[store.field_codes[codes]]]
-            inputs = self._inputs[detail_set] = tuple(store.hash_codes[codes].tolist())
-        return inputs
+        number = self._keys.blocks(detail_set).inputs
+        if number not in self._inputs:
+            self._inputs[number] = self._keys.example_inputs(detail_set)
+        return self._inputs[number]
+
+    def _distinct(self, rows: Sequence[SomeGraph]) -> list[SomeGraph]:
+        """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
+        kept: list[SomeGraph] = []
+        for row in rows:
+            has_graph = self._keys.graph(row.detail_set) is not None
+            if has_graph and not (kept and kept[-1].cache_key == row.cache_key):
+                kept.append(row)
+        return kept
 
 
 def replaced_stretches(
@@ -256,12 +259,3 @@ def _enough(a: Graph, b: Graph, is_one_program: bool) -> float:
     is_edited = a.file is not None and b.file is not None and is_cell(a.file) and is_cell(b.file)
     is_one = one[1] == other[1] or (one[0] == other[0] and (is_moved or is_edited))
     return _ENOUGH if is_one else _NEVER
-
-
-def _distinct(rows: Sequence[SomeGraph]) -> list[SomeGraph]:
-    """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
-    kept: list[SomeGraph] = []
-    for row in rows:
-        if row.gm is not None and not (kept and kept[-1].cache_key == row.cache_key):
-            kept.append(row)
-    return kept

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from functools import lru_cache
 from typing import Final
-
-import numpy as np
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
-from cachescope.analysis.history.places_by_group import NONE
+from cachescope.analysis.verdicts.adviser import Adviser
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.bypass_advice import is_error
-from cachescope.analysis.verdicts.misses import Misses, Why
+from cachescope.analysis.verdicts.causes import group_causes, link_consequences
+from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.predicted_misses import guards_would_fail, judge_predicted
-from cachescope.analysis.verdicts.reasons_found import ReasonsFound
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
-from cachescope.details import HashDetails
-from cachescope.terms import Evidence
+from cachescope.frames.answer_rows import CauseRow
+from cachescope.terms import VLLM, Evidence
 from cachescope.verdict_kinds import AOT_INDUCTOR
 
 _AOT_MODE: Final = Why(
@@ -35,46 +32,50 @@ _AOT_MODE: Final = Why(
     "the trace has the code that AOTInductor wrote in this compile, or torch logged that it asks no cache for it",
     kind=AOT_INDUCTOR,
 )
-# A fleet races for every key in the same ways.
-_RACES_AT_HAND: Final = 1 << 14
 
 
-def judged_misses(
-    history: History, details: HashDetails, choice: Choice, vllm: VllmMisses | None = None
-) -> Misses:
-    """Judge every lookup that is known not to have hit; the misses in the order of the lookups."""
+def judged(
+    history: History, choice: Choice, vllm: VllmMisses | None = None
+) -> tuple[list[Miss], list[CauseRow]]:
+    """Every miss with its verdict and its cause, in the order of the lookups' ids; and the causes, the costliest first."""
+    misses = judged_misses(history, choice, vllm)
+    link_consequences(misses, history)
+    return misses, group_causes(misses, history, Adviser(history, vllm))
+
+
+def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = None) -> list[Miss]:
+    """Judge every lookup that is known not to have hit; the misses in the order of the lookups' ids."""
     lookups = history.lookups
-    found = ReasonsFound(len(lookups))
+    found = VerdictsSoFar(len(lookups))
     _judge_not_cached(history, found)
     _judge_guard_misses(history, found)
     judge_predicted(history, found)
-    pasts = PastOfKeys(lookups, history.timeline, {run.run: run.cache_dir for run in history.runs})
+    pasts = PastOfKeys(history, {run.run: run.cache_dir for run in history.runs})
     _judge_known_keys(history, pasts, found)
-    new_keys = NewKeys(history, details, choice, pasts, found)
-    is_new = ~lookups.outcome.are("hit", "unknown") & (found.why == NONE) & ~lookups.is_of_vllm
-    new_keys.judge(np.flatnonzero(is_new))
-    entries = new_keys.entries
+    new = [
+        at
+        for at, (row, why) in enumerate(zip(lookups, found.why, strict=True))
+        if why is None and row.outcome not in ("hit", "unknown") and row.cache != VLLM
+    ]
+    NewKeys(history, choice, pasts, found).judge(new)
     if vllm is not None:
-        entries = entries + vllm.judge(history, found, len(entries))
-    at = np.flatnonzero(found.why != NONE)
-    at = at[np.argsort(lookups.lookup[at], kind="stable")]
-    columns = (found.baseline[at], found.baseline_entry[at])
-    return Misses(lookups, at, found.whys, found.why[at], entries, *columns)
+        vllm.judge(history, found)
+    misses = []
+    for at, (row, why, baseline) in enumerate(zip(lookups, found.why, found.baseline, strict=True)):
+        if why is not None:
+            misses.append(Miss(at, row, why, lookups[baseline] if isinstance(baseline, int) else baseline))
+    return sorted(misses, key=lambda miss: miss.row.lookup)
 
 
-def _judge_not_cached(history: History, found: ReasonsFound) -> None:
+def _judge_not_cached(history: History, found: VerdictsSoFar) -> None:
     """What torch bypassed, and what was switched off."""
-    lookups = history.lookups
-    reasons, exceptions = lookups.bypass_reason, lookups.bypass_exception
-    is_aot_mode = lookups.aot_mode == 1
-    found.why[is_aot_mode] = found.number(_AOT_MODE) if is_aot_mode.any() else NONE
-    for outcome, why in (("bypass", _bypassed), ("disabled", _disabled)):
-        places = np.flatnonzero(lookups.outcome.are(outcome) & ~is_aot_mode)
-        both = np.stack([reasons.codes[places], exceptions.codes[places]])
-        codes, which = np.unique(both, axis=1, return_inverse=True)
-        texts = [(reasons.text(reason), exceptions.text(exception)) for reason, exception in codes.T.tolist()]
-        numbers = [found.number(why(*recorded_reason)) for recorded_reason in texts]
-        found.why[places] = np.array(numbers, dtype=np.int64)[which.reshape(-1)]
+    for at, row in enumerate(history.lookups):
+        if row.aot_mode:
+            found.record(at, _AOT_MODE)
+        elif row.outcome == "bypass":
+            found.record(at, _bypassed(row.bypass_reason, row.bypass_exception))
+        elif row.outcome == "disabled":
+            found.record(at, _disabled(row.bypass_reason))
 
 
 def _bypassed(recorded_reason: str | None, exception: str | None) -> Why:
@@ -91,26 +92,26 @@ def _bypassed(recorded_reason: str | None, exception: str | None) -> Why:
     return Why("bypassed", text, "recorded", evidence, kind=kind)
 
 
-def _disabled(recorded_reason: str | None, _: str | None) -> Why:
+def _disabled(recorded_reason: str | None) -> Why:
     text = f"caching was switched off: {recorded_reason or 'cache not enabled'}"
     return Why("disabled", text, "recorded", "torch says that the cache was not enabled")
 
 
-def _judge_guard_misses(history: History, found: ReasonsFound) -> None:
-    lookups = history.lookups
-    of_entries: dict[tuple[str | None, str | None], list[str]] = defaultdict(list)
+def _judge_guard_misses(history: History, found: VerdictsSoFar) -> None:
+    of_entries: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for entry in history.entries:
         if entry.guards_expr:
             of_entries[entry.cache, entry.cache_key].append(entry.guards_expr)
-    for at in np.flatnonzero(lookups.outcome.are("guard_miss")).tolist():
-        key, own = lookups.cache_key[at], lookups.guards_expr[at]
-        stored = of_entries.get((lookups.cache[at], key), ())
-        guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
-        if (recorded_reason := lookups.prediction[at]) is not None:
-            found.record(at, guards_would_fail(key or "", recorded_reason), int(history.latest_of_key[at]))
+    for at, row in enumerate(history.lookups):
+        if row.outcome != "guard_miss":
             continue
-        is_recorded = lookups.status_detailed[at] is not None or own is not None
-        before = int(history.latest_of_key[at])
+        key, own, before = row.cache_key, row.guards_expr, history.latest_of_key(at)
+        if row.prediction is not None:
+            found.record(at, guards_would_fail(key or "", row.prediction), before)
+            continue
+        stored = of_entries.get((row.cache, key), ())
+        guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
+        is_recorded = row.status_detailed is not None or own is not None
         found.record(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
 
 
@@ -127,20 +128,28 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
     return Why("guard_failed", reason, *evidence, kind=key)
 
 
-def _judge_known_keys(history: History, pasts: PastOfKeys, found: ReasonsFound) -> None:
+def _judge_known_keys(history: History, pasts: PastOfKeys, found: VerdictsSoFar) -> None:
     """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
-    lookups = history.lookups
-    is_unexplained = lookups.outcome.are("full_miss") & (found.why == NONE) & ~lookups.is_of_vllm
-    unavailable = UnavailableEntries(history, pasts)
-    compiled_concurrently = lru_cache(_RACES_AT_HAND)(_compiled_concurrently)
-    for at, past in pasts.of_each(is_unexplained):
+    unexplained = [
+        at
+        for at, (row, why) in enumerate(zip(history.lookups, found.why, strict=True))
+        if why is None and row.outcome == "full_miss" and row.cache != VLLM
+    ]
+    unavailable = UnavailableEntries(history)
+    # A fleet races for every key in the same ways.
+    races: dict[tuple[tuple[int, ...], int], Why] = {}
+    for at, past in pasts.of_each(unexplained):
         racing = past.racing() if past.latest_stored is None and past.refused is None else None
         if racing is not None:
-            found.record(at, compiled_concurrently(racing.runs, racing.more), racing.first)
+            runs = racing.runs, racing.more
+            if runs not in races:
+                races[runs] = _compiled_concurrently(*runs)
+            found.record(at, races[runs], racing.first)
         elif (gone := unavailable.judge(at, past)) is not None:
             found.record(at, gone.why, gone.baseline)
-    for at in np.flatnonzero(is_unexplained & ~pasts.is_known & unavailable.may_not_be_loaded).tolist():
-        if (gone := unavailable.judge(at, None)) is not None:
+    for at in unexplained:
+        is_asked = history.key[at] is not None and not pasts.is_known(at)
+        if is_asked and (gone := unavailable.judge(at, None)) is not None:
             found.record(at, gone.why, gone.baseline)
 
 

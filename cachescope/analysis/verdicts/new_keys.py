@@ -5,26 +5,23 @@ AOTAutograd lookups are judged first: how their key changed shows which earlier 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Final
-
-import numpy as np
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
-from cachescope.analysis.history.places_by_group import NONE, Numbers, firsts, paired
-from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice, Compared
-from cachescope.analysis.verdicts.changed_fields import Component, changed_fields, in_chunks
-from cachescope.analysis.verdicts.changed_keys import OF_ITS_OWN, ChangedKeys, Fields
-from cachescope.analysis.verdicts.entries_above import EntriesAbove
-from cachescope.analysis.verdicts.filled_caches import FilledCaches
+from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
+from cachescope.analysis.verdicts.changed_keys import ChangedKeys
+from cachescope.analysis.verdicts.entries_above import judge_by_graphs
+from cachescope.analysis.verdicts.filled_caches import filled_since
 from cachescope.analysis.verdicts.graph_alignment import is_named
-from cachescope.analysis.verdicts.misses import Why
-from cachescope.analysis.verdicts.reasons_found import ReasonsFound
-from cachescope.details import HashDetails
-from cachescope.terms import HOW_TO_RECORD
+from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
+from cachescope.analysis.verdicts.running_compiles import is_seen_running
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
 
 _COLD_START: Final = Why(
@@ -55,144 +52,104 @@ class NewKeys:
     Parameters
     ----------
     history : History
-    details : HashDetails
     choice : Choice
     pasts : PastOfKeys
-    found : ReasonsFound
+    found : VerdictsSoFar
         What is found out is noted here.
     """
 
-    def __init__(
-        self, history: History, details: HashDetails, choice: Choice, pasts: PastOfKeys, found: ReasonsFound
-    ) -> None:
+    def __init__(self, history: History, choice: Choice, pasts: PastOfKeys, found: VerdictsSoFar) -> None:
         self._history = history
-        self._rows = history.lookups
-        self._details = details
+        self._lookups = history.lookups
         self._pasts = pasts
         self._found = found
-        self._baselines = Baselines(history, details, choice)
-        self._changed_keys = ChangedKeys(history, details, self._baselines)
-        self._filled = FilledCaches(history)
-        self._whys: dict[tuple[bytes, Component, int, int], int] = {}
+        self._baselines = Baselines(history, choice)
+        self._changed_keys = ChangedKeys(history, self._baselines)
         # For each AOTAutograd lookup whose key had changed, the lookup that it is compared with.
-        self._changed_from: Numbers = np.full(len(self._rows), NONE, dtype=np.int64)
+        self._changed_from: dict[int, int | None] = {}
 
-    @property
-    def entries(self) -> list[EntryRow]:
-        """The entries that misses are compared with."""
-        return self._baselines.stored.rows
+    def judge(self, indexes: Sequence[int]) -> None:
+        """Judge lookups, given by their indexes in time order."""
+        autograd, others = [], []
+        for at in indexes:
+            row = self._lookups[at]
+            if row.detail_set is None:
+                self._found.record(at, self._without_details(at))
+            else:
+                (autograd if row.cache == AOTAUTOGRAD else others).append(at)
+        for at in chain(autograd, others):
+            self._judge(at)
+        judge_by_graphs(self._history, self._found, autograd)
 
-    def judge(self, at: Numbers) -> None:
-        """Judge lookups, given by their places in time order."""
-        has_details = self._rows.detail_set[at] != NONE
-        for place in at[~has_details].tolist():
-            self._found.record(place, self._without_details(place))
-        at = at[has_details]
-        is_aot = self._rows.is_aot[at]
-        for some in (at[is_aot], at[~is_aot]):
-            self._judge_with_details(some)
-        EntriesAbove(self._history, self._details, self.entries, self._found).judge(at[is_aot])
+    def _judge(self, at: int) -> None:
+        baseline = self._baselines.find(at)
+        if baseline is None:
+            baseline = self._under_the_same(at)
+        if baseline is None:
+            self._found.record(at, self._first_lookup(at))
+            return
+        nearer = self._baselines.nearer(at, baseline)
+        self._compare(at, *(nearer or (baseline, 0)))
 
-    def _judge_with_details(self, at: Numbers) -> None:
-        compared = self._baselines.find_each(at)
-        for number in np.flatnonzero((compared.lookup == NONE) & (compared.entry == NONE)).tolist():
-            compared.lookup[number] = self._under_the_same(int(at[number]))
-        is_new = (compared.lookup == NONE) & (compared.entry == NONE)
-        for place in at[is_new].tolist():
-            self._found.record(place, self._first_lookup(place))
-        at, compared = at[~is_new], Compared(compared.lookup[~is_new], compared.entry[~is_new])
-        nearer, apart = self._baselines.nearer(at, compared)
-        has_nearer = nearer != NONE
-        for chosen, lookup in ((has_nearer, nearer), (~has_nearer, compared.lookup)):
-            entry = np.where(has_nearer, NONE, compared.entry)[chosen]
-            apart_from = np.where(has_nearer, apart, 0)[chosen]
-            for some in in_chunks(at[chosen], lookup[chosen], entry, apart_from):
-                self._compare(*some)
-
-    def _compare(self, at: Numbers, lookup: Numbers, entry: Numbers, apart: Numbers) -> None:
-        """Judge lookups by what changed against their baselines.
+    def _compare(self, at: int, baseline: Baseline, apart: int) -> None:
+        """Judge a lookup by what changed against its baseline.
 
         Parameters
         ----------
-        at : array of int
-        lookup, entry : array of int
-            Their baselines.
-        apart : array of int
-            How many fields separate each from the lookup of the run before, if a nearer one was found; else 0.
+        at : int
+        baseline : int or EntryRow
+        apart : int
+            How many fields separate it from the lookup of the run before, if a nearer one was found; else 0.
         """
-        found, compared = self._found, Compared(lookup, entry)
-        before = self._baselines.sets_of(compared)
-        changes = changed_fields(self._details, before, self._rows.detail_set[at])
-        found.baseline[at], found.baseline_entry[at] = lookup, entry
-        has_changed = np.diff(changes.starts) > 0
-        self._changed_from[at[has_changed]] = lookup[has_changed]
-        again: list[tuple[int, int, int]] = []
-        whys = []
-        compared_rows = zip(
-            changes.fields(), apart.tolist(), self._changed_keys.alike(at, compared), strict=True
-        )
-        for number, ((codes, alone), far, alike) in enumerate(compared_rows):
-            fields = self._changed_keys.named(codes)
-            if not far and fields.are_inputs:
-                nearer = self._nearer_in_parts(at, compared, number, fields)
-                again += [] if nearer is None else [(int(at[number]), nearer, len(fields.names))]
-            memo_key = codes, alone, far, alike
-            why = self._whys.get(memo_key)
-            if why is None:
-                row, baseline = self._rows[int(at[number])], self._baseline(compared, number)
-                why = found.number(self._changed_keys.why(row, baseline, fields, alone, far))
-                if alike != OF_ITS_OWN and not fields.is_of_its_own:
-                    self._whys[memo_key] = why
-            whys.append(why)
-        found.why[at] = whys
-        if again:
-            places, nearer_ones, apart_from = np.array(again).T
-            self._compare(places, nearer_ones, np.full(len(again), NONE), apart_from)
+        row = self._lookups[at]
+        found = self._lookups[baseline] if isinstance(baseline, int) else baseline
+        assert found.detail_set is not None and row.detail_set is not None
+        changes = self._history.details.changes(found.detail_set, row.detail_set)
+        if not apart and changes:
+            names = self._changed_keys.names(changes)
+            nearer = self._baselines.nearer_in_parts(at, found, names)
+            if nearer is not None:
+                self._compare(at, nearer, len(names))
+                return
+        if changes:
+            self._changed_from[at] = baseline if isinstance(baseline, int) else None
+        self._found.record(at, self._changed_keys.why(at, baseline, changes, apart), baseline)
 
-    def _nearer_in_parts(self, at: Numbers, compared: Compared, number: int, fields: Fields) -> int | None:
-        """The place of a lookup whose inputs differ in fewer parts than those of the baseline."""
-        place, baseline = int(at[number]), self._baseline(compared, number)
-        nearer = self._baselines.nearer_in_parts(place, baseline, fields.names)
-        return None if nearer is None else self._rows.place_of(nearer.lookup)
-
-    def _baseline(self, compared: Compared, number: int) -> Candidate:
-        entry = int(compared.entry[number])
-        return self._rows[int(compared.lookup[number])] if entry == NONE else self.entries[entry]
-
-    def _under_the_same(self, at: int) -> int:
-        """The graph that AOTAutograd had made before, under the key that has changed into this lookup's; -1 if there is none."""
-        rows, above = self._rows, int(self._rows.aot[at])
-        before = NONE if above == NONE else int(self._changed_from[above])
-        if before == NONE:
-            return NONE
-        graphs = self._history.graphs_of(before)
-        is_same = rows.direction.codes[graphs] == rows.direction.codes[at]
-        same = graphs[is_same & (rows.detail_set[graphs] != NONE)]
-        return int(same[0]) if len(same) else NONE
+    def _under_the_same(self, at: int) -> int | None:
+        """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
+        above = self._history.aot[at]
+        before = None if above is None else self._changed_from.get(above)
+        if before is None:
+            return None
+        direction = self._lookups[at].direction
+        for graph in self._history.timeline.graphs_of(before):
+            other = self._lookups[graph]
+            if other.direction == direction and other.detail_set is not None:
+                return graph
+        return None
 
     # Without a baseline.
 
     def _first_lookup(self, at: int) -> Why:
-        beside = self._baselines.beside(at)
+        concurrent = self._baselines.concurrent_lookup(at)
         why = self._why_not_known_to_be_new(at)
-        if why is None and beside != NONE and not self._baselines.running.is_seen_running(beside, at):
-            run = self._rows.run[beside]
+        run = None if concurrent is None else self._lookups[concurrent].run
+        if why is None and concurrent is not None and not is_seen_running(self._history, concurrent, at):
             why = f"run {run} had begun to compile the same graph, and no log shows when that compile ended"
         if why is None:
-            if beside != NONE:
-                evidence = _IS_BESIDE.evidence_text.format(f"run {self._rows.run[beside]}")
-                return replace(_IS_BESIDE, evidence_text=evidence)
-            return _IS_NEW_IN_A_FILLED_CACHE if self._filled.is_before(at) else _IS_NEW
+            if concurrent is not None:
+                return replace(_IS_BESIDE, evidence_text=_IS_BESIDE.evidence_text.format(f"run {run}"))
+            return _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW
         reason = "nothing that was read is known to be an earlier form of this graph"
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)
 
     def _why_not_known_to_be_new(self, at: int) -> str | None:
         """Why a graph without a baseline may still be an earlier one; None if nothing suggests it."""
-        row = self._rows[at]
+        row = self._lookups[at]
         if self._baselines.may_be_stored(at):
             return "entries of the same graph are stored, and nothing shows since when"
         first = self._first_without_details.get(row.cache)
-        if first is not None and first < at and self._rows.run[first] != row.run:
+        if first is not None and first < at and self._lookups[first].run != row.run:
             return "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
         if self._is_explained_above(at, row):
             return "the hash details of its AOTAutograd key, which would show it, are not recorded"
@@ -211,28 +168,38 @@ class NewKeys:
 
     @cached_property
     def _first_without_details(self) -> dict[str, int]:
-        """By cache, the place of the first miss whose key has no recorded details."""
-        rows = self._rows
-        is_one = (rows.detail_set == NONE) & rows.outcome.are("full_miss", "guard_miss", "unknown")
-        places = np.flatnonzero(is_one)[::-1]
-        return {rows.cache_of(at): at for at in places.tolist()}
+        """By cache, the first miss whose key has no recorded details."""
+        found: dict[str, int] = {}
+        for at, row in enumerate(self._lookups):
+            if row.detail_set is None and row.outcome in ("full_miss", "guard_miss", "unknown"):
+                found.setdefault(row.cache, at)
+        return found
 
     def _is_explained_above(self, at: int, row: LookupRow) -> bool:
         """Whether only its AOTAutograd key could identify the earlier form of a graph, and that key has no recorded details."""
-        above = int(self._rows.aot[at])
-        if above == NONE or self._rows.detail_set[above] != NONE or is_named(row):
+        above = self._history.aot[at]
+        if above is None or self._lookups[above].detail_set is not None or is_named(row):
             return False
         return self._pasts.other_run_before(at)
+
+    def _is_filled(self, at: int) -> bool:
+        """Whether the run of a lookup is known to have had something in its cache by then."""
+        since = self._filled_since.get(self._lookups[at].run)
+        return since is not None and since < at
+
+    @cached_property
+    def _filled_since(self) -> dict[int, int]:
+        return filled_since(self._history)
 
     # Without hash details.
 
     def _without_details(self, at: int) -> Why:
-        cache = self._rows.cache_of(at)
-        if self._rows.details[at] == "incomplete":
-            return _lines_are_missing(cache)
-        is_first = not self._pasts.other_run_before(at) and not self._is_compiled_again(at)
-        is_filled = cache in self._is_stored_before or self._filled.is_before(at)
-        return _COLD_START if is_first and not is_filled else _not_recorded(cache)
+        row = self._lookups[at]
+        if row.details == "incomplete":
+            return _lines_are_missing(row.cache)
+        is_first = not self._pasts.other_run_before(at) and not self._is_compiled_again(row)
+        is_filled = row.cache in self._is_stored_before or self._is_filled(at)
+        return _COLD_START if is_first and not is_filled else _not_recorded(row.cache)
 
     @cached_property
     def _is_stored_before(self) -> frozenset[str]:
@@ -241,30 +208,28 @@ class NewKeys:
         return frozenset(
             entry.cache
             for entry in history.entries
-            if not (places := history.lookups_of(entry)) or self._rows.is_hit[places[0]]
+            if not (looked_up := history.lookups_of(entry)) or self._lookups[looked_up[0]].outcome == "hit"
         )
 
     @cached_property
-    def _compiles(self) -> tuple[Numbers, Numbers]:
-        """The number of the compile of each lookup in its cache; and the first lookup of each compile."""
-        numbers = paired(self._rows.compiled_in, self._rows.cache.codes.astype(np.int64))
-        return numbers, firsts(numbers)
+    def _first_of_compile(self) -> dict[tuple[int, str | None, str], LookupRow]:
+        """The first lookup of each compile in its cache."""
+        found: dict[tuple[int, str | None, str], LookupRow] = {}
+        for row in self._lookups:
+            found.setdefault((row.run, row.compile_id, row.cache), row)
+        return found
 
-    def _is_compiled_again(self, at: int) -> bool:
+    def _is_compiled_again(self, row: LookupRow) -> bool:
         """Whether its process had used its compile id with another key: compile ids had begun again.
 
         Forward and backward graphs of a training graph have different keys in one compile. If the lines that record the
         direction are lost, it may be either.
         """
-        rows = self._rows
-        numbers, first_of = self._compiles
-        first = int(first_of[numbers[at]])
-        is_same_autograd = rows.aot_lookup[first] == rows.aot_lookup[at]
-        may_be_backward = is_same_autograd and rows.direction[first] != "inference"
-        is_cut = rows.details[first] == "incomplete"
-        return bool(rows.cache_key.codes[first] != rows.cache_key.codes[at]) and (
-            is_cut or not may_be_backward
-        )
+        first = self._first_of_compile[row.run, row.compile_id, row.cache]
+        is_same_autograd = first.aot_lookup == row.aot_lookup
+        may_be_backward = is_same_autograd and first.direction != "inference"
+        is_cut = first.details == "incomplete"
+        return first.cache_key != row.cache_key and (is_cut or not may_be_backward)
 
 
 def _lines_are_missing(cache: str) -> Why:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.verdicts.misses import Why
-from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.terms import REFUSED
 
 _SEEN: Final = "predicted: the directory shows it as it is now"
@@ -21,24 +17,20 @@ def guards_would_fail(key: str, prediction_text: str) -> Why:
     return Why("guard_failed", prediction_text, "inferred", why, kind=key)
 
 
-def judge_predicted(history: History, found: ReasonsFound) -> None:
+def judge_predicted(history: History, found: VerdictsSoFar) -> None:
     """Entries that cannot be loaded, or whose graphs cannot."""
-    lookups = history.lookups
-    is_unexplained = lookups.prediction.is_known & lookups.outcome.are("full_miss") & (found.why == NONE)
-    places = np.flatnonzero(is_unexplained).tolist()
-    if not places:
-        return
     refused = {
         (entry.cache, entry.cache_key)
         for entry in history.entries
         if entry.status == "damaged" and (entry.damage or "").startswith(REFUSED)
     }
-    for at in places:
-        prediction_text = lookups.prediction[at] or ""
-        if lookups.status_detailed[at] == "hit":
+    for at, row in enumerate(history.lookups):
+        if row.prediction is None or row.outcome != "full_miss" or found.why[at] is not None:
+            continue
+        if row.status_detailed == "hit":
             kind = "graph entry"
-        elif (lookups.cache[at], lookups.cache_key[at]) in refused:
+        elif (row.cache, row.cache_key) in refused:
             kind = "damaged"
         else:
             continue
-        found.record(at, Why("entry_unavailable", prediction_text, "inferred", _SEEN, kind=kind), NONE)
+        found.record(at, Why("entry_unavailable", row.prediction, "inferred", _SEEN, kind=kind))

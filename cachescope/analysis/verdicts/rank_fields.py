@@ -9,12 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import numpy as np
-
 from cachescope.analysis.differences import field_change
-from cachescope.analysis.history.lookups import Flags
-from cachescope.analysis.history.places_by_group import NONE, Numbers, firsts, numbered, paired
-from cachescope.analysis.verdicts.changed_fields import changed_fields, in_chunks
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 
@@ -23,50 +18,38 @@ _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index
 # In a bare number, only the name of the field shows what it counts.
 _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")
 
-_NOT_KNOWN: Final = -(2**62)
-
 
 class RankFields:
-    """Identifies fields that contain a rank; answers are cached."""
+    """Identifies fields that contain a rank; answers are kept."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
-        self._known: dict[tuple[int, int, int], bool] = {}
+        self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
 
-    def all_hold_a_rank(self, before: Numbers, after: Numbers, ranks: tuple[Numbers, Numbers]) -> Flags:
-        """Which pairs of sets of hash details differ, and only in fields that contain the rank.
+    def all_hold_a_rank(self, before: int, after: int, ranks: tuple[int | None, int | None]) -> bool:
+        """Whether two sets of hash details differ, and only in fields that contain the rank.
 
         Parameters
         ----------
-        before, after : array of int
+        before, after : int
             The sets.
-        ranks : tuple of array of int
-            The rank of each side; -1 if it is not known.
+        ranks : tuple of int or None
+            The rank of each side.
         """
-        found = [self._hold_a_rank(*some) for some in in_chunks(before, after, *ranks)]
-        return np.concatenate([np.zeros(0, dtype=bool), *found])
+        one, other = ranks
+        apart = None if one is None or other is None else other - one
+        changes = self._details.changes(before, after)
+        return bool(changes) and all(self._holds_a_rank(old, new, apart) for _, old, new in changes)
 
-    def _hold_a_rank(self, before: Numbers, after: Numbers, one: Numbers, other: Numbers) -> Flags:
-        changes = changed_fields(self._details, before, after)
-        is_known = (one != NONE) & (other != NONE)
-        apart = np.where(is_known, other - one, _NOT_KNOWN)[changes.pair]
-        components = paired(changes.old.astype(np.int64) + 1, changes.new.astype(np.int64))
-        asked = paired(components, numbered(apart))
-        sides = (column[firsts(asked)].tolist() for column in (changes.old, changes.new, apart))
-        holds: Flags = np.array([self._holds_a_rank(*each) for each in zip(*sides, strict=True)], dtype=bool)
-        return changes.where_all(holds[asked])
-
-    def _holds_a_rank(self, before: int, after: int, apart: int) -> bool:
+    def _holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
         """Whether two components of a field differ, and only by the rank."""
         asked = before, after, apart
         if asked not in self._known:
-            self._known[asked] = self._looks_like_a_rank(
-                before, after, None if apart == _NOT_KNOWN else apart
-            )
+            self._known[asked] = self._looks_like_a_rank(*asked)
         return self._known[asked]
 
-    def _looks_like_a_rank(self, before: int, after: int, apart: int | None) -> bool:
-        if NONE in (before, after):
+    def _looks_like_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
+        if before is None or after is None:
             return False
         old, new = (parse_component(self._details.components[code]) for code in (before, after))
         assert old is not None and new is not None

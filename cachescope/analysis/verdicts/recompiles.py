@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from bisect import bisect_left
+from collections import defaultdict
+from functools import cache, cached_property
 from typing import Final
 
-import numpy as np
-
-from cachescope.analysis.history.lookups import Lookups
-from cachescope.analysis.history.places_by_group import NONE, Grouped, Numbers, numbered, paired
-from cachescope.analysis.history.rows import LookupRow
-from cachescope.analysis.verdicts.nearness import Nearness
+from cachescope.analysis.history.history import History
+from cachescope.frames.recorded_rows import LookupRow
 
 # torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
 _COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
@@ -23,43 +21,48 @@ _Frame = tuple[int, str, str]
 
 
 class Recompiles:
-    """The lookups of each frame of each process; lookups are named by their place in time order."""
+    """The lookups of each frame of each process; lookups are named by their index in time order."""
 
-    def __init__(self, lookups: Lookups, nearness: Nearness) -> None:
-        self._rows = lookups
-        self._nearness = nearness
+    def __init__(self, history: History) -> None:
+        self._history = history
 
-    def before(self, at: int) -> LookupRow | None:
+    def before(self, at: int) -> int | None:
         """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
-        row = self._rows[at]
-        if not _compile_of(row):
-            return None
-        frames, of_frame = self._frames
-        latest = of_frame.before(int(frames[at]), at)[: -_MOST_TRIED - 1 : -1].tolist()
-        before = []
+        row = self._history.lookups[at]
         number = _compile_of(row)
-        for other in (self._rows[place] for place in latest):
+        if not number:
+            return None
+        of_frame = self._of_frame.get(_frame_of(row), ())
+        end = bisect_left(of_frame, at)
+        before = []
+        for one in reversed(of_frame[max(end - _MOST_TRIED, 0) : end]):
+            other = self._history.lookups[one]
             # Compile ids begin again after torch._dynamo.reset(), and then mean other functions.
             if _compile_of(other) > number:
                 break
             number = _compile_of(other)
-            if self.is_before(other, row) and _may_be_one(other, row):
-                before.append(other)
-        return min(before, key=lambda other: self._nearness.between(other, row), default=None)
+            if is_recompiled(other, row) and _may_be_one(other, row):
+                before.append(one)
+        return min(before, key=lambda one: self._distance(one, at), default=None)
+
+    def _distance(self, one: int, at: int) -> tuple[int, int]:
+        sets = self._history.lookups[one].detail_set, self._history.lookups[at].detail_set
+        assert sets[0] is not None and sets[1] is not None
+        return self._history.keys.fields_and_parts(*sets)
 
     @cached_property
-    def _frames(self) -> tuple[Numbers, Grouped]:
-        """The number of the frame of each lookup; and the lookups with hash details of each frame."""
-        rows = self._rows
-        in_run = paired(rows.run_number, rows.cache.codes.astype(np.int64))
-        names = numbered([_parts(compile_id)[0] for compile_id in [*rows.compile_id.distinct, None]])
-        name = names[rows.compile_id.codes]
-        frames = np.where(name == NONE, NONE, paired(in_run, name))
-        return frames, Grouped(np.where(rows.detail_set == NONE, NONE, frames))
+    def _of_frame(self) -> dict[_Frame | None, list[int]]:
+        """The lookups with hash details of each frame."""
+        found: dict[_Frame | None, list[int]] = defaultdict(list)
+        for at, row in enumerate(self._history.lookups):
+            if row.detail_set is not None and (frame := _frame_of(row)) is not None:
+                found[frame].append(at)
+        return found
 
-    def is_before(self, other: LookupRow, row: LookupRow) -> bool:
-        """Whether one lookup is from an earlier compile of the same frame of the same process."""
-        return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
+
+def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
+    """Whether one lookup is from an earlier compile of the same frame of the same process."""
+    return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
 
 
 def _may_be_one(other: LookupRow, row: LookupRow) -> bool:
@@ -77,7 +80,7 @@ def _compile_of(row: LookupRow) -> int:
 
 
 # All processes of a fleet share the same compile ids.
-@lru_cache(maxsize=4096)
+@cache
 def _parts(compile_id: str | None) -> tuple[str | None, int]:
     match = _COMPILE_ID.fullmatch(compile_id or "")
     return (None, 0) if match is None else (match["frame"], int(match["compile"]))

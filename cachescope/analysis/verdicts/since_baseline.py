@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.fields import is_input
-from cachescope.analysis.verdicts.misses import Miss
+from cachescope.analysis.verdicts.misses import Candidate, Miss
 from cachescope.details import HashDetails
 from cachescope.verdict_kinds import kind_of
-
-if TYPE_CHECKING:
-    from cachescope.readers.assemble import Tables
 
 _Graph = tuple[str, str | None, str]
 
@@ -33,7 +29,11 @@ class ChangedSince:
 
 
 def changed_since(
-    misses: Iterable[Miss], lookups: Iterable[str], details: HashDetails, before: Tables
+    misses: Iterable[Miss],
+    lookups: Iterable[str],
+    details: HashDetails,
+    before: Iterable[Candidate],
+    details_before: HashDetails,
 ) -> list[ChangedSince]:
     """What changed for the first lookups among `misses` whose graph `before` contains under other keys only.
 
@@ -45,13 +45,15 @@ def changed_since(
         Every key that the scope looked up.
     details : HashDetails
         The store that the misses point into.
-    before : Tables
+    before : iterable of LookupRow and EntryRow
         Lookups and entries of the other scope.
+    details_before : HashDetails
+        The store that these point into.
     """
     firsts = [miss for miss in misses if _is_first(miss)]
     if not firsts:
         return []
-    both = _Both(details, before, frozenset(lookups))
+    both = _Both(details, before, details_before, frozenset(lookups))
     found: dict[tuple[str, ...], list[Miss]] = defaultdict(list)
     changes: dict[tuple[str, ...], tuple[FieldChange, ...]] = {}
     for miss in firsts:
@@ -72,25 +74,32 @@ def _is_first(miss: Miss) -> bool:
     """Whether to compare a miss: it is a root, or follows from a root without recorded details."""
     if not kind_of(miss.why).may_be_first or miss.row.detail_set is None:
         return False
-    return miss.follows is None or miss.follows.detail_set is None
+    return miss.follows is None or miss.follows.row.detail_set is None
 
 
 class _Both:
     """Hash details of two scopes in one store, which makes their codes comparable."""
 
-    def __init__(self, mine: HashDetails, before: Tables, looked_up: frozenset[str]) -> None:
+    def __init__(
+        self,
+        mine: HashDetails,
+        before: Iterable[Candidate],
+        details_before: HashDetails,
+        looked_up: frozenset[str],
+    ) -> None:
         self.details = HashDetails()
         self._mine = mine
         self._looked_up = looked_up
         self._keys: set[str] = set()
         self._of_graph: dict[_Graph, dict[str, int]] = defaultdict(dict)
-        for frame in (before.lookups, before.entries):
-            known = frame[["cache", "cache_key", "detail_set"]].dropna().drop_duplicates()
-            for cache, key, detail_set in known.itertuples(index=False):
-                self._keys.add(key)
-                taken = self._take(before.hash_details, int(detail_set))
-                if (graph := self._graph(cache, taken)) is not None:
-                    self._of_graph[graph][key] = taken
+        known = dict.fromkeys((row.cache, row.cache_key, row.detail_set) for row in before)
+        for cache, key, detail_set in known:
+            if key is None or detail_set is None:
+                continue
+            self._keys.add(key)
+            taken = self._take(details_before, detail_set)
+            if (graph := self._graph(cache, taken)) is not None:
+                self._of_graph[graph][key] = taken
 
     def nearest(self, miss: Miss) -> tuple[tuple[str, ...], tuple[int, int]] | None:
         """The fewest changed fields against the same graph in `before`, and the two sets; None if unknown."""

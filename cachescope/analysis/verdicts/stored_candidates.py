@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-
-import numpy as np
+from typing import NamedTuple
 
 from cachescope.analysis.history.entry_times import NEVER, EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING
-from cachescope.analysis.history.places_by_group import NONE, Numbers
+from cachescope.frames.directory_rows import EntryRow
 
-_Graph = tuple[str, str | None, int | None]
+
+class _Stored(NamedTuple):
+    entry: EntryRow
+    begin: int
+    """The earliest time at which it can have been stored."""
+    end: int
+    """The latest."""
+    until: int
+    """The first recorded lookup of its key represents it from then on; if that missed, it wrote it."""
 
 
 class StoredCandidates:
-    """The entries with hash details, by kind and by graph; numbered as in `rows`. Lookups are named by their place in time order.
-
-    `detail_set` has the set of each.
+    """The entries with hash details, by cache and direction. Lookups are named by their index in time order.
 
     Parameters
     ----------
@@ -27,62 +31,50 @@ class StoredCandidates:
     """
 
     def __init__(self, history: History, times: EntryTimes) -> None:
-        self._lookups = history.lookups
-        self.rows = [entry for entry in history.entries if entry.detail_set is not None]
-        looked_up = [history.lookups_of(entry) for entry in self.rows]
-        # The first recorded lookup of a key represents its entries from then on; if it missed, it wrote them.
-        is_hit = history.lookups.is_hit
-        self._until: Numbers = np.array(
-            [NEVER if not places else places[0] if is_hit[places[0]] else -1 for places in looked_up],
-            dtype=np.int64,
-        )
-        intervals = [times.interval(entry) for entry in self.rows]
-        self.detail_set: Numbers = np.array([entry.detail_set for entry in self.rows], dtype=np.int64)
-        self._begin: Numbers = np.array([begin for begin, _ in intervals], dtype=np.int64)
-        self._end: Numbers = np.array([end for _, end in intervals], dtype=np.int64)
-        self._of_kind: dict[tuple[str, str | None], list[int]] = defaultdict(list)
-        self._of_graph: dict[_Graph, list[int]] = defaultdict(list)
-        for number, entry in enumerate(self.rows):
-            self._of_kind[entry.cache, entry.direction].append(number)
-            self._of_graph[entry.cache, entry.direction, entry.gm].append(number)
+        self._history = history
+        self._of_kind: dict[tuple[str, str | None], list[_Stored]] = defaultdict(list)
+        self._of_graph: dict[tuple[str, str | None, int | None], list[_Stored]] = defaultdict(list)
+        for entry in history.entries:
+            if entry.detail_set is not None:
+                looked_up = history.lookups_of(entry)
+                is_hit = bool(looked_up) and history.lookups[looked_up[0]].outcome == "hit"
+                until = NEVER if not looked_up else looked_up[0] if is_hit else -1
+                kind = entry.cache, history.details.direction(entry.detail_set)
+                stored = _Stored(entry, *times.interval(entry), until)
+                self._of_kind[kind].append(stored)
+                self._of_graph[*kind, history.keys.graph(entry.detail_set)].append(stored)
 
-    def with_kind(self, at: int) -> Sequence[int]:
+    def __bool__(self) -> bool:
+        return bool(self._of_kind)
+
+    def with_kind(self, at: int) -> list[EntryRow]:
         """All entries of the cache and direction of a lookup."""
-        if not self.rows:
-            return []
-        lookups = self._lookups
-        return self._of_kind.get((lookups.cache_of(at), lookups.direction[at]), [])
+        return [stored.entry for stored in self._with_kind(at)]
 
-    def with_graph(self, at: int) -> Sequence[int]:
-        """All entries of the graph of a lookup."""
-        if not self.rows:
-            return []
-        lookups, gm = self._lookups, int(self._lookups.gm[at])
-        graph = lookups.cache_of(at), lookups.direction[at], None if gm == NONE else gm
-        return self._of_graph.get(graph, [])
-
-    def of_kind(self, at: int) -> list[int]:
+    def of_kind(self, at: int) -> list[EntryRow]:
         """The candidates of the cache and direction of a lookup."""
-        return self._there(self.with_kind(at), at)
+        return [stored.entry for stored in self._with_kind(at) if self._is_there(stored, at)]
 
-    def of_graph(self, at: int) -> list[int]:
+    def of_graph(self, at: int) -> list[EntryRow]:
         """The candidates of the graph of a lookup."""
-        return self._there(self.with_graph(at), at)
+        return [stored.entry for stored in self._with_graph(at) if self._is_there(stored, at)]
 
     def may_be_of_graph(self, at: int) -> bool:
         """Whether an entry of a lookup's graph may have existed, and nothing shows whether it did."""
-        numbers = np.array(self.with_graph(at), dtype=np.int64)
-        may_be = self._until[numbers] >= at
-        time = self._lookups.time[at]
-        if time != MISSING:
-            may_be &= (self._begin[numbers] <= time) & (time < self._end[numbers])
-        return bool(may_be.any())
+        time = self._history.lookups[at].time
+        return any(
+            stored.until >= at and (time is None or stored.begin <= time < stored.end)
+            for stored in self._with_graph(at)
+        )
 
-    def _there(self, entries: Sequence[int], at: int) -> list[int]:
-        time = self._lookups.time[at]
-        if time == MISSING or not entries:
-            return []
-        numbers = np.array(entries)
-        there = (self._end[numbers] <= time) & (self._until[numbers] >= at)
-        found: list[int] = numbers[there].tolist()
-        return found
+    def _with_kind(self, at: int) -> Sequence[_Stored]:
+        row = self._history.lookups[at]
+        return self._of_kind.get((row.cache, row.direction), ())
+
+    def _with_graph(self, at: int) -> Sequence[_Stored]:
+        row = self._history.lookups[at]
+        return self._of_graph.get((row.cache, row.direction, self._history.graph[at]), ())
+
+    def _is_there(self, stored: _Stored, at: int) -> bool:
+        time = self._history.lookups[at].time
+        return time is not None and stored.end <= time and stored.until >= at

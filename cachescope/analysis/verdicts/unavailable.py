@@ -8,18 +8,15 @@ hit or save of the key, a compile that failed, a process that was killed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import Flags
-from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
-from cachescope.analysis.history.places_by_group import NONE, paired
-from cachescope.analysis.history.rows import EntryRow, LookupRow
+from cachescope.analysis.history.past_of_keys import KeyPast
 from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_line
 from cachescope.analysis.verdicts.misses import Why
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 from cachescope.verdict_kinds import NOT_KNOWN
@@ -39,7 +36,7 @@ class Unavailable:
     evidence, evidence_text : str
         What the reason rests on.
     baseline : int or None
-        The place of the earlier lookup of the key.
+        The index of the earlier lookup of the key.
     """
 
     kind: str
@@ -55,37 +52,23 @@ class Unavailable:
 
 
 class UnavailableEntries:
-    """Judges full misses of keys that had been looked up before.
+    """Judges full misses of keys that had been looked up before, or of which torch itself reports something.
 
     Parameters
     ----------
     history : History
     """
 
-    def __init__(self, history: History, pasts: PastOfKeys) -> None:
+    def __init__(self, history: History) -> None:
         self._history = history
         self._rows = history.lookups
-        self._pasts = pasts
         self._cache_dir = {run.run: run.cache_dir for run in history.runs}
-        self._entries: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
+        self._entries: dict[tuple[str, str | None], list[EntryRow]] = defaultdict(list)
         for entry in history.entries:
             if is_in_remote_cache(entry.path):
                 # Whether a process asked that cache is not recorded.
                 continue
             self._entries[entry.cache, entry.cache_key].append(entry)
-
-    @property
-    def may_not_be_loaded(self) -> Flags:
-        """The few lookups of which torch itself reports something: what `judge` says of the others rests on their past."""
-        lookups = self._rows
-        is_inner = (lookups.aot != NONE) & ~lookups.is_hit
-        inner = paired(np.where(is_inner, lookups.aot, NONE), lookups.cache_key.codes.astype(np.int64))
-        is_again = is_inner.copy()
-        is_again[np.flatnonzero(is_inner)[np.unique(inner[is_inner], return_index=True)[1]]] = False
-        found: Flags = lookups.load_error.is_known | (lookups.is_aot & lookups.status_detailed.are("hit"))
-        found[lookups.aot[is_again]] = True
-        found &= lookups.key != NONE
-        return found
 
     def judge(self, at: int, past: KeyPast | None) -> Unavailable | None:
         """Why the entry of a key was unavailable; None if nothing shows that there was one."""
@@ -105,29 +88,28 @@ class UnavailableEntries:
 
     def _not_loaded(self, at: int, row: LookupRow, past: KeyPast | None) -> Unavailable | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
-        graphs = [self._rows[graph] for graph in self._history.graphs_of(at).tolist()]
-        inner = [fx for fx in graphs if not fx.is_hit]
-        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(inner)):
+        graphs = (self._rows[graph] for graph in self._history.timeline.graphs_of(at))
+        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(graphs)):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
             why = "torch found the AOTAutograd entry and then looked the FX graph up again"
-            return Unavailable("graph entry", reason, "recorded", why, _known_place(past))
+            return Unavailable("graph entry", reason, "recorded", why, _known_index(past))
         if row.load_error is None:
             return None
         damaged = self._damaged_entries(row)
         error = last_line(row.load_error)
         reason = f"the same key had been stored, but it could not be loaded: {error}"
         kind = "damaged" if damaged else "load error"
-        return Unavailable(kind, reason, "recorded", "torch wrote the error", _known_place(past))
+        return Unavailable(kind, reason, "recorded", "torch wrote the error", _known_index(past))
 
     def _elsewhere(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
         if past.elsewhere is None:
             return None
-        there = self._pasts.directory(past.elsewhere)
+        there = past.elsewhere
         here = self._cache_dir[row.run]
         happened = "looked up" if past.latest_stored is None else "stored"
         reason = f"the same key had been {happened}, but in another directory: {there}, not {here}"
         why = "the logs name the directories of both runs"
-        return Unavailable("another directory", reason, "recorded", why, _known_place(past))
+        return Unavailable("another directory", reason, "recorded", why, _known_index(past))
 
     def _damaged(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
         """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
@@ -137,47 +119,47 @@ class UnavailableEntries:
             return None
         reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
         why = "a damaged entry lies under the key, and a sound one that was written since"
-        return Unavailable("damaged", reason, "inferred", why, _known_place(past))
+        return Unavailable("damaged", reason, "inferred", why, _known_index(past))
 
     def _gone(self, row: LookupRow, past: KeyPast) -> Unavailable:
         """An entry that had been stored and is gone, as far as both are known."""
-        place = _known_place(past)
-        assert place is not None
-        before = self._rows[place]
+        earlier = _known_index(past)
+        assert earlier is not None
+        before = self._rows[earlier]
         if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
             error = last_line(row.compile_error)
             reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
             why = "the compile after the miss failed of it"
-            return Unavailable("load error", reason, "inferred", why, place)
+            return Unavailable("load error", reason, "inferred", why, earlier)
         if row.time is None and before.run != row.run:
             return _not_known(
-                before.run, "the logs have no times, so nothing says which of them was first", place
+                before.run, "the logs have no times, so nothing says which of them was first", earlier
             )
         if any(entry.status == "unreadable" for entry in self._of_key(row)):
-            return _not_known(before.run, "there is an entry under the key that cannot be read here", place)
+            return _not_known(before.run, "there is an entry under the key that cannot be read here", earlier)
         if row.status_detailed is None and row.detail_set is None:
             why = "it was not found, or its guards did not hold (a trace shows which)"
-            return _not_known(before.run, why, place)
-        if past.latest_hit is None and not self._history.timeline.is_stored(place):
+            return _not_known(before.run, why, earlier)
+        if past.latest_hit is None and not self._history.timeline.is_stored(earlier):
             why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
-            return _not_known(before.run, why, place)
+            return _not_known(before.run, why, earlier)
         directories = self._cache_dir.get(row.run), self._cache_dir.get(before.run)
         if before.run != row.run and None in directories:
             why = "whether both used one cache directory is not recorded"
-            return _not_known(before.run, why, place)
+            return _not_known(before.run, why, earlier)
         if past.latest_stored is None and directories[0] != directories[1]:
-            return _not_known(before.run, "it was compiling it for another directory", place)
+            return _not_known(before.run, "it was compiling it for another directory", earlier)
         if past.latest_hit is not None:
             found = self._rows[past.latest_hit].run
             return self._deleted(
                 "recorded", f"run {found} had found it in the same directory", past.latest_hit
             )
         why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
-        return self._deleted("inferred", why, place)
+        return self._deleted("inferred", why, earlier)
 
-    def _deleted(self, evidence: Evidence, why: str, place: int) -> Unavailable:
+    def _deleted(self, evidence: Evidence, why: str, earlier: int) -> Unavailable:
         reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
-        return Unavailable("deleted", reason, evidence, why, place)
+        return Unavailable("deleted", reason, evidence, why, earlier)
 
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
         """Entries under the key that torch refuses; torch does not notice other damage, such as a different name."""
@@ -185,21 +167,21 @@ class UnavailableEntries:
         return [entry for entry in damaged if (entry.damage or "").startswith(REFUSED)]
 
     def _of_key(self, row: LookupRow) -> Sequence[EntryRow]:
-        return self._entries.get((row.cache, row.cache_key or ""), ())
+        return self._entries.get((row.cache, row.cache_key), ())
 
 
-def _not_known(run: int, why: str, place: int | None) -> Unavailable:
+def _not_known(run: int, why: str, earlier: int | None) -> Unavailable:
     reason = f"run {run} had looked up the same key, and what became of its entry is not known: {why}"
-    return Unavailable(NOT_KNOWN, reason, "not_known", why, place)
+    return Unavailable(NOT_KNOWN, reason, "not_known", why, earlier)
 
 
-def _known_place(past: KeyPast | None) -> int | None:
+def _known_index(past: KeyPast | None) -> int | None:
     if past is None:
         return None
     return past.latest if past.latest_stored is None else past.latest_stored
 
 
-def _looked_up_twice(inner: list[LookupRow]) -> bool:
+def _looked_up_twice(graphs: Iterable[LookupRow]) -> bool:
     """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
-    keys = [fx.cache_key for fx in inner]
-    return any(keys.count(key) > 1 for key in keys)
+    keys = [fx.cache_key for fx in graphs if fx.outcome != "hit"]
+    return len(set(keys)) < len(keys)

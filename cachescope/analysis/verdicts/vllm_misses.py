@@ -7,17 +7,12 @@ torch's hash details and compile ids play no part in it, so nothing else here ju
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-
-import numpy as np
-import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.verdicts.misses import Why
-from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.analysis.verdicts.vllm_reasons import (
     COLD_START,
     DISABLED,
@@ -34,8 +29,7 @@ from cachescope.analysis.verdicts.vllm_reasons import (
 from cachescope.analysis.vllm.changes import Beside, between
 from cachescope.analysis.vllm.factors import Named, named_folders
 from cachescope.analysis.vllm.starts import LOGGED, Part, Parts, Started, clock_off
-from cachescope.columns import rows_of
-from cachescope.frames.directory_rows import EntryRow as EntryFacts
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.terms import VLLM
 
@@ -45,8 +39,10 @@ class VllmMisses:
 
     Parameters
     ----------
-    starts, factors, entries : DataFrame
-        The frames ``vllm_starts``, ``vllm_factors`` and ``entries``.
+    starts : sequence of StartRow
+    factors : sequence of FactorsRow
+    entries : sequence of EntryRow
+        The files of the factors, at least.
 
     Attributes
     ----------
@@ -56,10 +52,11 @@ class VllmMisses:
         By lookup, what changed in its key; known once they are judged.
     """
 
-    def __init__(self, starts: pd.DataFrame, factors: pd.DataFrame, entries: pd.DataFrame) -> None:
+    def __init__(
+        self, starts: Iterable[StartRow], factors: Sequence[FactorsRow], entries: Sequence[EntryRow]
+    ) -> None:
         self.changes: dict[int, tuple[FieldChange, ...]] = {}
-        rows = rows_of(starts, StartRow)
-        self.starts = {row.lookup: row for row in rows}
+        self.starts = {row.lookup: row for row in starts}
         self._factors = factors
         self._entries = entries
 
@@ -77,7 +74,7 @@ class VllmMisses:
     @cached_property
     def _hashes_of(self) -> dict[str, Named]:
         """The folders of which the four hashes are known, from logs or from files."""
-        rows: list[StartRow | FactorsRow] = [*self.starts.values(), *rows_of(self._factors, FactorsRow)]
+        rows: list[StartRow | FactorsRow] = [*self.starts.values(), *self._factors]
         hashes = ((row.folder, [getattr(row, name) for name in LOGGED]) for row in rows)
         return {
             folder: Named(folder, dict(zip(LOGGED, values, strict=True)), None)
@@ -85,60 +82,41 @@ class VllmMisses:
             if folder is not None and None not in values
         }
 
-    def judge(self, history: History, found: ReasonsFound, entries: int) -> list[EntryRow]:
+    def judge(self, history: History, found: VerdictsSoFar) -> None:
         """Say why each missed.
 
         Parameters
         ----------
         history : History
-        found : ReasonsFound
+        found : VerdictsSoFar
             What is found out is noted here.
-        entries : int
-            How many entries other misses are compared with.
-
-        Returns
-        -------
-        list of EntryRow
-            The entries that these are compared with, which are numbered after those.
         """
         if not self.starts:
-            return []
+            return
         parts = Parts(self._factors, self._entries)
         starts = _with_clock(self._starts(history), parts)
         of_part: dict[Part, list[Started]] = defaultdict(list)
         for start in starts:
             of_part[start.part].append(start)
-        compared: dict[int, int] = {}
+        entries = {entry.entry: entry for entry in self._entries}
         for start in starts:
             if start.row.is_disabled:
                 found.record(start.at, DISABLED)
             elif start.row.outcome == "compiled":
                 judged = _judged(start, of_part[start.part], parts)
-                found.record(start.at, judged.why, judged.baseline)
-                if judged.entry is not None:
-                    number = compared.setdefault(judged.entry, len(compared))
-                    found.baseline_entry[start.at] = entries + number
+                entry = None if judged.entry is None else entries[judged.entry]
+                found.record(start.at, judged.why, judged.baseline if entry is None else entry)
                 if judged.changes:
-                    self.changes[int(history.lookups.lookup[start.at])] = judged.changes
-        return self._compared(compared)
+                    self.changes[start.row.lookup] = judged.changes
 
     def _starts(self, history: History) -> list[Started]:
         """Every start, in time order."""
-        lookups = history.lookups
-        places = lookups.places_of(np.array(list(self.starts), dtype=np.int64))
-        columns = (lookups.run[places], lookups.time[places], lookups.end_time[places])
-        values = zip(
-            places.tolist(), self.starts.values(), *(column.tolist() for column in columns), strict=True
-        )
-        return sorted((Started.of(*value) for value in values), key=lambda start: start.at)
-
-    def _compared(self, numbers: Collection[int]) -> list[EntryRow]:
-        """The rows of entries that misses are compared with."""
-        if not numbers:
-            return []
-        mine = self._entries[self._entries["entry"].isin(list(numbers))]
-        by_id = {row.entry: row for row in rows_of(mine, EntryFacts)}
-        return [_entry_row(by_id[number]) for number in numbers]
+        found = []
+        for row in self.starts.values():
+            at = history.index_of[row.lookup]
+            lookup = history.lookups[at]
+            found.append(Started.of(at, row, lookup.run, lookup.time, lookup.end_time))
+        return sorted(found, key=lambda start: start.at)
 
 
 def _with_clock(starts: Sequence[Started], parts: Parts) -> list[Started]:
@@ -177,11 +155,3 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
         return found
     has_other = any(other.row.folder not in (None, row.folder) for other in earlier)
     return NO_HASHES if has_other or parts.has(start.part) else None
-
-
-def _entry_row(row: EntryFacts) -> EntryRow:
-    key, damage = row.cache_key or "", row.damage
-    facts = (row.entry, row.cache, key, row.root, row.path, row.modified_time, row.status, damage)
-    return EntryRow(
-        *facts, guards_expr=None, time_taken_ns=None, code_key=None, direction=None, detail_set=None, gm=None
-    )

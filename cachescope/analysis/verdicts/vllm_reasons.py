@@ -24,7 +24,7 @@ _OF_FACTORS: Final = "vLLM wrote the factors of both folders"
 
 
 class Judged(NamedTuple):
-    """Why a start compiled, the place of the lookup or else the entry that it is compared with, and what changed."""
+    """Why a start compiled, the index of the lookup or else the entry that it is compared with, and what changed."""
 
     why: Why
     baseline: int | None = None
@@ -121,7 +121,7 @@ def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
         reason = f"run {racing[0].run} had begun to compile into the same folder and had not ended"
         why = "by the times in the logs, which are whole seconds"
         return Judged(Why("compiled_concurrently", reason, "inferred", why), racing[0].at)
-    if not all(one.has_times for one in (start, *here)) and here:
+    if here and any(one.times is None for one in (start, *here)):
         reason = "several starts named this folder, and the logs have no times: which was first is not known"
         return Judged(Why("first_lookup", reason, "not_known", reason, kind=NOT_KNOWN))
     if elsewhere := [one for one in others if one not in here and one.is_stored and one.ended_before(start)]:

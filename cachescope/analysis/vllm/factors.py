@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import pandas as pd
-
 from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
-from cachescope.columns import plain_columns, rows_of
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow
 from cachescope.keys.vllm import FOLDER_NAME, vllm_folder_name
 
@@ -111,14 +109,13 @@ def name_kinds(rows: Sequence[FactorsRow]) -> dict[int, NameIs]:
     return found
 
 
-def named_folders(factors: pd.DataFrame, entries: pd.DataFrame) -> list[Named]:
+def named_folders(rows: Sequence[FactorsRow], entries: Iterable[EntryRow]) -> list[Named]:
     """The folders whose names follow from their factors, in the order in which these were written.
 
     All rows that give a folder its name have the same factors, whatever the rank: the first represents them.
     """
-    rows = rows_of(factors, FactorsRow)
     kinds = name_kinds(rows)
-    times = dict(zip(*plain_columns(entries, ["entry", "modified_time"]).values(), strict=True))
+    times = {entry.entry: entry.modified_time for entry in entries}
     texts = _Texts()
     found: dict[str, Named] = {}
     for row in rows:

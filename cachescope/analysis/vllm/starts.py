@@ -8,12 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-import pandas as pd
-
-from cachescope.analysis.history.lookups import MISSING
 from cachescope.analysis.vllm.changes import Beside, nearest
 from cachescope.analysis.vllm.factors import ENVIRONMENT, HASHES, NAME_TEXTS, Named, name_kinds, named_folders
-from cachescope.columns import plain_columns, rows_of
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.keys.vllm import place_in_tree
 
@@ -75,15 +72,19 @@ class Parts:
 
     Parameters
     ----------
-    factors, entries : DataFrame
-        The frames ``vllm_factors`` and ``entries``.
+    rows : sequence of FactorsRow
+    entries : sequence of EntryRow
+        The files of these, at least.
     """
 
-    def __init__(self, factors: pd.DataFrame, entries: pd.DataFrame) -> None:
-        rows = rows_of(factors, FactorsRow)
+    def __init__(self, rows: Sequence[FactorsRow], entries: Sequence[EntryRow]) -> None:
         names = name_kinds(rows)
-        named = {one.name: one for one in named_folders(factors, entries)}
-        files = _files(entries)
+        named = {one.name: one for one in named_folders(rows, entries)}
+        # By entry, the folder of a file and when it was written.
+        files = {
+            entry.entry: (os.path.dirname(os.path.abspath(entry.path)), entry.modified_time)
+            for entry in entries
+        }
         self._kept: dict[tuple[str, Part], list[StoredPart]] = defaultdict(list)
         groups: dict[tuple[str, Part], list[tuple[Named, FactorsRow]]] = defaultdict(list)
         for row in rows:
@@ -115,15 +116,6 @@ class Parts:
         return any(one == part for _, one in self._kept)
 
 
-def _files(entries: pd.DataFrame) -> dict[int, tuple[str, int | None]]:
-    """By entry, the folder of a file and when it was written."""
-    columns = plain_columns(entries, ["entry", "path", "modified_time"])
-    return {
-        entry: (os.path.dirname(os.path.abspath(path)), written)
-        for entry, path, written in zip(*columns.values(), strict=True)
-    }
-
-
 def _root(path: str, row: FactorsRow) -> str:
     """The tree that a part is in."""
     return path.rpartition(f"/{row.folder}/rank_{row.rank}_{row.dp_rank}")[0]
@@ -135,13 +127,13 @@ class Started(NamedTuple):
     Attributes
     ----------
     at : int
-        The place of its lookup in time order.
+        The index of its lookup in time order.
     row : StartRow
     part : Part
     run : int
         Its process.
     began, ended : int
-        The times of its first and of its last message; `MISSING` where no clock says.
+        The times of its first and of its last message; None where no clock says.
     hashes : tuple of str or None
         What its key was made of, as `LOGGED` names it; None if it was not logged.
     off : int
@@ -152,13 +144,13 @@ class Started(NamedTuple):
     row: StartRow
     part: Part
     run: int
-    began: int
-    ended: int
+    began: int | None
+    ended: int | None
     hashes: tuple[str, ...] | None = None
     off: int = 0
 
     @classmethod
-    def of(cls, at: int, row: StartRow, run: int, began: int, ended: int) -> Started:
+    def of(cls, at: int, row: StartRow, run: int, began: int | None, ended: int | None) -> Started:
         """One start, from its row and what its lookup has."""
         hashes = tuple(getattr(row, name) for name in LOGGED)
         return cls(at, row, part_of(row), run, began, ended, None if None in hashes else hashes)
@@ -169,18 +161,21 @@ class Started(NamedTuple):
         return self.row.outcome in ("loaded", "compiled") and not self.row.is_disabled
 
     @property
-    def has_times(self) -> bool:
-        """Whether its log has times."""
-        return MISSING not in (self.began, self.ended)
+    def times(self) -> tuple[int, int] | None:
+        """When it began and ended; None if its log does not say both."""
+        return None if self.began is None or self.ended is None else (self.began, self.ended)
 
     def ended_before(self, other: Started) -> bool:
         """Whether it had ended when another began."""
-        return self.at < other.at and self.has_times and other.has_times and self.ended <= other.began
+        mine, others = self.times, other.times
+        return self.at < other.at and mine is not None and others is not None and mine[1] <= others[0]
 
     def was_running_at(self, other: Started) -> bool:
         """Whether it was compiling when another began."""
-        is_known = self.at < other.at and self.has_times and other.has_times
-        return is_known and self.row.outcome == "compiled" and self.began <= other.began <= self.ended
+        mine, others = self.times, other.times
+        if self.at >= other.at or mine is None or others is None:
+            return False
+        return self.row.outcome == "compiled" and mine[0] <= others[0] <= mine[1]
 
     def made(self, written: int | None) -> Made:
         """Whether it wrote the factors of a folder, which vLLM writes only where they are not there yet.
@@ -190,11 +185,12 @@ class Started(NamedTuple):
         written : int or None
             When they were written. A copy of a folder has a later time, and so has one that another start made again.
         """
-        if written is None or not self.has_times:
+        if written is None or self.times is None:
             return "not known"
-        if written - self.off < self.began:
+        began, ended = self.times
+        if written - self.off < began:
             return "before"
-        return "by it" if written - self.off < self.ended + _SECOND_NS else "after"
+        return "by it" if written - self.off < ended + _SECOND_NS else "after"
 
 
 def clock_off(made: Iterable[tuple[Started, int]]) -> int:
@@ -214,6 +210,8 @@ def clock_off(made: Iterable[tuple[Started, int]]) -> int:
     for start, written in made:
         if start.made(written) == "by it":
             return 0
+        if start.began is None:
+            continue
         off = (written - start.began) // _QUARTER_NS * _QUARTER_NS
         if abs(off) <= _MOST_OFF_NS and start._replace(off=off).made(written) == "by it":
             folders[off].add(start.row.folder)

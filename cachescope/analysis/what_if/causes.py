@@ -102,4 +102,4 @@ def _saving(replayed: ReplayInput, cause: CauseRow, at: Positions) -> CauseSavin
 
 def _places(replayed: ReplayInput, misses: pd.DataFrame) -> Positions:
     """The position of each miss."""
-    return replayed.replay.recorded.lookups.places_of(misses["lookup"].to_numpy(dtype=np.int64))
+    return replayed.replay.recorded.lookups.places_of(misses["lookup"].tolist())

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import EntryRow
 from cachescope.analysis.what_if.cell_walk import CellWalk, Difference, Step, Stored
 from cachescope.analysis.what_if.directories import Directories
 from cachescope.analysis.what_if.members import Members
 from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Flags, Positions, Recorded
+from cachescope.frames.directory_rows import EntryRow
 
 
 class Cells:
@@ -54,6 +54,7 @@ class Cells:
         self, history: History, recorded: Recorded, directories: Directories, is_symbolic: Flags
     ) -> None:
         self._recorded = recorded
+        self._rows = history.lookups
         self.of_lookup, pairs, entries_of = _numbered(history, recorded, directories)
         self.key, self.directory = np.divmod(pairs, directories.count)
         self.early: Positions = np.full(len(pairs), NEVER, dtype=np.int64)
@@ -72,7 +73,7 @@ class Cells:
 
     def _show_guards(self) -> Flags:
         lookups = self._recorded.lookups
-        shown = (self.of_lookup >= 0) & (lookups.guards_expr.is_known | lookups.outcome.are("guard_miss"))
+        shown = (self.of_lookup >= 0) & (lookups.shows_guards | lookups.outcome.are("guard_miss"))
         found = np.zeros(len(self), dtype=bool)
         found[self.of_lookup[shown]] = True
         return found
@@ -102,7 +103,7 @@ class Cells:
             at.tolist(),
             is_hit.tolist(),
             lookups.outcome.are("guard_miss")[at].tolist(),
-            lookups.guards_expr.take(at).listed(),
+            [self._rows[one].guards_expr for one in at.tolist()],
             (is_hit & lookups.status_detailed.are("hit")[at]).tolist(),
             np.where(recorded.storing[at], recorded.since[at], NEVER).tolist(),
         )

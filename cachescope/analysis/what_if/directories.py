@@ -30,9 +30,9 @@ class Directories:
     def __init__(self, history: History, recorded: Recorded) -> None:
         known = {run.run: run.cache_dir for run in history.runs if run.cache_dir is not None}
         code = {name: at for at, name in enumerate(dict.fromkeys(known.values()))}
-        runs, which = np.unique(history.lookups.run, return_inverse=True)
-        of_torch = ~history.lookups.is_of_vllm
-        self.are_all_known = known.keys() >= set(history.lookups.run[of_torch].tolist())
+        runs, which = np.unique(recorded.lookups.run, return_inverse=True)
+        of_torch = ~recorded.lookups.is_of_vllm
+        self.are_all_known = known.keys() >= set(recorded.lookups.run[of_torch].tolist())
         of_run = {run: code[name] for run, name in known.items()}
         if of_run and not self.are_all_known:
             _find_by_hits(of_run, history, recorded)
@@ -67,7 +67,7 @@ class Directories:
 
 def _find_by_hits(of_run: dict[int, int], history: History, recorded: Recorded) -> None:
     """Add the runs that found what only one directory contained."""
-    lookups, stores = history.lookups, history.timeline.stores
+    lookups, not_stored = recorded.lookups, history.timeline.not_stored
     is_open = ~np.isin(lookups.run, list(of_run))
     wanted = np.unique(recorded.key[is_open & lookups.is_hit])
     directory_of: dict[int, int] = {}
@@ -76,5 +76,5 @@ def _find_by_hits(of_run: dict[int, int], history: History, recorded: Recorded) 
         if lookups.is_hit[at]:
             if run not in of_run and key in directory_of:
                 of_run[run] = directory_of[key]
-        elif run in of_run and stores[at]:
+        elif run in of_run and at not in not_stored:
             directory_of[key] = of_run[run]

@@ -13,9 +13,8 @@ import pandas as pd
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING
-from cachescope.analysis.history.rows import EntryRow
-from cachescope.analysis.verdicts.rates import rates
+from cachescope.analysis.rates import rates
+from cachescope.analysis.what_if.columns import MISSING
 from cachescope.analysis.what_if.key_values import Lanes
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Flags, Outcomes, Positions
@@ -23,6 +22,7 @@ from cachescope.analysis.what_if.replay import Replay
 from cachescope.columns import frame_of, pandas_type
 from cachescope.details import HashDetails
 from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
 from cachescope.rows import columns_of
@@ -186,15 +186,17 @@ class Counts:
         )
 
 
-def differences_frame(replay: Replay, reasons: Mapping[int, str]) -> pd.DataFrame:
+def differences_frame(replayed: ReplayInput, reasons: Mapping[int, str]) -> pd.DataFrame:
     """The frame ``what_if_differences``; the reasons are those in the explanations of the misses."""
-    lookups = replay.recorded.lookups
-    found = sorted(replay.cells.differences, key=lambda difference: lookups.lookup[difference.position])
+    lookups = replayed.replay.recorded.lookups
+    found = sorted(
+        replayed.replay.cells.differences, key=lambda difference: lookups.lookup[difference.position]
+    )
     rows = (
         WhatIfDifference(
             lookup=int(lookups.lookup[at]),
             run=int(lookups.run[at]),
-            outcome=lookups.outcome[at] or "",
+            outcome=replayed.history.lookups[at].outcome,
             expected="hit" if kind == "gone" else "full_miss",
             reason=reasons.get(int(lookups.lookup[at]), _REASONS[kind]),
         )
@@ -217,7 +219,7 @@ def warnings_frame(
     for entry, key in zip(replayed.history.entries, replayed.replay.recorded.key_of_entry, strict=True):
         if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok":
             stored[entry.entry], name_of[entry.entry] = entry, what_if_key(lanes, key)
-    groups: dict[str, dict[str, list[EntryRow]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[str, dict[str | None, list[EntryRow]]] = defaultdict(lambda: defaultdict(list))
     for entry in stored.values():
         groups[name_of[entry.entry]][entry.cache_key].append(entry)
     rows = []
@@ -232,7 +234,7 @@ def warnings_frame(
 
 
 def _without_common_code(
-    keys: Mapping[str, list[EntryRow]], code: GeneratedCode
+    keys: Mapping[str | None, list[EntryRow]], code: GeneratedCode
 ) -> Iterator[tuple[EntryRow, EntryRow]]:
     # Sources are read only if code keys differ: a source contains the number of the graph in its process.
     if len({entry.code_key for held in keys.values() for entry in held}) < 2:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING, Lookups
+from cachescope.analysis.what_if.columns import MISSING, LookupColumns
 from cachescope.analysis.what_if.key_sets import Home
 from cachescope.analysis.what_if.keys import Keys
 
@@ -33,7 +33,7 @@ class Recorded:
 
     Attributes
     ----------
-    lookups : Lookups
+    lookups : LookupColumns
     outcome : array of int8
         `HIT`, `MISS` or `OTHER`.
     storing : array of bool
@@ -48,15 +48,19 @@ class Recorded:
     """
 
     def __init__(self, history: History) -> None:
-        self.lookups = lookups = history.lookups
-        self.key, self.key_of_entry, self.keys = _keys(history)
+        self.lookups = lookups = LookupColumns(history)
+        self.key = lookups.key
+        self.key_of_entry, self.keys = _keys(history)
         self.outcome: Outcomes = np.full(len(lookups), OTHER, dtype=np.int8)
         is_replayed = (self.key >= 0) & ~lookups.is_of_vllm
         self.outcome[lookups.is_hit & is_replayed] = HIT
         self.outcome[lookups.is_miss & is_replayed] = MISS
-        self.storing: Flags = (self.outcome == MISS) & history.stored
+        self.storing: Flags = self.outcome == MISS
+        self.storing[list(history.timeline.not_stored)] = False
         self._times = _filled_times(lookups)
-        self.since: Positions = self._since(history.end)
+        self.since: Positions = self._since(
+            np.array([MISSING if end is None else end for end in history.timeline.end], dtype=np.int64)
+        )
 
     def position_of(self, time: int | None) -> int:
         """The first lookup made after a time; 0 if the time is unknown."""
@@ -76,73 +80,36 @@ class Recorded:
         return np.maximum(since, last + 1)
 
 
-def _filled_times(lookups: Lookups) -> Positions:
+def _filled_times(lookups: LookupColumns) -> Positions:
     """The time of every lookup; a lookup without one gets the time of the lookup before it."""
     is_known = lookups.time != MISSING
     latest = np.maximum.accumulate(np.where(is_known, np.arange(len(lookups)), -1))
     return np.append(lookups.time, 0)[latest]
 
 
-def _keys(history: History) -> tuple[Positions, list[int], Keys]:
-    """The key of every lookup and of every entry, and all keys with the first details that any source has for them."""
-    lookups, entries = history.lookups, history.entries
-    count = int(lookups.key.max(initial=-1)) + 1
-    first = _first_of_keys(lookups, lookups.key >= 0, count)
-    described = _first_of_keys(lookups, (lookups.key >= 0) & (lookups.detail_set >= 0), count)
-    sets: list[int] = np.append(lookups.detail_set, -1)[described].tolist()
-    directions = np.append(lookups.direction.codes, -1)[described]
-    homes, home = _homes(lookups, lookups.cache.codes[first], directions)
-    number = _numbers_of(lookups, {(entry.cache, entry.cache_key) for entry in entries})
-    names: list[str] = []
+def _keys(history: History) -> tuple[list[int], Keys]:
+    """The key of every entry, and all keys with the first details that any source has for them."""
+    number = {key: at for at, key in enumerate(history.of_key)}
+    names = [key for _, key in number]
+    sets, home = [], []
+    homes: dict[Home, int] = {}
+    for (cache, _), indexes in history.of_key.items():
+        described = (row for at in indexes if (row := history.lookups[at]).detail_set is not None)
+        first = next(described, None)
+        sets.append(-1 if first is None or first.detail_set is None else first.detail_set)
+        home.append(homes.setdefault((cache, None if first is None else first.direction), len(homes)))
     key_of_entry = []
-    for entry in entries:
-        key = number.setdefault((entry.cache, entry.cache_key), count + len(names))
+    for entry in history.entries:
+        assert entry.cache_key is not None
+        key = number.setdefault((entry.cache, entry.cache_key), len(names))
         key_of_entry.append(key)
-        if key == count + len(names):
+        if key == len(names):
             names.append(entry.cache_key)
             sets.append(-1)
             home.append(homes.setdefault((entry.cache, None), len(homes)))
         if entry.detail_set is not None and sets[key] < 0:
             sets[key] = entry.detail_set
-            home[key] = homes.setdefault((entry.cache, entry.direction), len(homes))
-
-    def name_of(key: int) -> str:
-        return names[key - count] if key >= count else lookups.cache_key[int(first[key])] or ""
-
-    keys = Keys(list(homes), np.array(home, np.int64), np.array(sets, np.int64), name_of)
-    return lookups.key, key_of_entry, keys
-
-
-def _first_of_keys(lookups: Lookups, chosen: Flags, count: int) -> Positions:
-    """The position of the first lookup of each key, of those that are chosen; -1 if there is none."""
-    at = np.flatnonzero(chosen)[::-1]
-    first = np.full(count, -1, dtype=np.int64)
-    first[lookups.key[at]] = at
-    return first
-
-
-def _homes(
-    lookups: Lookups, caches: npt.NDArray[np.int32], directions: npt.NDArray[np.int32]
-) -> tuple[dict[Home, int], list[int]]:
-    """Every cache with a direction, numbered, and the number of each key."""
-    directions_and_none = len(lookups.direction.distinct) + 1
-    both = caches.astype(np.int64) * directions_and_none + directions + 1
-    homes: dict[Home, int] = {}
-    number = {}
-    for pair in np.unique(both).tolist():
-        cache, direction = divmod(pair, directions_and_none)
-        home = lookups.cache.text(cache) or "", lookups.direction.text(direction - 1)
-        number[pair] = homes.setdefault(home, len(homes))
-    return homes, [number[pair] for pair in both.tolist()]
-
-
-def _numbers_of(lookups: Lookups, names: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """The keys of the lookups that have some names."""
-    wanted = {cache_key for _, cache_key in names}
-    codes = [code for code, text in enumerate(lookups.cache_key.distinct) if text in wanted] if wanted else []
-    at = np.flatnonzero(np.isin(lookups.cache_key.codes, codes))
-    keys, first = np.unique(lookups.key[at], return_index=True)
-    return {
-        (lookups.cache[place] or "", lookups.cache_key[place] or ""): key
-        for key, place in zip(keys.tolist(), at[first].tolist(), strict=True)
-    }
+            direction = history.details.direction(entry.detail_set)
+            home[key] = homes.setdefault((entry.cache, direction), len(homes))
+    keys = Keys(list(homes), np.array(home, np.int64), np.array(sets, np.int64), names.__getitem__)
+    return key_of_entry, keys

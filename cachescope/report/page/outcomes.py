@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.analysis.verdicts.rates import grouped, rates
+from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.read import Read
 from cachescope.answers.summary import compile_time, seen_text
 from cachescope.figures.graph_grid import runs_by_graph
