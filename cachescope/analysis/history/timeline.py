@@ -40,20 +40,26 @@ class NotStored:
         A clause that states the reason.
     is_recorded : bool
         Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
+    is_of_process : bool
+        Whether its process ended, or its log: what was compiled below it was not stored either.
     """
 
     kind: str
     why: str
     is_recorded: bool
+    is_of_process: bool = False
 
 
 CUT_SHORT: Final = NotStored(
-    NOT_KNOWN, "its log ends within that compile: the process ended there, or the rest is missing", False
+    NOT_KNOWN,
+    "its log ends within that compile: the process ended there, or the rest is missing",
+    False,
+    True,
 )
 
 
 def _ended(how: str) -> NotStored:
-    return NotStored("process ended", f"its process ended before that: {how}", True)
+    return NotStored("process ended", f"its process ended before that: {how}", True, True)
 
 
 class Timeline:
@@ -236,7 +242,7 @@ class Timeline:
         aot = int(lookups.aot[at])
         if aot != NONE and lookups.is_miss[aot]:
             found = self._why_not_stored(aot)
-            if found is not None and (found == CUT_SHORT or found.kind == "process ended"):
+            if found is not None and found.is_of_process:
                 return found
         if lookups.compile_ended[at] == 0:
             how = self._how_ended_within(at)
