@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "cachescope"
 # It is the name of an outcome, too, and is one of a verdict where a verdict is named beside it.
 ALSO_AN_OUTCOME = "disabled"
 WORDS = set(VERDICTS) - {ALSO_AN_OUTCOME}
+KIND_WORDS = {kind for _, kind in KINDS if kind}
 # What takes a verdict.
 GIVEN_TO = {"Why", "AdviceFacts"}
 IMPORTED = "from cachescope.verdict_kinds import KINDS, NEW_GRAPH, NOT_KNOWN, UPGRADE, kind_of\n"
@@ -45,7 +46,12 @@ def compared(text: str) -> Iterator[int]:
         within = list(ast.walk(node))
         names = {one.id for one in within if isinstance(one, ast.Name) and one.id.isupper()}
         texts = {one.value for one in within if isinstance(one, ast.Constant)}
-        if names & kinds or (ALSO_AN_OUTCOME in texts and "verdict" in ast.unparse(node)):
+        is_of_kind = any(isinstance(one, ast.Attribute) and one.attr == "kind" for one in within)
+        if (
+            names & kinds
+            or (is_of_kind and texts & KIND_WORDS)
+            or (ALSO_AN_OUTCOME in texts and "verdict" in ast.unparse(node))
+        ):
             yield min(one.lineno for one in within if isinstance(one, ast.expr))
 
 
@@ -79,6 +85,7 @@ def test_no_other_module_compares_a_verdict() -> None:
         'is_new = ("key_changed", fields, "") not in known',
         'kind = KINDS["key_changed", ""]',
         "is_known = why.kind != NOT_KNOWN",
+        'is_gone = why.kind in ("deleted", "another directory")',
         "is_upgrade = cause.kind.startswith(UPGRADE)",
         "text = {NEW_GRAPH: 'new graphs'}[kind]",
         'match why.verdict:\n    case "bypassed":\n        pass',

@@ -25,13 +25,12 @@ from cachescope.readers.remote_cache.stored import (
 )
 from cachescope.terms import BUNDLED_AUTOTUNE, OTHER
 
-_HEAD_BYTES: Final = 256
 _CACHE: Final = "/cache"
 
 
 def is_remote_cache(path: str) -> bool:
     """Whether this is the address of a Redis, or a dump of one."""
-    return is_redis(path) or (os.path.isfile(path) and looks_like_dump(read_head(path, _HEAD_BYTES)))
+    return is_redis(path) or (os.path.isfile(path) and looks_like_dump(read_head(path, 256)))
 
 
 def values_of(path: str, reading: Reading) -> Iterator[Stored]:

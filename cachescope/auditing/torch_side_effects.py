@@ -33,7 +33,6 @@ Judged = Iterator[tuple[str, str, object]]
 _MOST_OBJECTS: Final = 5_000_000
 _TRITON_KEY: Final = re.compile(TRITON_KEY)
 _FILE_NAME: Final = re.compile(r"(?!\.)[^/\\\0]{1,255}")
-_GRAPH_MODULE: Final = "torch.fx.graph_module.reduce_graph_module"
 # Names with which byte code could do more than a compiled function does.
 _BYTE_CODE: Final = frozenset(
     "__import__ eval exec compile open system popen Popen getattr setattr __builtins__ __class__ __subclasses__ "  # noqa: SIM905
@@ -135,7 +134,7 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
 
 def _graph_module(stub: Stub, state: dict[str, object]) -> Judged:
     """``SerializedGraphModule``: calls the function that it contains, which must be `reduce_graph_module`."""
-    if state and global_name(state.get("fn")) != _GRAPH_MODULE:
+    if state and global_name(state.get("fn")) != "torch.fx.graph_module.reduce_graph_module":
         yield "pickle-computed-call", "a graph that is made by a function which does not make graphs", None
     given = state.get("args")
     yield from _graph_code(given if isinstance(given, tuple) else ())

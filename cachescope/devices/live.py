@@ -20,7 +20,6 @@ from cachescope.errors import CachescopeError
 from cachescope.frames.device_rows import MeasurementRow
 
 _TORCH: Final = "torch on this machine"
-_NVML: Final = "NVML on this machine"
 # Takes the place of a run: a torch without uuids (2.4) means the board of that name that NVML reports.
 _THIS_PROCESS: Final = frozenset({-1})
 # nvml.h: NVML_CLOCK_SM, NVML_CLOCK_MEM.
@@ -103,7 +102,7 @@ def _in_nvml(nvml: Any) -> Iterator[Mention]:
         handle = nvml.nvmlDeviceGetHandleByIndex(number)
         major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
         yield Mention(
-            _NVML,
+            "NVML on this machine",
             "cuda",
             name=_text(nvml.nvmlDeviceGetName(handle)),
             runs=_THIS_PROCESS,

@@ -22,8 +22,6 @@ from cachescope.keys.json_values import UnsupportedValueError
 _END: Final = re.compile(rb"\x8c\x20(?P<isolation_key>[0-9a-f]{32})\x94\x86\x94\.\Z")
 # A subclass pickles as a class reference; the order of a set differs from process to process.
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, list, tuple, dict})
-# Numbers that may be replaced by equal ones of another type; parameters with more numbers are not tried.
-_MOST_NUMBERS: Final = 4
 _NUMBERS: Final = (bool, int, float, complex)
 Number = bool | int | float | complex
 
@@ -254,7 +252,8 @@ def _twins(number: Number) -> list[Number]:
 def _other_numbers(params: object) -> Iterator[object]:
     """The same parameters with equal numbers of other types."""
     numbers = list(_numbers(params))
-    if len(numbers) > _MOST_NUMBERS:
+    # Each may be an equal one of another type: of more, too many combinations would be tried.
+    if len(numbers) > 4:
         return
     for choice in itertools.product(*map(_twins, numbers)):
         replacing = iter(choice)

@@ -22,8 +22,6 @@ _PART: Final = re.compile(r"(?<!\w)(?P<key>\w++)=(?P<value>'[^']*'|\[[^\]]*\]|[^
 # Nearly all are flat, and a directory with thousands of kernels contains few distinct ones.
 _OF_A_KERNEL: Final = re.compile(r"\bDeviceProperties\((?P<flat>type=[^(){}\n]*\))?")
 _KEYWORD: Final = re.compile(r"(\w+)=")
-_OPENS: Final = "([{"
-_CLOSES: Final = ")]}"
 # The longest known text, of an XPU whose `cc` is a dict, has about 1,500 characters.
 _LONGEST: Final = 10_000
 
@@ -114,9 +112,9 @@ def _commas(text: str) -> Iterator[tuple[int, bool]]:
             quote = "" if letter == quote else quote
         elif letter in "'\"":
             quote = letter
-        elif letter in _OPENS:
+        elif letter in "([{":
             depth += 1
-        elif letter in _CLOSES:
+        elif letter in ")]}":
             if depth == 0:
                 yield at, True
                 return

@@ -52,8 +52,6 @@ _WHOLE_FIELDS: Final = MappingProxyType(
 VERSION_FIELD: Final = "system_info[version]"
 """The only field of which forms remove parts."""
 _VERSION_PARTS: Final = ("triton_version_hash", "runtime", "runtime_version")
-# The hash of the other system_info fields: it adds nothing, and would keep the removed fields in the key.
-_SYSTEM_HASH: Final = "system_info[hash]"
 _SYSTEM_FORMS: Final = (*_VERSION_PARTS, "accelerator_properties")
 
 # torch/_subclasses/fake_tensor.py, `TensorMetadata` (2.4 to 2.15).
@@ -117,7 +115,8 @@ def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
     off = set(forms)
     names = {name for form in off for name in _WHOLE_FIELDS[form]}
     if off.intersection(_SYSTEM_FORMS):
-        names.add(_SYSTEM_HASH)
+        # The hash of the others: it adds nothing, and would keep the removed fields in the key.
+        names.add("system_info[hash]")
     parts = off.intersection(_VERSION_PARTS)
     if parts == set(_VERSION_PARTS):
         names.add(VERSION_FIELD)
