@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cachescope.details import HashDetails
@@ -59,7 +59,7 @@ def _details(folder: Path) -> HashDetails:
     return details
 
 
-def _sets(file: Path) -> Iterator[npt.NDArray[np.integer]]:
+def _sets(file: Path) -> Iterator[array[int]]:
     """The component codes of each set.
 
     Raises
@@ -74,6 +74,7 @@ def _sets(file: Path) -> Iterator[npt.NDArray[np.integer]]:
         codes = lists.flatten()
         if lists.null_count or codes.null_count:
             raise ValueError("detail_sets.parquet: components has missing values")
-        numbers, ends = codes.to_numpy(), lists.offsets.to_numpy()
+        # Of 64 bits: none may become the number of a component by being cut.
+        numbers, ends = array("q", codes.to_numpy().astype(np.int64).tobytes()), lists.offsets.to_numpy()
         for start, end in pairwise((ends - ends[0]).tolist()):
             yield numbers[start:end]

@@ -342,8 +342,6 @@ def _times_to_sort_by(time: Numbers, run: Numbers) -> Numbers:
 def _graphs_of(sets: Numbers, store: HashDetails) -> Numbers:
     """The hash code of the graph of each set; -1 if it has none."""
     distinct, which = np.unique(sets, return_inverse=True)
-    has_details = distinct >= 0
-    found = np.full(len(distinct), NONE, dtype=np.int64)
-    found[has_details] = store.hashes_of(distinct[has_details].tolist(), "gm")
-    graphs: Numbers = found[which]
+    found = [store.hash_code(code, "gm") if code >= 0 else None for code in distinct.tolist()]
+    graphs: Numbers = np.array([NONE if graph is None else graph for graph in found], dtype=np.int64)[which]
     return graphs

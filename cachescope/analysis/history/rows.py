@@ -136,7 +136,5 @@ def run_rows(runs: pd.DataFrame) -> list[RunRow]:
 
 def _graphs_of(sets: list[int | None], details: HashDetails) -> list[int | None]:
     """The hash code of the graph of each set."""
-    distinct = list({code for code in sets if code is not None})
-    hashes = details.hashes_of(distinct, "gm").tolist()
-    found = {code: None if held < 0 else held for code, held in zip(distinct, hashes, strict=True)}
+    found = {code: details.hash_code(code, "gm") for code in {*sets} if code is not None}
     return [None if code is None else found[code] for code in sets]

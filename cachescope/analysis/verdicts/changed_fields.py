@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
+from cachescope.analysis.detail_arrays import Codes, as_array, joined
 from cachescope.analysis.history.lookups import Flags
 from cachescope.analysis.history.places_by_group import NONE, Numbers
-from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 
 # Pairs that are compared together: of a million, the differences would take a gigabyte.
@@ -62,10 +62,11 @@ class ChangedFields:
 def changed_fields(details: HashDetails, before: Numbers, after: Numbers) -> ChangedFields:
     """What changed from each set of `before` to the one of `after`; as `HashDetails.changes` has it for one pair."""
     pair, old, new, is_compared = _in_place(details, before, after)
-    field = details.field_codes[old]
-    is_same = (details.field_codes[new] == field) & is_compared[pair]
+    field_codes, hash_codes = as_array(details.field_codes), as_array(details.hash_codes)
+    field = field_codes[old]
+    is_same = (field_codes[new] == field) & is_compared[pair]
     is_compared[pair[~is_same]] = False
-    kept = is_compared[pair] & (details.hash_codes[old] != details.hash_codes[new])
+    kept = is_compared[pair] & (hash_codes[old] != hash_codes[new])
     columns = [pair[kept], field[kept], old[kept], new[kept]]
     others = [
         (number, field, NONE if old is None else old, NONE if new is None else new)
@@ -95,11 +96,11 @@ def _in_place(details: HashDetails, before: Numbers, after: Numbers) -> tuple[Nu
 
     The last says which pairs can be compared so: those with one base, which has each of its fields once.
     """
-    sides = [details.sets.joined(numbers.tolist()) for numbers in (before, after)]
+    sides = [joined(details.sets, numbers.tolist()) for numbers in (before, after)]
     bases, which = np.unique(sides[0][0], return_inverse=True)
     has_once = np.array([details.has_each_field_once(base) for base in bases.tolist()], dtype=bool)
     is_compared: Flags = (sides[0][0] == sides[1][0]) & has_once[which]
-    whole = [details.sets.base(base) for base in bases.tolist()]
+    whole = [as_array(details.sets.base(base)) for base in bases.tolist()]
     width = max((len(codes) for codes in whole), default=0) + 1
     begin = np.cumsum([0, *map(len, whole)])[:-1]
     found = []

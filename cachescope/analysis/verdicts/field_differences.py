@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from cachescope.analysis.detail_arrays import Codes, differing
 from cachescope.analysis.history.places_by_group import paired
-from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 
 Flags = npt.NDArray[np.bool_]
@@ -37,7 +37,7 @@ class FieldDifferences:
     """
 
     def __init__(self, details: HashDetails, sets: Sequence[int], is_apart: Callable[[str], bool]) -> None:
-        codes, self._hashes = details.differing(sets)
+        codes, self._hashes = differing(details, sets)
         names = [details.fields[code] for code in codes.tolist()]
         self._is_apart = np.array(list(map(is_apart, names)), dtype=bool)
         differs = self._hashes != self._hashes[0]

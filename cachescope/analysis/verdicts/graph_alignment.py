@@ -15,9 +15,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Final, Generic, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.details import HashDetails
 from cachescope.notebook_cells import code_file, is_cell
@@ -189,17 +186,19 @@ class GraphAligner(Generic[SomeGraph]):
         return words
 
     @cached_property
-    def _is_input(self) -> npt.NDArray[np.bool_]:
+    def _is_input(self) -> list[bool]:
         """Whether each field describes the inputs."""
-        return np.array([field.startswith("example_inputs") for field in self._details.fields], dtype=bool)
+        return [field.startswith("example_inputs") for field in self._details.fields]
 
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
         inputs = self._inputs.get(detail_set)
         if inputs is None:
             store = self._details
-            codes = store.sets[detail_set]
-            codes = codes[self._is_input[store.field_codes[codes]]]
-            inputs = self._inputs[detail_set] = tuple(store.hash_codes[codes].tolist())
+            inputs = self._inputs[detail_set] = tuple(
+                store.hash_codes[code]
+                for code in store.sets[detail_set]
+                if self._is_input[store.field_codes[code]]
+            )
         return inputs
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cachescope.analysis.detail_arrays import Codes, Numbers, differing
 from cachescope.columns import frame_of
-from cachescope.component_sets import Codes, Numbers
 from cachescope.details import HashDetails
 from cachescope.frames.ranks import RankDifference
 
@@ -134,7 +134,7 @@ def _parts(lookups: _Lookups) -> Iterator[_Lookups]:
 def _differences(part: _Lookups, details: HashDetails) -> Iterable[_Difference]:
     """The differences at each place. For another graph only the graph is reported; other fields are compared within a graph."""
     sets, which = np.unique(part.detail_set, return_inverse=True)
-    fields, of_sets = details.differing(sets.tolist())
+    fields, of_sets = differing(details, sets.tolist())
     hashes = of_sets[which]
     code = details.field_code(_GRAPH)
     at = np.flatnonzero(fields == (-1 if code is None else code))

@@ -342,5 +342,5 @@ def _row(log: LogTables) -> pa.Table:
     )
 
 
-def _hash_of(codes: np.ndarray[Any, Any], hashes: list[bytes]) -> bytes:
+def _hash_of(codes: Iterable[int], hashes: list[bytes]) -> bytes:
     return hashlib.blake2b(b"".join([hashes[code] for code in codes]), digest_size=_HASH_BYTES).digest()
