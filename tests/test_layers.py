@@ -101,11 +101,12 @@ LIGHT = {
 ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
-    # numpy; a program that captures its own process may be without it
-    "cachescope.details": {"capture"},
-    # pyarrow
+    # pyarrow: a small log, which is not kept, does without it
     "cachescope.readers.index.log_tables": {"readers"},
-    "cachescope.readers.logs.trace_parts": {"readers"},
+    "cachescope.readers.index.log_folder": {"readers", "answers"},
+    "cachescope.readers.parquet_folder": {"answers"},
+    # platformdirs and filelock, which no small log needs
+    "cachescope.readers.index.kept_logs": {"answers"},
     # all of the report, and nothing else is written by it
     "cachescope.report.page.file": {"scope"},
     # ipywidgets

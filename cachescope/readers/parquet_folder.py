@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from array import array
 from collections.abc import Iterator
 from itertools import pairwise
@@ -16,19 +15,13 @@ import pyarrow as pa
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
 from cachescope.readers.assemble import Tables
+from cachescope.readers.stored import MANIFEST
 from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
 
-MANIFEST: Final = "cachescope.json"
 FORMAT: Final = 6
 SAVED_FRAMES: Final = (
     "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "vllm_starts", "phases", "compiles", "symbols",
 )  # fmt: skip
-
-
-def is_saved_scope(path: str) -> bool:
-    """Whether a folder was written by `Scope.save`."""
-    # Not pathlib: it raises if the folder may not be listed.
-    return os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def read_saved_scope(path: str) -> Tables:
