@@ -9,6 +9,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -262,6 +263,26 @@ def test_import_loads_nothing_heavy() -> None:
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert loaded & {"torch", "plotly", "ipywidgets", "IPython", "anywidget", "rich"} == set()
     assert "cachescope" in loaded
+
+
+def test_bytes_become_rows_without_numpy_pandas_and_pyarrow(
+    recording: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    """And small logs do not need the index."""
+    folder = recording("2.13.0", "tour")
+    code = (
+        "import sys; from cachescope.readers.reading import Reading; from cachescope.readers.sources import read_sources\n"
+        "index = lambda: sys.exit('the index was opened')\n"
+        "reading = Reading(); read_sources(sys.argv[1:], reading, index=index)\n"
+        "print(len(reading.processes), len(reading.entries), len(reading.details.sets), *sys.modules)"
+    )
+    paths = (folder / "trace", folder / "text", folder / "cache")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    processes, entries, sets, *loaded = done.stdout.split()
+    assert 0 not in map(int, (processes, entries, sets))
+    assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
 
 
 @pytest.mark.slow
