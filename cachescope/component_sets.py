@@ -58,6 +58,11 @@ class ComponentSets(Sequence[Codes]):
             whole[place] = code
         return whole
 
+    def at(self, number: int, place: int) -> int:
+        """The code of a set at one position."""
+        base, patch = self.parts(number)
+        return patch.get(place, self._bases[base][place])
+
     def base(self, number: int) -> Codes:
         """A base by its number."""
         return self._bases[number]

@@ -34,6 +34,7 @@ class HashDetails:
         self._hash_code: dict[str, int] = {}
         self._layout_number: dict[bytes, int] = {}
         self._layout_of_base: dict[int, int] = {}
+        self._layout_of_set = array("i")
         # For each layout, the place of each field.
         self._place_of_field: list[dict[int, int]] = []
         # The same pair is often compared several times in a row.
@@ -112,21 +113,24 @@ class HashDetails:
         wanted = self.field_code(field)
         if wanted is None:
             return None
-        base, patch = self.sets.parts(set_code)
-        place = self._place_of_field[self._layout(set_code, base, patch)].get(wanted)
-        return None if place is None else patch.get(place, self.sets.base(base)[place])
+        place = self._place_of_field[self.layout(set_code)].get(wanted)
+        return None if place is None else self.sets.at(set_code, place)
 
     def layout(self, set_code: int) -> int:
         """The number of the layout of a set: its index in `layouts`."""
-        return self._layout(set_code, *self.sets.parts(set_code))
+        known = self._layout_of_set
+        if set_code >= len(known):
+            known.extend([-1] * (len(self.sets) - len(known)))
+        if known[set_code] < 0:
+            known[set_code] = self._find_layout(set_code)
+        return known[set_code]
 
-    def _layout(self, set_code: int, base: int, patch: dict[int, int]) -> int:
+    def _find_layout(self, set_code: int) -> int:
+        base, patch = self.sets.parts(set_code)
         number = self._of_base(base)
         fields, of_base = self.field_codes, self.layouts[number]
-        for place, code in patch.items():
-            if fields[code] != of_base[place]:
-                return self._numbered(self.sets[set_code])
-        return number
+        is_of_base = all(fields[code] == of_base[place] for place, code in patch.items())
+        return number if is_of_base else self._numbered(self.sets[set_code])
 
     def _of_base(self, base: int) -> int:
         if base not in self._layout_of_base:
