@@ -6,15 +6,14 @@ stored whole; another set of the same length is stored as the positions where it
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final, overload
+from itertools import compress, count
+from typing import Final, TypeAlias, overload
 
-import numpy as np
-import numpy.typing as npt
-
-Codes = npt.NDArray[np.int32]
-Numbers = npt.NDArray[np.int64]
+Codes: TypeAlias = "array[int]"
+"""An array of the type ``i``, not to be changed."""
 
 # For each length. A set that is similar to none of this many bases is stored whole.
 _BASES_TRIED: Final = 8
@@ -29,14 +28,13 @@ class ComponentSets(Sequence[Codes]):
         self._records: list[bytes] = []
         self._number: dict[bytes, int] = {}
         self._bases: list[Codes] = []
-        self._bases_of_length: dict[int, list[int]] = defaultdict(list)
+        # Each base to be tried with its bytes as one number: the bits that differ are found at once.
+        self._bases_of_length: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._alone: dict[bytes, int] = {}
-        # Access to single codes is faster in a list.
-        self._base_lists: dict[int, list[int]] = {}
 
     def add(self, codes: bytes) -> int:
         """Store the bytes of an array of codes; equal sets have the same number."""
-        record = self._record(np.frombuffer(codes, dtype=np.int32))
+        record = self._record(codes)
         number = self._number.setdefault(record, len(self._records))
         if number == len(self._records):
             self._records.append(record)
@@ -52,32 +50,32 @@ class ComponentSets(Sequence[Codes]):
     def __getitem__(self, number: int | slice) -> Codes | list[Codes]:
         if isinstance(number, slice):
             return [self[one] for one in range(len(self))[number]]
-        base, places, codes = self.parts(number)
-        if not len(places):
+        base, patch = self.parts(number)
+        if not patch:
             return self._bases[base]
-        whole = self._bases[base].copy()
-        whole[places] = codes
+        whole = self._bases[base][:]
+        for place, code in patch.items():
+            whole[place] = code
         return whole
+
+    def at(self, number: int, place: int) -> int:
+        """The code of a set at one position."""
+        base, patch = self.parts(number)
+        return patch.get(place, self._bases[base][place])
 
     def base(self, number: int) -> Codes:
         """A base by its number."""
         return self._bases[number]
 
-    def parts(self, number: int) -> tuple[int, Codes, Codes]:
-        """The base of a set, the positions where it differs from its base, and its codes there."""
-        record = np.frombuffer(self._records[number], dtype=np.int32)
+    def parts(self, number: int) -> tuple[int, dict[int, int]]:
+        """The base of a set, and its codes at the positions where it differs from its base."""
+        record = memoryview(self._records[number]).cast("i").tolist()
         middle = len(record) // 2 + 1
-        return int(record[0]), record[1:middle], record[middle:]
+        return record[0], dict(zip(record[1:middle], record[middle:], strict=True))
 
-    def joined(self, numbers: Sequence[int]) -> tuple[Codes, Numbers, Codes, Codes]:
-        """The parts of many sets, concatenated: their bases, the number of positions of each, the positions, the codes."""
-        records = [self._records[number] for number in numbers]
-        every = np.frombuffer(b"".join(records), dtype=np.int32)
-        lengths = np.array([len(record) for record in records], dtype=np.int64) // every.itemsize
-        starts = np.cumsum(lengths) - lengths
-        sizes = lengths // 2
-        place = np.repeat(starts + 1 - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-        return every[starts], sizes, every[place], every[place + np.repeat(sizes, sizes)]
+    def record(self, number: int) -> bytes:
+        """The parts of a set as the bytes of one array: its base, the positions, the codes there."""
+        return self._records[number]
 
     def differences(self, one: int, other: int) -> tuple[int, list[tuple[int, int, int]]] | None:
         """Each position where either of two sets differs from their base, with the base's code and theirs.
@@ -88,39 +86,29 @@ class ComponentSets(Sequence[Codes]):
         differences : list of (base's code, code of the one, code of the other)
             In the order of the positions. None if the two have different bases.
         """
-        base, mine = self.patch(one)
-        base_of_other, theirs = self.patch(other)
+        base, mine = self.parts(one)
+        base_of_other, theirs = self.parts(other)
         if base != base_of_other:
             return None
-        codes = self.base_codes(base)
+        codes = self._bases[base]
         found = []
         for place in sorted(mine.keys() | theirs.keys()):
             code = codes[place]
             found.append((code, mine.get(place, code), theirs.get(place, code)))
         return base, found
 
-    def patch(self, number: int) -> tuple[int, dict[int, int]]:
-        """The base of a set, and its codes by the positions where it differs from its base."""
-        record = memoryview(self._records[number]).cast("i").tolist()
-        middle = len(record) // 2 + 1
-        return record[0], dict(zip(record[1:middle], record[middle:], strict=True))
-
-    def base_codes(self, base: int) -> list[int]:
-        """The codes of a base."""
-        if base not in self._base_lists:
-            self._base_lists[base] = self._bases[base].tolist()
-        return self._base_lists[base]
-
-    def _record(self, codes: Codes) -> bytes:
+    def _record(self, codes: bytes) -> bytes:
         """Encode a set. The choice of its base does not depend on later sets: equal sets have equal records."""
-        bases = self._bases_of_length[len(codes)]
-        for number in bases:
-            places = np.flatnonzero(codes != self._bases[number])
-            if len(places) <= _MOST_DIFFERENT * len(codes):
-                return np.concatenate(([number], places, codes[places]), dtype=np.int32).tobytes()
-        number = self._alone.setdefault(codes.tobytes(), len(self._bases))
+        own, bits = array("i", codes), int.from_bytes(codes, "little")
+        bases = self._bases_of_length[len(own)]
+        for number, bits_of_base in bases:
+            differs = memoryview((bits ^ bits_of_base).to_bytes(len(codes), "little")).cast("i")
+            places = list(compress(count(), differs))
+            if len(places) <= _MOST_DIFFERENT * len(own):
+                return array("i", [number, *places, *map(own.__getitem__, places)]).tobytes()
+        number = self._alone.setdefault(codes, len(self._bases))
         if number == len(self._bases):
-            self._bases.append(codes)
+            self._bases.append(own)
             if len(bases) < _BASES_TRIED:
-                bases.append(number)
-        return np.array([number], dtype=np.int32).tobytes()
+                bases.append((number, bits))
+        return array("i", [number]).tobytes()

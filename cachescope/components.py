@@ -1,6 +1,6 @@
 """Parses and joins components as torch writes them: texts ``[hash] field: value``.
 
-Separate from `details`, so that capturing a snapshot needs no numpy.
+Separate from `details`: capturing a snapshot needs no more.
 """
 
 from __future__ import annotations

@@ -10,10 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-from cachescope.component_sets import Codes, ComponentSets, Numbers
+from cachescope.component_sets import ComponentSets
 from cachescope.components import Detail, join_components, parse_component
 
 
@@ -21,21 +18,25 @@ class HashDetails:
     """The hash details of many keys, each distinct text stored once.
 
     Readers fill it through `add`; afterwards it is read only. `sets[i]` is an array of component codes in
-    torch's own order; `field_codes` and `hash_codes` map a component code to its field and hash.
+    torch's own order; `field_codes` and `hash_codes` map a component code to its field and hash. A *layout* is the
+    field codes of a set in their order: nearly all sets share a few. If a set has a field twice, the last one counts.
     """
 
     def __init__(self) -> None:
         self.components: list[str] = []
         self.fields: list[str] = []
         self.sets = ComponentSets()
+        self.field_codes = array("i")
+        self.hash_codes = array("i")
+        self.layouts: list[tuple[int, ...]] = []
         self._component_code: dict[str, int] = {}
         self._field_code: dict[str, int] = {}
         self._hash_code: dict[str, int] = {}
-        self._component_field: list[int] = []
-        self._component_hash: list[int] = []
-        self._arrays: tuple[Codes, Codes] | None = None
-        # Whether a base has each of its fields once, for the bases checked so far.
-        self._single_fields: dict[int, bool] = {}
+        self._layout_number: dict[bytes, int] = {}
+        self._layout_of_base: dict[int, int] = {}
+        self._layout_of_set = array("i")
+        # For each layout, the place of each field.
+        self._place_of_field: list[dict[int, int]] = []
         # The same pair is often compared several times in a row.
         self._last_compared = -1, -1
         self._last_changes: list[tuple[int, int | None, int | None]] = []
@@ -87,34 +88,15 @@ class HashDetails:
         detail = parse_component(text)
         if detail is None:
             return None
-        self._arrays = None
         code = self._component_code[text] = len(self.components)
         self.components.append(text)
         field = self._field_code.get(detail.field)
         if field is None:
             field = self._field_code[detail.field] = len(self.fields)
             self.fields.append(detail.field)
-        self._component_field.append(field)
-        self._component_hash.append(self._hash_code.setdefault(detail.detail_hash, len(self._hash_code)))
+        self.field_codes.append(field)
+        self.hash_codes.append(self._hash_code.setdefault(detail.detail_hash, len(self._hash_code)))
         return code
-
-    @property
-    def field_codes(self) -> Codes:
-        """Component code -> field code."""
-        return self._code_arrays()[0]
-
-    @property
-    def hash_codes(self) -> Codes:
-        """Component code -> hash code."""
-        return self._code_arrays()[1]
-
-    def _code_arrays(self) -> tuple[Codes, Codes]:
-        if self._arrays is None:
-            self._arrays = (
-                np.array(self._component_field, dtype=np.int32),
-                np.array(self._component_hash, dtype=np.int32),
-            )
-        return self._arrays
 
     def details(self, set_code: int) -> list[Detail]:
         """The hash details of one set, in torch's order."""
@@ -131,9 +113,38 @@ class HashDetails:
         wanted = self.field_code(field)
         if wanted is None:
             return None
-        codes = self.sets[set_code]
-        at = np.flatnonzero(self.field_codes[codes] == wanted)
-        return int(codes[at[0]]) if len(at) else None
+        place = self._place_of_field[self.layout(set_code)].get(wanted)
+        return None if place is None else self.sets.at(set_code, place)
+
+    def layout(self, set_code: int) -> int:
+        """The number of the layout of a set: its index in `layouts`."""
+        known = self._layout_of_set
+        if set_code >= len(known):
+            known.extend([-1] * (len(self.sets) - len(known)))
+        if known[set_code] < 0:
+            known[set_code] = self._find_layout(set_code)
+        return known[set_code]
+
+    def _find_layout(self, set_code: int) -> int:
+        base, patch = self.sets.parts(set_code)
+        number = self._of_base(base)
+        fields, of_base = self.field_codes, self.layouts[number]
+        is_of_base = all(fields[code] == of_base[place] for place, code in patch.items())
+        return number if is_of_base else self._numbered(self.sets[set_code])
+
+    def _of_base(self, base: int) -> int:
+        if base not in self._layout_of_base:
+            self._layout_of_base[base] = self._numbered(self.sets.base(base))
+        return self._layout_of_base[base]
+
+    def _numbered(self, codes: Iterable[int]) -> int:
+        """The number of the layout of some components."""
+        fields = array("i", map(self.field_codes.__getitem__, codes))
+        number = self._layout_number.setdefault(fields.tobytes(), len(self.layouts))
+        if number == len(self.layouts):
+            self.layouts.append(tuple(fields))
+            self._place_of_field.append({field: place for place, field in enumerate(fields)})
+        return number
 
     def field_code(self, field: str) -> int | None:
         """The code of a field; None if no set has it."""
@@ -142,7 +153,7 @@ class HashDetails:
     def hash_code(self, set_code: int, field: str) -> int | None:
         """The hash code of a field in a set; equal codes mean equal hashes."""
         code = self.component_of(set_code, field)
-        return None if code is None else int(self.hash_codes[code])
+        return None if code is None else self.hash_codes[code]
 
     def direction(self, set_code: int) -> str | None:
         """Whether an FX graph is ``forward``, ``backward`` or for ``inference``; None if not recorded.
@@ -197,7 +208,7 @@ class HashDetails:
         if (in_place := self._changed_in_place(before, after)) is not None:
             return in_place
         old, new = self._by_field(before), self._by_field(after)
-        hashes = self._component_hash
+        hashes = self.hash_codes
         found: list[tuple[int, int | None, int | None]] = []
         for field, code in new.items():
             other = old.get(field)
@@ -211,10 +222,9 @@ class HashDetails:
         if differences is None:
             return None
         base, codes = differences
-        # If a field occurs twice, only the last one counts.
         if not self.has_each_field_once(base):
             return None
-        fields, hashes = self._component_field, self._component_hash
+        fields, hashes = self.field_codes, self.hash_codes
         found: list[tuple[int, int | None, int | None]] = []
         for code, old, new in codes:
             field = fields[code]
@@ -226,82 +236,14 @@ class HashDetails:
 
     def has_each_field_once(self, base: int) -> bool:
         """Whether a base has no field twice."""
-        if base not in self._single_fields:
-            fields = self.field_codes[self.sets.base(base)]
-            self._single_fields[base] = bool(np.bincount(fields).max(initial=0) <= 1)
-        return self._single_fields[base]
-
-    def differing(self, sets: Sequence[int]) -> tuple[Codes, Codes]:
-        """The fields in which some sets differ, and the hashes of each set there.
-
-        Returns
-        -------
-        fields : array of int
-            Field codes.
-        hashes : array of int
-            Hash codes, a row for each set and a column for each field; -1 if a set has no such field.
-        """
-        bases, sizes, places, codes = self.sets.joined(sets)
-        by_base = {base: self._hash_by_field(self.sets.base(base)) for base in np.unique(bases).tolist()}
-        rows = np.repeat(np.arange(len(sets)), sizes)
-        odd = self._without_the_layout_of_their_base(bases, rows, places, codes)
-        by_row = {row: self._hash_by_field(self.sets[sets[row]]) for row in odd.tolist()}
-        kept = ~np.isin(rows, odd)
-        rows, codes = rows[kept], codes[kept]
-        patched = self.field_codes[codes]
-        first = by_base[int(bases[0])]
-        varies = np.logical_or.reduce([one != first for one in (*by_base.values(), *by_row.values())])
-        varies[patched] = True
-        fields = np.flatnonzero(varies).astype(np.int32)
-        hashes = np.empty((len(sets), len(fields)), dtype=np.int32)
-        for base, held in by_base.items():
-            hashes[bases == base] = held[fields]
-        hashes[rows, (np.cumsum(varies) - 1)[patched]] = self.hash_codes[codes]
-        for row, held in by_row.items():
-            hashes[row] = held[fields]
-        differs = (hashes != hashes[0]).any(axis=0)
-        return fields[differs], hashes[:, differs]
-
-    def _without_the_layout_of_their_base(
-        self, bases: Codes, rows: Numbers, places: Codes, codes: Codes
-    ) -> Numbers:
-        """The rows of sets that somewhere have another field than their base, or that have a field twice."""
-        is_odd = np.zeros(len(bases), dtype=bool)
-        for base in np.unique(bases).tolist():
-            if not self.has_each_field_once(base):
-                is_odd[bases == base] = True
-            mine = bases[rows] == base
-            layout = self.field_codes[self.sets.base(base)]
-            is_odd[rows[mine][layout[places[mine]] != self.field_codes[codes[mine]]]] = True
-        return np.flatnonzero(is_odd)
-
-    def _hash_by_field(self, codes: Codes) -> Codes:
-        """The hash code of each field; -1 if the field is missing. If a field occurs twice, the last one counts."""
-        found = np.full(len(self.fields), -1, dtype=np.int32)
-        found[self.field_codes[codes]] = self.hash_codes[codes]
-        return found
-
-    def hashes_of(self, sets: Sequence[int], field: str) -> Codes:
-        """The hash code of a field in each of some sets; -1 if a set does not have it."""
-        wanted = self.field_code(field)
-        found = np.full(len(sets), -1, dtype=np.int32)
-        if wanted is None or not len(sets):
-            return found
-        bases, sizes, places, codes = self.sets.joined(sets)
-        rows = np.repeat(np.arange(len(sets)), sizes)
-        for base in np.unique(bases).tolist():
-            found[bases == base] = self._hash_by_field(self.sets.base(base))[wanted]
-        here = self.field_codes[codes] == wanted
-        found[rows[here]] = self.hash_codes[codes[here]]
-        for row in self._without_the_layout_of_their_base(bases, rows, places, codes).tolist():
-            found[row] = self._hash_by_field(self.sets[sets[row]])[wanted]
-        return found
+        number = self._of_base(base)
+        return len(self._place_of_field[number]) == len(self.layouts[number])
 
     def _by_field(self, set_code: int) -> dict[int, int]:
         codes = self.sets[set_code]
-        return dict(zip(self.field_codes[codes].tolist(), codes.tolist(), strict=True))
+        return dict(zip(map(self.field_codes.__getitem__, codes), codes, strict=True))
 
-    def restore(self, components: Sequence[str], sets: Iterable[npt.NDArray[np.integer]]) -> None:
+    def restore(self, components: Sequence[str], sets: Iterable[Sequence[int]]) -> None:
         """Fill an empty store with the contents of another one, with the same codes.
 
         Raises
@@ -313,7 +255,7 @@ class HashDetails:
             if not isinstance(text, str) or self.add_component(text) != number:
                 raise ValueError(f"component {number} is no hash detail, or is there twice")
         for number, codes in enumerate(sets):
-            if len(codes) and not (codes.min() >= 0 and codes.max() < len(components)):
+            if codes and not (min(codes) >= 0 and max(codes) < len(components)):
                 raise ValueError(f"set {number} has components that are not there")
-            if self.add_codes(codes.astype(np.int32).tobytes()) != number:
+            if self.add_codes(array("i", codes).tobytes()) != number:
                 raise ValueError(f"set {number} is there twice")

@@ -9,6 +9,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -101,11 +102,12 @@ LIGHT = {
 ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
-    # numpy; a program that captures its own process may be without it
-    "cachescope.details": {"capture"},
-    # pyarrow
+    # pyarrow: a small log, which is not kept, does without it
     "cachescope.readers.index.log_tables": {"readers"},
-    "cachescope.readers.logs.trace_parts": {"readers"},
+    "cachescope.readers.index.log_folder": {"readers", "answers"},
+    "cachescope.readers.parquet_folder": {"answers"},
+    # platformdirs and filelock, which no small log needs
+    "cachescope.readers.index.kept_logs": {"answers"},
     # all of the report, and nothing else is written by it
     "cachescope.report.page.file": {"scope"},
     # ipywidgets
@@ -261,6 +263,26 @@ def test_import_loads_nothing_heavy() -> None:
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert loaded & {"torch", "plotly", "ipywidgets", "IPython", "anywidget", "rich"} == set()
     assert "cachescope" in loaded
+
+
+def test_bytes_become_rows_without_numpy_pandas_and_pyarrow(
+    recording: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    """And small logs do not need the index."""
+    folder = recording("2.13.0", "tour")
+    code = (
+        "import sys; from cachescope.readers.reading import Reading; from cachescope.readers.sources import read_sources\n"
+        "index = lambda: sys.exit('the index was opened')\n"
+        "reading = Reading(); read_sources(sys.argv[1:], reading, index=index)\n"
+        "print(len(reading.processes), len(reading.entries), len(reading.details.sets), *sys.modules)"
+    )
+    paths = (folder / "trace", folder / "text", folder / "cache")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    processes, entries, sets, *loaded = done.stdout.split()
+    assert 0 not in map(int, (processes, entries, sets))
+    assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
 
 
 @pytest.mark.slow

@@ -149,10 +149,10 @@ class KeyDistances:
         return found
 
     def _made_blocks(self, detail_set: int) -> Blocks:
-        number, patch = self._details.sets.patch(detail_set)
+        number, patch = self._details.sets.parts(detail_set)
         base = self._bases.get(number)
         if base is None:
-            base = self._bases[number] = self._base(self._details.sets.base_codes(number))
+            base = self._bases[number] = self._base(self._details.sets.base(number).tolist())
         fields, hashes = self._fields, self._hashes
         graph = base.graph
         inputs: list[tuple[int, int]] = []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import is_of_the_program
@@ -25,18 +23,21 @@ class OwnFields:
         self._numbers: dict[frozenset[tuple[str, str]], int] = {}
         # The same set, or the same fields of one store, are asked for again and again.
         self._of_set: dict[tuple[int, int], int | None] = {}
-        self._of_codes: dict[tuple[int, bytes], int | None] = {}
+        self._of_codes: dict[tuple[int, tuple[int, ...]], int | None] = {}
 
     def number(self, details: HashDetails, detail_set: int) -> int | None:
         """The number of the context in the hash details of a key; None if these hold nothing of a process."""
         memo_key = id(details), detail_set
         if memo_key not in self._of_set:
-            codes = details.sets[detail_set]
-            own_fields = np.array([not is_of_the_program(name) for name in details.fields], dtype=bool)
-            own = codes[own_fields[details.field_codes[codes]]]
-            known = id(details), own.tobytes()
+            fields = details.field_codes
+            own = tuple(
+                code
+                for code in details.sets[detail_set]
+                if not is_of_the_program(details.fields[fields[code]])
+            )
+            known = id(details), own
             if known not in self._of_codes:
-                self._of_codes[known] = self._number([details.components[code] for code in own.tolist()])
+                self._of_codes[known] = self._number([details.components[code] for code in own])
             self._of_set[memo_key] = self._of_codes[known]
         return self._of_set[memo_key]
 

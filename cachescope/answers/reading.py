@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 from cachescope.readers.assemble import Tables, assemble
-from cachescope.readers.index.kept_logs import index_of_user
-from cachescope.readers.index.log_folder import is_log_folder, read_log_folder
-from cachescope.readers.parquet_folder import is_saved_scope, read_saved_scope
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import Progress, read_sources
+from cachescope.readers.stored import is_log_folder, is_saved_scope
+
+if TYPE_CHECKING:
+    from cachescope.readers.index.kept_logs import Index
 
 
 def tables_of(
@@ -23,11 +25,27 @@ def tables_of(
 ) -> Tables:
     """Read sources; see `cachescope.read`."""
     if len(sources) == 1 and is_saved_scope(sources[0]):
-        return read_saved_scope(sources[0])
+        return _saved_scope(sources[0])
     if len(sources) == 1 and is_log_folder(sources[0]):
-        return assemble(read_log_folder(sources[0], strict=strict))
+        return assemble(_log_folder(sources[0], strict))
     reading = Reading(strict=strict)
-    read_sources(
-        list(sources), reading, progress, executor=executor, index=index_of_user() if index else None
-    )
+    read_sources(list(sources), reading, progress, executor=executor, index=_index if index else None)
     return assemble(reading)
+
+
+def _saved_scope(path: str) -> Tables:
+    from cachescope.readers.parquet_folder import read_saved_scope
+
+    return read_saved_scope(path)
+
+
+def _log_folder(path: str, strict: bool) -> Reading:
+    from cachescope.readers.index.log_folder import read_log_folder
+
+    return read_log_folder(path, strict=strict)
+
+
+def _index() -> Index | None:
+    from cachescope.readers.index.kept_logs import index_of_user
+
+    return index_of_user()

@@ -7,9 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from cachescope.columns import rows_of
@@ -96,25 +95,18 @@ def in_hash_details(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashD
     for run, detail_set in zip(known["run"].tolist(), known["detail_set"].tolist(), strict=True):
         of_set.setdefault(detail_set, set()).add(run)
     stored = set(entries["detail_set"].dropna().tolist()) - of_set.keys()
-    codes = _codes_of_devices(details)
+    is_of_devices = [_DEVICE_FIELD.fullmatch(field) is not None for field in details.fields]
     # Most keys of a job name the same devices.
-    named: dict[bytes, tuple[str | None, _Indices]] = {}
+    named: dict[tuple[int, ...], tuple[str | None, _Indices]] = {}
     for code, runs in [*of_set.items(), *((code, set[int]()) for code in sorted(stored))]:
-        chosen = details.sets[code]
+        same = tuple(one for one in details.sets[code] if is_of_devices[details.field_codes[one]])
         place = "keys of lookups" if runs else "keys of entries"
-        of_devices = chosen[codes[chosen]]
-        if (same := of_devices.tobytes()) not in named:
-            named[same] = _in_set(details, of_devices.tolist())
+        if same not in named:
+            named[same] = _in_set(details, same)
         yield from _mentions(*named[same], frozenset(runs), place)
 
 
-def _codes_of_devices(details: HashDetails) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which components belong to a field that names devices."""
-    fields = np.array([_DEVICE_FIELD.fullmatch(field) is not None for field in details.fields], dtype=bool)
-    return fields[details.field_codes] if len(fields) else np.zeros(0, dtype=bool)
-
-
-def _in_set(details: HashDetails, codes: list[int]) -> tuple[str | None, _Indices]:
+def _in_set(details: HashDetails, codes: Iterable[int]) -> tuple[str | None, _Indices]:
     """The name in a set of hash details, and the types and indices of devices."""
     found = [detail for code in codes if (detail := parse_component(details.components[code]))]
     named = [detail.value_text for detail in found if detail.field == "system_info[device]"]

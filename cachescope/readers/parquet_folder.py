@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
+from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
 from cachescope.readers.assemble import Tables
+from cachescope.readers.stored import MANIFEST
 from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
 
-MANIFEST: Final = "cachescope.json"
 FORMAT: Final = 6
 SAVED_FRAMES: Final = (
     "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "vllm_starts", "phases", "compiles", "symbols",
 )  # fmt: skip
-
-
-def is_saved_scope(path: str) -> bool:
-    """Whether a folder was written by `Scope.save`."""
-    # Not pathlib: it raises if the folder may not be listed.
-    return os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def read_saved_scope(path: str) -> Tables:
@@ -59,7 +52,7 @@ def _details(folder: Path) -> HashDetails:
     return details
 
 
-def _sets(file: Path) -> Iterator[npt.NDArray[np.integer]]:
+def _sets(file: Path) -> Iterator[array[int]]:
     """The component codes of each set.
 
     Raises
@@ -74,6 +67,7 @@ def _sets(file: Path) -> Iterator[npt.NDArray[np.integer]]:
         codes = lists.flatten()
         if lists.null_count or codes.null_count:
             raise ValueError("detail_sets.parquet: components has missing values")
-        numbers, ends = codes.to_numpy(), lists.offsets.to_numpy()
+        # Of 64 bits: none may become the number of a component by being cut.
+        numbers, ends = array("q", codes.to_numpy().astype(np.int64).tobytes()), lists.offsets.to_numpy()
         for start, end in pairwise((ends - ends[0]).tolist()):
             yield numbers[start:end]

@@ -14,7 +14,6 @@ from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_ca
 from cachescope.readers.directory.place_of import is_linked_root, place_of, shipped_kind
 from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.vllm import TREE
-from cachescope.readers.index.log_folder import is_log_file, read_log_file
 from cachescope.readers.json_record import Record
 from cachescope.readers.kernel_files import is_of_kernel
 from cachescope.readers.logs.byte_source import read_head
@@ -29,6 +28,7 @@ from cachescope.readers.remote_cache.address import is_redis
 from cachescope.readers.remote_cache.server import read_redis
 from cachescope.readers.remote_cache.stored import looks_like_dump, read_dump
 from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
+from cachescope.readers.stored import is_log_file
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -53,7 +53,7 @@ def read_sources(
     progress: Progress | None = None,
     *,
     executor: Executor | None = None,
-    index: Index | None = None,
+    index: Callable[[], Index | None] | None = None,
 ) -> None:
     """Read any mix of directories, logs, traces, snapshots and globs into `reading`.
 
@@ -67,8 +67,8 @@ def read_sources(
         Called with the path, the number of sources done and the number of all, before each source is read.
     executor : Executor, optional
         Workers that read logs. The result is the same as without them, in the same order.
-    index : Index, optional
-        Keeps the rows of logs that were read before.
+    index : callable, optional
+        Gives the index, which keeps the rows of logs that were read before; called for a log that is large enough.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def _reader_of_file(path: str) -> ReadSource | None:
     if not os.access(path, os.R_OK):
         raise SourceError(path, "cannot be read: permission denied")
     if is_log_file(path):
-        return read_log_file
+        return _read_log_file
     head = read_head(path, _PROBE_BYTES)
     if shipped_kind(path, head) is not None:
         return read_shipped_file
@@ -308,6 +308,12 @@ def _reader_of_log(path: str, head: bytes) -> ReadSource | None:
         if looks_like_text_log(begins):
             return read_text_log
     return None
+
+
+def _read_log_file(path: str, reading: Reading) -> None:
+    from cachescope.readers.index.log_folder import read_log_file
+
+    read_log_file(path, reading)
 
 
 def _read_context(path: str, reading: Reading) -> None:

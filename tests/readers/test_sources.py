@@ -42,7 +42,7 @@ READERS = {
     "_read_context": "snapshot",
     "read_cache_dir": "cache",
     "read_shipped_file": "mega",
-    "read_log_file": "logs",
+    "_read_log_file": "logs",
 }
 Sources = list[tuple[str, str]]
 

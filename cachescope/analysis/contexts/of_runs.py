@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from cachescope.columns import frame_of, rows_of
-from cachescope.component_sets import Codes
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
@@ -161,20 +159,14 @@ class _Reader:
     def __init__(self, details: HashDetails) -> None:
         self._details = details
         self._values: dict[int, object] = {}
-        self._parts: dict[bytes, tuple[_Part, ...]] = {}
+        self._parts: dict[tuple[tuple[int, ...], ...], tuple[_Part, ...]] = {}
         self._parts_of_set: dict[int, tuple[_Part, ...]] = {}
-        self._numbers: dict[tuple[bytes, bytes], int] = {}
+        self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
         self._read: dict[tuple[tuple[int, ...] | None, ...], _Forms] = {}
 
     @cached_property
-    def _attribute_of_component(self) -> np.ndarray[Any, np.dtype[np.int8]]:
-        attributes = list(ATTRIBUTE_OF_FORM.values())
-        of_field = [
-            attributes.index(name) if (name := field.partition("[")[0]) in attributes else -1
-            for field in self._details.fields
-        ]
-        codes = np.array(of_field, dtype=np.int8)
-        return codes[self._details.field_codes] if len(self._details.components) else codes
+    def _attribute_of_field(self) -> list[str]:
+        return [field.partition("[")[0] for field in self._details.fields]
 
     def forms(self, sets: Iterable[int]) -> _Forms:
         """The forms that all of the sets agree on and that could be read."""
@@ -204,18 +196,21 @@ class _Reader:
         """The part of a set for each form; sets with equal parts share one answer."""
         if number in self._parts_of_set:
             return self._parts_of_set[number]
-        codes = self._details.sets[number]
-        attribute = self._attribute_of_component[codes]
-        memo_key = codes[attribute >= 0].tobytes()
+        chosen: dict[str, list[int]] = {attribute: [] for attribute in ATTRIBUTE_OF_FORM.values()}
+        attributes, fields = self._attribute_of_field, self._details.field_codes
+        for code in self._details.sets[number]:
+            if (attribute := attributes[fields[code]]) in chosen:
+                chosen[attribute].append(code)
+        memo_key = tuple(map(tuple, chosen.values()))
         if memo_key not in self._parts:
-            chosen = (codes[attribute == at] for at in range(len(ATTRIBUTE_OF_FORM)))
-            self._parts[memo_key] = tuple(map(self._part, chosen))
+            self._parts[memo_key] = tuple(map(self._part, memo_key))
         self._parts_of_set[number] = self._parts[memo_key]
         return self._parts[memo_key]
 
-    def _part(self, codes: Codes) -> _Part:
-        same = self._details.field_codes[codes].tobytes(), self._details.hash_codes[codes].tobytes()
-        return _Part(tuple(codes.tolist()), self._numbers.setdefault(same, len(self._numbers)))
+    def _part(self, codes: tuple[int, ...]) -> _Part:
+        of_field, of_hash = self._details.field_codes, self._details.hash_codes
+        same = tuple((of_field[code], of_hash[code]) for code in codes)
+        return _Part(codes, self._numbers.setdefault(same, len(self._numbers)))
 
     def _value(self, code: int) -> object:
         if code not in self._values:

@@ -24,7 +24,6 @@ from cachescope.analysis.contexts.process_fields import ProcessFields, program_o
 from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.columns import frame_of, rows_of
-from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.frames.answer_rows import PredictionRow
 from cachescope.frames.directory_rows import EntryRow
@@ -250,9 +249,9 @@ class _Comparison:
 
     def _differing(self, detail_set: int) -> tuple[str, ...]:
         if detail_set not in self._of_set:
-            codes: Codes = self._details.sets[detail_set]
-            differing = [name for code in codes.tolist() if (name := self._check(code)) is not None]
-            there = {self._details.fields[at] for at in self._details.field_codes[codes].tolist()}
+            codes = self._details.sets[detail_set]
+            differing = [name for code in codes if (name := self._check(code)) is not None]
+            there = {self._details.fields[self._details.field_codes[code]] for code in codes}
             gone = sorted(self._always - there)
             self._of_set[detail_set] = (*differing, *gone)
         return self._of_set[detail_set]

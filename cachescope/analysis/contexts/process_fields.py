@@ -184,7 +184,7 @@ def program_of(detail_set: int, details: HashDetails) -> Program:
     """The part of a key that describes the graph and its inputs; their ``fx_kwargs`` follow from options too."""
     return frozenset(
         (name, details.components[code][1:52])
-        for code in details.sets[detail_set].tolist()
+        for code in details.sets[detail_set]
         if is_of_the_program(name := details.fields[details.field_codes[code]])
         and not name.startswith("fx_kwargs")
     )

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
+from cachescope.analysis.detail_arrays import Codes
 from cachescope.analysis.what_if.entries import Entries
 from cachescope.analysis.what_if.frames import ReplayInput
 from cachescope.analysis.what_if.recorded import MISS, NEVER, Flags, Positions
-from cachescope.component_sets import Codes
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import VERSION_FIELD, form_fields
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cachescope.analysis.detail_arrays import Codes
 from cachescope.analysis.what_if.recorded import MISS, Flags, Positions
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.component_sets import Codes
 
 Fields = frozenset[str]
 # The number of sets to try: the most frequent.

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from cachescope.analysis.detail_arrays import Codes, differing
 from cachescope.analysis.what_if.equal_sets import EqualSets, Numbers, numbered
 from cachescope.analysis.what_if.key_values import Lanes, Values, number_of
-from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 
 Home = tuple[str, str | None]
@@ -113,7 +113,7 @@ class DetailSets:
         return sets, fields, values
 
     def _differences_from(self, first: int, codes: Numbers) -> tuple[Numbers, Codes, Codes]:
-        fields, hashes = self._details.differing([first, *codes.tolist()])
+        fields, hashes = differing(self._details, [first, *codes.tolist()])
         which, column = np.nonzero(hashes[1:] != hashes[0])
         return which, fields[column], self._values.of_hashes(fields[column], hashes[1:][which, column])
 

@@ -9,8 +9,8 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
+from cachescope.analysis.detail_arrays import Codes, as_array
 from cachescope.analysis.history.timeline import shows_symbol
-from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import without_parts
 
@@ -37,8 +37,9 @@ class Values:
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
+        self._field_codes = as_array(details.field_codes)
         self._pairs, first, inverse = np.unique(
-            _pairs(details.field_codes, details.hash_codes), return_index=True, return_inverse=True
+            _pairs(self._field_codes, as_array(details.hash_codes)), return_index=True, return_inverse=True
         )
         self._of_component: Codes = (inverse + 1).astype(np.int32)
         self._component: list[int] = first.tolist()
@@ -53,7 +54,7 @@ class Values:
         """The values of a set, one place for each field; if a field occurs twice, the last one counts."""
         components = self._details.sets[set_code]
         found = np.zeros(len(self._details.fields), dtype=np.int32)
-        found[self._details.field_codes[components]] = self._of_component[components]
+        found[self._field_codes[components]] = self._of_component[components]
         return found
 
     def of_hashes(self, fields: Codes, hashes: Codes) -> Codes:
@@ -93,7 +94,7 @@ class Values:
 
     def _split(self, component: int) -> tuple[str, str, str]:
         text = self._details.components[component]
-        field = self._details.fields[int(self._details.field_codes[component])]
+        field = self._details.fields[self._details.field_codes[component]]
         # "[", 51 characters of the hash, "] ", the field, ": ", the value.
         return field, text[1:52], text[54 + len(field) + 2 :]
 

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cachescope.analysis.detail_arrays import Codes
 from cachescope.analysis.what_if.equal_sets import Numbers, numbered
 from cachescope.analysis.what_if.key_sets import DetailSets, Home, Joined
 from cachescope.analysis.what_if.key_values import Lanes, Values, number_of
-from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed, is_tensor_text
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final
 
 from cachescope.columns import frame_of_columns, plain_columns
 from cachescope.frames.directory_rows import LockRow
 from cachescope.terms import LOCK
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A lock may meanwhile be replaced by a link, or by a pipe, whose opening would block.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)

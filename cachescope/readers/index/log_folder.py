@@ -7,7 +7,6 @@ are enough to join and count lookups; the details themselves are read when somet
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from cachescope.errors import SourceError
 from cachescope.readers.index.log_tables import SCHEMA, LogTables, to_arrow
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.reading import Reading
+from cachescope.readers.stored import LOGS_SUFFIX
 from cachescope.readers.stored_frames import failures_of, read_table
 from cachescope.terms import OUTCOMES
 
@@ -50,8 +50,6 @@ _WORDS: Final = {
 _DIRECTIONS: Final = ("forward", "backward", "inference")
 
 
-_SUFFIX: Final = ".logs.parquet"
-_MAGIC: Final = b"PAR1"
 _WHAT: Final = "collected logs"
 _HASH_BYTES: Final = 16
 _DETAILS: Final = ("components", "set_sizes", "set_codes")
@@ -166,25 +164,6 @@ def _need(is_so: bool, name: str, otherwise: str) -> None:
         raise ValueError(f"{name} {otherwise}")
 
 
-def is_log_folder(path: str) -> bool:
-    """Whether a folder contains a file that `write_logs` wrote."""
-    try:
-        return any(is_log_file(os.path.join(path, name)) for name in os.listdir(path))
-    except OSError:
-        return False
-
-
-def is_log_file(path: str) -> bool:
-    """Whether `write_logs` wrote a file."""
-    if not path.endswith(_SUFFIX):
-        return False
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
-
-
 def read_log_file(path: str, reading: Reading) -> None:
     """Read one file of such a folder into `reading`, including hash details.
 
@@ -223,7 +202,7 @@ def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
             for log in logs:
                 writer.write_table(_row(log))
                 count += 1
-        unfinished.rename(folder / f"{name}{_SUFFIX}")
+        unfinished.rename(folder / f"{name}{LOGS_SUFFIX}")
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -242,7 +221,7 @@ def read_log_folder(path: str, *, strict: bool = False) -> Reading:
     """
     from pyarrow import parquet
 
-    files = sorted(str(file) for file in Path(path).glob(f"*{_SUFFIX}"))
+    files = sorted(str(file) for file in Path(path).glob(f"*{LOGS_SUFFIX}"))
     small = [name for name in _SCHEMA.names if name not in _DETAILS]
     with failures_of(path, _WHAT):
         for file in files:
@@ -342,5 +321,5 @@ def _row(log: LogTables) -> pa.Table:
     )
 
 
-def _hash_of(codes: np.ndarray[Any, Any], hashes: list[bytes]) -> bytes:
+def _hash_of(codes: Iterable[int], hashes: list[bytes]) -> bytes:
     return hashlib.blake2b(b"".join([hashes[code] for code in codes]), digest_size=_HASH_BYTES).digest()

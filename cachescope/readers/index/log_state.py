@@ -72,6 +72,14 @@ def log_state(path: str) -> LogState | None:
     )
 
 
+def is_large_enough(path: str) -> bool:
+    """Whether a file is so large that it may be kept."""
+    try:
+        return os.path.getsize(path) >= _LEAST_BYTES
+    except OSError:
+        return False
+
+
 def has_grown(before: LogState, now: LogState) -> bool:
     """Whether a log is the same file as before but longer, and its probed blocks are unchanged.
 

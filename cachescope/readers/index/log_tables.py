@@ -12,6 +12,7 @@ from itertools import accumulate, chain, islice
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cachescope.component_sets import Codes
@@ -68,7 +69,7 @@ class LogTables:
     processes: list[Process]
     problems: list[Problem]
     components: list[str]
-    sets: list[Codes]
+    sets: Sequence[Codes | npt.NDArray[np.int32]]
 
     @classmethod
     def of(cls, source: str, reading: Reading) -> LogTables:
@@ -104,7 +105,7 @@ class LogTables:
             raise ValueError("components that are no hash details")
         new = np.array(codes, dtype=np.int32)
         known.components = np.concatenate((known.components, new))
-        known.sets += [details.add_codes(known.components[own].tobytes()) for own in self.sets]
+        known.sets += [details.add_codes(known.components[np.asarray(own)].tobytes()) for own in self.sets]
         return known.sets
 
     def append_to(self, reading: Reading, codes: Sequence[int]) -> None:

@@ -8,15 +8,10 @@ are lists or dicts. An empty list or dict leaves no line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.terms import AOTAUTOGRAD
 
@@ -52,21 +47,25 @@ _THREADS: Final = "cpp_runtime_thread_count"
 _AUTOCAST: Final = "autocast_state"
 _CPU: Final = "device(type='cpu'"
 _ALWAYS: Final = ("torch_version", "system_info[hash]")
-_DECIDING: Final = (*_ALWAYS, "inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
+_DECIDING_THREADS: Final = ("inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
 _KINDS: Final = (CONFIG, ALWAYS, "system_info", SETTINGS, _THREADS, _AUTOCAST)
 _PARAMETERS: Final = re.compile(r"^def forward\((?P<inside>.*)\)(?: *->.*)?:", re.MULTILINE)
 _NESTED: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\"[^\"]*\"|'[^']*'")
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
-    """The fields of a set that are not list elements, in their order."""
+class _Layout:
+    """What the fields of a set and their order say; elements of lists are apart from the other fields."""
 
+    fields: frozenset[int]
     first: str
+    """The first field that is no element of a list."""
     is_double: bool
     of_kind: dict[str, frozenset[int]]
-    places: dict[str, int]
-    """The positions of the deciding fields."""
+    has_gaps: bool
+    """Whether a list lacks an element before its last one."""
+    inputs: tuple[int, ...]
+    """The places of the graph's inputs."""
 
 
 class Shapes:
@@ -76,18 +75,8 @@ class Shapes:
         self.of_process: dict[int, object] = {}
         """The ``torch_version`` of a set's process, by the code of the set; it is used if the set has lost its own."""
         self._store = store
-        self._field_codes, self._hash_codes = store.field_codes, store.hash_codes
-        self._kinds: list[str] = []
-        self._index: list[int] = []
-        for name in store.fields:
-            kind, index = _kind(name)
-            self._kinds.append(kind)
-            self._index.append(index)
-        self._is_element: npt.NDArray[np.bool_] = np.array(
-            [kind in _LISTS for kind in self._kinds], dtype=bool
-        )
-        self._of_names: dict[bytes, _Named] = {}
-        self._fields: dict[bytes, frozenset[int]] = {}
+        self._kinds = list(map(_kind, store.fields))
+        self._layouts: dict[int, _Layout] = {}
         self._groups: dict[tuple[str, int], list[tuple[Group, frozenset[int]]]] = {}
         self._parameters: dict[int, int] = {}
 
@@ -98,45 +87,38 @@ class Shapes:
         return self._groups[cache, code]
 
     def _find_groups(self, cache: str, code: int) -> Iterator[tuple[Group, frozenset[int]]]:
-        named, codes = self._named(code)
+        of_kind = self._layout(code).of_kind
         build = self.build(code)
-        yield (CONFIG, build), named.of_kind[CONFIG]
-        yield (ALWAYS, build, cache), named.of_kind[ALWAYS]
-        yield (
-            ("system_info", build, self._hash(named, codes, "system_info[hash]")),
-            named.of_kind["system_info"],
-        )
-        yield (SETTINGS, build), named.of_kind[SETTINGS]
+        yield (CONFIG, build), of_kind[CONFIG]
+        yield (ALWAYS, build, cache), of_kind[ALWAYS]
+        yield ("system_info", build, self._store.hash_code(code, "system_info[hash]")), of_kind["system_info"]
+        yield (SETTINGS, build), of_kind[SETTINGS]
         if self._store.field_code(_THREADS) is not None:
-            threads = [self._hash(named, codes, name) for name in _DECIDING[2:]]
-            yield (_THREADS, build, self._has_cpu_input(code), *threads), named.of_kind[_THREADS]
+            threads = [self._store.hash_code(code, name) for name in _DECIDING_THREADS]
+            yield (_THREADS, build, self._has_cpu_input(code), *threads), of_kind[_THREADS]
         if cache == AOTAUTOGRAD:
-            yield (_AUTOCAST, build), self._lasting_autocast(named, codes)
+            yield (_AUTOCAST, build), self._lasting_autocast(code, of_kind[_AUTOCAST])
 
-    def _lasting_autocast(self, named: _Named, codes: Codes) -> frozenset[int]:
+    def _lasting_autocast(self, code: int, found: frozenset[int]) -> frozenset[int]:
         """The autocast fields if they list every device with its state (2.15); none if they list only those that are on."""
-        found = named.of_kind[_AUTOCAST]
         if not found:
             return found
-        first = codes[np.isin(self._field_codes[codes], list(found)).argmax()]
+        of_field = self._store.field_codes
+        first = next(one for one in self._store.sets[code] if of_field[one] in found)
         return found if ": (" in self._store.components[first] else frozenset()
 
     def build(self, code: int) -> object:
         """The hash code of ``torch_version``, which identifies torch's sources; the process's if the set's line is lost."""
-        own = self._hash(*self._named(code), "torch_version")
+        own = self._store.hash_code(code, "torch_version")
         return self.of_process.get(code) if own is None else own
 
     def config_names(self, code: int) -> frozenset[str]:
         """The names of a set's configuration options."""
-        return frozenset(self._store.fields[field] for field in self._named(code)[0].of_kind[CONFIG])
+        return frozenset(self._store.fields[field] for field in self._layout(code).of_kind[CONFIG])
 
     def fields(self, code: int) -> frozenset[int]:
         """All fields of a set."""
-        fields = self._field_codes[self._store.sets[code]]
-        key = fields.tobytes()
-        if key not in self._fields:
-            self._fields[key] = frozenset(fields.tolist())
-        return self._fields[key]
+        return self._layout(code).fields
 
     def optional(self, code: int) -> frozenset[int]:
         """The fields that a set may lack. Inputs are not among them: the graph determines their number."""
@@ -144,58 +126,47 @@ class Shapes:
 
     def is_broken(self, cache: str, code: int) -> bool:
         """Whether a set on its own shows that lines are missing or that lines of another set are mixed in."""
-        named, _ = self._named(code)
-        if named.is_double or not all(name in named.places for name in _ALWAYS):
+        layout = self._layout(code)
+        if layout.is_double or None in (self._store.component_of(code, name) for name in _ALWAYS):
             return True
-        if named.first != ("aot_config" if cache == AOTAUTOGRAD else "gm"):
+        if layout.first != ("aot_config" if cache == AOTAUTOGRAD else "gm"):
             return True
-        return self._has_gaps(code) or self._has_too_few_inputs(code)
+        return layout.has_gaps or self._has_too_few_inputs(code)
 
     def _is_optional(self, field: int) -> bool:
-        kind = self._kinds[field]
+        kind, _ = self._kinds[field]
         return kind in ("sometimes", _AUTOCAST) or (kind in _LISTS and kind != "example_inputs")
 
-    def _named(self, code: int) -> tuple[_Named, Codes]:
-        codes = self._store.sets[code]
-        fields = self._field_codes[codes]
-        keep = ~self._is_element[fields]
-        fields = fields[keep]
-        key = fields.tobytes()
-        if key not in self._of_names:
-            self._of_names[key] = self._name(fields.tolist())
-        return self._of_names[key], codes[keep]
+    def _layout(self, code: int) -> _Layout:
+        number = self._store.layout(code)
+        if number not in self._layouts:
+            self._layouts[number] = self._read_layout(self._store.layouts[number])
+        return self._layouts[number]
 
-    def _name(self, fields: list[int]) -> _Named:
+    def _read_layout(self, fields: Sequence[int]) -> _Layout:
         of_kind: dict[str, set[int]] = {kind: set() for kind in _KINDS}
-        names = [self._store.fields[field] for field in fields]
-        for field in fields:
-            of_kind.setdefault(self._kinds[field], set()).add(field)
-        return _Named(
-            first=names[0] if names else "",
-            is_double=len(set(fields)) < len(fields),
-            of_kind={kind: frozenset(found) for kind, found in of_kind.items()},
-            places={name: names.index(name) for name in _DECIDING if name in names},
-        )
-
-    def _hash(self, named: _Named, codes: Codes, name: str) -> int | None:
-        place = named.places.get(name)
-        return None if place is None else int(self._hash_codes[codes[place]])
-
-    def _elements(self, code: int) -> tuple[Codes, list[int]]:
-        codes = self._store.sets[code]
-        fields = self._field_codes[codes]
-        keep = self._is_element[fields]
-        return codes[keep], fields[keep].tolist()
-
-    def _has_gaps(self, code: int) -> bool:
-        """Whether a list lacks an element before its last one."""
         expected = dict.fromkeys(_LISTS, 0)
-        for field in self._elements(code)[1]:
-            kind = self._kinds[field]
-            if self._index[field] != expected[kind]:
-                return True
-            expected[kind] += 1
-        return False
+        has_gaps = False
+        others = []
+        inputs = []
+        for place, field in enumerate(fields):
+            kind, index = self._kinds[field]
+            if kind == "example_inputs":
+                inputs.append(place)
+            if kind in _LISTS:
+                has_gaps |= index != expected[kind]
+                expected[kind] += 1
+            else:
+                others.append(field)
+                of_kind.setdefault(kind, set()).add(field)
+        return _Layout(
+            fields=frozenset(fields),
+            first=self._store.fields[others[0]] if others else "",
+            is_double=len(set(others)) < len(others),
+            of_kind={kind: frozenset(found) for kind, found in of_kind.items()},
+            has_gaps=has_gaps,
+            inputs=tuple(inputs),
+        )
 
     def _has_too_few_inputs(self, code: int) -> bool:
         gm = self._store.component_of(code, "gm")
@@ -203,20 +174,11 @@ class Shapes:
             return True
         if gm not in self._parameters:
             self._parameters[gm] = parameters_of(self._store.components[gm])
-        inputs = sum(self._kinds[field] == "example_inputs" for field in self._elements(code)[1])
-        return inputs < self._parameters[gm]
+        return len(self._layout(code).inputs) < self._parameters[gm]
 
     def _has_cpu_input(self, code: int) -> bool:
-        return bool(self._is_on_cpu[self._store.sets[code]].any())
-
-    @cached_property
-    def _is_on_cpu(self) -> npt.NDArray[np.bool_]:
-        """Whether each component is an input on the CPU."""
-        inputs = np.array([kind == "example_inputs" for kind in self._kinds], dtype=bool)
-        found = np.zeros(len(self._store.components), dtype=bool)
-        for code in np.flatnonzero(inputs[self._store.field_codes]).tolist():
-            found[code] = _CPU in self._store.components[code]
-        return found
+        codes, components = self._store.sets[code], self._store.components
+        return any(_CPU in components[codes[place]] for place in self._layout(code).inputs)
 
 
 def parameters_of(graph: str) -> int:

@@ -14,8 +14,10 @@ from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import CachescopeError, SourceError
+from cachescope.readers.index.log_state import is_large_enough
 from cachescope.readers.logs.text_log import read_on_text_log
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
+from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading, read_or_note
 
 if TYPE_CHECKING:
@@ -87,16 +89,12 @@ class _Parts:
     def __init__(
         self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
     ) -> None:
-        from cachescope.readers.logs.trace_parts import read_trace_part
-
         self._path = path
         self._reads = [partial(read_trace_part, start=start, end=end) for start, end in places]
         self._tasks = [_Task(executor, [(read, path)], False, folder) for read in self._reads]
 
     def read(self, path: str, reading: Reading) -> None:
         """Read the trace as `read_trace_log` does; if a worker is lost, its part is read in this process."""
-        from cachescope.readers.logs.trace_parts import put_together
-
         try:
             put_together(path, reading, self._parts())
         finally:
@@ -127,6 +125,12 @@ class _Asked:
     task: _Task | _Parts | None = None
 
     def into(self, reading: Reading) -> None:
+        if self.kept is None and self.task is None:
+            read_or_note(self.read, self.path, reading)
+        else:
+            self._in_columns_into(reading)
+
+    def _in_columns_into(self, reading: Reading) -> None:
         from cachescope.readers.index.log_tables import LogTables
 
         tables = None if self.kept is None else self.kept.as_it_is(self.path)
@@ -166,7 +170,11 @@ class _Asked:
 
 
 def read_logs(
-    logs: Iterable[tuple[ReadLog, str]], executor: Executor | None, index: Index | None, *, strict: bool
+    logs: Iterable[tuple[ReadLog, str]],
+    executor: Executor | None,
+    index: Callable[[], Index | None] | None,
+    *,
+    strict: bool,
 ) -> Generator[Callable[[Reading], None]]:
     """Yield, for each log in order, a function that reads it into a reading.
 
@@ -175,8 +183,8 @@ def read_logs(
     logs : iterable of (reader, path)
     executor : Executor, optional
         Workers that read ahead; the number of waiting results is bounded.
-    index : Index, optional
-        Keeps the rows of logs that were read before.
+    index : callable, optional
+        Gives the index, which keeps the rows of logs that were read before; called for a log that is large enough.
     strict : bool
         Whether workers stop at the first damaged record.
 
@@ -186,16 +194,18 @@ def read_logs(
     """
     rest = iter(logs)
     asked: deque[_Asked] = deque()
+    opened: Index | None = None
     # A process of a pool sends a result through its pipe in pieces. If it is killed between two pieces,
     # the pool waits for the rest for ever (CPython 3.11, `_ExecutorManagerThread`). A path is sent in one piece.
     folder = TemporaryDirectory(prefix="cachescope-") if isinstance(executor, ProcessPoolExecutor) else None
     try:
         while True:
             if len(asked) <= (_AHEAD // 2 if executor else 0):
-                more = [
-                    _Asked(read, path, None if index is None else index.kept(path))
-                    for read, path in islice(rest, (_AHEAD if executor else 1) - len(asked))
-                ]
+                more = []
+                for read, path in islice(rest, (_AHEAD if executor else 1) - len(asked)):
+                    if opened is None and index is not None and is_large_enough(path):
+                        opened = index()
+                    more.append(_Asked(read, path, None if opened is None else opened.kept(path)))
                 if executor is not None:
                     _hand_out(more, executor, strict, None if folder is None else folder.name)
                 asked += more
@@ -208,8 +218,8 @@ def read_logs(
                 one.task.cancel()
         if folder is not None:
             folder.cleanup()
-        if index is not None:
-            index.trim()
+        if opened is not None:
+            opened.trim()
 
 
 def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
@@ -217,8 +227,6 @@ def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str 
 
     A trace with a large share of all bytes is split among several workers.
     """
-    from cachescope.readers.logs.trace_parts import parts_of_trace
-
     together: list[_Asked] = []
     together_bytes = 0
     all_bytes = sum(_size(one.path) for one in more)

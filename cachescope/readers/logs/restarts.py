@@ -71,7 +71,7 @@ def _sign(lookup: Lookup, field: str, details: HashDetails, *, compares_texts: b
     if lookup.details is None:
         return None
     component = details.component_of(lookup.details, field)
-    return component if compares_texts or component is None else int(details.hash_codes[component])
+    return component if compares_texts or component is None else details.hash_codes[component]
 
 
 def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]:

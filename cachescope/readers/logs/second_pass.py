@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from cachescope.columns import frame_of, records
 from cachescope.errors import SourceError
@@ -18,6 +16,9 @@ from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_log import first_record, looks_like_trace_log
 from cachescope.readers.reading import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHANGED: Final = "changed"
 """The kind of the problem of a trace that is another one than was read."""

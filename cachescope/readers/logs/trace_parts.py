@@ -10,10 +10,9 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.json_record import load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.remote import is_address
@@ -22,6 +21,9 @@ from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.logs.trace_reader import TraceReader
 from cachescope.readers.logs.trace_records import RECORD_START
 from cachescope.readers.reading import Lookup, Process, Reading
+
+if TYPE_CHECKING:
+    from cachescope.readers.index.log_tables import LogTables
 
 # If no record begins within so many bytes, the parts on either side are joined.
 _SEARCHED_BYTES: Final = 1 << 18

@@ -17,8 +17,6 @@ import cachescope
 from cachescope.errors import RecordError, SourceError
 from cachescope.readers.index.log_folder import (
     StoredDetails,
-    is_log_file,
-    is_log_folder,
     read_log_file,
     read_log_folder,
     write_logs,
@@ -26,6 +24,7 @@ from cachescope.readers.index.log_folder import (
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.reading import Lookup, Problem, Process, Reading
+from cachescope.readers.stored import is_log_file, is_log_folder
 from tests.conftest import Recording
 from tests.made import component
 

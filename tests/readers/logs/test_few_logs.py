@@ -321,7 +321,8 @@ def read_kept(
     paths: list[Path], index: Index, executor: Executor | None = None, *, strict: bool = False
 ) -> Reading:
     reading = Reading(strict=strict)
-    for into in read_logs([(read_trace_log, str(path)) for path in paths], executor, index, strict=strict):
+    logs = [(read_trace_log, str(path)) for path in paths]
+    for into in read_logs(logs, executor, lambda: index, strict=strict):
         into(reading)
     return reading
 
@@ -405,7 +406,7 @@ def test_the_index_is_trimmed_after_the_last_log(
     read_kept(logs, index)
     assert trimmed == [2]
     # Also where reading ends early.
-    waiting = read_logs([(read_trace_log, str(path)) for path in logs], None, index, strict=False)
+    waiting = read_logs([(read_trace_log, str(path)) for path in logs], None, lambda: index, strict=False)
     next(waiting)
     waiting.close()
     assert trimmed == [2, 2]
