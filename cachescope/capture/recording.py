@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any, Final
 
 from cachescope.capture.new_entries import CacheWatch, NewEntries
-from cachescope.capture.stderr_pump import StderrPump
+from cachescope.capture.stderr_filter import StderrPump
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
 from cachescope.terms import LOGGERS, RUN_NOTE

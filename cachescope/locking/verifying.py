@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
-from cachescope.locking.installed import installed_torch, installed_triton, triton_version
 from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.lock_text import read_lock
-from cachescope.locking.machine import machine_with
+from cachescope.locking.machine import installed_torch, installed_triton, machine_with, triton_version
 from cachescope.locking.tree import FILE, LINK, Content, Found, contents, walk
-from cachescope.locking.variable_facts import variable_facts
-from cachescope.locking.variables import environment
+from cachescope.locking.variables import environment, variable_facts
 from cachescope.readers.directory.default_root import default_root
 from cachescope.terms import FXGRAPH
 
