@@ -47,34 +47,20 @@ _PIECE: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One package.
-
-    Attributes
-    ----------
-    version : str or None
-        None if it is not installed.
-    key : str or None
-        What it makes of its sources: torch's in base64 (as ``torch_version_hash``), Triton's as it is; None if not known.
-    problem : str or None
-        Why there is no key.
-    cuda, hip : str or None
-        The toolkits that torch was built for.
-    """
+    """One package; `problem` says why it has no key."""
 
     version: str | None = None
+    # What it makes of its sources: torch's in base64 (as ``torch_version_hash``), Triton's as it is.
     key: str | None = None
     problem: str | None = None
+    # The toolkits that torch was built for.
     cuda: str | None = None
     hip: str | None = None
 
 
 def installed_torch() -> Installed:
-    """The torch beside this Python, and its key.
-
-    Notes
-    -----
-    Mirrors ``torch_key`` and ``build_code_hash`` of torch/_inductor/codecache.py (2.4 to 2.15).
-    """
+    """The torch beside this Python, and its key."""
+    # Mirrors `torch_key` and `build_code_hash` of torch/_inductor/codecache.py (2.4 to 2.15).
     root = _folder_of("torch")
     if root is None:
         return Installed(problem="torch is not installed for this Python")
@@ -122,12 +108,8 @@ def triton_version() -> Installed:
 
 
 def installed_triton() -> Installed:
-    """The Triton beside this Python, and its key.
-
-    Notes
-    -----
-    Mirrors ``triton_key`` (3.2 to 3.9).
-    """
+    """The Triton beside this Python, and its key."""
+    # Mirrors `triton_key` (3.2 to 3.9).
     found, root = triton_version(), _folder_of("triton")
     if found.version is None or root is None:
         return found

@@ -27,16 +27,7 @@ _COMPILING_OFF: Final = "it switches torch.compile off"
 
 @dataclass(frozen=True, slots=True)
 class Off:
-    """A value of a variable that no key holds, and with which entries are not looked up.
-
-    Attributes
-    ----------
-    value : str
-    what : str
-        What it does.
-    caches : tuple of str
-        The caches whose entries are not found then.
-    """
+    """A value of a variable that no key holds, and with which the entries of some caches are not looked up."""
 
     value: str
     what: str = _CACHES_OFF
@@ -101,14 +92,7 @@ _THREAD_COUNT: Final = "cpp_runtime_thread_count"
 
 
 def variable_facts(lock: CacheLock, here: Mapping[str, str | None]) -> Iterator[Fact]:
-    """A fact for each variable that changed, and a single one if none did.
-
-    Parameters
-    ----------
-    lock : CacheLock
-    here : mapping
-        What the variables are here.
-    """
+    """A fact for each variable that changed, and a single one if none did."""
     found = [
         fact
         for name, variable in lock.variables.items()

@@ -26,23 +26,13 @@ LINKED: Final = "link"
 
 @dataclass(frozen=True, slots=True)
 class FileFinding:
-    """A file that is not as it was locked.
+    """A file that is not as it was locked."""
 
-    Attributes
-    ----------
-    kind : str
-        ``missing``, ``extra``, ``altered``, ``unreadable``, or ``link``: one that leaves the directory, leads nowhere
-        or elsewhere, or stands where a file was.
-    path : str
-        Relative to the directory.
-    cache : str or None
-        What the file is, as the lock says; None of an extra one.
-    key : str or None
-    message : str
-    """
-
+    # ``missing``, ``extra``, ``altered``, ``unreadable``, or ``link``: one that leaves the directory, leads nowhere
+    # or elsewhere, or stands where a file was.
     kind: str
     path: str
+    # What the file is, as the lock says; None of an extra one.
     cache: str | None
     key: str | None
     message: str
@@ -50,23 +40,15 @@ class FileFinding:
 
 @dataclass(frozen=True, slots=True)
 class FactFound:
-    """A fact of this machine, with what it costs.
-
-    Attributes
-    ----------
-    name, state, locked, here, reason
-        As in `cachescope.locking.facts.Fact`.
-    entries : int or None
-        How many FX and AOTAutograd entries cannot be found here because of it; None where that is not known.
-    time_ns : int or None
-        The compile time of these, as far as they record it.
-    """
+    """A `Fact` of this machine, with what it costs."""
 
     name: str
     state: str
     locked: str | None
     here: str | None
     reason: str
+    # How many FX and AOTAutograd entries cannot be found here because of it; None where that is not known. Their compile
+    # time, as far as they record it.
     entries: int | None
     time_ns: int | None
 
