@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cachescope.locking import installed, machine, verifying
+from cachescope.locking import machine, verifying
 from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
 
 # The same examples in every run, however slow the machine is just now.
@@ -85,7 +85,7 @@ def unpacked(archive: Path, folder: Path) -> Path:
     return made
 
 
-_installed_torch_once = cache(installed.installed_torch)
+_installed_torch_once = cache(machine.installed_torch)
 
 
 @pytest.fixture

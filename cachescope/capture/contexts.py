@@ -124,20 +124,7 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
 
 
 def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False) -> dict[str, object]:
-    """Capture a snapshot, write it as one JSON file and return it.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file; it is replaced as a whole, and a reader never sees half of it.
-    torch_manifest : bool, default False
-        As for `capture`.
-
-    Raises
-    ------
-    CachescopeError
-        As `capture`, and if the file cannot be written.
-    """
+    """Capture a snapshot, write it as one JSON file, of which a reader never sees half, and return it."""
     snapshot = capture(torch_manifest=torch_manifest)
     target = Path(path)
     try:

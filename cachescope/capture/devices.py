@@ -46,18 +46,7 @@ class Measured:
 
 
 def torch_devices(torch: Any = None) -> list[TorchDevice]:
-    """The devices torch can use.
-
-    Parameters
-    ----------
-    torch : module, optional
-        The live torch; imported by default.
-
-    Raises
-    ------
-    CachescopeError
-        If torch is not installed, or fails to import.
-    """
+    """The devices torch can use; raises `CachescopeError` if torch is not installed, or fails to import."""
     return list(_devices(_torch() if torch is None else torch))
 
 
@@ -83,26 +72,9 @@ def _devices(torch: Any) -> Iterator[TorchDevice]:
 def measure(
     device: TorchDevice, torch: Any = None, benchmark: Callable[..., float] | None = None
 ) -> list[Measured]:
-    """Measure the copy bandwidth and matmul rates of one device.
-
-    Parameters
-    ----------
-    device : TorchDevice
-    torch : module, optional
-        The live torch; imported by default.
-    benchmark : callable, optional
-        Takes a function and returns milliseconds; torch's own by default.
-
-    Raises
-    ------
-    CachescopeError
-        If torch is not installed, or has no such benchmarking.
-
-    Notes
-    -----
-    Measures with ``benchmarker.benchmark_gpu`` (torch/_inductor/runtime/benchmarking.py, 2.6 to 2.15), which
-    max-autotune uses: the shortest of many runs, with the level-2 cache emptied before each.
-    """
+    """Measure the copy bandwidth and matmul rates of one device; `benchmark` takes a function and returns milliseconds."""
+    # By default with `benchmarker.benchmark_gpu` (torch/_inductor/runtime/benchmarking.py, 2.6 to 2.15), which max-autotune uses:
+    # the shortest of many runs, with the level-2 cache emptied before each.
     torch = _torch() if torch is None else torch
     benchmark = _benchmark_gpu() if benchmark is None else benchmark
     place = torch.device(device.type, device.index)

@@ -23,19 +23,11 @@ TRITON_DIR: Final = "TRITON_CACHE_DIR"
 
 
 class FreshCaches:
-    """Empty Inductor and Triton directories and cleared in-memory caches, between `start` and `stop`.
+    """Empty Inductor and Triton directories, the first in `folder`, and cleared in-memory caches, between `start` and `stop`."""
 
-    Attributes
-    ----------
-    folder : Path
-        The directory that replaces the cache directory; it exists after `start`.
-
-    Notes
-    -----
-    Mirrors ``fresh_cache`` of torch/_inductor/utils.py (2.8 to 2.15; ``fresh_inductor_cache`` through 2.7).
-    It uses torch's ``torch._inductor.utils._registered_caches`` (the ``cache_clear`` of each) and, unlike
-    ``fresh_cache``, ``torch._dynamo.reset()``: code that Dynamo has compiled in this process looks nothing up.
-    """
+    # Mirrors `fresh_cache` of torch/_inductor/utils.py (2.8 to 2.15; `fresh_inductor_cache` through 2.7). It uses torch's
+    # `torch._inductor.utils._registered_caches` (the `cache_clear` of each) and, unlike `fresh_cache`, `torch._dynamo.reset()`: code that
+    # Dynamo has compiled in this process looks nothing up.
 
     def __init__(self) -> None:
         self.folder = Path()

@@ -32,37 +32,17 @@ Fields = dict[str, str]
 
 
 def key_fields() -> tuple[Fields | None, str | None]:
-    """Return the process's own hash details of FX graph keys.
-
-    Returns
-    -------
-    fields : dict or None
-        Field -> torch's hash of its value. ``cpp_runtime_thread_count`` has the value for a graph on the CPU,
-        ``default_cuda_device_index`` (with an accelerator) the value for a graph without tensor inputs.
-    problem : str or None
-        Why there are none: torch would bypass its caches, or is built differently.
-
-    Notes
-    -----
-    Mirrors ``compiled_fx_graph_hash`` (torch/_inductor/codecache.py, 2.6 to 2.15): ``FxGraphHashDetails`` and
-    ``FxGraphCachePickler.debug_lines``.
-    """
+    """The process's own hash details of FX graph keys (field -> torch's hash), or why there are none."""
+    # `cpp_runtime_thread_count` has the value for a graph on the CPU, `default_cuda_device_index` (with an accelerator) that for a graph
+    # without tensor inputs. Mirrors `compiled_fx_graph_hash` (torch/_inductor/codecache.py, 2.6 to 2.15): `FxGraphHashDetails` and
+    # `FxGraphCachePickler.debug_lines`.
     codecache: Any = importlib.import_module("torch._inductor.codecache")
     return _fields_or_reason(codecache, lambda: _fx_fields(codecache))
 
 
 def aot_key_fields() -> tuple[Fields | None, str | None]:
-    """Return the process's own hash details of AOTAutograd keys, without those that FX keys also have.
-
-    Returns
-    -------
-    fields, problem
-        As `key_fields`.
-
-    Notes
-    -----
-    Mirrors ``autograd_cache_key`` (torch/_functorch/_aot_autograd/autograd_cache.py, 2.6 to 2.15).
-    """
+    """As `key_fields`, of AOTAutograd keys, without those that FX keys also have."""
+    # Mirrors `autograd_cache_key` (torch/_functorch/_aot_autograd/autograd_cache.py, 2.6 to 2.15).
     codecache: Any = importlib.import_module("torch._inductor.codecache")
     return _fields_or_reason(codecache, lambda: _aot_fields(codecache))
 

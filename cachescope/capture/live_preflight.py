@@ -17,13 +17,7 @@ from cachescope.readers.directory.default_root import default_root
 
 
 class LivePreflight:
-    """The pre-flight of this process between `start` and `stop`.
-
-    Attributes
-    ----------
-    failure : str or None
-        Why the trace is incomplete.
-    """
+    """The pre-flight of this process between `start` and `stop`; `failure` says why its trace is incomplete."""
 
     def __init__(self) -> None:
         self.failure: str | None = None
@@ -33,13 +27,7 @@ class LivePreflight:
         self._restore = ExitStack()
 
     def start(self, against: Iterable[str | os.PathLike[str]]) -> None:
-        """Begin.
-
-        Raises
-        ------
-        CachescopeError
-            If torch is not installed, or this process is being recorded already.
-        """
+        """Begin; raises `CachescopeError` if torch is not installed, or this process is being recorded already."""
         meant = os.environ.get(INDUCTOR_DIR)
         roots = [os.fspath(one) for one in against] or [default_root()]
         self._trace.start()

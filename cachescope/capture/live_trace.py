@@ -39,19 +39,11 @@ class RecordingUnderWayError(CachescopeError):
 
 
 class LiveTrace:
-    """The trace of this process between `start` and `stop`.
+    """The trace of this process between `start` and `stop`; `failure` is the error of the first write that failed."""
 
-    Attributes
-    ----------
-    failure : str or None
-        Why the trace is incomplete: the error of the first failed write.
-
-    Notes
-    -----
-    Torch writes its trace through the logger ``torch.__trace``, if that has a handler
-    (torch/_logging/_internal.py, `trace_structured`, 2.5 to 2.15). The handler here is not torch's
-    ``LazyTraceHandler``, which would write its first record, the version, to the user's ``TORCH_TRACE`` too.
-    """
+    # Torch writes its trace through the logger `torch.__trace`, if that has a handler (torch/_logging/_internal.py, `trace_structured`,
+    # 2.5 to 2.15). The handler here is not torch's `LazyTraceHandler`, which would write its first record, the version, to the user's
+    # `TORCH_TRACE` too.
 
     def __init__(self) -> None:
         self.failure: str | None = None
@@ -60,15 +52,7 @@ class LiveTrace:
         self._handler: _TraceHandler | None = None
 
     def start(self) -> None:
-        """Start recording.
-
-        Raises
-        ------
-        CachescopeError
-            If torch is not installed.
-        RecordingUnderWayError
-            If any thread is already recording this process.
-        """
+        """Start recording; raises `CachescopeError` if torch is not installed, or any thread is already recording this process."""
         logs = torch_module("torch._logging._internal")
         torch_module("torch._inductor.codecache")
         if not _one_at_a_time.acquire(blocking=False):
@@ -190,13 +174,7 @@ def _details_made() -> Iterator[None]:
 
 
 def torch_module(name: str) -> Any:
-    """Import a module of torch.
-
-    Raises
-    ------
-    CachescopeError
-        If torch is not installed, or cannot be imported.
-    """
+    """Import a module of torch; raises `CachescopeError` if that fails."""
     try:
         return importlib.import_module(name)
     except (ImportError, OSError) as error:

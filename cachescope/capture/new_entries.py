@@ -17,19 +17,10 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class NewEntries:
-    """Entries that appeared in one cache directory.
-
-    Attributes
-    ----------
-    root : str
-        The directory.
-    keys : tuple of str
-        The keys of the new entries, one for each entry, sorted; of both caches.
-    is_listed : bool
-        Whether the directory could be listed; if not, nothing is known of it.
-    """
+    """Entries that appeared in one cache directory; of one that cannot be listed nothing is known."""
 
     root: str
+    # One for each entry, sorted; of both caches.
     keys: tuple[str, ...]
     is_listed: bool = True
 

@@ -34,30 +34,9 @@ def preflight(
     settings: Sequence[tuple[str, str, str]] = (),
     output: int | None = None,
 ) -> Recorded:
-    """Run a command as a pre-flight.
-
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    folder : path-like
-        The run gets a new folder in it.
-    profiles_of : iterable of str
-        Cache directories whose profiles of sizes torch would read; they are copied.
-    variables : mapping, optional
-        Variables that the command gets besides, and, as None, those that it does not get.
-    settings : sequence of (kind, name, literal), optional
-        What is set before each graph is compiled: `cachescope.capture.preflight.settings`.
-    output : int, optional
-        Where the standard output of the command goes, as for `record`.
-
-    Raises
-    ------
-    CommandNotFoundError
-        If the program does not exist.
-    CachescopeError
-        If a folder cannot be made.
-    """
+    """Run a command as a pre-flight."""
+    # `profiles_of`: cache directories whose profiles of sizes torch would read; they are copied. `variables`: what the command gets
+    # besides, and, as None, what it does not get. `settings`: what is set before each graph is compiled (preflight/settings.py).
     with own_cache(profiles_of) as own:
         changed = variables or {}
         base = {name: value for name, value in {**os.environ, **changed}.items() if value is not None}

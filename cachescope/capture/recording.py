@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any, Final
 
 from cachescope.capture.new_entries import CacheWatch, NewEntries
-from cachescope.capture.stderr_pump import StderrPump
+from cachescope.capture.stderr_filter import StderrPump
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
 from cachescope.terms import LOGGERS, RUN_NOTE
@@ -34,13 +34,7 @@ _SECRET: Final = re.compile(r"(token|secret|passw|credential|api[-_]?key)", re.I
 
 
 class CommandNotFoundError(CachescopeError):
-    """A command that cannot be started.
-
-    Attributes
-    ----------
-    status : int
-        What a shell would return: 127 if the command does not exist, 126 if it may not be run.
-    """
+    """A command that cannot be started, with the status of a shell: 127 if it does not exist, 126 if it may not be run."""
 
     def __init__(self, command: str, status: int) -> None:
         why = "command not found" if status == 127 else "cannot be run: permission denied"
@@ -50,24 +44,15 @@ class CommandNotFoundError(CachescopeError):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One recorded run.
-
-    Attributes
-    ----------
-    folder : Path
-        Contains its trace, its log and ``run.json``.
-    exit_status : int
-        That of the command; 128 + n if signal n ended it.
-    new_entries : tuple of NewEntries
-        Entries that appeared in the cache directories meanwhile, whoever stored them.
-    stopped_by : signal.Signals or None
-        The first signal, such as that of Ctrl-C, that asked us to stop while the command ran. The command may have ended
-        with any status: a program that catches KeyboardInterrupt, as torch does while it compiles, often ends with 1.
-    """
+    """One recorded run: a folder with its trace, its log and ``run.json``."""
 
     folder: Path
+    # That of the command; 128 + n if signal n ended it.
     exit_status: int
+    # What appeared in the cache directories meanwhile, whoever stored it.
     new_entries: tuple[NewEntries, ...] = ()
+    # The first signal, such as that of Ctrl-C, that asked us to stop while the command ran. The command may have ended with any
+    # status: a program that catches KeyboardInterrupt, as torch does while it compiles, often ends with 1.
     stopped_by: signal.Signals | None = None
 
     @property
@@ -98,33 +83,9 @@ def record(
     more_about: JsonObject | None = None,
     output: int | None = None,
 ) -> Recorded:
-    """Run a command and record what torch's caches do in it.
-
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    folder : path-like
-        The run gets a new folder in it.
-    more_environment : mapping, optional
-        Variables that the command gets besides; without those that are None.
-    more_about : dict, optional
-        What ``run.json`` says besides.
-    output : int, optional
-        Where its standard output goes, as `subprocess.Popen` takes it; by default to ours.
-
-    Raises
-    ------
-    CommandNotFoundError
-        If the program does not exist.
-    CachescopeError
-        If the folder cannot be made.
-
-    Notes
-    -----
-    Sets ``TORCH_TRACE``, ``TORCH_LOGS`` and ``TORCH_LOGS_OUT`` (torch/_logging/_internal.py, `_init_logs`, 2.5
-    to 2.15). Several processes append whole records to the one log file.
-    """
+    """Run a command and record, in a new folder in `folder`, what torch's caches do in it."""
+    # Sets TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT (torch/_logging/_internal.py, `_init_logs`, 2.5 to 2.15). Several processes append
+    # whole records to the one log file. A variable that is None is taken from the command; `output` is as `subprocess.Popen` takes it.
     program = command[0]
     if shutil.which(program) is None:
         raise CommandNotFoundError(program, 126 if os.path.isfile(program) else 127)

@@ -40,19 +40,9 @@ _Held = tuple[set[str], list[str]]
 
 
 def torch_manifest() -> JsonObject:
-    """Return the parts of this process's torch key.
-
-    Returns
-    -------
-    dict
-        ``torch_key`` (base64, as the context form ``torch_version_hash``), ``is_complete`` (whether the same
-        walk gives exactly that key, in which case equal files mean an equal key) and ``files``: path below torch/ ->
-        sha256 of its bytes, including compiled modules, in torch's order.
-
-    Notes
-    -----
-    Mirrors ``torch_key`` and ``build_code_hash`` of torch/_inductor/codecache.py (2.6 to 2.15).
-    """
+    """The parts of this process's torch key: the hashes of its files in torch's order, including compiled modules."""
+    # `torch_key` is in base64, as the context form `torch_version_hash`; `is_complete`: the same walk gives exactly that key, so that equal
+    # files mean an equal key. Mirrors `torch_key` and `build_code_hash` of torch/_inductor/codecache.py (2.6 to 2.15).
     torch: Any = importlib.import_module("torch")
     codecache: Any = importlib.import_module("torch._inductor.codecache")
     root = str(codecache._TORCH_PATH)

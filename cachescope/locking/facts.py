@@ -35,44 +35,24 @@ _FIRST_OF_PROTOCOL_5: Final = (3, 14)
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact of this machine.
+    """One fact of this machine, compared."""
 
-    Attributes
-    ----------
-    name : str
-        ``torch``, ``Triton``, ``Python``, ``device``, ``toolkit``, ``CPU``, or the name of a variable.
-    state : str
-        ``equal``; ``partly``: equal to that of some of the keys; ``differs``; ``unknown``.
-    locked, here : str or None
-        What it was and what it is, in short.
-    reason : str
-        One sentence.
-    lost : frozenset of int, or None
-        The contexts whose keys cannot be found here because of it; None where that is not known.
-    loses : tuple of str
-        The caches of which nothing at all can be found here because of it, keys of an unknown context included.
-    """
-
+    # ``torch``, ``Triton``, ``Python``, ``device``, ``toolkit``, ``CPU``, or the name of a variable.
     name: str
+    # `PARTLY`: equal to that of some of the keys.
     state: str
+    # What it was and what it is, in short.
     locked: str | None
     here: str | None
     reason: str
+    # The contexts whose keys cannot be found here because of it; None where that is not known.
     lost: frozenset[int] | None = frozenset()
+    # The caches of which nothing at all can be found here because of it, keys of an unknown context included.
     loses: tuple[str, ...] = ()
 
 
 def machine_facts(lock: CacheLock, here: Machine, unknown: Mapping[str, str]) -> Iterator[Fact]:
-    """Compare everything but the variables.
-
-    Parameters
-    ----------
-    lock : CacheLock
-    here : Machine
-        This machine.
-    unknown : mapping
-        Why something of it is not known: ``torch``, ``triton``, ``device``.
-    """
+    """Compare everything but the variables; `unknown` says why ``torch``, ``triton`` or ``device`` is not known here."""
     yield _torch(lock, here, unknown.get("torch", ""))
     yield _triton(lock, here, unknown.get("triton", ""))
     if (toolkit := _toolkit(lock, here)) is not None:

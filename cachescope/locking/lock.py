@@ -17,34 +17,18 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LockedFile:
-    """One file of the cache.
+    """One file of the cache."""
 
-    Attributes
-    ----------
-    path : str
-        Relative to the directory, with ``/``.
-    kind : str
-        As the column ``cache`` of ``entries``.
-    size : int
-    sha256 : str
-        Of its bytes, in hexadecimal digits.
-    key : str or None
-        The key that it is an entry under.
-    context : int or None
-        The number of the context that made the key; None where nothing says.
-    needs : tuple of str
-        Of an AOTAutograd entry, the keys of the FX graphs that it points to.
-    time_taken_ns : int or None
-        The time of its compile, if recorded.
-    device_types : tuple of str
-    """
-
+    # Relative to the directory, with ``/``.
     path: str
+    # As the column ``cache`` of ``entries``.
     kind: str
     size: int
     sha256: str
+    # The key that it is an entry under, and the number of the context that made it; None where nothing says.
     key: str | None = None
     context: int | None = None
+    # Of an AOTAutograd entry, the keys of the FX graphs that it points to.
     needs: tuple[str, ...] = ()
     time_taken_ns: int | None = None
     device_types: tuple[str, ...] = ()
@@ -69,17 +53,11 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How torch makes the value of a field from a variable.
+    """How torch makes the value of a field from a variable."""
 
-    Attributes
-    ----------
-    kind : str
-        ``switch``: whether it is ``1``; ``int``, ``text``; ``other``: in a way that is not known here.
-    unset : str or None
-        What counts where the variable is not set.
-    """
-
+    # ``switch``: whether it is ``1``; ``int``, ``text``; ``other``: in a way that is not known here.
     kind: str
+    # What counts where the variable is not set.
     unset: str | None = None
 
 
@@ -93,31 +71,20 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine and the Python that a lock was made with; None is not known, or not there.
-
-    Attributes
-    ----------
-    python_version : str
-    architecture : str
-        ``x86_64`` and the like.
-    torch_version, torch_key, cuda, hip : str or None
-        The torch beside this Python, the key that it makes of its sources, and the toolkits that it was built for.
-    triton_version, triton_key : str or None
-    devices : tuple of str or None
-        The models of its GPUs, as the driver names them.
-    cpu_features : tuple of str or None
-        Those of its vector instructions.
-    """
+    """The machine and the Python that a lock was made with; None is not known, or not there."""
 
     python_version: str
     architecture: str
+    # The torch beside this Python, the key that it makes of its sources, and the toolkits that it was built for.
     torch_version: str | None = None
     torch_key: str | None = None
     cuda: str | None = None
     hip: str | None = None
     triton_version: str | None = None
     triton_key: str | None = None
+    # The models of its GPUs, as the driver names them.
     devices: tuple[str, ...] | None = None
+    # Those of its vector instructions.
     cpu_features: tuple[str, ...] | None = None
 
 

@@ -55,13 +55,7 @@ def looks_like_lock(path: str | os.PathLike[str]) -> bool:
 
 
 def read_lock(path: str | os.PathLike[str]) -> CacheLock:
-    """Read a lock.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be read, is no lock, or is one of another version.
-    """
+    """Read a lock; raises `SourceError` if it cannot be read, is no lock, or is one of another version."""
     name = os.fspath(path)
     try:
         with open(name, "rb") as file:
@@ -213,13 +207,7 @@ def lock_text(lock: CacheLock) -> str:
 
 
 def write_lock(lock: CacheLock, path: str | os.PathLike[str]) -> None:
-    """Write a lock; whoever reads the file never sees half of it.
-
-    Raises
-    ------
-    CachescopeError
-        If it cannot be written, or nothing could read it: a name in it is longer than is read.
-    """
+    """Write a lock; whoever reads the file never sees half of it. Raises `CachescopeError`, also if nothing could read it."""
     target, text = Path(path), lock_text(lock)
     try:
         parse(text.encode())

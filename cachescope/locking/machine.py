@@ -1,15 +1,182 @@
-"""The machine of this process, asked without torch: what does not answer is not known."""
+"""The machine of this process and what is installed on it, asked without torch: what does not answer is not known.
+
+Torch and Triton are known by the keys that they themselves make of their sources. Neither is imported: the files are the same
+ones, read in the same order. Where a source does not make its key in a way that is known here, there is no key, and a sentence
+that says so.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import os
 import platform
+import re
+import sysconfig
+from base64 import b64encode
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from cachescope.locking.installed import Installed, installed_torch, installed_triton
+from cachescope.capture.torch_manifest import modules_below
 from cachescope.locking.lock import Machine
+
+_VERSION: Final = re.compile(r"^__version__\s*(?::[^=]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+_BUILD: Final = r"^{}\s*(?::[^=]*)?=\s*(?:None|['\"]([^'\"]+)['\"])"
+# torch/_inductor/codecache.py, `torch_key` (2.4 to 2.15): the version, every module, then these files.
+_EXTRA_FILES: Final = re.compile(r"extra_files = \(([^()]*)\)")
+_TORCH_STEPS: Final = (
+    'hasher.update(torch.__version__.encode("utf-8"))',
+    'build_code_hash([root], "", hasher)',
+    "for path in extra_files:",
+)
+# `triton_key` (triton/runtime/cache.py, triton/compiler/compiler.py before 3.4; 3.2 to 3.9).
+_TRITON_STEPS: Final = (
+    'with open(__file__, "rb") as f:',
+    '(os.path.join(TRITON_PATH, "compiler"), "triton.compiler."),',
+    '(os.path.join(TRITON_PATH, "backends"), "triton.backends."),',
+    "contents.append(libtriton_hash.hexdigest())",
+    "language_path = os.path.join(TRITON_PATH, 'language')",
+    "return f'{__version__}' + '-'.join(contents)",
+)
+_TRITON_KEYS: Final = ("runtime/cache.py", "compiler/compiler.py")
+_PIECE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """One package; `problem` says why it has no key."""
+
+    version: str | None = None
+    # What it makes of its sources: torch's in base64 (as ``torch_version_hash``), Triton's as it is.
+    key: str | None = None
+    problem: str | None = None
+    # The toolkits that torch was built for.
+    cuda: str | None = None
+    hip: str | None = None
+
+
+def installed_torch() -> Installed:
+    """The torch beside this Python, and its key."""
+    # Mirrors `torch_key` and `build_code_hash` of torch/_inductor/codecache.py (2.4 to 2.15).
+    root = _folder_of("torch")
+    if root is None:
+        return Installed(problem="torch is not installed for this Python")
+    try:
+        version = _text(root / "version.py")
+        named = _VERSION.search(version)
+        if named is None:
+            return Installed(problem="torch/version.py says no version")
+        cuda, hip = (_named(version, name) for name in ("cuda", "hip"))
+        key, problem = _torch_key(root, named[1])
+    except (OSError, AttributeError) as error:
+        return Installed(problem=f"the files of torch cannot be read: {error}")
+    return Installed(named[1], key, problem, cuda, hip)
+
+
+def _torch_key(root: Path, version: str) -> tuple[str | None, str | None]:
+    source = _text(root / "_inductor" / "codecache.py")
+    body = source.partition("\ndef torch_key(")[2].partition("\n\n\n")[0]
+    extra = _EXTRA_FILES.search(body)
+    if extra is None or not all(step in body for step in _TORCH_STEPS):
+        return None, f"torch {version} makes its key in a way that is not known here"
+    hasher = hashlib.sha256(version.encode("utf-8"))
+    for name, path in modules_below(os.fspath(root), ""):
+        hasher.update(name.encode("utf-8"))
+        hasher.update(_bytes(path))
+    for name in re.findall(r"['\"]([^'\"]+)['\"]", extra[1]):
+        path = root / "_inductor" / name
+        if path.exists():
+            hasher.update(_bytes(path))
+    return b64encode(hasher.digest()).decode(), None
+
+
+def triton_version() -> Installed:
+    """The Triton beside this Python, without its key: its library has hundreds of megabytes."""
+    root = _folder_of("triton")
+    if root is None:
+        return Installed(problem="Triton is not installed for this Python")
+    try:
+        named = _VERSION.search(_text(root / "__init__.py"))
+    except OSError as error:
+        return Installed(problem=f"the files of Triton cannot be read: {error}")
+    if named is None:
+        return Installed(problem="triton/__init__.py says no version")
+    return Installed(named[1])
+
+
+def installed_triton() -> Installed:
+    """The Triton beside this Python, and its key."""
+    # Mirrors `triton_key` (3.2 to 3.9).
+    found, root = triton_version(), _folder_of("triton")
+    if found.version is None or root is None:
+        return found
+    try:
+        of_key = _file_of_triton_key(root)
+        if of_key is None:
+            problem = f"Triton {found.version} makes its key in a way that is not known here"
+            return Installed(found.version, problem=problem)
+        hashes = list(_triton_hashes(root, of_key))
+    except (OSError, AttributeError) as error:
+        return Installed(found.version, problem=f"the files of Triton cannot be read: {error}")
+    return Installed(found.version, found.version + "-".join(hashes))
+
+
+def _file_of_triton_key(root: Path) -> Path | None:
+    for name in _TRITON_KEYS:
+        path = root / name
+        body = _text(path).partition("\ndef triton_key(")[2].partition("\n\n\n")[0]
+        if body:
+            return path if all(step in body for step in _TRITON_STEPS) else None
+    return None
+
+
+def _triton_hashes(root: Path, of_key: Path) -> Iterator[str]:
+    yield _hash(of_key)
+    for folder in ("compiler", "backends"):
+        yield from _module_hashes(root / folder, f"triton.{folder}.")
+    suffix = str(sysconfig.get_config_var("EXT_SUFFIX") or ".so").rpartition(".")[2]
+    yield _hash(root / "_C" / f"libtriton.{suffix}")
+    yield from _module_hashes(root / "language", "triton.language.")
+
+
+def _module_hashes(folder: Path, prefix: str) -> Iterator[str]:
+    for _, path in modules_below(os.fspath(folder), prefix):
+        yield _hash(path)
+
+
+def _folder_of(package: str) -> Path | None:
+    """The folder of a package, which is found and not imported."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
+
+
+def _named(source: str, name: str) -> str | None:
+    found = re.search(_BUILD.format(name), source, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _bytes(path: Any) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
+
+
+def _hash(path: Any) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
 
 # The driver's own text: one folder for each board, with its model. Of a board that is cut into MIG instances torch says
 # the instance.

@@ -35,25 +35,14 @@ _MOST_THREADS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One thing in a directory.
+    """One thing in a directory; `problem` says why it can neither be locked nor compared with a lock."""
 
-    Attributes
-    ----------
-    name : str
-        Its path relative to the directory, with ``/``; bytes that are not UTF-8 are escaped.
-    path : str
-        Where it is.
-    kind : str
-        ``file``, ``link``, or ``other``: a pipe, a device, a folder that may not be listed.
-    target : str or None
-        Of a link that stays in the directory, what it leads to, relative to the directory.
-    problem : str or None
-        Why it can neither be locked nor compared with a lock.
-    """
-
+    # Relative to the directory, with ``/``; bytes that are not UTF-8 are escaped.
     name: str
     path: str
+    # ``file``, ``link``, or ``other``: a pipe, a device, a folder that may not be listed.
     kind: str
+    # Of a link that stays in the directory, what it leads to, relative to the directory.
     target: str | None = None
     problem: str | None = None
 
@@ -68,13 +57,7 @@ class Content:
 
 
 def walk(directory: str) -> list[Found]:
-    """Everything in a directory but folders, and what torch leaves there empty to lock: by name.
-
-    Raises
-    ------
-    SourceError
-        If it is no directory that may be listed.
-    """
+    """Everything in a directory but folders, and what torch leaves there empty to lock: by name. Raises `SourceError`."""
     root = os.path.realpath(directory)
     if not os.path.isdir(root):
         kind = "unreadable" if os.path.lexists(directory) else "missing"
@@ -134,14 +117,7 @@ def readable(path: str) -> str:
 
 
 def contents(files: Iterable[Found], sizes: Mapping[str, int] | None = None) -> dict[str, Content]:
-    """What some files hold, by their names.
-
-    Parameters
-    ----------
-    files : iterable of Found
-    sizes : mapping, optional
-        The sizes that they should have: one of another size is not read.
-    """
+    """What some files hold, by their names; one that has not the size it should have is not read."""
     held: dict[str, Content] = {}
     every, buffer = list(files), _Buffer()
     # Hashing and reading let other threads run.

@@ -1,16 +1,18 @@
-"""The environment variables that enter keys, and the values that torch makes of them."""
+"""The environment variables that enter keys: what torch makes of them, and those of this machine compared with the keys of a lock."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
-from cachescope.locking.lock import Rule
+from cachescope.locking.facts import DIFFERS, EQUAL, UNKNOWN, Context, Fact, state_of
+from cachescope.locking.lock import CacheLock, Rule, Variable
 from cachescope.terms import AOTAUTOGRAD, CACHES
+from cachescope.wording import listed, plural
 
 SWITCH: Final = "switch"
 INT: Final = "int"
@@ -25,16 +27,7 @@ _COMPILING_OFF: Final = "it switches torch.compile off"
 
 @dataclass(frozen=True, slots=True)
 class Off:
-    """A value of a variable that no key holds, and with which entries are not looked up.
-
-    Attributes
-    ----------
-    value : str
-    what : str
-        What it does.
-    caches : tuple of str
-        The caches whose entries are not found then.
-    """
+    """A value of a variable that no key holds, and with which the entries of some caches are not looked up."""
 
     value: str
     what: str = _CACHES_OFF
@@ -91,3 +84,83 @@ def _plain(text: str) -> str:
     if len(plain) <= _LONGEST:
         return plain
     return f"{plain[:_SHOWN]}… sha256 {hashlib.sha256(os.fsencode(text)).hexdigest()}"
+
+
+_FIELDS_NAMED: Final = 3
+_THREADS: Final = "OMP_NUM_THREADS"
+_THREAD_COUNT: Final = "cpp_runtime_thread_count"
+
+
+def variable_facts(lock: CacheLock, here: Mapping[str, str | None]) -> Iterator[Fact]:
+    """A fact for each variable that changed, and a single one if none did."""
+    found = [
+        fact
+        for name, variable in lock.variables.items()
+        if here.get(name) != variable.value and (fact := _fact(name, variable, here.get(name), lock))
+    ]
+    if all(fact.state == EQUAL for fact in found):
+        known = plural(len(lock.variables), "variable")
+        yield Fact("variables", EQUAL, None, None, f"{known} that enter keys or switch caches off")
+    yield from found
+    if here.get(_THREADS) is None and (threads := _threads(lock)) is not None:
+        yield threads
+
+
+def _threads(lock: CacheLock) -> Fact | None:
+    """The number of threads, which keys of code for the CPU hold since torch 2.13; None if none does."""
+    held = {
+        field.text or "" for context in lock.contexts if (field := context.get(_THREAD_COUNT)) is not None
+    }
+    if not held:
+        return None
+    reason = (
+        f"torch counts the cores itself unless {_THREADS} says the number; the system has {os.cpu_count()}"
+    )
+    return Fact("threads", UNKNOWN, listed(sorted(held), _FIELDS_NAMED), None, reason, None)
+
+
+def _fact(name: str, variable: Variable, here: str | None, lock: CacheLock) -> Fact | None:
+    """A variable that is not what it was; None if that changes nothing."""
+    locked, mine = shown_value(variable.value), shown_value(here)
+    if name in OFF:
+        off = OFF[name]
+        if here != off.value or not any(file.kind in off.caches for file in lock.entries()):
+            return None
+        return Fact(name, DIFFERS, locked, mine, off.what, loses=off.caches)
+    what = f"it sets {listed(variable.fields, _FIELDS_NAMED)}"
+    concerned = [any(field in context for field in variable.fields) for context in lock.contexts]
+    if not any(concerned):
+        return None if lock.contexts else Fact(name, DIFFERS, locked, mine, what, None)
+    holds = [
+        _holds(context, variable, here) if is_concerned else True
+        for context, is_concerned in zip(lock.contexts, concerned, strict=True)
+    ]
+    if all(holds):
+        return Fact(name, EQUAL, locked, mine, f"{what}, here to what the keys hold")
+    lost = frozenset(at for at, one in enumerate(holds) if one is False)
+    if not lost:
+        reason = f"{what}; the keys hold something else than it gives here, or what it gives is not known"
+        return Fact(name, DIFFERS, locked, mine, reason, None)
+    return Fact(name, state_of(holds), locked, mine, f"{what}, which the keys hold", lost)
+
+
+def _holds(context: Context, variable: Variable, here: str | None) -> bool | None:
+    """Whether the keys of a context hold what a variable gives here.
+
+    False only if they hold what it gave where the lock was made: else a program may have set the option itself.
+    """
+    found: list[bool | None] = []
+    for field, rule in variable.fields.items():
+        if field not in context:
+            continue
+        mine, was = hashes_of(rule, here), hashes_of(rule, variable.value)
+        held = context[field].detail_hash
+        if mine is not None and held in mine:
+            found.append(True)
+        elif mine is not None and was is not None and held in was:
+            found.append(False)
+        else:
+            found.append(None)
+    if False in found:
+        return False
+    return None if None in found else True

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
-from cachescope.locking.installed import installed_torch, installed_triton, triton_version
 from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.lock_text import read_lock
-from cachescope.locking.machine import machine_with
+from cachescope.locking.machine import installed_torch, installed_triton, machine_with, triton_version
 from cachescope.locking.tree import FILE, LINK, Content, Found, contents, walk
-from cachescope.locking.variable_facts import variable_facts
-from cachescope.locking.variables import environment
+from cachescope.locking.variables import environment, variable_facts
 from cachescope.readers.directory.default_root import default_root
 from cachescope.terms import FXGRAPH
 
@@ -28,23 +26,13 @@ LINKED: Final = "link"
 
 @dataclass(frozen=True, slots=True)
 class FileFinding:
-    """A file that is not as it was locked.
+    """A file that is not as it was locked."""
 
-    Attributes
-    ----------
-    kind : str
-        ``missing``, ``extra``, ``altered``, ``unreadable``, or ``link``: one that leaves the directory, leads nowhere
-        or elsewhere, or stands where a file was.
-    path : str
-        Relative to the directory.
-    cache : str or None
-        What the file is, as the lock says; None of an extra one.
-    key : str or None
-    message : str
-    """
-
+    # ``missing``, ``extra``, ``altered``, ``unreadable``, or ``link``: one that leaves the directory, leads nowhere
+    # or elsewhere, or stands where a file was.
     kind: str
     path: str
+    # What the file is, as the lock says; None of an extra one.
     cache: str | None
     key: str | None
     message: str
@@ -52,23 +40,15 @@ class FileFinding:
 
 @dataclass(frozen=True, slots=True)
 class FactFound:
-    """A fact of this machine, with what it costs.
-
-    Attributes
-    ----------
-    name, state, locked, here, reason
-        As in `cachescope.locking.facts.Fact`.
-    entries : int or None
-        How many FX and AOTAutograd entries cannot be found here because of it; None where that is not known.
-    time_ns : int or None
-        The compile time of these, as far as they record it.
-    """
+    """A `Fact` of this machine, with what it costs."""
 
     name: str
     state: str
     locked: str | None
     here: str | None
     reason: str
+    # How many FX and AOTAutograd entries cannot be found here because of it; None where that is not known. Their compile
+    # time, as far as they record it.
     entries: int | None
     time_ns: int | None
 

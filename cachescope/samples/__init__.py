@@ -54,13 +54,7 @@ def archive(name: str) -> Path:
 
 
 def refuse_packed(path: str) -> None:
-    """Raise an error on how to read a packed recording if a path is its folder or archive as it ships.
-
-    Raises
-    ------
-    SourceError
-        If it is.
-    """
+    """Raise `SourceError` on how to read a packed recording if a path is its folder or archive as it ships."""
     place = Path(
         os.path.realpath(path)
     )  # links may lead in a circle, at which Path.resolve raises before 3.13

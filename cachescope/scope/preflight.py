@@ -25,34 +25,16 @@ Against = str | os.PathLike[str]
 
 
 def read_preflight(folder: str, against: Iterable[Against] | None) -> Scope:
-    """Read the traces of a pre-flight, and check its lookups against directories or recordings.
-
-    Parameters
-    ----------
-    folder : str
-        The folder of the traces.
-    against : iterable of str or Path, or None
-        Cache directories, which may be empty or not exist yet, recordings, mega-cache files that the program would
-        load, locks, or remote caches. None: the directories that the program would use, according to the traces.
-
-    Raises
-    ------
-    SourceError
-        If there is no trace, or a recording cannot be read.
-    """
+    """Read the traces of a pre-flight, and check its lookups against directories or recordings; raises `SourceError`."""
+    # Against cache directories, which may be empty or not exist yet, recordings, mega-cache files that the program would load, locks, or
+    # remote caches. None: the directories that the program would use, according to the traces.
     reading = Reading()
     read_sources([folder], reading)
     return _held_against(reading, against)
 
 
 def check_against(against: Iterable[Against]) -> None:
-    """Raise, before anything runs, if a target of the pre-flight cannot be read.
-
-    Raises
-    ------
-    SourceError
-        If a target is not a cache directory, recording, mega-cache, lock or remote cache.
-    """
+    """Raise `SourceError`, before anything runs, if a target of the pre-flight cannot be read."""
     for place in _places(against):
         if _is_empty(place) or is_bundle(place):
             continue

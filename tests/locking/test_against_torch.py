@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.locking.installed import installed_torch, installed_triton
 from cachescope.locking.lock import CacheLock
-from cachescope.locking.machine import this_machine
+from cachescope.locking.machine import installed_torch, installed_triton, this_machine
 from cachescope.locking.verifying import verify_lock
 from tests.cli.conftest import environment
 

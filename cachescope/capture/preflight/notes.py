@@ -11,16 +11,21 @@ import importlib
 import json
 import os
 import pickle
+import sys
+from contextlib import suppress
 from typing import Any, Final
 
-from cachescope.capture.preflight.cache_folder import meant_cache_dir
-from cachescope.capture.preflight.earlier import ended_before
+from cachescope.capture.preflight.cache_folder import OWN_FOLDER, meant_cache_dir
 from cachescope.capture.preflight.without_weights import keys_without_values
 
 ARTIFACT: Final = "cachescope_preflight"
 _CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}
+# Each process leaves its number in this folder of the pre-flight, so that the next know what lies there in a real run, too. Times
+# would not do: a real run takes longer to compile.
+_PROCESSES: Final = "processes"
 
 _noted_processes: set[int] = set()
+_earlier: list[int] = []
 
 
 def forget_process() -> None:
@@ -144,3 +149,33 @@ def _why_not_saved(entry: Any) -> str | None:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None
+
+
+def note_beginning() -> None:
+    """Note that this process has begun, and which others had ended by then."""
+    if OWN_FOLDER not in os.environ:
+        return
+    folder = os.path.join(os.environ[OWN_FOLDER], _PROCESSES)
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+        others = [int(name) for name in os.listdir(folder) if name != str(os.getpid())]
+        _earlier[:] = [pid for pid in others if not _is_alive(pid)]
+        with open(os.path.join(folder, str(os.getpid())), "w"):
+            pass
+
+
+def ended_before() -> list[int]:
+    """The processes that had ended; a forked one says what the process did that it was forked from."""
+    return sorted(_earlier)
+
+
+def _is_alive(pid: int) -> bool:
+    if sys.platform == "win32":  # such a signal would end it
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # not ours
+        return True
+    return True

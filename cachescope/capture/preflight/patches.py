@@ -15,11 +15,9 @@ from typing import Any, Final
 
 from cachescope.capture.preflight import (
     cache_folder,
-    cheaper,
-    earlier,
-    no_compiler,
     notes,
     settings,
+    skipped_work,
     stand_in,
     without_weights,
 )
@@ -50,22 +48,22 @@ def _patch_compile_fx(module: Any, replace: Replace) -> None:
 
 PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
     "torch": _patch_torch,
-    "torch._library.utils": cheaper.patch_library_utils,
-    "torch.library": cheaper.patch_library,
-    "torch._dynamo.callback": cheaper.patch_callback,
+    "torch._library.utils": skipped_work.patch_library_utils,
+    "torch.library": skipped_work.patch_library,
+    "torch._dynamo.callback": skipped_work.patch_callback,
     "torch._dynamo.pgo": notes.patch_pgo,
-    "torch._dynamo.symbolic_convert": cheaper.patch_symbolic_convert,
+    "torch._dynamo.symbolic_convert": skipped_work.patch_symbolic_convert,
     "torch._dynamo.output_graph": without_weights.patch_output_graph,
     "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
     "torch._inductor.codecache": _patch_codecache,
     "torch._functorch._aot_autograd.autograd_cache": _patch_autograd_cache,
     "torch._inductor.compile_fx": _patch_compile_fx,
-    "torch._inductor.codegen.common": cheaper.patch_common,
+    "torch._inductor.codegen.common": skipped_work.patch_common,
     "torch._inductor.graph": stand_in.patch_graph,
     "torch._inductor.select_algorithm": stand_in.patch_select_algorithm,
-    "torch._inductor.async_compile": no_compiler.patch_async_compile,
-    "torch._inductor.cpp_builder": no_compiler.patch_cpp_builder,
-    "torch._inductor.cpu_vec_isa": no_compiler.patch_cpu_vec_isa,
+    "torch._inductor.async_compile": skipped_work.patch_async_compile,
+    "torch._inductor.cpp_builder": skipped_work.patch_cpp_builder,
+    "torch._inductor.cpu_vec_isa": skipped_work.patch_cpu_vec_isa,
 }
 
 
@@ -79,7 +77,7 @@ class Patches:
     def start(self) -> None:
         """Patch what is imported, and whatever will be."""
         notes.forget_process()
-        earlier.note_beginning()
+        notes.note_beginning()
         sys.meta_path.insert(0, self._finder)
         for name in PATCHES:
             if (module := sys.modules.get(name)) is not None:
@@ -138,7 +136,7 @@ class _PatchingLoader(importlib.abc.Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        with cheaper.no_collections():
+        with skipped_work.no_collections():
             self._loader.exec_module(module)
             if module.__name__ == "torch":
                 # Its modules are no garbage as long as the program runs: they are not looked at again.

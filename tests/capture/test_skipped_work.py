@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.capture.preflight import cheaper
+from cachescope.capture.preflight import skipped_work
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +27,8 @@ def _as_before() -> Iterator[None]:
 @pytest.mark.parametrize("is_on", [True, False])
 def test_collections_are_as_before_afterwards(is_on: bool) -> None:
     gc.enable() if is_on else gc.disable()
-    with cheaper.no_collections():
-        with suppress(ValueError), cheaper.no_collections():
+    with skipped_work.no_collections():
+        with suppress(ValueError), skipped_work.no_collections():
             raise ValueError
         assert not gc.isenabled()
     assert gc.isenabled() is is_on
@@ -44,7 +44,7 @@ def test_none_runs_while_torch_compiles_and_its_callbacks_are_called() -> None:
             yield
             self.told.append("ends")
 
-    cheaper.patch_callback(SimpleNamespace(CompilationCallbackHandler=Handler), setattr)
+    skipped_work.patch_callback(SimpleNamespace(CompilationCallbackHandler=Handler), setattr)
     with Handler().install_callbacks("dynamo", compile_id="0/0"):
         assert not gc.isenabled()
     assert gc.isenabled()
@@ -61,7 +61,7 @@ def test_what_a_compile_leaves_is_gone_through_once(is_on: bool) -> None:
     def young() -> bool:
         return any(one is left for generation in (0, 1) for one in gc.get_objects(generation))
 
-    cheaper.patch_callback(SimpleNamespace(CompilationCallbackHandler=Handler), setattr)
+    skipped_work.patch_callback(SimpleNamespace(CompilationCallbackHandler=Handler), setattr)
     gc.enable() if is_on else gc.disable()
     with Handler().install_callbacks():
         left: list[list[int]] = [[] for _ in range(200_000)]
@@ -71,8 +71,8 @@ def test_what_a_compile_leaves_is_gone_through_once(is_on: bool) -> None:
 
 _ENDS = """
 import sys
-from cachescope.capture.preflight import cheaper
-cheaper.end_quickly()
+from cachescope.capture.preflight import skipped_work
+skipped_work.end_quickly()
 sys.modules[sys.argv[1]] = sys
 class Logger:
     def __init__(self):
@@ -127,7 +127,7 @@ def test_a_template_is_parsed_when_it_is_rendered(has_jinja: bool) -> None:
     module = SimpleNamespace(
         KernelTemplate=KernelTemplate, jinja2_env=lambda: object() if has_jinja else None
     )
-    cheaper.patch_common(module, setattr)
+    skipped_work.patch_common(module, setattr)
     template: Any = KernelTemplate._template_from_string("{0} of {size}")
     if not has_jinja:
         assert template is None
@@ -149,7 +149,7 @@ def test_the_place_where_an_operator_is_registered_is_what_torch_says(
         return [get_source(level) for get_source in (torchs_own, utils.get_source) for level in (1, 2)]
 
     torchs_own = utils.get_source
-    cheaper.patch_library_utils(utils, monkeypatch.setattr)
+    skipped_work.patch_library_utils(utils, monkeypatch.setattr)
     assert utils.get_source is not torchs_own
     own, own_above, ours, ours_above = places()
     assert own == ours
@@ -168,7 +168,7 @@ def _frame(**names: object) -> FrameType:
 
 def test_the_module_of_a_frame_is_what_python_says() -> None:
     module = SimpleNamespace(inspect=inspect)
-    cheaper.patch_library(module, setattr)
+    skipped_work.patch_library(module, setattr)
     frames = [
         sys._getframe(),
         _frame(__name__=__name__),
@@ -177,7 +177,7 @@ def test_the_module_of_a_frame_is_what_python_says() -> None:
         _frame(__name__="__main__"),
         _frame(),
     ]
-    for of in (*frames, sys, gc.collect, cheaper.patch_library):
+    for of in (*frames, sys, gc.collect, skipped_work.patch_library):
         assert module.inspect.getmodule(of) is inspect.getmodule(of), of
     assert module.inspect.getmodule(frames[0]) is sys.modules[__name__]
     assert module.inspect.signature is inspect.signature

@@ -3,6 +3,7 @@
 While torch is imported and compiles, Python runs its garbage collector again and again, and finds almost nothing. Inductor parses its
 templates when it is imported, and a pre-flight renders hardly any. To say where an operator was registered, torch has Python go through
 the files of all modules. For a log, Dynamo parses the files of the program. When a process ends, Python takes apart what it imported and compiled.
+Before it generates code, torch asks for a compiler, and starts processes that would compile.
 """
 
 from __future__ import annotations
@@ -135,3 +136,28 @@ class _Inspect:
             ):
                 return module
         return inspect.getmodule(of, filename)
+
+
+_KINDS: Final = ("is_clang", "is_apple_clang", "is_intel_compiler", "is_msvc_cl")
+
+
+def patch_async_compile(module: Any, replace: Any) -> None:
+    """Start no processes that compile (torch/_inductor/async_compile.py)."""
+    for name in ("warm_pool", "wakeup"):
+        if name in vars(module.AsyncCompile):
+            replace(module.AsyncCompile, name, classmethod(lambda cls: None))
+
+
+def patch_cpu_vec_isa(module: Any, replace: Any) -> None:
+    """Compile nothing to try out which instructions the compiler knows (torch/_inductor/cpu_vec_isa.py, `VecISA`)."""
+    replace(module.VecISA, "_VecISA__bool__impl", lambda self, vec_isa_ok: vec_isa_ok is not False)
+    replace(module.VecISA, "check_build", lambda self, code: True)
+
+
+def patch_cpp_builder(module: Any, replace: Any) -> None:
+    """Take it that the compiler is g++, which decides how code is written (torch/_inductor/cpp_builder.py)."""
+    replace(module, "get_cpp_compiler", lambda *args, **kwargs: "g++")
+    replace(module, "is_gcc", lambda: True)
+    for name in _KINDS:
+        if name in vars(module):
+            replace(module, name, lambda: False)
