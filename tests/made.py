@@ -22,6 +22,8 @@ NOON_NS = 1_795_348_800 * 10**9
 SECOND_NS = 10**9
 CODE = "def forward(self, x):\n    a = torch.mm(x, x)\n    b = torch.relu(a)\n    return (b,)"
 Details = Mapping[str, str]
+# An entry of a directory, and what went into its key.
+Stored = tuple[Entry, Details | None]
 
 
 def component(name: str, text: str) -> str:
@@ -93,14 +95,14 @@ def entry(
     status: str = "ok",
     name: str = "entry",
     **told: Any,
-) -> tuple[Entry, Details | None]:
+) -> Stored:
     made = Entry(cache, f"{root}/{cache}/{key[1:3]}/{key}/{name}", root, 100, ns(at), key, status, ns(at))
     for attribute, value in told.items():
         setattr(made, attribute, value)
     return made, details  # fmt: skip
 
 
-def scope_of(*runs: Run, entries: Sequence[tuple[Entry, Details | None]] = (), **told: Any) -> Scope:
+def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
     """The Scope of some processes, and of the entries of a directory."""
     reading = Reading()
     for number, one in enumerate(runs):

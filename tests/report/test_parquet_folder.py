@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -90,20 +89,6 @@ def test_a_text_that_is_none_is_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"component": whole}), file)
     with pytest.raises(SourceError, match=r"a saved scope that cannot be read: .*UTF8"):
         cachescope.read(tmp_path / "saved")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at_once", [1, 2, 3, 4096])
-def test_sets_come_back_however_many_are_written_and_read_at_a_time(
-    at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet_folder, "_SETS_AT_ONCE", at_once)
-    monkeypatch.setattr(stored_frames, "_ROWS_AT_ONCE", at_once)
-    scope = cachescope.read(cachescope.sample("config_flip"))
-    scope.save(tmp_path / "saved")
-    sets, again = (one.tables.hash_details.sets for one in (scope, cachescope.read(tmp_path / "saved")))
-    assert len(again) == len(sets) > 3
-    assert all(np.array_equal(one, other) for one, other in zip(sets, again, strict=True))
 
 
 @pytest.mark.slow

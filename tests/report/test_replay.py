@@ -20,10 +20,9 @@ from jupyter_lab import chromium, missing
 import cachescope
 from cachescope.analysis.what_if.codes import ReplayCodes
 from cachescope.analysis.what_if.recorded import NEVER
-from cachescope.readers.reading import Entry
 from cachescope.report.page.replay import codes_object, packed
 from cachescope.scope import Scope
-from tests.made import CODE, Details, Made, aot, entry, fx, run, scope_of
+from tests.made import CODE, Made, Stored, aot, entry, fx, run, scope_of
 from tests.readings import read_once
 from tests.recordings import Recorded
 from tests.report.replays import agree, blank_page
@@ -130,7 +129,7 @@ class History:
             yield make(self.key(make.__name__[0], mine), outcome, details, at=at, **told)
             at += 0.1
 
-    def entry(self) -> tuple[Entry, Details | None]:
+    def entry(self) -> Stored:
         fields = {**self.fields(), "fx_only": "1"}
         shown = self.random.choice([None, "", "s > 4"]) if self.has_guards else ""
         return entry(

@@ -14,9 +14,8 @@ from cachescope.analysis.contexts.prediction import predictions_frame
 from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash
-from cachescope.readers.reading import Entry
 from cachescope.terms import AOT_SWITCH, BUNDLED_SWITCH, WOULD_BYPASS
-from tests.made import CODE, Details, aot, component, entry, fx, run, scope_of
+from tests.made import CODE, Details, Stored, aot, component, entry, fx, run, scope_of
 
 OPTION, OTHER_OPTION = "inductor_config[epilogue_fusion]", "inductor_config[shape_padding]"
 OWN: Details = {OPTION: "True", OTHER_OPTION: "True", "torch_version": "b'2.13'"}
@@ -27,19 +26,19 @@ def of_process(fields: Details = OWN, **told: Any) -> ProcessFields:
     return ProcessFields({n: frozenset({component(n, text)[1:52]}) for n, text in fields.items()}, **told)
 
 
-def predicted(process: ProcessFields, *entries: tuple[Entry, Details | None]) -> list[dict[str, Any]]:
+def predicted(process: ProcessFields, *entries: Stored) -> list[dict[str, Any]]:
     scope = scope_of(entries=entries)
     frame = predictions_frame(scope.entries, scope.tables.hash_details, process, lambda row: "")
     rows: list[dict[str, Any]] = frame.to_dict("records")
     return rows
 
 
-def graph(details: Details | None = OF_ENTRY, **told: Any) -> tuple[Entry, Details | None]:
+def graph(details: Details | None = OF_ENTRY, **told: Any) -> Stored:
     return entry("fxgraph", "f11", details, **told)
 
 
 # An FX entry and a process: whether it would be found, the fields that differ, and part of the reason.
-GRAPHS: dict[str, tuple[tuple[Entry, Details | None], ProcessFields, tuple[str, tuple[str, ...], str]]] = {
+GRAPHS: dict[str, tuple[Stored, ProcessFields, tuple[str, tuple[str, ...], str]]] = {
     "all is equal": (graph(), of_process(), ("yes", (), "every field of the process is equal")),
     "a field of the process differs": (
         graph(),
@@ -211,7 +210,7 @@ def test_what_is_assumed_is_said() -> None:
     assert not any("-march=native" in text for text in row["assuming"])
 
 
-def autograd(*keys: str, details: Details | None = None, **told: Any) -> tuple[Entry, Details | None]:
+def autograd(*keys: str, details: Details | None = None, **told: Any) -> Stored:
     return entry("aotautograd", "a11", details, fx_keys=keys, **told)
 
 
@@ -219,7 +218,7 @@ DIFFERS = of_process({**OWN, "torch_version": "b'2.14'"})
 LOOKED_UP = frozenset({("fxgraph", "f11")})
 BAD = graph(status="damaged", damage="truncated", name="bad")
 
-AUTOGRAD: dict[str, tuple[list[tuple[Entry, Details | None]], ProcessFields, tuple[str, str]]] = {
+AUTOGRAD: dict[str, tuple[list[Stored], ProcessFields, tuple[str, str]]] = {
     "its graph is found": ([autograd("f11"), graph()], of_process(), ("yes", "equal in its graphs")),
     "its graph is not found": ([autograd("f11"), graph()], DIFFERS, ("no", "torch_version differs")),
     "its graph is gone": ([autograd("f11")], of_process(), ("no", "the FX entry it points to is gone")),
@@ -454,7 +453,7 @@ VECTORS = "auto x = at::vec::Vectorized<float>::loadu(p, static_cast<int64_t>({}
 CPU = {"device_types": ("cpu",), "code_key": "c1"}
 
 
-def unsafe(process: ProcessFields, *entries: tuple[Entry, Details | None]) -> list[Any]:
+def unsafe(process: ProcessFields, *entries: Stored) -> list[Any]:
     """Of each entry whether it would be wrong there; 16 floats are 512 bits, in the code of each."""
     scope = scope_of(entries=entries)
     frame = predictions_frame(
@@ -491,7 +490,7 @@ def test_an_autograd_entry_is_as_safe_as_what_it_loads() -> None:
     assert unsafe(inside, autograd(details=OF_ENTRY, device_types=("cuda",))) == [False]
 
 
-def assumed(process: ProcessFields, *entries: tuple[Entry, Details | None]) -> tuple[str, ...]:
+def assumed(process: ProcessFields, *entries: Stored) -> tuple[str, ...]:
     found: tuple[str, ...] = predicted(process, *entries)[0]["assuming"]
     return found
 

@@ -9,8 +9,7 @@ import pytest
 from cachescope.analysis.directory.equal_code import Compared, KernelBinaries
 from cachescope.columns import frame_of
 from cachescope.frames.directory_rows import LinkRow
-from cachescope.readers.reading import Entry
-from tests.made import Details, entry, scope_of
+from tests.made import Stored, entry, scope_of
 
 MADE = 100.0
 
@@ -19,7 +18,7 @@ class Directory:
     """Two FX entries, 0 and 1, of one wrapper each; below a wrapper C++ kernels, below these what was compiled."""
 
     def __init__(self, first: dict[str, Any] | None = None, second: dict[str, Any] | None = None) -> None:
-        self.files: list[tuple[Entry, Details | None]] = []
+        self.files: list[Stored] = []
         self.links: list[dict[str, Any]] = []
         self.hashes: dict[str, str | None] = {}
         for told in (first or {}, second or {}):

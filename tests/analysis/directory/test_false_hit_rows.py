@@ -9,17 +9,14 @@ import pytest
 from cachescope.analysis.directory.false_hits import false_hits_frame
 from cachescope.columns import frame_of
 from cachescope.frames.context_rows import ContextRow
-from cachescope.readers.reading import Entry
-from tests.made import Details, entry, fx, run, scope_of
-
-Made = tuple[Entry, Details | None]
+from tests.made import Stored, entry, fx, run, scope_of
 
 
-def stored(name: str, **told: Any) -> Made:
+def stored(name: str, **told: Any) -> Stored:
     return entry(told.pop("cache", "fxgraph"), "f1", told.pop("details", None), name=name, **told)
 
 
-def found(*entries: Made, sources: dict[int, str] | None = None) -> list[dict[str, Any]]:
+def found(*entries: Stored, sources: dict[int, str] | None = None) -> list[dict[str, Any]]:
     scope = scope_of(entries=entries)
     frame = false_hits_frame(
         scope.lookups, scope.entries, scope.runs, frame_of([], ContextRow), scope.tables.hash_details,

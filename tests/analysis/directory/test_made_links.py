@@ -1,4 +1,4 @@
-"""What belongs together in a directory: its files in, links and lonely files out; and which files a name means. Made by hand."""
+"""What belongs together in a directory: its files in, links and lonely files out; and which files a name means. Stored by hand."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinari
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import best_config_name
-from cachescope.readers.reading import Entry
-from tests.made import Details, entry, scope_of
+from tests.made import Stored, entry, scope_of
 
-Made = tuple[Entry, Details | None]
 HASH = "7" * 64
 
 
@@ -24,31 +22,31 @@ def key(letter: str, kind: str = "c") -> str:
     return kind + letter * 51
 
 
-def fx(code: str | None = None, **told: Any) -> Made:
+def fx(code: str | None = None, **told: Any) -> Stored:
     return entry("fxgraph", told.pop("key", key("a", "f")), code_key=code, **told)
 
 
-def py(name: str, **told: Any) -> Made:
+def py(name: str, **told: Any) -> Stored:
     return entry("code", name, **{"name": f"{name}.py", **told})
 
 
-def cpp(name: str, *kernels: str, **told: Any) -> Made:
+def cpp(name: str, *kernels: str, **told: Any) -> Stored:
     return entry("code", name, **{"name": f"{name}.cpp", "kernel_keys": kernels, **told})
 
 
-def so(name: str, **told: Any) -> Made:
+def so(name: str, **told: Any) -> Stored:
     return entry("code", name, **{"name": f"{name}.so", **told})
 
 
-def triton(*names: str, key: str = HASH, **told: Any) -> list[Made]:
+def triton(*names: str, key: str = HASH, **told: Any) -> list[Stored]:
     return [entry("triton", key, name=name, **told) for name in names or ("k.json",)]
 
 
-def best(name: str, **told: Any) -> Made:
+def best(name: str, **told: Any) -> Stored:
     return entry("best_config", name, name=f"{name}.best_config", **told)
 
 
-def links(*files: Made) -> list[tuple[int, str, int | None, str]]:
+def links(*files: Stored) -> list[tuple[int, str, int | None, str]]:
     frame = scope_of(entries=files).links
     rows = (
         frame[["parent", "child_kind", "child", "known_by"]].astype(object).itertuples(index=False, name=None)
@@ -94,7 +92,7 @@ SAME_NAME = "the name, which what is compiled from it shares"
         ([so(A), entry("code", A, name="x.so")], []),
     ],
 )
-def test_links_of_generated_code(files: list[Made], wanted: list[tuple[int, str, int | None, str]]) -> None:
+def test_links_of_generated_code(files: list[Stored], wanted: list[tuple[int, str, int | None, str]]) -> None:
     assert links(*files) == wanted
 
 
@@ -120,16 +118,16 @@ WINNER = "triton_cache_hash in the best configuration"
         ([fx(triton_hashes=(HASH,)), *triton("__grp__k.json", "k.ttir", "k.json")], [(0, "triton", 3, "kernel_hash in the bundle of the entry")]),
     ],
 )  # fmt: skip
-def test_links_to_triton(files: list[Made], wanted: list[tuple[int, str, int | None, str]]) -> None:
+def test_links_to_triton(files: list[Stored], wanted: list[tuple[int, str, int | None, str]]) -> None:
     assert links(*files) == wanted
 
 
-def in_folder(made: Made, folder: str = "/cache/aa") -> Made:
+def in_folder(made: Stored, folder: str = "/cache/aa") -> Stored:
     made[0].path = f"{folder}/{made[0].path.rsplit('/', 1)[1]}"
     return made
 
 
-def kernel(name: str) -> Made:
+def kernel(name: str) -> Stored:
     """Code that defines a Triton kernel."""
     made = in_folder(py(name))
     made[0].name = "triton_kernel"
@@ -157,7 +155,7 @@ def test_the_best_configuration_of_a_kernel() -> None:
     assert len(found) == 3
 
 
-def alone(*files: Made) -> list[tuple[int, str]]:
+def alone(*files: Stored) -> list[tuple[int, str]]:
     frame = scope_of(entries=files).orphans
     return list(zip(frame["entry"].tolist(), frame["reason"].tolist(), strict=True))
 
@@ -206,7 +204,7 @@ LOST_ONE = (
         ([entry("aotautograd", key("a", "a"), fx_keys=(key("z", "f"),)), fx(A), py(A), entry("mega_cache", "m", fx_keys=(key("z", "f"),))], []),
     ],
 )  # fmt: skip
-def test_what_is_alone(files: list[Made], wanted: list[tuple[int, str]]) -> None:
+def test_what_is_alone(files: list[Stored], wanted: list[tuple[int, str]]) -> None:
     assert alone(*files) == wanted
 
 
@@ -221,7 +219,7 @@ def test_what_is_alone(files: list[Made], wanted: list[tuple[int, str]]) -> None
         ("dir", [entry("memoizer", "x", name="x")], True),
     ],
 )
-def test_what_a_lock_is_for(name: str, others: list[Made], is_alone: bool) -> None:
+def test_what_a_lock_is_for(name: str, others: list[Stored], is_alone: bool) -> None:
     lock = entry("lock", name, name=f"{name}.lock", root="/cache")
     found = alone(lock, *others)
     assert ((0, "what it locks is not there") in found) is is_alone
@@ -324,7 +322,7 @@ def compared(
 
     With two folders, `contents` are by folder and name.
     """
-    files: list[Made] = []
+    files: list[Stored] = []
     for at, names in enumerate((forms, others)):
         letter = "ab"[at]
         files += [

@@ -6,25 +6,22 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.reading import Entry
-from tests.made import Details, entry, scope_of
-
-Made = tuple[Entry, Details | None]
+from tests.made import Stored, entry, scope_of
 
 
-def fx(key: str = "f11", code: str | None = "c11", **told: Any) -> Made:
+def fx(key: str = "f11", code: str | None = "c11", **told: Any) -> Stored:
     return entry("fxgraph", key, code_key=code, **told)
 
 
-def aot(*keys: str, **told: Any) -> Made:
+def aot(*keys: str, **told: Any) -> Stored:
     return entry("aotautograd", "a11", fx_keys=keys, **told)
 
 
-def code(key: str = "c11", **told: Any) -> Made:
+def code(key: str = "c11", **told: Any) -> Stored:
     return entry("code", key, **{"name": f"{key}.py", **told})
 
 
-def alone(*entries: Made) -> list[tuple[int, str]]:
+def alone(*entries: Stored) -> list[tuple[int, str]]:
     frame = scope_of(entries=entries).orphans
     return list(zip(frame["entry"].tolist(), frame["reason"].tolist(), strict=True))
 
@@ -60,7 +57,7 @@ UNUSED = "no FX entry uses this code"
         ([aot("f99"), fx(), code(), code("c22", status="unreadable")], [(0, "its FX entry f99 is gone")]),
     ],
 )
-def test_what_is_alone(entries: list[Made], wanted: list[tuple[int, str]] | None) -> None:
+def test_what_is_alone(entries: list[Stored], wanted: list[tuple[int, str]] | None) -> None:
     found = alone(*entries)
     if wanted is None:
         # Another directory is another one.

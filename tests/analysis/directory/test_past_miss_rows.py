@@ -15,25 +15,23 @@ from cachescope.analysis.directory.equal_code import (
     KernelBinaries,
 )
 from cachescope.analysis.directory.past_misses import past_misses_frame
-from cachescope.readers.reading import Entry
-from tests.made import SECOND_NS, Details, entry, scope_of
+from tests.made import SECOND_NS, Details, Stored, entry, scope_of
 
-Made = tuple[Entry, Details | None]
 G: Details = {"gm": "g", "x": "1", "y": "1", "z": "1"}
 
 
-def fx(letter: str, at: float | None = 0, details: Details | None = G, **told: Any) -> Made:
+def fx(letter: str, at: float | None = 0, details: Details | None = G, **told: Any) -> Stored:
     return entry("fxgraph", f"f{letter}", details, **{"at": at, "name": letter, **told})
 
 
-def missed(*entries: Made, sources: dict[int, str] | None = None) -> pd.DataFrame:
+def missed(*entries: Stored, sources: dict[int, str] | None = None) -> pd.DataFrame:
     scope = scope_of(entries=entries)
     code = GeneratedCode(scope.entries, lambda row: (sources or {}).get(row.entry))
     binaries = KernelBinaries(scope.entries, scope.links, lambda path: None)
     return past_misses_frame(scope.history.entries, scope.tables.hash_details, code, binaries)
 
 
-def table(*entries: Made) -> list[tuple[Any, ...]]:
+def table(*entries: Stored) -> list[tuple[Any, ...]]:
     names = ["entry", "verdict", "baseline_entry", "changed"]
     return list(missed(*entries)[names].itertuples(index=False, name=None))
 
@@ -41,7 +39,7 @@ def table(*entries: Made) -> list[tuple[Any, ...]]:
 X2, XY, XYZ = {**G, "x": "2"}, {**G, "x": "2", "y": "2"}, {**G, "x": "2", "y": "2", "z": "2"}
 BACKWARD = {**G, "fx_kwargs[is_backward]": "True"}
 
-CASES: dict[str, tuple[list[Made], list[tuple[Any, ...]]]] = {
+CASES: dict[str, tuple[list[Stored], list[tuple[Any, ...]]]] = {
     "one": ([fx("a")], []),
     "a field changed": ([fx("a", 1), fx("b", 2, X2)], [(1, "key_changed", 0, ("x",))]),
     "by the time they were made": ([fx("a", 2), fx("b", 1, X2)], [(0, "key_changed", 1, ("x",))]),

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import groupby
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,22 +134,6 @@ def test_so_many_sets_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(every) > 1
     monkeypatch.setattr(searched, "_SETS", 1)
     assert sets_of(found) == every[:1]
-
-
-@pytest.mark.parametrize(
-    ("graphs", "size", "parts"),
-    [
-        ([], 1, [(0, 0)]),
-        ([3, 3, 3], 1, [(0, 3)]),
-        ([3, 3, 4, 5, 5], 1, [(0, 2), (2, 3), (3, 5)]),
-        ([3, 3, 4, 5, 5], 2, [(0, 2), (2, 5)]),
-        ([3, 3, 4, 5, 5], 3, [(0, 3), (3, 5)]),
-        ([3, 3, 4, 5, 5], 4, [(0, 5)]),
-    ],
-)
-def test_graphs_are_searched_whole(graphs: list[int], size: int, parts: list[tuple[int, int]]) -> None:
-    found = searched._parts(np.array(graphs, dtype=np.int64), size)
-    assert [(part.start, part.stop) for part in found] == parts
 
 
 def test_a_graph_of_another_direction_is_another() -> None:

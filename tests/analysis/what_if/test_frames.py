@@ -23,9 +23,8 @@ from cachescope.analysis.what_if.frames import (
 from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, UNKNOWN
 from cachescope.frames.answer_rows import RateRow
 from cachescope.keys.key_fields import Removed
-from cachescope.readers.reading import Entry
 from cachescope.scope import Scope
-from tests.made import SECOND_NS, Details, aot, entry, fx, run, scope_of
+from tests.made import SECOND_NS, Stored, aot, entry, fx, run, scope_of
 
 G = {"gm": "g", "x": "1"}
 HERE = {"cache_dir": "/cache"}
@@ -177,7 +176,7 @@ def test_differences_in_the_order_of_lookups() -> None:
 
 
 def warned(
-    *entries: tuple[Entry, Details | None],
+    *entries: Stored,
     past: tuple[tuple[int, int, bool | None], ...] = (),
     without: str = "x",
     sources: dict[int, str] | None = None,
@@ -192,7 +191,7 @@ def warned(
     return table(warnings_frame(replayed, lanes, code, columns), "what", "entry", "other_entry")  # type: ignore[return-value]
 
 
-def stored(key: str, code: str | None, x: str = "1", **told: Any) -> tuple[Entry, Details | None]:
+def stored(key: str, code: str | None, x: str = "1", **told: Any) -> Stored:
     cache = told.pop("cache", "fxgraph")
     return entry(cache, key, {"gm": "g", "x": x}, at=1, code_key=code, **told)
 
@@ -215,7 +214,7 @@ def stored(key: str, code: str | None, x: str = "1", **told: Any) -> tuple[Entry
     ],
     ids=range(10),
 )
-def test_keys_of_other_code(entries: list[tuple[Entry, Details | None]], wanted: list[set[int]]) -> None:
+def test_keys_of_other_code(entries: list[Stored], wanted: list[set[int]]) -> None:
     found = warned(*entries)
     assert sorted((sorted(row[1:]) for row in found), key=str) == [sorted(one) for one in wanted]
     assert {what for what, _, _ in found} <= {"generated code"}

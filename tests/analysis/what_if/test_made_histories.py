@@ -11,9 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cachescope.readers.reading import Entry
 from cachescope.scope import Scope
-from tests.made import CODE, SECOND_NS, Details, Made, Run, aot, entry, fx, run, scope_of
+from tests.made import CODE, SECOND_NS, Made, Run, Stored, aot, entry, fx, run, scope_of
 
 G = {"gm": CODE, "x": "1", "y": "1"}
 X = {**G, "x": "2"}
@@ -45,7 +44,7 @@ OTHER = fx("f9", details={"gm": CODE, "y": "9"}, at=0, took=1.0)
 OTHER_HIT = replace(OTHER, outcome="hit", at=20, took=None)
 THERE = run(fx("f8", details={"gm": CODE, "y": "8"}, at=2, took=1.0), cache_dir="/other")
 
-Case = tuple[tuple[Run, ...], list[tuple[Entry, Details | None]], str]
+Case = tuple[tuple[Run, ...], list[Stored], str]
 
 # What was looked up and stored, and what it is without x.
 CASES: dict[str, Case] = {
@@ -259,7 +258,7 @@ def test_guards_decide_or_leave_it_open(runs: tuple[Run, ...], wanted: str) -> N
 
 
 def test_guards_of_entries() -> None:
-    def found(*entries: tuple[Entry, Details | None]) -> str:
+    def found(*entries: Stored) -> str:
         return letters(scope_of(here(f2()), entries=entries), "x")
 
     assert found(entry("fxgraph", "f1", G, at=5, guards_expr="s > 4")) == "?"
