@@ -62,13 +62,8 @@ def test_a_hostile_entry_is_found(name: str, root: Path) -> None:
         data = (root / wanted.path).read_bytes()
         places = there["offset"].dropna().tolist()
         assert any(data[place:].startswith(wanted.at) for place in places), places
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_found_fails_unless_it_is_a_link_within(name: str, root: Path) -> None:
-    wanted = CASES[name](root)
-    skip_own_group(wanted.rule)
-    assert len(bad(cachescope.audit(root))) or wanted.rule == "link-inside"
+    # Alone a link within the folder does not fail.
+    assert len(bad(found)) or wanted.rule == "link-inside"
 
 
 def test_a_sound_entry_made_by_hand_is_clean(root: Path) -> None:

@@ -57,6 +57,7 @@ def made(values: list[tuple]) -> list[LookupRow]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(lookups, max_size=12))
 def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tuple]) -> None:
