@@ -14,7 +14,7 @@ TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal -
 HALF := tests/analysis tests/answers
 UNIT := $(BIN)/python -m pytest -p no:nbval -p no:xdist -p no:logging --capture sys --benchmark-disable --hypothesis-profile few -m "not slow" --quiet
 
-.PHONY: demo lab test sweep unit unit-one unit-other lint bench models fuzz mutants notebooks readme docs site lowest clean
+.PHONY: demo lab test sweep unit unit-one unit-other lint release bench models fuzz mutants notebooks readme docs site lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -28,12 +28,13 @@ demo: $(VENV)/.installed-core  ## explain the shipped recordings in the terminal
 lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
-test: $(VENV)/.installed-test  ## tests, doctests and notebooks
-	$(TESTS) -m "not models and not sweep" cachescope tests
+# The tests come last, and say in the last line what was left out.
+test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, and always with ALL=1
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
+	$(if $(ALL),,CACHESCOPE_SUITES=changed) $(TESTS) -m "not models and not sweep" cachescope tests
 
 sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, or runs many programs; QUARTER=SEED for a quarter of the recordings
 	CACHESCOPE_QUARTER=$(QUARTER) $(TESTS) -m sweep tests
@@ -51,6 +52,11 @@ lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+release:  ## what has to pass before a release: everything; notes the commit at which it did
+	$(MAKE) test lint docs sweep ALL=1
+	$(MAKE) bench models fuzz
+	git rev-parse HEAD > .ci/released
 
 bench: $(VENV)/.installed-test  ## measurements beside their peers, at the sizes of their goals
 	CACHESCOPE_LOG_MEGABYTES=$${CACHESCOPE_LOG_MEGABYTES:-100,10} CACHESCOPE_SCAN_FILES=$${CACHESCOPE_SCAN_FILES:-100000} \

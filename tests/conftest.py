@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import re
 import signal
 import sys
@@ -17,8 +18,10 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from jupyter_lab import chromium, missing
 
 from cachescope.locking import machine, verifying
+from tests import suites
 from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
 
 # The same examples in every run, however slow the machine is just now.
@@ -57,16 +60,33 @@ def pytest_collect_file() -> Iterator[Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What imports torch is slow, and so are sweeps, benchmarks, and what reads recordings of another torch than one."""
+    """What imports torch is slow, and so are pages, sweeps, benchmarks, and what reads recordings of another torch than one."""
+    # Set by `make test`; who asks for tests by name gets them.
+    left_out = suites.left_out() if os.environ.get("CACHESCOPE_SUITES") == "changed" else {}
+    lacks = {"torch": "" if HAS_TORCH else "torch is not installed", "browser": missing()}
     for item in items:
-        is_marked = item.get_closest_marker("torch") or item.get_closest_marker("gpu")
-        with_torch = is_marked or "cache_root" in getattr(item, "fixturenames", ())
+        kinds = set(_kinds(item))
         if "benchmarks" in item.path.parts:
             item.add_marker("sweep")
-        if with_torch or item.get_closest_marker("sweep") or _reads_another_version(item):
+        if kinds or item.get_closest_marker("sweep") or _reads_another_version(item):
             item.add_marker("slow")
-        if with_torch and not HAS_TORCH:
-            item.add_marker(pytest.mark.skip(reason="torch is not installed"))
+        reasons = [lacks[kind] for kind in kinds if lacks[kind]]
+        reasons += [
+            why
+            for suite, why in left_out.items()
+            if suite.kind in kinds and item.path.is_relative_to(suites.ROOT / suite.folder)
+        ]
+        if reasons:
+            item.add_marker(pytest.mark.skip(reason=reasons[0]))
+
+
+def _kinds(item: pytest.Item) -> Iterator[str]:
+    """What a test needs that takes long to start."""
+    fixtures = getattr(item, "fixturenames", ())
+    if item.get_closest_marker("torch") or item.get_closest_marker("gpu") or "cache_root" in fixtures:
+        yield "torch"
+    if "browser" in fixtures:
+        yield "browser"
 
 
 def _reads_another_version(item: pytest.Item) -> bool:
@@ -116,6 +136,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for row, counts in [*sorted(rows.items()), ("together", total)]:
             words = ", ".join(f"{count} {column}" for column, count in sorted(counts.items()) if count)
             terminalreporter.write_line(f"{row:<36}{words}")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Say in the last line how many tests were left out, and why."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.getreports("skipped") if reporter else ()
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        groups = (f"{count} ({reason})" for reason, count in reasons.most_common())
+        reporter.write_line(f"Left out: {', '.join(groups)}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -175,6 +207,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Directory:
         return unpacked[name]
 
     return unpack
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A chromium; playwright has one at a time, and while it runs nothing else in the process may run an event loop."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

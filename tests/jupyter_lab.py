@@ -1,10 +1,12 @@
 """A JupyterLab on loopback with one notebook of one cell, opened in the chromium of the system.
 
+Nothing here waits on a clock that a busy machine breaks: a step has what a whole test has, minus the time to say which it was.
 Nothing that belongs to the user is read or written: settings, workspaces and configuration are in a folder of its own.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -15,7 +17,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Any
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
 LAB = Path(sys.executable).parent / "jupyter-lab"
+PATIENCE_MS = 300_000
 _FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -44,9 +47,7 @@ _READY = """async () => {
 
 def missing() -> str:
     """What a browser test lacks, in one line; empty where it has all."""
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("playwright") is None:
         return "playwright is missing: pip install playwright"
     if CHROMIUM is None:
         return "chromium is missing: apt-get install chromium"
@@ -69,8 +70,19 @@ def chromium() -> Iterator[Any]:
 
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=CHROMIUM, headless=True, args=_FLAGS)
+        browser.new_context = _patient(browser.new_context)
+        browser.new_page = _patient(browser.new_page)
         yield browser
         browser.close()
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    def made(**options: Any) -> Any:
+        page_or_context = make(**options)
+        page_or_context.set_default_timeout(PATIENCE_MS)
+        return page_or_context
+
+    return made
 
 
 @contextmanager
@@ -78,10 +90,9 @@ def notebook(
     browser: Any, folder: Path, code: str, theme: str = "JupyterLab Light", width: int = 1400
 ) -> Iterator[Opened]:
     """Run one cell in JupyterLab and look at it."""
-    with _lab(folder, code, theme) as url:
+    with lab(folder, code, theme) as url:
         context = browser.new_context(viewport={"width": width, "height": 1600}, service_workers="block")
         opened = Opened(context.new_page())
-        opened.page.set_default_timeout(60_000)
         opened.page.on("console", lambda m: opened.errors.append(m.text) if m.type == "error" else None)
         opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
         home = (url, url.replace("http", "ws"), "blob:", "data:")
@@ -94,7 +105,8 @@ def notebook(
 
 
 @contextmanager
-def _lab(folder: Path, code: str, theme: str) -> Iterator[str]:
+def lab(folder: Path, code: str, theme: str = "JupyterLab Light") -> Iterator[str]:
+    """The address of a JupyterLab whose notebook `one.ipynb` has this cell."""
     root = folder / "root"
     root.mkdir()
     cell = {"cell_type": "code", "execution_count": None, "id": "one", "metadata": {}, "outputs": []}
@@ -154,12 +166,10 @@ def _free_port() -> int:
 
 
 def _wait(url: str, lab: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(300):
+    while lab.poll() is None:
         try:
-            urllib.request.urlopen(f"{url}/api/status", timeout=1)
+            urllib.request.urlopen(f"{url}/api/status", timeout=10)
             return
         except (urllib.error.URLError, OSError):
-            if lab.poll() is not None:
-                break
             time.sleep(0.2)
     raise RuntimeError(f"JupyterLab did not start: {log.read_text()[-2000:]}")

@@ -81,23 +81,20 @@ def redis_server(*options: str) -> Iterator[int]:
         assert SERVER is not None
         with subprocess.Popen([SERVER, *words, *options], stdout=subprocess.DEVNULL) as server:
             try:
-                _wait(port)
+                _wait(port, server)
                 yield port
             finally:
                 server.terminate()
 
 
-def _wait(port: int) -> None:
-    ends = time.monotonic() + 30
-    while True:
+def _wait(port: int, server: subprocess.Popen[bytes]) -> None:
+    while server.poll() is None:
         try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            if time.monotonic() > ends:
-                raise
-            time.sleep(0.02)
-        else:
+            socket.create_connection(("127.0.0.1", port), 10).close()
             return
+        except OSError:
+            time.sleep(0.02)
+    raise RuntimeError(f"{SERVER} ended with status {server.returncode}")
 
 
 def write_dump(port: int, folder: str) -> None:

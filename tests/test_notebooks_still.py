@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_lab import chromium, missing
 
 import cachescope
 from cachescope.answers.summary import headline
 from cachescope.answers.worklist import Worklist
-
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "01_why_did_it_miss.ipynb"
 # What GitHub takes out of the HTML of an output.
@@ -37,26 +34,25 @@ def without_styles(made: str) -> str:
 
 
 @pytest.mark.parametrize("sanitized", [without_styles, str], ids=["GitHub", "nbviewer"])
-def test_the_explorer_says_what_missed_and_what_to_fix(sanitized: Any) -> None:
+def test_the_explorer_says_what_missed_and_what_to_fix(browser: Any, sanitized: Any) -> None:
     scope = cachescope.read(cachescope.sample("tour"))
     works = Worklist.of(scope).works
     beyond: list[str] = []
-    with chromium() as browser:
-        context = browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 800})
-        page = context.new_page()
-        page.on("request", lambda request: beyond.append(request.url))
-        page.set_content(sanitized(page_html()))
-        # The summary of the scope has the same headline, and stands before it.
-        still = page.locator("div", has_text="The explorer itself is here when the notebook runs.").last
-        assert still.is_visible()
-        said = " ".join(still.inner_text().split())
-        assert headline(scope) in said
-        assert "46 % 22 of 48 lookups" in said
-        titles = [text.split(" ")[0] for text in still.locator("ol > li b").all_inner_texts()]
-        assert titles[: len(works)] == [work.title.split(" ")[0] for work in works]
-        assert "torch._inductor.config.epilogue_fusion = True" in said
-        rows = still.locator("table tr")
-        assert rows.count() == 1 + len(scope.hit_rates(by=["run", "cache"]))
-        table, box = still.locator("table").bounding_box(), still.bounding_box()
-        assert table["x"] + table["width"] <= box["x"] + box["width"]
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 800})
+    page = context.new_page()
+    page.on("request", lambda request: beyond.append(request.url))
+    page.set_content(sanitized(page_html()))
+    # The summary of the scope has the same headline, and stands before it.
+    still = page.locator("div", has_text="The explorer itself is here when the notebook runs.").last
+    assert still.is_visible()
+    said = " ".join(still.inner_text().split())
+    assert headline(scope) in said
+    assert "46 % 22 of 48 lookups" in said
+    titles = [text.split(" ")[0] for text in still.locator("ol > li b").all_inner_texts()]
+    assert titles[: len(works)] == [work.title.split(" ")[0] for work in works]
+    assert "torch._inductor.config.epilogue_fusion = True" in said
+    rows = still.locator("table tr")
+    assert rows.count() == 1 + len(scope.hit_rates(by=["run", "cache"]))
+    table, box = still.locator("table").bounding_box(), still.bounding_box()
+    assert table["x"] + table["width"] <= box["x"] + box["width"]
     assert [url for url in beyond if not url.startswith(("data:", "about:"))] == []

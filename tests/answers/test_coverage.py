@@ -20,6 +20,9 @@ from cachescope.cli import main
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.reading import Reading
 
+# Many compare whole directories; `tests/analysis/directory/test_coverage_rows.py` is quick.
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).parents[1] / "data" / "covered" / "2.13.0.tar.xz"
 BUNDLES = ("early", "late")
 CACHES = ["aotautograd", "fxgraph"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import cachescope
 from cachescope.analysis.fields import field_advice
 from cachescope.answers.explanation import Explanation
@@ -11,6 +13,7 @@ from tests.conftest import Recording
 OPTIONS = ["inductor_config[epilogue_fusion]", "inductor_config[max_fusion_size]"]
 
 
+@pytest.mark.slow
 def test_advice_on_several_fields_stands_beside_each(recording: Recording) -> None:
     found = []
     for name in ("config_flip", "tour", "training", "four_graphs", "two_services"):

@@ -137,6 +137,7 @@ def passes(before: Path, after: Path) -> bool:
     return cachescope.read(after).check(baseline=cachescope.read(before)).passed
 
 
+@pytest.mark.slow
 def test_a_check_sees_what_changed_since_its_baseline(vllm_run: Recorded, tmp_path: Path) -> None:
     first = vllm_run.logs / "first.log"
     assert passes(first, vllm_run.logs / "again.log")

@@ -16,7 +16,7 @@ MESSAGE = "loading it rebuilds graphs of vLLM's; what these call is not looked a
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("recording", [recorded, recorded_ranks])
+@pytest.mark.parametrize("recording", [recorded, pytest.param(recorded_ranks, marks=pytest.mark.slow)])
 def test_of_a_real_cache_only_models_are_not_known_to_be_safe(
     recording: Callable[[str, Path], Recorded], version: str, tmp_path: Path
 ) -> None:
@@ -58,6 +58,7 @@ def test_a_model_that_runs_a_program_is_a_danger(made: str, tmp_path: Path) -> N
     assert "danger" in set(found["level"])
 
 
+@pytest.mark.slow
 def test_every_hostile_pickle_is_found_in_a_model_too(tmp_path: Path) -> None:
     for number, (name, data) in enumerate(hostile(str(tmp_path / "ran")).items()):
         whole = pickle.dumps({"signature": 0, "compiled_fn": data}, 4)

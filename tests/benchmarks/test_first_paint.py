@@ -11,7 +11,7 @@ from typing import Any
 
 import jupyter_lab
 import pytest
-from jupyter_lab import chromium, missing, notebook
+from jupyter_lab import notebook
 
 CELL = """import time, cachescope
 from IPython.display import HTML, display
@@ -36,9 +36,9 @@ WATCH = """window.seen = {}; setInterval(() => { const now = Date.now();
 
 @pytest.mark.benchmark(group="first paint")
 @pytest.mark.parametrize("what", SHOWN)
-def test_first_paint_in_a_fresh_page(what: str, benchmark: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    if why := missing():
-        pytest.skip(why)
+def test_first_paint_in_a_fresh_page(
+    what: str, browser: Any, benchmark: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
     shown, first, all_of_it, count = SHOWN[what]
     ready = jupyter_lab._READY.replace("await app.commands.execute", WATCH % (first, all_of_it, count))
     monkeypatch.setattr(jupyter_lab, "_READY", ready)
@@ -46,10 +46,7 @@ def test_first_paint_in_a_fresh_page(what: str, benchmark: Any, tmp_path: Path, 
 
     def paint() -> None:
         (tmp_path / str(len(rounds))).mkdir()
-        with (
-            chromium() as browser,
-            notebook(browser, tmp_path / str(len(rounds)), CELL.format(shown=shown)) as opened,
-        ):
+        with notebook(browser, tmp_path / str(len(rounds)), CELL.format(shown=shown)) as opened:
             opened.page.wait_for_function("window.seen?.all")
             found = opened.page.evaluate(
                 "() => { const at = document.getElementById('begun').dataset.at; return [seen.first - at, seen.all - at]; }"

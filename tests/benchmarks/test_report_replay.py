@@ -8,12 +8,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_lab import chromium, missing
 
 from cachescope.report.page.file import document
 from cachescope.report.page.parts import Group, Page, Replayable, Section
@@ -25,14 +23,6 @@ from made_lookups import LEAK, made_scope
 LOOKUPS = 10_000
 # A click, as a person's; the numbers are there when it returns.
 _CLICK = "one => { const before = performance.now(); one.click(); return performance.now() - before; }"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if why := missing():
-        pytest.skip(why)
-    with chromium() as started:
-        yield started
 
 
 @pytest.mark.benchmark(group="report")

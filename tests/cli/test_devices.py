@@ -101,6 +101,7 @@ def test_without_a_path_it_tells_of_this_machine(run: Run, monkeypatch: pytest.M
     assert "cpu" in done.out and "torch sees no GPU" in done.out
 
 
+@pytest.mark.slow
 def test_a_gpu_of_this_machine_is_measured_beside_its_datasheet(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

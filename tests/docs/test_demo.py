@@ -8,7 +8,6 @@ from typing import Any
 
 import make_demo
 import pytest
-from jupyter_lab import chromium, missing
 
 import cachescope
 from cachescope.report.page.replay import replay_parts
@@ -18,14 +17,6 @@ from tests.report.replays import agree, blank_page, every_box, expected, numbers
 pytestmark = pytest.mark.slow  # a report of every recording, and a browser
 
 _BOXES = 12
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if why := missing():
-        pytest.skip(why)
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jupyter_lab import chromium, missing
 
 from cachescope import figures
 from cachescope.figures.picture import drawing_js
@@ -61,16 +60,13 @@ def test_nothing_is_asked_for_that_is_not_drawn(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    if why := missing():
-        pytest.skip(why)
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": 900, "height": 800})
-        page.errors = []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.set_content("<body><div id=place></div></body>")
-        page.add_script_tag(content=f"{drawing_js()}window.drawFigure = drawFigure;")
-        yield page
+def page(browser: Any) -> Any:
+    page = browser.new_page(viewport={"width": 900, "height": 800})
+    page.errors = []
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    page.set_content("<body><div id=place></div></body>")
+    page.add_script_tag(content=f"{drawing_js()}window.drawFigure = drawFigure;")
+    return page
 
 
 def draw(page: Any, figure: dict[str, Any], width: int = 700) -> Any:

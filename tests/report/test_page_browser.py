@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_lab import Opened, chromium, missing
+from jupyter_lab import Opened
 
 import cachescope
 from cachescope.views.lookup_rows import LookupRows, lookups_frame
@@ -17,14 +17,6 @@ from tests.conftest import Recording
 from tests.hostile_texts import TEXTS, hostile_scope
 from tests.planted import SHORT, plant_in_columns
 from tests.report.conftest import Written
-
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
 
 
 @contextmanager

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jupyter_lab import chromium, missing
 
 import cachescope
 from cachescope.analysis.what_if.codes import ReplayCodes
@@ -31,11 +30,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    if why := missing():
-        pytest.skip(why)
-    with chromium() as browser:
-        yield blank_page(browser)
+def page(browser: Any) -> Any:
+    return blank_page(browser)
 
 
 def choices(scope: Scope) -> list[tuple[str, ...]]:

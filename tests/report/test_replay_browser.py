@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_lab import chromium, missing
 
 import cachescope
 from cachescope.report.page.parts import Group, Replayable, Text
@@ -21,18 +19,10 @@ from tests.report.conftest import Written
 from tests.report.replays import box, every_box, expected, numbers, told, told_of
 from tests.report.test_page_browser import opened
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
-
 FUSION = "inductor_config[epilogue_fusion]"
 THREADS = "cpp_runtime_thread_count"
 SECRET = "inductor_config[project_nightjar]"
 _BOXES = 12
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
 
 
 def test_a_toggle_changes_the_numbers_and_is_taken_back(

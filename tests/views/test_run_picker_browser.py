@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jupyter_lab import chromium, missing
 
 from cachescope.views.widget_base import STYLE, script
-
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 COUNT = 40
 _MODEL = """
@@ -24,17 +21,16 @@ window.model = { get: (name) => values[name], set: (name, value) => { values[nam
 
 
 @pytest.fixture
-def page() -> Iterator[Any]:
+def page(browser: Any) -> Iterator[Any]:
     source = script("make.js", "run_picker.js").replace("export default", "window.widget =")
     model = _MODEL % (COUNT, COUNT, COUNT)
-    with chromium() as browser:
-        shown = browser.new_page()
-        shown.set_content(
-            f"<style>{STYLE}</style><div id='here'></div><script>{source}{model}"
-            "widget.render({ model, el: document.getElementById('here') });</script>"
-        )
-        yield shown
-        shown.close()
+    shown = browser.new_page()
+    shown.set_content(
+        f"<style>{STYLE}</style><div id='here'></div><script>{source}{model}"
+        "widget.render({ model, el: document.getElementById('here') });</script>"
+    )
+    yield shown
+    shown.close()
 
 
 def picked(page: Any) -> list[Any]:

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_lab import Opened, chromium, missing, notebook
+from jupyter_lab import Opened, notebook
 
 import cachescope
-
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 # Choosing run 1 stands for a job that went on: it is read again a moment later.
 CELL = """import asyncio, cachescope
@@ -25,12 +23,14 @@ def chosen(change):
         asyncio.get_running_loop().call_later(5, again)
 explorer.state.observe(chosen, "run")
 explorer"""
+IN_ONE_LINE = """([text, button]) => { const [one, other] = [text, button].map((at) => at.getBoundingClientRect());
+  const middle = other.top + other.height / 2; return one.top < middle && middle < one.bottom; }"""
 FOCUSED = "() => document.activeElement?.closest('tr')?.dataset.id ?? document.activeElement?.textContent"
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    with chromium() as browser, notebook(browser, tmp_path_factory.mktemp("lab"), CELL) as found:
+def opened(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with notebook(browser, tmp_path_factory.mktemp("lab"), CELL) as found:
         found.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         yield found
 
@@ -127,9 +127,7 @@ def test_filters_are_cleared_by_a_button_beside_their_result(opened: Opened) -> 
     assert table.get_by_role("img", name="Outcome: full_miss: 26").count() == 1
     for width in (1400, 900):
         page.set_viewport_size({"width": width, "height": 1600})
-        page.wait_for_timeout(500)
-        text, button = said.bounding_box(), clear.bounding_box()
-        assert text["y"] < button["y"] + button["height"] / 2 < text["y"] + text["height"], width
+        page.wait_for_function(IN_ONE_LINE, arg=[said.element_handle(), clear.element_handle()])
     clear.click()
     page.get_by_text("48 lookups", exact=True).filter(visible=True).wait_for()
     assert clear.is_disabled()

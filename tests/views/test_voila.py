@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import jupyter_lab
 import pytest
-from jupyter_lab import chromium, missing
-
-pytestmark = pytest.mark.slow  # a browser and a server
+from jupyter_lab import lab
 
 CELL = "import cachescope\ncachescope.read(cachescope.sample('tour')).explore()"
 
 
-def test_numbers_figures_and_clicks_work_in_voila(tmp_path: Path) -> None:
-    if why := missing():
-        pytest.skip(why)
+def test_numbers_figures_and_clicks_work_in_voila(browser: Any, tmp_path: Path) -> None:
     pytest.importorskip("voila", reason="voila is missing: pip install voila")
-    with jupyter_lab._lab(tmp_path, CELL, "JupyterLab Light") as url, chromium() as browser:
+    with lab(tmp_path, CELL) as url:
         page = browser.new_page(viewport={"width": 1400, "height": 1600})
-        page.set_default_timeout(60_000)
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{url}/voila/render/one.ipynb")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jupyter_lab import chromium, missing
 
 from cachescope.views.overview import WorklistView
-
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 MODEL = """([module, worklist]) => { window.set = [];
   const widget = new Function(module.replace('export default', 'return'))();
@@ -20,11 +16,10 @@ MODEL = """([module, worklist]) => { window.set = [];
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    with chromium() as browser:
-        page = browser.new_page()
-        page.set_content("<body><div id=place></div></body>")
-        yield page
+def page(browser: Any) -> Any:
+    page = browser.new_page()
+    page.set_content("<body><div id=place></div></body>")
+    return page
 
 
 def work(number: int) -> dict[str, Any]:

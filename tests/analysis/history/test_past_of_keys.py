@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cachescope.analysis.history.lookups import Lookups
+from cachescope.analysis.history.rows import LookupRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import Lookups
 from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.analysis.history.timeline import Timeline
 from cachescope.details import HashDetails
 from tests.analysis.verdicts.test_graph_alignment import rows
@@ -57,6 +57,7 @@ def made(values: list[tuple]) -> list[LookupRow]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(lookups, max_size=12))
 def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tuple]) -> None:

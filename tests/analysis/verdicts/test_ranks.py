@@ -161,6 +161,7 @@ LOOKED_UP = st.tuples(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 4096])
 @given(
     processes=st.lists(

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import groupby
 
 import pytest
+from cachescope.analysis.history.rows import RunRow
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import RunRow
 from cachescope.analysis.what_if import field_sets as searched
 from cachescope.analysis.what_if.field_sets import field_sets
 from cachescope.analysis.what_if.replay import Replay

@@ -162,22 +162,15 @@ PLACES = (
 
 
 @pytest.mark.parametrize(
-    ("place", "name"),
-    [
-        pytest.param(
-            place, name, marks=() if place == PLACES[0] or name.startswith("reduce") else pytest.mark.slow
-        )
-        for place in PLACES
-        for name in sorted(hostile(""))
-    ],
+    "place", [PLACES[0], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[1:])]
 )
-def test_a_hostile_pickle_is_no_sound_entry_wherever_it_lies(name: str, place: str, tmp_path: Path) -> None:
+def test_a_hostile_pickle_is_no_sound_entry_wherever_it_lies(place: str, tmp_path: Path) -> None:
     sentinel = tmp_path / "executed"
-    data = hostile(str(sentinel))[name]
-    entry, _ = read_one(tmp_path / "root", place, (HEADER if place.startswith("cache/") else b"") + data)
+    for name, data in hostile(str(sentinel)).items():
+        entry, _ = read_one(tmp_path / "root", place, (HEADER if place.startswith("cache/") else b"") + data)
+        refused = "unreadable" if name in BEYOND_LIMITS else "damaged"
+        assert entry.status == refused or entry.cache in ("caching_package", "on_disk_cache"), name
     assert not sentinel.exists()
-    refused = "unreadable" if name in BEYOND_LIMITS else "damaged"
-    assert entry.status == refused or entry.cache == "caching_package" or entry.cache == "on_disk_cache"
 
 
 def test_triton_keys_are_one_hash_in_three_spellings() -> None:

@@ -222,26 +222,25 @@ def test_any_other_bytes_are_none_of_these(head: bytes, tmp_path_factory: pytest
         *(pytest.param(one, marks=pytest.mark.slow) for one in ("a function", "a model", "an artifact")),
     ],
 )
-@pytest.mark.parametrize("made", sorted(hostile("")))
-def test_a_hostile_pickle_runs_nothing_in_any_of_them(made: str, where: str, tmp_path: Path) -> None:
+def test_a_hostile_pickle_runs_nothing_in_any_of_them(where: str, tmp_path: Path) -> None:
     sentinel = tmp_path / "ran"
-    data = hostile(str(sentinel))[made]
-    parts = {"signature": 0, "compiled_fn": ("", data), "original_code": 0, "guards_state": b""}
-    header = b"AOTCompiledArtifact"
-    body = b"".join(struct.pack(">Q", len(one)) + one for one in (header, b"k" * 32, data))
-    files = {
-        "a function": data,
-        "its compiled code": pickle.dumps(parts, 4),
-        "a model": pickle.dumps([data], 4),
-        "an artifact": struct.pack(">I", zlib.crc32(body)) + body,
-    }
     path = tmp_path / "file"
-    path.write_bytes(files[where])
     kind = "standalone_aot.bin" if where == "an artifact" else "function.pt"
-    entry, reading = filled(path, kind)
+    for name, data in hostile(str(sentinel)).items():
+        parts = {"signature": 0, "compiled_fn": ("", data), "original_code": 0, "guards_state": b""}
+        header = b"AOTCompiledArtifact"
+        body = b"".join(struct.pack(">Q", len(one)) + one for one in (header, b"k" * 32, data))
+        files = {
+            "a function": data,
+            "its compiled code": pickle.dumps(parts, 4),
+            "a model": pickle.dumps([data], 4),
+            "an artifact": struct.pack(">I", zlib.crc32(body)) + body,
+        }
+        path.write_bytes(files[where])
+        entry, reading = filled(path, kind)
+        assert entry.status in ("damaged", "unreadable"), name
+        assert len(reading.problems) == 1, name
     assert not sentinel.exists()
-    assert entry.status in ("damaged", "unreadable")
-    assert len(reading.problems) == 1
 
 
 def archive(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:

@@ -40,7 +40,9 @@ def moved(data: bytes, shift_s: float) -> bytes:
     return _STAMP.sub(stamp, _PREFIX.sub(at, data))
 
 
-@pytest.mark.parametrize("kinds", [["trace"], ["text"], ["trace", "text"]], ids="+".join)
+@pytest.mark.parametrize(
+    "kinds", [["trace"], ["text"], pytest.param(["trace", "text"], marks=pytest.mark.slow)], ids="+".join
+)
 def test_what_ran_past_new_year_has_the_times_it_has_on_other_days(
     kinds: list[str], recording: Recording, tmp_path: Path
 ) -> None:

@@ -85,7 +85,7 @@ def test_a_copy_of_a_trace_is_no_other_process(trace: bytes, tmp_path: Path) -> 
     assert_same(once, read(tmp_path / "of twice", trace, trace + trace))
 
 
-@pytest.mark.parametrize("share", [0.4, 0.7, 0.95])
+@pytest.mark.parametrize("share", [0.7, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.4, 0.95))])
 def test_a_copy_made_while_the_trace_grew_is_no_other_process(
     trace: bytes, share: float, tmp_path: Path
 ) -> None:

@@ -159,7 +159,7 @@ def test_without_debug_records_the_lookups_are_told_in_order_and_nothing_is_made
     assert set(told["details"]) == {"not_recorded"}
 
 
-@pytest.mark.parametrize("lead", [b"", b"[rank0]:"])
+@pytest.mark.parametrize("lead", [b"", pytest.param(b"[rank0]:", marks=pytest.mark.slow)])
 def test_a_line_that_another_process_wrote_into_is_not_of_the_process_that_began_it(
     recording: Recording, tmp_path: Path, lead: bytes
 ) -> None:

@@ -142,6 +142,7 @@ def test_more_values_than_one_batch(monkeypatch: pytest.MonkeyPatch, dump: Path,
         assert rows(f"redis://127.0.0.1:{port}/0").equals(rows(dump))
 
 
+@pytest.mark.slow
 @needs_server
 def test_a_password_is_never_shown(dump: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from cachescope.cli import main

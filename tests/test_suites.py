@@ -1,0 +1,117 @@
+"""Which slow suites `make test` leaves out: those of which nothing changed, by git."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.suites import ALL_COVER, ROOT, SUITES, left_out
+
+PROGRAMS, PAGES = SUITES
+
+
+def git(root: Path, *words: str) -> str:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", "-C", root, *identity, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(root: Path, *paths: str) -> str:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        with (root / path).open("a", encoding="utf-8") as file:
+            file.write("changed\n")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "x")
+    return git(root, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository on `main`, at the commit at which everything ran and one that says so."""
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
+    released = commit(tmp_path, "README.md", "cachescope/views/plot.py", "cachescope/capture/live.py")
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "released").write_text(f"{released}\n")
+    commit(tmp_path)
+    return tmp_path
+
+
+def test_what_they_cover_is_there() -> None:
+    for suite in SUITES:
+        assert all((ROOT / path).exists() for path in (*suite.covers, *ALL_COVER, suite.folder))
+    assert (ROOT / ".ci" / "released").is_file()
+
+
+CHANGES = pytest.mark.parametrize(
+    ("changed", "left"),
+    [
+        ("README.md", {PROGRAMS, PAGES}),
+        ("cachescope/capture/live.py", {PAGES}),
+        ("cachescope/views/plot.py", {PROGRAMS}),
+        ("cachescope/views/new.py", {PROGRAMS}),
+        ("cachescope/views_of_old/plot.py", {PROGRAMS, PAGES}),
+        ("pyproject.toml", set()),
+    ],
+)
+
+
+@CHANGES
+def test_on_main_what_changed_since_everything_ran_counts(
+    root: Path, changed: str, left: set[object]
+) -> None:
+    commit(root, changed)
+    commit(root, "CHANGELOG.md")
+    assert set(left_out(root)) == left
+    # As in a clone of what landed.
+    git(root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert set(left_out(root)) == left
+
+
+@CHANGES
+def test_what_is_not_committed_counts(root: Path, changed: str, left: set[object]) -> None:
+    (root / changed).parent.mkdir(exist_ok=True)
+    (root / changed).write_text("changed otherwise")
+    assert set(left_out(root)) == left
+
+
+@CHANGES
+def test_on_a_branch_only_what_it_changed_counts(root: Path, changed: str, left: set[object]) -> None:
+    commit(root, *(suite.covers[0] + "/landed.py" for suite in SUITES))
+    git(root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    commit(root, changed)
+    assert set(left_out(root)) == left
+
+
+def test_a_file_that_is_moved_away_counts(root: Path) -> None:
+    git(root, "mv", "cachescope/views/plot.py", "plot.py")
+    assert set(left_out(root)) == {PROGRAMS}
+
+
+@pytest.mark.parametrize("released", ["", "0" * 40, "no commit"])
+def test_where_git_does_not_know_everything_changed(root: Path, released: str) -> None:
+    assert left_out(root)
+    (root / ".ci" / "released").write_text(released)
+    assert not left_out(root)
+    (root / ".ci" / "released").unlink()
+    assert not left_out(root)
+
+
+def test_without_a_repository_everything_changed(tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "released").write_text("HEAD")
+    assert not left_out(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_last_line_says_what_was_left_out_and_why() -> None:
+    """On a machine without a browser."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:nbval", "tests/views/test_voila.py"],
+        cwd=ROOT, env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ran.stdout.splitlines()[-1] == "Left out: 1 (chromium is missing: apt-get install chromium)"
