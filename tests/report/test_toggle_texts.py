@@ -5,7 +5,8 @@ from __future__ import annotations
 import cachescope
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.what_if_forms import saves, savings_of
+from cachescope.report.page.toggle_texts import savings_of
+from cachescope.report.what_if_forms import saves
 from tests.conftest import Recording
 
 
