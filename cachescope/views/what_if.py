@@ -42,7 +42,6 @@ _BY_CAUSE: Final = (
     Head("why", "Why the rest stays", wide=True),
 )
 
-
 _HEADS: Final = (
     Head("lookup", "Lookup", number=True),
     Head("run", "Run"),

@@ -1,4 +1,4 @@
-"""Whether one lookup would find an entry: the steps that torch takes, on what is known instead of on a directory.
+"""What a lookup could find under its key, and whether it would: the steps that torch takes, on what is known.
 
 Mirrors `GuardedCache.find_guarded_entry` and `FxGraphCacheLoadable.load` (torch/_inductor/codecache.py and
 torch/_functorch/_aot_autograd/aot_autograd_result.py, 2.10 to 2.15).
