@@ -204,7 +204,7 @@ def tells_no_rank(lead: bytes) -> bool:
     return _NO_RANK.search(lead) is not None
 
 
-class Leads:
+class LauncherPrefixes:
     """Finds torch's prefix in the lines of one log, and the stream that the bytes before it name.
 
     Parameters
