@@ -28,7 +28,7 @@ LAYERS = (
         "rows",
         "verdict_kinds",
         "columns",
-        "cells",
+        "notebook_cells",
         "wording",
         "json_types",
         "checked_json",
@@ -143,7 +143,7 @@ LOADS_BY_NAME = {
 
 
 # JSON is made of frames as they are, and a redaction is told of all that was read; the page shows every frame.
-SHOW_FRAMES = {"as_json.py", "check_forms.py", "context_forms.py", "identities.py"}
+SHOW_FRAMES = {"as_json.py", "check_forms.py", "contexts.py", "identifying_values.py"}
 
 
 def layer_of(path: Path) -> str:

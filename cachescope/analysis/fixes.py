@@ -1,4 +1,4 @@
-"""What could give a field the value that a stored key has: several ways for some fields, none for most."""
+"""What could be set so that a field of a key has its earlier value: candidates, none of them tried yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits the content of one file, by the kind that its place and name imply."""
+"""Audits the content of one file, by the kind that its place and name imply; of a mega-cache, each content that torch would write."""
 
 from __future__ import annotations
 
@@ -64,7 +64,6 @@ _KEYS: Final = {
     "autotune": re.compile(rf"[a-z2-7]{{2}}/(?:[0-9a-f]{{64}}|c{HASH})\.best_config"),
 }
 _NO_PATH: Final = re.compile(r"(?!\.\.?$)[^/\\\0]+")
-
 
 CODE_ENDINGS: Final = frozenset(
     "py pyc so o a obj lib dll dylib pyd cpp cc c cxx h hpp cu hip gch pch cubin hsaco ptx spv zebin amdgcn fatbin "  # noqa: SIM905

@@ -1,4 +1,4 @@
-"""One finding of an audit."""
+"""A file in an audit, and one finding about it."""
 
 from __future__ import annotations
 

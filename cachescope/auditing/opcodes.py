@@ -1,4 +1,7 @@
-"""The effect of each pickle opcode on the stack, the memo and the marks: CPython's Lib/pickle.py, protocols 0 to 5."""
+"""Follows a pickle: the effect of each opcode (CPython's Lib/pickle.py, protocols 0 to 5), and of what is called.
+
+A pickle acts while it is read, so the acts of a broken pickle before the break count.
+"""
 
 from __future__ import annotations
 

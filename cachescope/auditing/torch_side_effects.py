@@ -1,4 +1,8 @@
-"""Audits what torch does with an unpickled entry: it runs its code, evaluates its guards, writes its files."""
+"""Audits what torch does with an unpickled entry: it runs its code, evaluates its guards, writes its files.
+
+`ShapeEnv.evaluate_guards_expression` does so (torch/fx/experimental/symbolic_shapes.py, 2.6 to 2.15), with access to
+the modules ``math`` and ``torch`` and to Python's builtins.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,6 @@ _NODES: Final = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Compare,
     ast.cmpop, ast.IfExp, ast.expr_context,
 )  # fmt: skip
-
 
 Judged = Iterator[tuple[str, str, object]]
 """A rule, a message, and the value that breaks the rule: its text is searched to find the offset."""

@@ -1,4 +1,4 @@
-"""Facts on the fields of cache keys, by field and version of torch; the file is read on first use."""
+"""Facts on the fields of cache keys, by field and the nearest covered version of torch; the file is read on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cachescope.json_types import JsonObject
 from cachescope.rows import col, row
 
 _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
-
 
 _FILE: Final = Path(__file__).parent / "fields.json"
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")

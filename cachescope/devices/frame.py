@@ -1,4 +1,8 @@
-"""The frame devices: every device that a scope's sources name, with its datasheet."""
+"""The frame devices: every device that a scope's sources name, its mentions merged, with its datasheet.
+
+A mention that identifies less than a board (a name, an architecture, an index) joins a device only if it can mean
+no other. A mention that cannot be placed becomes a device of its own, with what is known.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all figures share: no background, no template, a theme, room for legend, titles of panels and a note."""
+"""What all figures share: no background, a theme, room for legend, titles and notes, where time begins, the order of compiles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _TIME_STEPS: Final = (
     *(hours * _HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
 )
 _TIME_TICKS: Final = 6
-
 
 _NUMBER: Final = re.compile(r"\d{1,9}")
 

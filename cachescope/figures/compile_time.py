@@ -1,4 +1,4 @@
-"""Compiles over time: a bar for each, as long as it took, those within another below it."""
+"""Where the time of compiling went: compiles as bars over time, and the phases of each run side by side."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ _FILLED: Final = 0.84
 _LEAST_COMPILE_WITH_TEXT: Final = 0.08
 _LEAST_SHARE_WITH_EDGE: Final = 0.005
 _EDGE: Final = "rgba(0,0,0,0.45)"
-
 
 _OTHERS: Final = "other phases"
 _LEAST_PHASE_WITH_TEXT: Final = 0.06

@@ -1,4 +1,4 @@
-"""The contents of a cache directory: sizes by kind, folder and file."""
+"""The contents of a cache directory: sizes by kind, folder and file, and when the files were written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ _FOLDED: Final = "rgba(128,128,128,0.35)"
 _MOST_FILES: Final = 12
 _LONGEST: Final = 200
 NO_FILES: Final = "No file was found: no cache directory was read, or it is empty."
-
 
 _BINS: Final = 40
 _FEWEST_STEPS: Final = 12

@@ -1,4 +1,4 @@
-"""Runs (ranks) by graphs: where in a job the misses are."""
+"""Runs (ranks) by graphs: where in a job the misses are. A cell is one graph in one row of runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ _OUTCOMES: Final = tuple(OUTCOME_COLOURS)
 CODES: Final = {outcome: code for code, outcome in enumerate(_OUTCOMES)}
 """Outcomes as whole numbers, the worst last."""
 _GRAPH: Final = ["cache", "direction", "compile_id", "function"]
-
 
 _MOST_GRAPHS: Final = 400
 _GAP: Final = 0.02

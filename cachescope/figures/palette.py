@@ -1,4 +1,4 @@
-"""Colours: Okabe and Ito's, which colour-blind people can distinguish. An outcome has the same one in every figure."""
+"""Colours: Okabe and Ito's, which colour-blind people can distinguish, the same for an outcome everywhere; and light made dark."""
 
 from __future__ import annotations
 

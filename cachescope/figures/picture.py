@@ -1,4 +1,4 @@
-"""A figure as plain values. Plotly's objects check every value, which took most of the time of drawing a figure again."""
+"""A figure as plain values, and the script that draws them in a browser: both do without plotly, which is slow to check and to load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 _Frames = ParamSpec("_Frames")
-
 
 # In this order: each uses the ones before it.
 PARTS: Final = ("texts", "scales", "marks", "boxes", "shapes", "frame", "pointing", "draw")

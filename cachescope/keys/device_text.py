@@ -1,4 +1,4 @@
-"""Parses the texts that torch prints for a device: properties by name, in any order.
+"""Parses the texts that torch prints for a device, and says how two devices differ.
 
 Only keywords count: torch adds and moves properties from version to version.
 """
@@ -24,7 +24,6 @@ _OF_A_KERNEL: Final = re.compile(r"\bDeviceProperties\((?P<flat>type=[^(){}\n]*\
 _KEYWORD: Final = re.compile(r"(\w+)=")
 # The longest known text, of an XPU whose `cc` is a dict, has about 1,500 characters.
 _LONGEST: Final = 10_000
-
 
 # Properties that identify a board among others of its model.
 OF_THE_BOARD: Final = ("uuid", "pci_bus_id", "pci_device_id", "pci_domain_id")

@@ -1,4 +1,4 @@
-"""torch.compile's content hashes: compact sha256, generated-code keys, entry names.
+"""torch.compile's content hashes: compact sha256, generated-code keys, names of entries, timings and Triton's results.
 
 Pure functions without torch. Since torch 2.13 torch routes them through
 ``torch/_inductor/cache_key.py`` (``CacheKeyStrategy``); before that they are written out

@@ -1,6 +1,10 @@
-"""Parses Python literals and expressions in texts of a source: never evaluated, and without warnings.
+"""Reads back values that torch printed as text: never evaluated, never unpickled, and without warnings.
 
 The compiler's warnings about the text (``invalid escape sequence``) would go to standard error and quote it unescaped.
+
+torch pickles a dict of settings (torch/utils/_config_module.py, `save_config`, protocol 2) and prints the bytes decoded with
+replacement characters, cut at 1,024 (torch/_inductor/codecache.py, `debug_lines`, 2.10 to 2.15). Names, texts and small numbers
+are still there; ``True`` and ``False`` print alike. Nothing is unpickled: the text is followed as long as it has one reading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads one file of a cache, passes it to the reader of its kind, and marks it if it is damaged or was not read."""
+"""Reads one file of a cache that may be in use: complete, at one moment; it is marked if it is damaged or was not read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cachescope.terms import UNREADABLE
 _ATTEMPTS: Final = 3
 # A file may be replaced by a pipe after it was listed: opening must not wait for a writer, nor follow a link.
 _FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-
 
 ReadFile = Callable[[Entry, str, str, Reading], bool]
 """Fills the row of a file, given its path and name; returns False if the file no longer exists."""

@@ -100,7 +100,7 @@ class Process:
     is_preflight: bool = False
     """Whether it was a pre-flight, which asks no cache and stores nothing; only traces record it."""
     end_state: str | None = None
-    """The state from which a later reading continues once the log has grown: see `trace_end` and `text_end`. In a text
+    """The state from which a later reading continues once the log has grown: see `log_ends`. In a text
     log the first process holds it for all. None if reading cannot continue."""
 
 

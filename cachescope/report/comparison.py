@@ -1,4 +1,4 @@
-"""A comparison of two sides as lines, and as an object for JSON."""
+"""A comparison as lines and as an object for JSON: of two lookups, and of two sides with what they built and what mega-caches cover."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from cachescope.wording import SHORT_KEY, and_more, harmless, listed, plural, sh
 _WORST_FIRST: Final = ("no", "unknown", "never")
 _KEYS_SHOWN: Final = 3
 
-
 _SHOWN: Final = 20
 _WHAT: Final = {
     FXGRAPH: ("graph", ""),
@@ -37,10 +36,8 @@ _WHAT: Final = {
 }
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
 
-
 _PAIRS_SHOWN: Final = 3
 _NAMES_SHOWN: Final = 5
-
 
 _FIELDS_SHOWN: Final = 20
 _ENTRIES_SHOWN: Final = 3

@@ -1,4 +1,4 @@
-"""Devices as lines and as JSON: each with the places that name it, and its datasheet."""
+"""Devices as lines, as JSON and as a card: each with the places that name it, and its datasheet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from cachescope.wording import harmless, harmless_line, listed, percent, plural
 
 _CUT: Final = 300
 UNITS_OF_TYPE: Final = {"cuda": "SMs", "hip": "compute units", "xpu": "Xe cores", "cpu": "cores"}
-
 
 _CARD: Final = (
     f"{STYLE}; border: 1px solid var(--jp-border-color2, #d0d0d0); border-radius: 4px; padding: .5em .8em; margin: .4em 0; "

@@ -1,4 +1,4 @@
-"""The entries of cache directories for the terminal: totals by kind, findings, then the newest."""
+"""The entries of cache directories for the terminal: totals by kind, what was found in them, then the newest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ BESIDE_NAMES: Final = {
     "equal_guards": "same key, equal guards: raced for, or made again",
 }
 _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
-
 
 _KEY: Final = 16
 

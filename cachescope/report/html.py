@@ -1,4 +1,4 @@
-"""The style of HTML for notebooks, and how a text gets into it: escaped, and nothing is loaded from elsewhere."""
+"""How texts get into HTML for notebooks and pages: escaped, long ones cut and open on demand; nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ CODE_STYLE = (
 FAINT_STYLE = "opacity: .75"
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
-
 
 _LINE: Final = 240
 

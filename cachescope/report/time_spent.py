@@ -1,4 +1,4 @@
-"""Where the time of compiling went: a table of phases, processes side by side, and what caches could do about it."""
+"""Where the time of compiling went: phases, processes side by side, who waited for whom, and what caches could do about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _RANKS: Final = 4
 _LEAST_SHARE: Final = 0.05
 _APART: Final = 3
 _COLLECTIVES: Final = 6
-
 
 _SIDE_BY_SIDE: Final = 4
 _RUNS: Final = 12

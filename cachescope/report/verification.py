@@ -1,4 +1,4 @@
-"""A verification as lines and JSON. Imports no pandas, because this runs before every start of a container."""
+"""A lock and its verification as lines and JSON. Imports no pandas, because this runs before every start of a container."""
 
 from __future__ import annotations
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import groupby
-from typing import Final, Self
+from typing import Final
 
 import pandas as pd
 
 from cachescope.answers import what_if as answer
-from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import (
     CauseSaving,
@@ -21,9 +19,6 @@ from cachescope.frames.replay_rows import (
     WhatIfWarning,
 )
 from cachescope.json_types import JsonObject
-from cachescope.keys.isolation import CONTEXT_FORMS
-from cachescope.keys.key_fields import form_fields
-from cachescope.keys.key_schema import KeySchema
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line, unwrapped
@@ -278,59 +273,3 @@ def what_if_object(found: answer.WhatIf) -> JsonObject:
 def sensitivity_object(ranking: pd.DataFrame, savings: pd.DataFrame) -> JsonObject:
     """The object that ``--sensitivity`` adds to it."""
     return {"sensitivity": frame_rows(ranking), "cause_savings": frame_rows(savings)}
-
-
-def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence[str]) -> dict[str, str]:
-    """What leaving out each form with varying fields, and each varying field, saves by itself."""
-    texts = dict.fromkeys(varying, NOTHING_ALONE)
-    texts |= {row.fields[0]: saves(row) for row in ranking if len(row.fields) == 1}
-    fields_of: dict[str, list[str]] = {}
-    for name, form in forms_of(varying).items():
-        fields_of.setdefault(form, []).append(name)
-    for form, fields in fields_of.items():
-        before, after = rows_of(answer.WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
-        more = after.hits - before.hits
-        if more:
-            texts[form] = f"{more:,} would hit, {time_won(before, after)}"
-        else:
-            # A form with one field that varies does what that field does, after a staggered start too.
-            texts[form] = texts[fields[0]] if len(fields) == 1 else NOTHING_ALONE
-    return texts
-
-
-def forms_of(fields: Sequence[str]) -> dict[str, str]:
-    """The context form that holds each field, of those that are in one."""
-    return {
-        name: form
-        for forms in CONTEXT_FORMS.values()
-        for form in forms
-        for name in form_fields([form], fields).fields
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """What a replay without one form or field says besides its numbers.
-
-    Attributes
-    ----------
-    warnings : tuple of str
-        Keys that would become one and hold different code; so they would whatever else is left out.
-    causes : tuple of str
-        Which misses would hit, and why the others would not.
-    """
-
-    warnings: tuple[str, ...] = ()
-    causes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, scope: Read, name: str) -> Self:
-        """Replay all lookups without it."""
-        found = answer.WhatIf.of(scope, KeySchema(without=(name,)))
-        warnings, causes = (
-            tuple(line.text for line in lines(found)) for lines in (warning_lines, cause_lines)
-        )
-        return cls(warnings, causes)
-
-
-NOTHING_TOLD: Final = Alone()

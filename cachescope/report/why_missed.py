@@ -1,4 +1,4 @@
-"""The command line's report on why it missed: the answer first, then the causes by time lost, one block each."""
+"""Why it missed, in short: the answer first, then causes by time lost. For the terminal, for a Scope's repr, for a recorded block."""
 
 from __future__ import annotations
 
@@ -26,19 +26,16 @@ from cachescope.wording import SHORT_KEY, and_more, duration, harmless, harmless
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
 
-
 _PLACES_SHOWN: Final = 2
 _FOLLOWERS_SHOWN: Final = 3
 _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
 _ADVICE_ROWS: Final = 5
 
-
 _NOTHING: Final = (
     "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
     "them, and so does a recording with fresh=True."
 )
-
 
 _CAUSES_IN_TEXT: Final = 3
 

@@ -1,4 +1,4 @@
-"""Columns of a frame as whole numbers: filters and sorts of a hundred thousand rows look at each distinct value once."""
+"""Columns of a frame as whole numbers, and what they hold in short: each distinct value is looked at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from cachescope.wording import harmless_cut, percent, plural
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
 """The columns that a text search covers."""
-
 
 _PARTS: Final = 5
 _FEW: Final = 4

@@ -1,4 +1,4 @@
-"""The pane Entries: the contents of the cache directories, and all that is known about one entry."""
+"""The pane Entries: the contents of the cache directories, and all that is known about one entry, its source highlighted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ from cachescope.wording import duration, file_size, file_time, harmless, plural
 # Highlighting makes every token an element; longer sources are shown plain.
 _MOST_HIGHLIGHTED: Final = 100_000
 _MOST_SHOWN: Final = 400_000
-
 
 _HEADS: Final = (
     Head("entry", "Entry", number=True),

@@ -1,4 +1,4 @@
-"""The explorer: all panes over one scope, with one selection."""
+"""The explorer: all panes over one scope, with one selection and one span of time; each is made when it is first seen."""
 
 from __future__ import annotations
 

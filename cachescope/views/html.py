@@ -16,7 +16,6 @@ _SHORT: Final = 160
 _LONG: Final = 20_000
 _DIFF_LINES: Final = 400
 
-
 _FIELDS: Final = 40
 _DIFFS: Final = 3
 _NAMED: Final = 3

@@ -1,4 +1,4 @@
-"""All lookups, filtered and sorted by codes: quick at a hundred thousand, since only one page of them becomes text."""
+"""All lookups, filtered, sorted and folded by codes: quick at a hundred thousand, since only one page of them becomes text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from cachescope.wording import duration, short_key
 
 Positions = npt.NDArray[np.intp]
 NONE = -1
-
 
 HEADS: Final = (
     Head("lookup", "Lookup", number=True),

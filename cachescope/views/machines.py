@@ -1,4 +1,4 @@
-"""The pane Machines: contexts side by side, which of them share a key, what differs between two, and the devices."""
+"""The pane Machines: contexts side by side, what differs between two, what a process would find, and the devices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ from cachescope.views.state import State
 from cachescope.wording import and_more, listed
 
 _NOTE = "A prediction for a process that was recorded, from the fields of its keys; it assumes the program that made each entry."
-
 
 _MOST: Final = 12
 _NAMED: Final = 4

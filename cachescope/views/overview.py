@@ -49,7 +49,6 @@ _FALSE_HITS = (
     Head("evidence", "What was seen", wide=True),
 )
 
-
 _RATES = (
     Head("run", "Run"),
     Head("cache", "Cache"),

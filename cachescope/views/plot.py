@@ -1,4 +1,4 @@
-"""A figure in the browser that is made when it is seen, follows the theme and reports clicks.
+"""A figure in the browser that is made when it is seen, follows the theme, reports clicks, and shows its rows as a table.
 
 It is drawn without plotly.js, whose five megabytes take a browser seconds, as the figures of a report are.
 """

@@ -1,4 +1,4 @@
-"""A table in the browser that holds one page of rows; the rest stays in the kernel, however much it is."""
+"""A table in the browser that holds one page of rows; the rest stays in the kernel, however much it is, and can be copied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from cachescope.wording import harmless
 SEPARATORS: Final = {"tsv": "\t", "csv": ","}
 # A spreadsheet takes a cell that begins so for a formula and runs it.
 _FORMULA: Final = ("=", "+", "-", "@")
-
 
 _CELL: Final = 300
 

@@ -1,4 +1,4 @@
-"""The isolation schema as a tree of toggles: sections, context forms, and the fields that carry them."""
+"""What counts in a key, as check boxes: the isolation schema as a tree, and the fields that would help most."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _SECTIONS: Final = {
 _NUMBERS: Final = re.compile(r"([0-9]+)")
 _MOST_IDLE: Final = 8
 _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"
-
 
 _MOST: Final = 20
 _NAMED: Final = 6

@@ -1,4 +1,4 @@
-"""The status line of an explorer that follows a job: what is watched, the last reading, and a button to stop."""
+"""Follows the sources of a scope while a job writes them, and says so: what is watched, the last reading, a button to stop."""
 
 from __future__ import annotations
 

@@ -17,11 +17,10 @@ from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfRate
 from cachescope.keys.key_schema import KeySchema
+from cachescope.report.page.toggle_texts import forms_of, savings_of
 from cachescope.report.what_if_forms import (
     BY_CAUSE,
-    forms_of,
     saving_text,
-    savings_of,
     time_won,
     what_if_lines,
 )
@@ -42,7 +41,6 @@ _BY_CAUSE: Final = (
     Head("saves", "Without its fields", wide=True),
     Head("why", "Why the rest stays", wide=True),
 )
-
 
 _HEADS: Final = (
     Head("lookup", "Lookup", number=True),

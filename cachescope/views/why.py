@@ -1,4 +1,4 @@
-"""The pane Why: one lookup explained, or two lookups compared."""
+"""The pane Why: one lookup explained, or two compared; the others of its cause, and a way back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ _HEADS: Final = (
     Head("root", "Role"),
     Head("time", "Compile time", number=True, unit="ns"),
 )
-
 
 _KINDS = {
     "title": "faint",

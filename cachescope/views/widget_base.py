@@ -1,4 +1,4 @@
-"""Widgets without a layout or style of their own: the style sheet has what is common to them.
+"""What the widgets share: scripts of ours, one style sheet, and no layout or style of their own.
 
 To ipywidgets each layout and style is another widget: a message of the kernel, and a model and a view of the page. With
 those of every text and box, an explorer would be three times as many, and its first numbers would wait for them.

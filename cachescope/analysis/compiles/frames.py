@@ -1,4 +1,4 @@
-"""The frames ``compiles`` and ``symbols``: the traces of all runs read for their compiles."""
+"""The frames ``compiles``, ``symbols`` and ``recompiles``: the traces of all runs read for their compiles, with their lookups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from cachescope.readers.reading import Problem
 
 _Name = tuple[int, str, int]
 
-
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`, and torch/_dynamo/guards.py, `CONSTANT_MATCH` and `EQUALS_MATCH`; the
 # compile whose guard failed precedes, and since 2.9 the line of code follows.
 _SIZE: Final = re.compile(
@@ -34,7 +33,6 @@ _EQUAL: Final = re.compile(
 )
 # torch/_guards.py, `strip_local_scope`: since 2.7 reasons name L['x'] as x.
 _LOCAL: Final = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
-
 
 # torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
 # of code that it is from.

@@ -1,4 +1,9 @@
-"""Whether the code that a process would find suits its CPU: no key records which CPU it was made for."""
+"""Whether the code that a process would find suits its CPU: no key records which CPU it was made for.
+
+Torch writes the width of the CPU's registers into the source of a kernel as numbers (torch/_inductor/codegen/cpp.py,
+``CppTilingAnalysis.select_tiling``, 2.6 to 2.15), and a process that loads the source compiles it for its own CPU. No
+key holds the width.
+"""
 
 from __future__ import annotations
 

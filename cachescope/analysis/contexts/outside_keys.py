@@ -1,4 +1,7 @@
-"""Facts that affect generated code but are in no key, or in no key of an older torch: one table for all warnings."""
+"""Facts that affect generated code but are in no key, or in no key of an older torch; equal keys for which they differ.
+
+Ranks, and boards of one model, share keys by design: only what changes generated code is compared.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a process that would look entries up: the fields of its keys, and which caches it asks."""
+"""What is known of a process that would look entries up: the fields of its keys, and which caches it asks or has switched off."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ _SWITCHES: Final = (
     (BUNDLED_SWITCH, "True", (FXGRAPH,)),
 )
 _REMOTE_SWITCHES: Final = {FXGRAPH: FX_REMOTE_SWITCH, AOTAUTOGRAD: AOT_REMOTE_SWITCH}
-
 
 # torch/_inductor/cpu_vec_isa.py: with it, not the CPU decides how wide vectors are.
 _WIDTH_OPTION: Final = "inductor_config[cpp.simdlen]"

@@ -1,4 +1,4 @@
-"""Whether two entries of equal generated source also run equal kernel binaries, and how that is known.
+"""Whether two entries hold the same generated code, run equal kernel binaries, and how that is known.
 
 Equal source does not settle it: flags of the C++ compiler are in the key of an entry and in the file name of a kernel, but
 in no source. Files are read only if one source has several compiled forms.
@@ -29,7 +29,6 @@ _COMPILED: Final = (".so", ".pyd", ".dylib", ".cubin", ".hsaco", ".o")
 SOURCE: Final = "equal code keys"
 SOURCE_BUT_FOR_THE_PROCESS: Final = "equal source but for comments and the cache directory in it"
 OTHER_SOURCE: Final = "other source"
-
 
 SourceOf = Callable[[NamedFile], str | None]
 """The generated source in a file of the frame entries; None if there is none."""

@@ -38,7 +38,6 @@ ONE_IN_FOLDER: Final = (
 )
 COMPILED_FROM: Final = "the source location in the .ttir of its triton_cache_hash"
 
-
 TRITON_SOURCE: Final = "the source of the kernel in the wrapper: its hash is the name of the file"
 CPP_SOURCE: Final = (
     "the source of the kernel in the wrapper, with which the file begins; its compile command is not stored"
@@ -50,7 +49,6 @@ CHOICE: Final = "the hash in the name of the choice"
 
 # torch/_inductor/select_algorithm.py, `hash_key` of the callers of templates: "<name>-<hash>".
 _CHOICE: Final = re.compile(rf"(?:.*-)?(c{HASH})", re.DOTALL)
-
 
 _TORCH_KEY_BYTES: Final = 32
 

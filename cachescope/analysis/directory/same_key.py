@@ -1,6 +1,9 @@
-"""What else lies under the key of an entry: damage, other guards, the same guards again, other code.
+"""What else lies under the key of an entry, the candidates under each key, and files that duplicate each other.
 
 torch keeps several entries under one key if their guards differ, and takes the first whose guards hold.
+
+torch names entries by the hash of their content (`GuardedCache._write_to_local_cache`, torch/_inductor/codecache.py)
+and generated code by the hash of its text (`code_hash` there), so equal names are equal content.
 """
 
 from __future__ import annotations
@@ -22,7 +25,6 @@ DAMAGED: Final = "damaged"
 OTHER_CODE: Final = "other_code"
 OTHER_GUARDS: Final = "other_guards"
 EQUAL_GUARDS: Final = "equal_guards"
-
 
 # For what was compiled from it, only the name is known, not that the bytes are equal.
 _SOURCES: Final = (".py", ".cpp", ".cu", ".h")

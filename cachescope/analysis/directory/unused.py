@@ -1,4 +1,4 @@
-"""What can go from a cache directory: files wholly read and proven removable. Nothing here removes anything."""
+"""What is left alone in a cache directory, and what can go: proven by files wholly read. Nothing here removes anything."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from cachescope.terms import (
 # Kinds that name code: all of them must be read before code is called unused.
 _NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)
 
-
 _HOUR_NS: Final = 3_600_000_000_000
 # torch renames an entry when it is whole; a partial one may be a copy in progress, which takes seconds. A temporary
 # is renamed within seconds too, unless its process is stopped. An entry is written after its code, when the graph is
@@ -48,7 +47,6 @@ _COMPILED_NS: Final = 24 * _HOUR_NS
 
 AGAIN: Final = "; a graph that torch does not cache would have it compiled again"
 
-
 UNUSED_CODE: Final = "no FX entry uses this code"
 UNUSED_KERNEL: Final = "only code that no FX entry uses defines this kernel"
 UNUSED_TRITON: Final = (
@@ -56,7 +54,6 @@ UNUSED_TRITON: Final = (
 )
 NO_KERNEL: Final = "there is no kernel next to it"
 OTHER_PATHS: Final = "its paths are those of another directory, so Triton compiles again"
-
 
 # An artifact lies in <prefix> of a rank, a model in the folder of its rank.
 _LEVELS: Final = 2

@@ -1,4 +1,11 @@
-"""The frame ``phases``: the traces of all runs read for their events, swept and named."""
+"""The frame ``phases``: the traces of all runs read for their events, swept for self times, and named.
+
+So self times add up to the time in which any event was open, and nothing counts twice. Events almost always nest.
+Events of torch's pools may overlap: an end closes the latest open event of its name, wherever it is on the stack.
+
+Threads of one process may compile at once. A trace names none, but torch lets only one of them work at a time
+(torch/_dynamo/convert_frame.py, `compile_lock`): time counts for the thread that works, not for one that waits.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +33,6 @@ FRAME_COMPILE: Final = "dynamo"
 _BEFORE_THE_LOCK: Final = frozenset({"entire_backward_compile", "compile_fx.<locals>.bw_compiler"})
 # Threads write their events a little later than they take the time. A clock that ran back further was set.
 _SET_BACK_NS: Final = 10**9
-
 
 NOT_NAMED: Final = "not named: "
 _named = lru_cache(4096)(phase_of)

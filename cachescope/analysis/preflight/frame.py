@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedRun, World
-from cachescope.analysis.preflight.stored_by_runs import Command, LeftBehind
+from cachescope.analysis.preflight.stored_by_runs import Command, StoredByRuns
 from cachescope.analysis.preflight.would_find import StoredEntries
 from cachescope.columns import frame_of, rows_of
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -28,7 +28,7 @@ def with_predictions(tables: Tables) -> Tables:
     # Of an entry its path is the source; of a line without one the dump is.
     with_problems = frozenset(tables.problems["source"])
     entries = StoredEntries(tables.entries, tables.cache_roots, tables.listed, with_problems)
-    recorded = LeftBehind.by_recorded(made) if made and not entries.roots else None
+    recorded = StoredByRuns.by_recorded(made) if made and not entries.roots else None
     predicted: dict[int, list[PredictedLookup]] = {}
     for command in Command.all_of(runs.values()):
         world = World(entries, recorded)

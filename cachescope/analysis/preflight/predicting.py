@@ -12,8 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
-from cachescope.analysis.preflight.stored_by_runs import Beside, LeftBehind, stored_candidate
-from cachescope.analysis.preflight.would_find import Candidate, Found, Key, StoredEntries, Sure, found_under
+from cachescope.analysis.preflight.stored_by_runs import SiblingProcesses, StoredByRuns, stored_candidate
+from cachescope.analysis.preflight.would_find import (
+    Candidate,
+    Key,
+    PredictedOutcome,
+    StoredEntries,
+    Sure,
+    found_under,
+)
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
@@ -34,7 +41,7 @@ class PredictedLookup:
     ----------
     row : LookupRow
         The lookup of the pre-flight that it is, or that it is most like.
-    found : Found
+    found : PredictedOutcome
         How it would end.
     key : str or None
         Its key.
@@ -43,7 +50,7 @@ class PredictedLookup:
     """
 
     row: LookupRow
-    found: Found
+    found: PredictedOutcome
     key: str | None
     aot: LookupRow | None = None
 
@@ -56,15 +63,15 @@ class World:
     ----------
     entries : StoredEntries
         What lies in the directories and remote caches that were read.
-    recorded : LeftBehind or None
+    recorded : StoredByRuns or None
         What recorded runs left behind, where no directory was read that shows it.
-    beside : Beside
+    beside : SiblingProcesses
         What the processes of the command would store.
     """
 
     entries: StoredEntries
-    recorded: LeftBehind | None
-    beside: Beside = field(default_factory=Beside)
+    recorded: StoredByRuns | None
+    beside: SiblingProcesses = field(default_factory=SiblingProcesses)
 
     @property
     def is_empty(self) -> bool:
@@ -87,7 +94,7 @@ class PredictedRun:
         self._run = run
         self._world = world
         # By the directory that it used then.
-        self._own: dict[str | None, LeftBehind] = defaultdict(LeftBehind)
+        self._own: dict[str | None, StoredByRuns] = defaultdict(StoredByRuns)
         # A remote cache has one value under a key, the last one.
         self._remote: dict[Key, list[Candidate]] = {}
         self._lookups = lookups
@@ -104,7 +111,7 @@ class PredictedRun:
 
     def lookups(self) -> Iterator[PredictedLookup]:
         """The lookups of a real run, in the order in which it would make them."""
-        above: dict[int, tuple[LookupRow, Found]] = {}
+        above: dict[int, tuple[LookupRow, PredictedOutcome]] = {}
         for row in self._lookups:
             if row.cache == AOTAUTOGRAD:
                 found = self._found(row)
@@ -126,39 +133,47 @@ class PredictedRun:
                 if row is graphs[-1]:
                     self._store(aot, found, graphs)
 
-    def _through_entry(self, row: LookupRow, found: Found) -> Iterator[PredictedLookup]:
+    def _through_entry(self, row: LookupRow, found: PredictedOutcome) -> Iterator[PredictedLookup]:
         """The FX lookups through an AOTAutograd entry."""
         graphs = self._graphs.get(row.lookup, [])
         like = {graph.cache_key: graph for graph in reversed(graphs)}
         for (key, is_there), other in zip(found.graphs, chain(graphs, repeat(row)), strict=False):
-            through = Found(
+            through = PredictedOutcome(
                 "hit" if is_there else "full_miss", f"through {found.why}" if is_there else found.why
             )
             yield PredictedLookup(like.get(key, other), through, key, row)
 
-    def _graph(self, row: LookupRow, aot: LookupRow | None, hangs_on: Found | None = None) -> PredictedLookup:
+    def _graph(
+        self, row: LookupRow, aot: LookupRow | None, hangs_on: PredictedOutcome | None = None
+    ) -> PredictedLookup:
         found = self._found(row)
         if hangs_on is not None and found.outcome != "hit":
-            found = Found("unknown", f"it hangs on the AOTAutograd lookup before it: {hangs_on.why}")
+            found = PredictedOutcome(
+                "unknown", f"it hangs on the AOTAutograd lookup before it: {hangs_on.why}"
+            )
         self._store(row, found, ())
         return PredictedLookup(row, found, row.cache_key, aot)
 
-    def _found(self, row: LookupRow) -> Found:
+    def _found(self, row: LookupRow) -> PredictedOutcome:
         if row.outcome == "bypass":
-            return Found("bypass", row.bypass_reason or "torch does not say why", row.status_detailed)
+            return PredictedOutcome(
+                "bypass", row.bypass_reason or "torch does not say why", row.status_detailed
+            )
         if row.outcome == "disabled":
-            return Found("disabled", "its caches are off", row.status_detailed)
+            return PredictedOutcome("disabled", "its caches are off", row.status_detailed)
         note = self._notes.get(row.lookup)
         if note is None or row.cache_key is None:
-            return Found("unknown", _NO_NOTE)
+            return PredictedOutcome("unknown", _NO_NOTE)
         if note.lacks_values:
-            return Found("unknown", _NO_VALUES)
+            return PredictedOutcome("unknown", _NO_VALUES)
         if note.is_brought:
-            return Found("unknown", _BROUGHT)
+            return PredictedOutcome("unknown", _BROUGHT)
         root = self._world.entries.root_of(note.cache_dir)
         if root is None and note.cache_dir != self._first_dir:
             # What it stored itself lies elsewhere, too.
-            return Found("unknown", f"by then the program uses another directory: {note.cache_dir}")
+            return PredictedOutcome(
+                "unknown", f"by then the program uses another directory: {note.cache_dir}"
+            )
 
         of_graphs = self._note_of_graphs(row, note)
 
@@ -171,10 +186,12 @@ class PredictedRun:
         if found.outcome not in ("full_miss", "guard_miss"):
             return found
         if self._world.is_empty:
-            return Found("unknown", "no cache directory and no recording was read to check it against")
+            return PredictedOutcome(
+                "unknown", "no cache directory and no recording was read to check it against"
+            )
         unread = self._world.entries.unread_remotely
         if unread and (note.is_remote or of_graphs.is_remote):
-            return Found("unknown", f"nothing fits {where}, and {unread}")
+            return PredictedOutcome("unknown", f"nothing fits {where}, and {unread}")
         return found
 
     def _note_of_graphs(self, row: LookupRow, note: LookupNote) -> LookupNote:
@@ -210,7 +227,7 @@ class PredictedRun:
         places = [*local, *entries.remotes]
         return f"in {', '.join(places)}" if places else "in what was recorded"
 
-    def _store(self, row: LookupRow, found: Found, graphs: Sequence[LookupRow]) -> None:
+    def _store(self, row: LookupRow, found: PredictedOutcome, graphs: Sequence[LookupRow]) -> None:
         """Keep what a real run would store after this lookup."""
         note = self._notes.get(row.lookup)
         if found.outcome in ("hit", "bypass", "disabled") or note is None or not note.is_stored:

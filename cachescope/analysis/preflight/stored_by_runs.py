@@ -14,7 +14,7 @@ from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import AOTAUTOGRAD, MISSED
 
 
-class LeftBehind:
+class StoredByRuns:
     """Candidates by key, in the order in which they were stored."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Command:
         return [cls(tuple(members)) for members in of_folder.values()]
 
 
-class Beside:
+class SiblingProcesses:
     """What the other processes of a command would store, as one of them sees it."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether one lookup would find an entry: the steps that torch takes, on what is known instead of on a directory.
+"""What a lookup could find under its key, and whether it would: the steps that torch takes, on what is known.
 
 Mirrors `GuardedCache.find_guarded_entry` and `FxGraphCacheLoadable.load` (torch/_inductor/codecache.py and
 torch/_functorch/_aot_autograd/aot_autograd_result.py, 2.10 to 2.15).
@@ -201,7 +201,7 @@ Under = Callable[[str, str], Iterable[Candidate]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PredictedOutcome:
     """How a lookup would end, and what that rests on.
 
     Attributes
@@ -228,7 +228,7 @@ class Found:
 
 def found_under(
     candidates: Iterable[Candidate], note: LookupNote, where: str, graphs_under: Under | None = None
-) -> Found:
+) -> PredictedOutcome:
     """How a lookup under a key would end.
 
     Parameters
@@ -244,7 +244,7 @@ def found_under(
     refused: list[Candidate] = []
     open_: list[str] = []
     failed: list[Candidate] = []
-    fitting: list[Found] = []
+    fitting: list[PredictedOutcome] = []
     for candidate in candidates:
         fits = candidate.fits(note.sizes, skips_guards=note.skips_guards)
         if candidate.is_there == "no":
@@ -262,24 +262,24 @@ def found_under(
     if fitting:
         if len({found.outcome for found in fitting}) == 1:
             return fitting[0]
-        return Found("unknown", "several entries fit, and which of them torch takes is not known")
+        return PredictedOutcome("unknown", "several entries fit, and which of them torch takes is not known")
     if open_:
-        return Found("unknown", open_[0])
+        return PredictedOutcome("unknown", open_[0])
     if failed:
         last = failed[-1]
         why = (
             f"{plural(len(failed), 'entry', 'entries')} under this key {where}, and no guards hold for "
             f"{_sizes_text(note)}: {last.guards}"
         )
-        return Found("guard_miss", why, "guard_miss", guards=last.guards)
+        return PredictedOutcome("guard_miss", why, "guard_miss", guards=last.guards)
     if refused:
-        return Found(
+        return PredictedOutcome(
             "full_miss", f"{refused[0].what} is under this key, but {refused[0].why_not}", "full_miss"
         )
-    return Found("full_miss", f"no entry under this key {where}", "full_miss")
+    return PredictedOutcome("full_miss", f"no entry under this key {where}", "full_miss")
 
 
-def _with_graphs(hit: Found, candidate: Candidate, under: Under) -> Found:
+def _with_graphs(hit: PredictedOutcome, candidate: Candidate, under: Under) -> PredictedOutcome:
     """The same once the graphs are looked up that an AOTAutograd entry points to."""
     graphs: list[tuple[str, bool]] = []
     for key, guards in candidate.graphs:
@@ -289,20 +289,20 @@ def _with_graphs(hit: Found, candidate: Candidate, under: Under) -> Found:
             graphs.append((key, True))
             continue
         if any(one.is_there == "maybe" for one in fitting):
-            return Found(
+            return PredictedOutcome(
                 "unknown", f"{candidate.what} points to the FX entry {key[:8]}…, which may not be there"
             )
         gone = "cannot be loaded" if fitting else "is not there"
         why = f"{candidate.what} fits, but the FX entry {key[:8]}… that it points to {gone}"
-        return Found("full_miss", why, GRAPH_GONE, candidate, hit.guards, (*graphs, (key, False)))
+        return PredictedOutcome("full_miss", why, GRAPH_GONE, candidate, hit.guards, (*graphs, (key, False)))
     return replace(hit, graphs=tuple(graphs))
 
 
-def _hit(candidate: Candidate, note: LookupNote) -> Found:
+def _hit(candidate: Candidate, note: LookupNote) -> PredictedOutcome:
     why = candidate.what
     if candidate.guards:
         why += f"; its guards hold for {_sizes_text(note)}: {candidate.guards}"
-    return Found("hit", why, "hit", candidate, candidate.guards)
+    return PredictedOutcome("hit", why, "hit", candidate, candidate.guards)
 
 
 def _sizes_text(note: LookupNote) -> str:

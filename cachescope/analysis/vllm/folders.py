@@ -1,4 +1,4 @@
-"""The folders of vLLM's ``torch_compile_cache``: what is in each, whether its name is known, why it exists beside another."""
+"""The folders of vLLM's ``torch_compile_cache``: what is in each, why it exists beside another, which factors make them many."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ _OF_TORCH: Final = "SGLang makes its name of torch, the GPU and CUDA alone, and 
 _NO_NAME: Final = "torch_compile_cache"
 _UNNAMED: Final = 'SGLang\'s compiler "eager" has no name for it, and stores nothing but the graph'
 _AOT_FACTORS: Final = "vLLM keeps nothing from which it made this name"
-
 
 _EXAMPLES: Final = 3
 _JUDGED: Final = 50

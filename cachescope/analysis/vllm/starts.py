@@ -1,4 +1,8 @@
-"""Starts of vLLM in the order of time: which ended before which, and which made a folder."""
+"""Starts of vLLM in the order of time, and the parts of models that each could find stored.
+
+A rank finds nothing in the folder of another, and an engine nothing of a draft model where only the model itself is kept. So
+what a lookup missed is compared with folders that have its own rank and part.
+"""
 
 from __future__ import annotations
 

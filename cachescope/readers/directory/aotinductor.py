@@ -29,7 +29,6 @@ _LOCATOR: Final = b"PK\x06\x07"
 _LOCATOR_BYTES: Final = 20
 _END_64: Final = struct.Struct("<4sQHHIIQQQQ")
 
-
 _ZIP: Final = b"PK\x03\x04"
 # torch/csrc/export/pt2_archive_constants.h, `AOTINDUCTOR_DIR`; the archive's own name comes before it.
 _MEMBER: Final = re.compile(r"(?:[^/]+/)?data/aotinductor/([^/]+)/(?:.*/)?([^/]+)")

@@ -1,4 +1,4 @@
-"""Max-autotune timings: ``cache/<system hash>``, torch 2.6 to 2.15.
+"""What max-autotune keeps: timings, ``cache/<system hash>`` (torch 2.6 to 2.15), and CUTLASS operations, ``configs_<8 hex>.json``.
 
 The nesting is op, inputs, precision, choice; torch's docstrings describe it differently.
 """

@@ -1,6 +1,6 @@
 """Walks a cache directory: every file becomes one row of ``entries``, with its kind and size.
 
-Read only. Links are followed only to what is torch's own (`followed_links`). Files that vanish meanwhile
+Read only. Links are followed only to what is torch's own (`place_of`). Files that vanish meanwhile
 are skipped: torch may be running. A folder that may not be listed is a row as well: it is not known to be
 empty. The layout is in `places`.
 """

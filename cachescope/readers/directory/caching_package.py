@@ -1,4 +1,4 @@
-"""The caching package of torch 2.10: ``cache/<function>/<32 hex>`` (fcache, dcache) and ``dcache_dump/imc.save``."""
+"""Results that torch caches by call: the caching package of 2.10, memoizers of 2.11 and later, the on-disk cache; a header, then a pickle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from cachescope.terms import CACHING_PACKAGE, MEMOIZER
 # First bytes of sha256(b"0"): `_OnDiskCacheImpl._version_header` (torch/_inductor/runtime/caching/
 # implementations.py) and `OnDiskCache.version_prefix` (torch/_inductor/cache.py); the version never changed.
 HEADER: Final = bytes.fromhex("5feceb66")
-
 
 _CACHE_ENTRY: Final = ("torch._inductor.runtime.caching.interfaces", "CacheEntry")
 

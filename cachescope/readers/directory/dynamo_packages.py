@@ -1,4 +1,7 @@
-"""Precompile packages: ``dynamo/<source id>/entry`` (``TORCH_CACHING_PRECOMPILE=1``)."""
+"""Packages of Dynamo: precompile packages (``dynamo/<source id>/entry``), and what ``save_compiled_function`` writes (2.10 to 2.15).
+
+They are pickles with the bytecode of the function in them: whoever lets torch load one runs what is in it.
+"""
 
 from __future__ import annotations
 

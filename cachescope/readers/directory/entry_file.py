@@ -31,7 +31,6 @@ Fill = Callable[[Entry, Stub, Reading], str | None]
 _CONTENT_NAME_LENGTH = 51
 WHOLE = "a whole entry, which torch before 2.13 loads"
 
-
 _MOST: Final = 2_000
 
 

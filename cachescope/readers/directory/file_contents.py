@@ -1,4 +1,4 @@
-"""Reads the generated source of one entry again when it is needed: frames do not hold it, to save memory."""
+"""Reads files of a cache again when they are needed: the source of one entry, hashes of compiled files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ _LANGUAGES: Final = {
     ".source": "text",
 }
 _MOST_BYTES_OF_CODE: Final = 16 << 20
-
 
 _MOST_BYTES_HASHED: Final = 256 << 20
 _AT_A_TIME: Final = 1 << 20

@@ -1,4 +1,10 @@
-"""Generated code: ``<kk>/c<51>.py`` and the like. Only a ``.py`` can be checked against its name."""
+"""Generated code, ``<kk>/c<51>.py`` and the like, and its kernels. Only a ``.py`` can be checked against its name.
+
+A wrapper contains the source of each kernel as a string. torch names the file of a Triton kernel by the hash of that string.
+The name of a C++ file is a hash of the compile command, too, but the file begins with the string, so its text gives the key.
+
+torch/_inductor/utils.py, `get_kernel_metadata` (2.6 to 2.15). The source is read as lines of text, never run.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +33,6 @@ _INCLUDE: Final = re.compile(r'^#include "(.*?c[a-z2-7]{51}\.h)"', re.MULTILINE)
 _TRITON: Final = re.compile(r"^@triton\.jit\ndef (\w+)\(", re.MULTILINE)
 _LOCATION: Final = re.compile(r'#loc = loc\("([^"\n]*)"')
 _MOST_LOOKED_AT: Final = 400
-
 
 # Comments begin with "#" in Python wrappers, with "//" in C++ wrappers.
 _COMMENT: Final = re.compile(

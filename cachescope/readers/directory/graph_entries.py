@@ -1,4 +1,4 @@
-"""AOTAutograd cache entries: ``aotautograd/<a-key>/<content hash, or "entry">``, torch 2.5 to 2.15.
+"""Entries of graphs: ``fxgraph/<kk>/<f-key>/<hash>`` and ``aotautograd/<a-key>/<hash, or "entry">``, torch 2.5 to 2.15.
 
 They do not contain the hash details of their own key, only those of their FX graphs.
 """
@@ -18,7 +18,6 @@ from cachescope.readers.pickles.inert_pickle import Stub
 from cachescope.readers.reading import Entry, Reading
 
 FX_CLASSES = frozenset({"CompiledFxGraph"})
-
 
 # autograd_cache.py 2.5 to 2.9, aot_autograd_result.py 2.10+ (both in torch/_functorch/_aot_autograd).
 AOT_CLASSES = frozenset(

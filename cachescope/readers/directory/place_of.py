@@ -1,4 +1,9 @@
-"""Determines which place of a torch or Triton cache a path is, by the names in and around it."""
+"""Determines which place of a cache a path is: by the names in and around it, through links, or by a shipped file's content.
+
+torch opens whatever a path leads to, so folders and entries may be links to a bigger disk. A stray link may
+lead to ``/``. So a link is followed only if its name or the target's contents identify a place, and behind a link
+only folders in the table are walked. No place contains itself, so the walk ends.
+"""
 
 from __future__ import annotations
 
@@ -90,10 +95,8 @@ _DISTINCTIVE_PLACES: Final = (
 # A folder that may not be listed: it is not known to be empty, and only the names around it can identify it.
 _SHUT: Final = Place("")
 
-
 # A folder with a thousand links to it would be read a thousand times.
 _MOST_TIMES: Final = 16
-
 
 HEAD_BYTES: Final = 256
 

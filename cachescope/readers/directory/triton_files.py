@@ -1,4 +1,4 @@
-"""Metadata of a Triton directory: ``<key>/<kernel>.json`` and ``<key>/__grp__<kernel>.json``, Triton 3.1 to 3.9."""
+"""Files of Triton: ``<key>/<kernel>.json``, ``__grp__<kernel>.json`` (3.1 to 3.9), and ``<kk>/<64 hex>.best_config``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _BASE64_LENGTH: Final = 43
 _HEAD_BYTES: Final = 4_096
 # Triton then finds no file of a group (`FileCacheManager.get_group`), and compiles again.
 MOVED: Final = "the directory was moved"
-
 
 # Not part of the configuration: `_load_cached_autotuning` removes them before it looks for an equal one.
 _ABOUT_IT: Final = ("configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash")

@@ -22,6 +22,9 @@ SGLang's fork writes, by ``SGLangBackend.__call__`` of ``srt/compilation/backend
         <10 hex>/rank_0_0/<prefix>/                 the name is of torch and the GPU alone; with the compiler "eager" there is none
             sglang_compile_cache.py  computation_graph_<time>.py
             inductor_cache/  triton_cache/
+
+This describes vLLM 0.13.0 and 0.33.0. Nothing is executed: ``vllm_compile_cache.py`` is parsed as a literal,
+as vLLM itself does, and pickles are followed without making anything.
 """
 
 from __future__ import annotations
@@ -157,7 +160,6 @@ def read_model(entry: Entry, path: str, name: str, reading: Reading) -> bool:
 read_factors = content_reader(fill_factors)
 read_handles = content_reader(fill_handles)
 read_artifact = content_reader(fill_artifact)
-
 
 _LOOK_AT: Final = 1_000
 _FACTORS, _HANDLES = "cache_key_factors.json", "vllm_compile_cache.py"

@@ -1,7 +1,10 @@
-"""Log files as bytes: plain, compressed (gzip, zstandard, xz, bzip2) or packed otherwise, recognized by their first bytes.
+r"""Log files as bytes: plain, compressed (gzip, zstandard, xz, bzip2) or packed otherwise, recognized by their first bytes.
 
 Nothing here decodes text. Nothing maps a file into memory either: a log may shrink while it is read, and plain reads
 are as fast.
+
+Windows and terminals end lines with ``\r\n``, PowerShell writes UTF-16, docker's json-file driver one object per line, and
+container runtimes (CRI) a stamp before each line. The last two split lines at 16 kB. All are recognized by their first bytes.
 """
 
 from __future__ import annotations
@@ -37,11 +40,9 @@ _DOCKER: Final = re.compile(rb'\{"log": ?"')
 
 Unpack = Callable[[IO[bytes]], Iterator[bytes]]
 
-
 # Logs compress to a tenth of their size, or to a three-hundredth if all lookups are alike.
 _MOST_TIMES: Final = 1_000
 _ALWAYS_BYTES: Final = 32 << 20
-
 
 _HEAD_BYTES: Final = 4096
 # If the compression is damaged, the piece in which the damage shows is lost.

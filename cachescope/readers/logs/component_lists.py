@@ -1,9 +1,12 @@
-"""The components of trace artifacts, read by comparing bytes: nearly all of a list equals the list before.
+"""The components of traces and of text logs, read by comparing bytes: nearly all of a list equals the list before.
 
 A list is kept as *stretches*: the bytes of up to 32 components together with their codes. The next list is
 compared with them. A stretch found again costs one comparison of memory; only the bytes between stretches
 are split at ``", "``, looked up and, if new, decoded. If the bytes between two such cuts form a JSON string in
 quotes, they are one element of the list. If any do not, the reader declines and the JSON parser decides.
+
+A line that is known as a whole component is looked up, not parsed. Unknown lines are joined in the same way as
+`cachescope.details.join_components` does it.
 """
 
 from __future__ import annotations
@@ -28,7 +31,6 @@ _LOOK_AHEAD: Final = 4
 _MOST_KNOWN: Final = 1 << 16
 # Replaces the list while the rest of an artifact is parsed. If it comes back, the list was the artifact's own.
 _ELSEWHERE: Final = "read apart"
-
 
 _LINE_START: Final = re.compile(rf"\[{HASH}\] ".encode())
 

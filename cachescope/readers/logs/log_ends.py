@@ -1,8 +1,11 @@
-"""Where the reading of a text log ended: what a later reading needs to continue there once the log has grown.
+"""Where the reading of a log ended: what a later reading needs to continue there once the log has grown.
 
-Next to the finished lookups of each process it holds what the lookups no longer show, and what still waits for later
+Of a text log: next to the finished lookups of each process it holds what the lookups no longer show, and what still waits for later
 lines: lookups without an outcome, guards, an error. The last message of a process is read as if it were complete. If
 the next line belongs to that message, the log has to be read from the start.
+
+Of a trace: reading continues only after a complete record. The state holds what the finished lookups no longer show: the order
+of their records, the clocks of these records, and the times that the records themselves contained.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
-"""The prefix of every line of torch's text logs and of every record of a TORCH_TRACE file.
+"""The prefix of every line of torch's text logs and of every record of a TORCH_TRACE file, and what precedes it in a line.
 
 torch/_logging/_internal.py, `TorchLogsFormatter.format`: level letter, MMDD, time, pid, file:line, then
 optionally the trace id and the artifact. Year and time zone are not in it and have to come from elsewhere.
+
+Two processes in one file may share a pid, so the part that all lines of a process have in common names its stream: docker
+compose writes ``web-1  | ``, kubectl ``[pod/a/b] ``, srun ``0: ``, mpirun ``[1,0]<stderr>:``, torchrun ``[default0]:``, Ray
+``(worker pid=7) `` and journald ``Nov 22 12:00:00 host python[1]: ``. Text that a program printed is no name.
 """
 
 from __future__ import annotations
@@ -31,7 +35,6 @@ _YEAR_US: Final = 366 * 86_400_000_000
 _BACK_US: Final = 183 * 86_400_000_000
 _AHEAD_US: Final = 335 * 86_400_000_000
 _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
-
 
 # The beginning of a prefix, up to its pid.
 _MOMENT: Final = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ ")
@@ -201,7 +204,7 @@ def tells_no_rank(lead: bytes) -> bool:
     return _NO_RANK.search(lead) is not None
 
 
-class Leads:
+class LauncherPrefixes:
     """Finds torch's prefix in the lines of one log, and the stream that the bytes before it name.
 
     Parameters

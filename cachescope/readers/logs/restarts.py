@@ -20,7 +20,6 @@ _BACK_US: Final = 60_000_000
 # A clock that goes back by more than half a year has passed New Year.
 _YEAR_US: Final = 183 * 86_400_000_000
 
-
 _SAME_MOMENT_US = 250_000
 # A process writes to its trace until it ends: its lookups in a text log are hardly outside the trace's time.
 _SLACK_US = 1_000_000

@@ -16,7 +16,7 @@ from cachescope.readers.logs.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.logs.component_lists import ComponentLines, begins_component
 from cachescope.readers.logs.log_ends import Head, StreamEnd, TextEnd
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import Leads, clock_us, pid_of, tells_no_rank, without_tail
+from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_us, pid_of, tells_no_rank, without_tail
 from cachescope.readers.logs.text_lookups import MessageReader
 from cachescope.readers.logs.text_messages import Message, Stream, begins_message
 from cachescope.readers.reading import Process, Reading
@@ -27,14 +27,14 @@ _ESCAPE: Final = b"\x1b"
 
 def looks_like_text_log(head: bytes) -> bool:
     """Whether a line of the first bytes of a file begins with torch's log prefix."""
-    leads = Leads(head)
+    leads = LauncherPrefixes(head)
     return any(leads.prefix_of(line) or leads.short_of(line) for line in head.split(b"\n"))
 
 
 def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
     """Read one text log (plain, packed or compressed) into `reading`.
 
-    Adds one `Process` for each stream of lines (see `Leads`) and pid with cache messages. Lines that are not torch's
+    Adds one `Process` for each stream of lines (see `LauncherPrefixes`) and pid with cache messages. Lines that are not torch's
     are skipped: a log often contains output of the program, too.
 
     Raises
@@ -69,7 +69,7 @@ def read_on_text_log(path: str, reading: Reading) -> bool:
         return False
     end = TextEnd.from_json(reading.processes[0].end_state)
     log = _TextLog(reading.processes[0].source, path, reading)
-    log.take_up(end)
+    log.resume(end)
     with open_bytes(path) as stream:
         stream.seek(end.end)
         try:
@@ -96,19 +96,19 @@ class _TextLog:
         self._last: dict[Stream, Head] = {}
         self._ended_us: dict[Stream, int | None] = {}
         self._wrong: set[tuple[Stream, str]] = set()
-        self._leads: Leads | None = None
+        self._leads: LauncherPrefixes | None = None
         self._end = self._lines = 0
         self._can_go_on = False
 
-    def take_up(self, end: TextEnd) -> None:
+    def resume(self, end: TextEnd) -> None:
         """Restore the state at the end of an earlier reading; the reading has no processes until `finish`."""
         processes, self._reading.processes = self._reading.processes, []
         self._end, self._lines = end.end, end.lines
-        self._leads = Leads(is_named=end.is_named)
+        self._leads = LauncherPrefixes(is_named=end.is_named)
         for state in end.streams:
             process = None if state.process is None else processes[state.process]
             stream = (state.name.encode("latin-1"), state.pid, state.rank)
-            self._reader(stream, state.first_line).take_up(state, process)
+            self._reader(stream, state.first_line).resume(state, process)
             self._last[stream] = state.last_message
             self._ended_us[stream] = state.clock_last_us
 
@@ -116,7 +116,7 @@ class _TextLog:
         """Read the lines of a stream to its end; a failure before the end becomes a problem."""
         pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
-        self._leads = self._leads or Leads(lines.head(_HEAD_BYTES))
+        self._leads = self._leads or LauncherPrefixes(lines.head(_HEAD_BYTES))
         for message in _messages(lines, self._leads, self._components, self._last):
             if message.wrong is not None:
                 self._report_wrong(message.stream, message.line, message.wrong)
@@ -174,7 +174,7 @@ class _TextLog:
 
 
 def _messages(
-    lines: Lines, leads: Leads, components: ComponentLines, last: Mapping[Stream, Head]
+    lines: Lines, leads: LauncherPrefixes, components: ComponentLines, last: Mapping[Stream, Head]
 ) -> Iterator[Message]:
     """Join physical lines into messages, separately for each process; `last` holds the heads of the messages before."""
     open_messages: dict[Stream, Message] = {}
@@ -223,7 +223,7 @@ class _ShortMessages(dict[bytes, Message]):
     Only the first line of a message has torch's prefix. A launcher's text precedes every line.
     """
 
-    def __init__(self, leads: Leads) -> None:
+    def __init__(self, leads: LauncherPrefixes) -> None:
         super().__init__()
         self._leads = leads
         self._widths: dict[bytes, int] = {}
@@ -256,7 +256,7 @@ def _continues(text: bytes) -> bool:
     return begins_component(text) if text.startswith(b"[") else not begins_message(text)
 
 
-def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: Leads) -> Message:
+def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: LauncherPrefixes) -> Message:
     lead = line[: prefix.start()]
     name, rank = leads.name(lead)
     compile_id = prefix["compile_id"]

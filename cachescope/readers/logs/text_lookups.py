@@ -113,7 +113,7 @@ class MessageReader:
         elif (match := STATUS.match(text)) and match["is_used"] == "False":
             self._read_disabled(match["aot_mode"] == "True", message)
 
-    def take_up(self, end: StreamEnd, process: Process | None) -> None:
+    def resume(self, end: StreamEnd, process: Process | None) -> None:
         """Restore the state at the end of an earlier reading."""
         if process is not None:
             self.process = process
@@ -133,7 +133,7 @@ class MessageReader:
         self._is_2_4 = end.is_2_4
 
     def end(self, process: int | None, last: Head) -> StreamEnd | None:
-        """The state for `take_up`, after `finish`; None if a lookup waits for its outcome, or for several processes.
+        """The state for `resume`, after `finish`; None if a lookup waits for its outcome, or for several processes.
 
         Also None right after hash details: if they continue, or if another process's details come before the next
         message, reading from the start would number the details in another order.

@@ -46,7 +46,7 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
     """
     trace = TraceProcess(source or path, path, reading)
     with open_bytes(path) as stream:
-        TraceReader(reading.details, reading.known_json, trace.tell).read(stream)
+        TraceReader(reading.details, reading.known_json, trace.handle).read(stream)
     trace.finish()
 
 
@@ -73,8 +73,8 @@ def read_on_trace_log(path: str, reading: Reading) -> bool:
         if stream.peek(1)[:1] in (b"", b"\t"):  # type: ignore[attr-defined]
             return False
         trace = TraceProcess(process.source, path, reading)
-        trace.take_up(process, end)
-        TraceReader(reading.details, reading.known_json, trace.tell, end.end).read(stream)
+        trace.resume(process, end)
+        TraceReader(reading.details, reading.known_json, trace.handle, end.end).read(stream)
     if trace.may_repeat:
         return False
     trace.finish()

@@ -70,7 +70,7 @@ def read_trace_part(path: str, reading: Reading, start: int, end: int | None) ->
         If the file does not exist or cannot be read.
     """
     calls = _Calls()
-    reader = TraceReader(reading.details, reading.known_json, calls.tell, start)
+    reader = TraceReader(reading.details, reading.known_json, calls.handle, start)
     with open_bytes(path) as stream:
         stream.seek(start)
         reader.read(stream, None if end is None else end - start)
@@ -96,8 +96,8 @@ class _Calls:
         """The words, the number of values of each, and all values."""
         return self._words, self._counts, self._values
 
-    def tell(self, word: str, *values: Any) -> None:
-        """Record one call of `TraceProcess.tell`."""
+    def handle(self, word: str, *values: Any) -> None:
+        """Record one call of `TraceProcess.handle`."""
         if word in _OF_A_LOOKUP:
             self.lookups.append(values[0])
             values = values[1:]
@@ -125,7 +125,7 @@ def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> Non
             if lookup.details is not None:
                 lookup.details = codes[lookup.details]
         for word, values in _calls_of(process):
-            trace.tell(word, *values)
+            trace.handle(word, *values)
         if trace.has_failed:
             break
     trace.finish()

@@ -32,7 +32,7 @@ _NOT_RECORDED: Final = (
     "was asked, an event says, but no record has a lookup: lost, or in a form that is not known"
 )
 
-Tell = Callable[..., None]
+Handle = Callable[..., None]
 """Called with a word that `TraceProcess` knows, and the values that belong to it."""
 
 
@@ -92,7 +92,7 @@ class TraceProcess:
             "log_ended": self._log_ended,
         }
 
-    def take_up(self, process: Process, end: TraceEnd) -> None:
+    def resume(self, process: Process, end: TraceEnd) -> None:
         """Restore the state at the end of an earlier reading."""
         self._process = process
         self._is_new = False
@@ -110,7 +110,7 @@ class TraceProcess:
         self._compiles = TraceCompiles.continued(end.compiles, process)
         self._words["string"] = self._compiles.note_string
 
-    def tell(self, word: str, *values: Any) -> None:
+    def handle(self, word: str, *values: Any) -> None:
         """Process the contents of one record, or the end of the log."""
         self._words[word](*values)
 

@@ -32,7 +32,7 @@ from cachescope.readers.logs.trace_compiles import (
     id_of_metrics,
     interned_string,
 )
-from cachescope.readers.logs.trace_process import Tell, wrong_values
+from cachescope.readers.logs.trace_process import Handle, wrong_values
 from cachescope.readers.logs.trace_records import Records, Span, Stray, read_records
 from cachescope.readers.reading import not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
@@ -68,18 +68,18 @@ class TraceReader:
         The store for the hash details of lookups.
     known_json : dict
         As in `Reading`.
-    tell : callable
-        Called with the contents of each record, in the form of `TraceProcess.tell`.
+    handle : callable
+        Called with the contents of each record, in the form of `TraceProcess.handle`.
     start : int
         The offset of the first record to read.
     """
 
     def __init__(
-        self, details: HashDetails, known_json: dict[bytes, int], tell: Tell, start: int = 0
+        self, details: HashDetails, known_json: dict[bytes, int], handle: Handle, start: int = 0
     ) -> None:
         self._details = details
         self._components = ComponentLists(details, known_json)
-        self._emit = tell
+        self._emit = handle
         self._end = self._offset = start
         self._block = bytearray()
         self._has_prefix = self._has_clock = self._has_rank = False

@@ -9,6 +9,12 @@ At the level INFO the file is logged without its folder; earlier releases write 
 process before these lines, and one line for several that say the same (``ray/_private/ray_logging/__init__.py``)::
 
     (EngineCore_0 pid=42) (RayWorkerWrapper pid=77, ip=10.0.0.2) INFO ... [repeated 7x across cluster]
+
+``python-json-logger`` writes them, with the fields of ``JSON_FORMAT`` (``vllm/logging_utils/formatter.py``) and the name of the process that
+``vllm/logger.py`` adds (0.33.0)::
+
+    {"asctime": "2026-11-24 15:00:07,410", "levelname": "INFO", "name": "vllm.compilation.backends", "processName": "MainProcess",
+     "process": 42, "message": "[backbone] Compiling a graph ... takes 7.83 s", "vllm_process_name": "EngineCore_DP0"}
 """
 
 from __future__ import annotations
@@ -28,7 +34,6 @@ JSON_HEAD: Final = re.compile(
 _TIME: Final = re.compile(r"\d{4}-(?P<day>\d\d-\d\d \d\d:\d\d:\d\d)(?:,\d{1,6})?")
 _PREFIX: Final = re.compile(r"\[(?P<prefix>[\w.-]{1,100})\] ")
 _MOST_DIGITS_OF_A_PID: Final = 9
-
 
 _COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m")
 _LEAD: Final = re.compile(
@@ -64,7 +69,6 @@ _MESSAGES: Final = {
         "ends": rf"torch\.compile (?:takes|took|and initial profiling/warmup run together took) {_SECONDS} in total",
     }.items()
 }
-
 
 # Nothing after the last word shows that the line is complete.
 _OPEN_ENDED: Final = frozenset({"factors", "aot_loaded", "aot_failed"})

@@ -1,4 +1,4 @@
-"""Reads a pickle without resolving a single global: every class and function is an inert stand-in.
+"""Reads a pickle without resolving a single global, and refuses one that was made to run code.
 
 Only the C unpickler is fast enough, so it builds the value. Its `find_class` is replaced: `Stub` is all that
 it can ever call. Before it starts, `check_program` has followed every opcode.
@@ -30,7 +30,6 @@ __all__ = [
 _MAX_KEYWORDS = 100
 _NO_KEYWORDS: Final[Mapping[str, object]] = MappingProxyType({})
 _LIMITS = Limits()
-
 
 # Modules and builtins that no compiled graph needs. A pickle that names one of them was made to
 # run code. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.

@@ -1,4 +1,4 @@
-"""The effect of a pickle's opcodes on the stack and the memo, with numbers in place of objects."""
+"""The effect of a pickle's opcodes on the stack and the memo, with numbers in place of objects, and the limits of both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Values of torch's remote caches as rows of ``entries``: what they hold are the same entries as in a cache directory.
+"""Values of torch's remote caches, from a server or a dump, as rows of ``entries``: the same entries as in a cache directory.
 
 Mirrors ``RedisRemoteCache`` and its users, torch 2.6 to 2.15: the key ``pt2:<cache id>::<key>:c1``, and JSON as the value.
 A cache holds one value per key: an entry with other guards replaces the one before.
+
+``{"key": "pt2:fx-graph-v1::f…:c1", "value": {"data": "gASV…", "time_taken_ms": 812}}``
 """
 
 from __future__ import annotations
@@ -54,7 +56,6 @@ _PICKLED: Final = (FXGRAPH, AOTAUTOGRAD, PGO)
 _SHOWN: Final = 5
 # An empty list takes thirty times its text. A bundle has some values for each kernel of a graph.
 _MOST_VALUES: Final = 200_000
-
 
 _DUMP_BEGINS: Final = re.compile(rb'\s*\{\s*"key"\s*:\s*"pt2:')
 # A key may be as long as a value; torch's have some hundred bytes.

@@ -1,4 +1,7 @@
-"""Writes the report to its place, which has to be outside what was read."""
+"""The report as one HTML file: six questions, redacted on request, in a document that requests nothing from any network.
+
+Its Content-Security-Policy names the script by its hash: any other script would not run.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,6 @@ _SCRIPTS: Final = ("wording.js", "page.js", "replay.js", "toggles.js")
 _SHARED: Final = ("make.js", "focus.js", "table.js")
 _LOOKUPS: Final = "lookups.js"
 _ABOUT: Final = 400
-
 
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]

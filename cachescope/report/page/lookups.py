@@ -1,4 +1,4 @@
-"""Every lookup, for the table of the page that sorts and filters them and says why one missed."""
+"""Every lookup, for the table of the page that sorts and filters them: its rows, and their columns as codes of distinct values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _SHOWN: Final = (
     "lookup", "run", "rank", "cache", "compile_id", "function", "cache_key", "outcome", "verdict", "time_taken_ns", "reason",
     "aot_lookup", "cause", "baseline_lookup",
 )  # fmt: skip
-
 
 _CELL: Final = 600
 _HEADS: Final = (

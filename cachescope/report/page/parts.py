@@ -10,7 +10,7 @@ import pandas as pd
 
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
-from cachescope.report.what_if_forms import NOTHING_TOLD, Alone
+from cachescope.report.page.toggle_texts import NOTHING_TOLD, Alone
 from cachescope.report.worklist import ChangeText
 
 # Nobody reads more of a text in a page; a value in a log can be a megabyte.

@@ -1,4 +1,4 @@
-"""Why it missed: each cause explained, every miss, and what if a field did not count."""
+"""Why it missed: what to fix first, each cause explained, every miss, and what if a field did not count."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ _DIFFS: Final = 2
 _CHANGES: Final = (Head("Field", "code"), Head("Before", "long"), Head("After", "long"))
 _NOT_THERE: Final = "(not there)"
 _EMPTY: Final = "(empty)"
-
 
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10

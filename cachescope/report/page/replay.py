@@ -1,4 +1,4 @@
-"""The lookups as codes that the page replays in the browser, and the fields and forms that can be left out of the keys."""
+"""The lookups as codes that the page replays in the browser, and check boxes for what can be left out of the keys."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
 from cachescope.report.html import safe
 from cachescope.report.page.parts import Group, Part, Replayable, Text, Toggle
+from cachescope.report.page.toggle_texts import Alone, savings_of
 from cachescope.report.page.truncation import shortened
-from cachescope.report.what_if_forms import Alone, savings_of
 from cachescope.wording import file_size, plural
 
 Packed = list[int | list[int]]
 MOST_BYTES: Final = 400_000
 _REST: Final = "In no context form: the graph, its inputs, and the rest of the key"
-
 
 _TEXT: Final = 300
 _MANY: Final = 10

@@ -1,4 +1,4 @@
-"""How much of a large thing a page shows. Pure functions; each reports what it left out."""
+"""How much of a large thing a page shows, a table above all. Pure functions; each reports what it left out."""
 
 from __future__ import annotations
 

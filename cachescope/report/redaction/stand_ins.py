@@ -1,4 +1,4 @@
-"""Stand-ins: numbered in order of appearance, one for each text, and the same one at every occurrence."""
+"""Stand-ins: numbered in order of appearance, one for each text, and the same one at every occurrence, in phrases too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ KINDS: Final = (
 )
 STAND_IN: Final = rf"<(?:{'|'.join(KINDS)})-\d{{1,9}}>"
 _STAND_IN: Final = re.compile(STAND_IN)
-
 
 _BEGINNING: Final = 6
 

@@ -1,4 +1,4 @@
-"""Free text with a stand-in for every word that is not known to be harmless."""
+"""Free text with a stand-in for every word that is not known to be harmless; given values and paths are hidden as wholes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _PREFIX: Final = re.compile(r"[a-z2-7]{2}")
 _LINE: Final = re.compile(r"(?::\d{1,7}){1,2}$")
 _OPTION: Final = re.compile(r"-[A-Za-z](?=[/\\~])|\w[\w.-]+:(?=[/\\~])")
 _SEPARATOR: Final = re.compile(r"[/\\]")
-
 
 # The ends of names, then what may follow. Every repetition has a bound: a line in a log may be a megabyte.
 _GUARDED: Final = (
@@ -43,7 +42,6 @@ _GIVEN: Final = re.compile(
     r"|(?P<pci>\bpci_(?:bus|device|domain)_id)(?P<sign5>=)(?P<value5>\w{1,64})"
 )
 _NOTHING: Final = frozenset({"", "None", "null", "…"})
-
 
 _ADDRESS: Final = r"[A-Za-z][A-Za-z0-9+.-]*:/{2,}[^\s'\"`<>|]*"
 _TOKEN: Final = re.compile(

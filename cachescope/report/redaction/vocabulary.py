@@ -1,6 +1,10 @@
-"""Words that identify nobody: cachescope's own, torch's, those of the catalogue and of the datasheets.
+"""Words that identify nobody, and how texts are split into words; what is known of a value from its column.
 
 None of them is read from a source. Every other word of a source is hidden, whatever it looks like.
+
+The words known to be harmless are extracted from cachescope's own texts by the same rules, and so are recognised.
+
+All other values are free text, in which every word must be known. A new column needs nothing here to be safe.
 """
 
 from __future__ import annotations
@@ -58,7 +62,6 @@ KEYS: Final = frozenset(
     }
 )  # fmt: skip
 
-
 # Non-ASCII characters belong to words, so no name is cut at an accent; the signs of our own texts are excepted.
 _SIGN: Final = "…–—·×→←≤≥•‘’“”"
 _LETTER: Final = rf"(?:\w|(?![{_SIGN}\s])[^\x00-\x7f])"
@@ -69,7 +72,6 @@ WORD: Final = re.compile(rf"{_LETTER}+(?:[.\-]+{_LETTER}+)*")
 _RUN: Final = re.compile(RUN)
 _BEFORE: Final = "!?*"
 _AFTER: Final = ".:!?*"
-
 
 # Code that runs or shows things rather than wording them; and examples of what is hidden.
 _LEFT_OUT: Final = frozenset({"redaction", "redact.py", "samples", "views", "__pycache__"})

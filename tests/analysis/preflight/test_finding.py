@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.preflight.would_find import Candidate, Found, found_under
+from cachescope.analysis.preflight.would_find import Candidate, PredictedOutcome, found_under
 from cachescope.readers.logs.preflight_notes import LookupNote
 
 SMALL, LARGE = "L['t0'] < 8", "L['t0'] > 8"
@@ -17,7 +17,7 @@ DAMAGED = Candidate("one", "no", "it is damaged")
 UNREAD = Candidate("one", "maybe", "it was not read")
 
 
-def found(*candidates: Candidate, note: LookupNote | None = None) -> Found:
+def found(*candidates: Candidate, note: LookupNote | None = None) -> PredictedOutcome:
     return found_under(candidates, note or LookupNote(sizes=(4,)), "in /cache")
 
 

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.preflight.stored_by_runs import Beside, Command, LeftBehind, stored_candidate
+from cachescope.analysis.preflight.stored_by_runs import (
+    Command,
+    SiblingProcesses,
+    StoredByRuns,
+    stored_candidate,
+)
 from cachescope.analysis.preflight.would_find import Candidate
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
@@ -25,7 +30,7 @@ def note(*ended: int, cache_dir: str = "/cache") -> LookupNote:
 
 
 def seen(by: RunRow, its_note: LookupNote, stored_by: RunRow, their_note: LookupNote) -> list[str]:
-    beside = Beside()
+    beside = SiblingProcesses()
     beside.add(stored_by, their_note, KEY, Candidate("stored"))
     return [candidate.is_there for candidate in beside.under(by, its_note, KEY)]
 
@@ -77,7 +82,7 @@ def test_what_one_stores_is_found_where_both_look(
 
 
 def test_what_another_stores_is_said_to_be_its_own() -> None:
-    beside = Beside()
+    beside = SiblingProcesses()
     beside.add(FIRST, note(), KEY, Candidate("stored", guards="L['t0'] > 1"))
     (after,), (meanwhile,) = (list(beside.under(SECOND, its, KEY)) for its in (note(100), note()))
     assert after == Candidate("what run 0 of the same command would store", guards="L['t0'] > 1")
@@ -117,14 +122,14 @@ def looked_up(**told: Any) -> LookupRow:
     ],
 )
 def test_what_a_recorded_lookup_left_behind(told: dict[str, Any], left: tuple[str, str] | None) -> None:
-    found = LeftBehind.by_recorded([looked_up(**told)]).under(KEY)
+    found = StoredByRuns.by_recorded([looked_up(**told)]).under(KEY)
     assert [(one.is_there, one.why_not) for one in found] == ([] if left is None else [left])
 
 
 def test_guards_are_known_of_what_was_found_alone() -> None:
     """Those at a miss are the ones that failed, not those of what it stored."""
     told = [{"outcome": "hit"}, {"outcome": "guard_miss"}, {"cache_key": "f22", "outcome": "hit"}]
-    recorded = LeftBehind.by_recorded([looked_up(**one, guards_expr="L['t0'] > 1") for one in told])
+    recorded = StoredByRuns.by_recorded([looked_up(**one, guards_expr="L['t0'] > 1") for one in told])
     assert recorded.under(KEY) == [
         Candidate("what run 7 had found", guards="L['t0'] > 1"),
         Candidate("what run 7 had stored", are_guards_known=False),
@@ -145,7 +150,7 @@ def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() 
         # Another of the same key, of which no graphs are recorded.
         looked_up(lookup=8, cache="aotautograd", cache_key="a11"),
     ]
-    made = LeftBehind.by_recorded(rows).under(("aotautograd", "a11"))
+    made = StoredByRuns.by_recorded(rows).under(("aotautograd", "a11"))
     assert [one.graphs for one in made] == [(("f11", None), ("f22", None)), ()]
 
 

@@ -12,7 +12,7 @@ import pytest
 from cachescope.readers.logs import byte_source, log_lines
 from cachescope.readers.logs.byte_source import Pieces, Unpacked, open_bytes, read_head, unpacking
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import Leads, tells_no_rank, without_tail
+from cachescope.readers.logs.log_prefix import LauncherPrefixes, tells_no_rank, without_tail
 
 SIZES = (1, 2, 3, 7, 1000)
 
@@ -262,14 +262,14 @@ OWN = b"V1120 15:24:13.250000 3327 mine/x.py:1] text"
     ],
 )
 def test_what_may_precede_a_prefix(lead: bytes, of_torch: bool, of_others: bool) -> None:
-    leads = Leads()
+    leads = LauncherPrefixes()
     assert (leads.prefix_of(lead + LINE) is not None) is of_torch
     assert (leads.prefix_of(lead + OWN) is not None) is of_others
     short = b"INFO:torch._inductor.codecache:text"
     assert (leads.short_of(lead + short) is not None) is of_others
     assert leads.short_of(lead + b"INFO:mine:text") is None
     # Where every line has one, any text is the name of a process.
-    named = Leads(is_named=True)
+    named = LauncherPrefixes(is_named=True)
     assert named.prefix_of(lead + OWN) is not None
 
 
@@ -287,10 +287,10 @@ def test_what_may_precede_a_prefix(lead: bytes, of_torch: bool, of_others: bool)
     ],
 )
 def test_the_name_that_a_launcher_gives(lead: bytes, name: tuple[bytes, int | None]) -> None:
-    leads = Leads()
+    leads = LauncherPrefixes()
     assert leads.name(lead) == leads.name(lead) == name
     wanted = b"step 3" if lead.startswith(b"step") else b"0:" if b"\r" in lead else name[0]
-    assert Leads(is_named=True).name(lead) == (wanted, name[1])
+    assert LauncherPrefixes(is_named=True).name(lead) == (wanted, name[1])
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_the_name_that_a_launcher_gives(lead: bytes, name: tuple[bytes, int | No
     ],
 )
 def test_whether_any_text_is_a_name(names: list[bytes], wanted: bool) -> None:
-    assert Leads(b"\n".join(name + LINE for name in names)).is_named is wanted
+    assert LauncherPrefixes(b"\n".join(name + LINE for name in names)).is_named is wanted
 
 
 def test_a_rank_that_none_has() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs.log_prefix import Leads
+from cachescope.readers.logs.log_prefix import LauncherPrefixes
 from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading
@@ -215,16 +215,16 @@ def test_a_process_whose_last_outcome_is_lost_ends_where_that_lookup_began(tmp_p
 def test_the_prefix_of_a_message_is_parsed_in_its_first_line_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prefix_of, parsed = Leads.prefix_of, list[bytes]()
+    prefix_of, parsed = LauncherPrefixes.prefix_of, list[bytes]()
 
-    def counted(leads: Leads, line: bytes) -> re.Match[bytes] | None:
+    def counted(leads: LauncherPrefixes, line: bytes) -> re.Match[bytes] | None:
         parsed.append(line)
         return prefix_of(leads, line)
 
     log = Log().details("f1", fields={f"x[{number}]": "y" for number in range(40)}).outcome("f1", "miss")
     (process,) = log.read(tmp_path)
     assert process.lookups[0].details is not None
-    monkeypatch.setattr(Leads, "prefix_of", counted)
+    monkeypatch.setattr(LauncherPrefixes, "prefix_of", counted)
     assert told(log.read(tmp_path)) == told([process])
     # Of the details one line, and that of the outcome.
     assert len(parsed) == 2
