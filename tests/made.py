@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.assemble import assemble
-from cachescope.readers.reading import FILE_FACTS, Entry, Lookup, Process, Reading
+from cachescope.readers.reading import FILE_FACTS, Entry, Process, Reading
 from cachescope.scope import Scope
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -133,8 +134,14 @@ def _details(reading: Reading, details: Details | None) -> int | None:
     return code
 
 
-def _lookup(reading: Reading, made: Made) -> Lookup:
-    lookup = Lookup(made.cache, ns(made.at), made.key, made.outcome, details=_details(reading, made.details))
+def _lookup(reading: Reading, made: Made) -> LookupRow:
+    lookup = LookupRow(
+        cache=made.cache,
+        time=ns(made.at),
+        cache_key=made.key,
+        outcome=made.outcome,
+        detail_set=_details(reading, made.details),
+    )
     if made.took is not None:
         lookup.time_taken_ns = int(made.took * SECOND_NS)
     for name, value in made.told.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.rows import col, row
 
 # fmt: off
@@ -98,7 +99,7 @@ class RankRow:
     text: str = col("the same in a sentence")
 
 
-@row("vllm_starts")
+@row("vllm_starts", frozen=False)
 class StartRow:
     """One part of a model that vLLM compiled or loaded, according to its log."""
 
@@ -123,3 +124,5 @@ class StartRow:
     dynamo_time_ns: int | None = col("time of Dynamo", unit="ns", missing="not logged")
     compile_time_ns: int | None = col("compile time of all size ranges", unit="ns", missing="nothing was compiled, or not logged")
     total_time_ns: int | None = col("total time of torch.compile", unit="ns", missing="the log ends earlier, or it failed")
+    found: LookupRow | None = None
+    """That lookup, whose number is known once all logs are read."""

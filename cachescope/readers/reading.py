@@ -12,60 +12,9 @@ from typing import Final, TypedDict
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.vllm import StartRow
 from cachescope.json_types import JsonObject
-
-
-@dataclass(slots=True)
-class Lookup:
-    """One attempt to find one key in one cache, as one source records it.
-
-    Times are nanoseconds since the epoch, UTC. `details` is a set code of the shared `HashDetails`.
-    """
-
-    cache: str
-    time_ns: int | None
-    cache_key: str | None = None
-    outcome: str = "full_miss"
-    cache_state: str | None = None
-    status_detailed: str | None = None
-    compile_id: str | None = None
-    is_backward: bool | None = None
-    bypass_reason: str | None = None
-    guards_expr: str | None = None
-    load_error: str | None = None
-    time_taken_ns: int | None = None
-    time_saved_ns: int | None = None
-    end_time_ns: int | None = None
-    logged_ns: int | None = None
-    """When the outcome was logged: two logs of one process agree on it."""
-    details: int | None = None
-    entry_path: str | None = None
-    """Where torch wrote the entry; only the AOTAutograd text log records it."""
-    segment: int = 0
-    """Counts the compiles that began under one compile id: after a reset, torch uses the same ids again."""
-    save_bypass: str | None = None
-    """Why torch did not store what it compiled after this miss; only text logs record it."""
-    save_error: str | None = None
-    """Why torch failed to store what it compiled after this miss; only text logs record it."""
-    compile_error: str | None = None
-    """Why the compile after this miss failed, as ``fail_type: fail_reason``; only traces record it."""
-    compile_ended: bool | None = None
-    """Whether the log shows the end of that compile, successful or not; None if the log cannot show it."""
-    function: str | None = None
-    """The user's function that was compiled, with its file and line."""
-    file: str | None = None
-    line: int | None = None
-    aot_mode: bool | None = None
-    """Whether AOTInductor compiled it, which asks no cache; logs record only that it was so."""
-    bypass_exception: str | None = None
-    """The class of the exception by which AOTAutograd's cache was bypassed; only traces record it."""
-    is_details_cut: bool = False
-    """Whether lines of its hash details are missing; none are kept then."""
-    preflight_note: str | None = None
-    """What a pre-flight noted of it besides, as JSON of `preflight_notes`."""
-    start: StartRow | None = None
-    """What vLLM's log says of it; only lookups of vLLM's own have it."""
 
 
 @dataclass(slots=True)
@@ -83,7 +32,7 @@ class Process:
     clock_last_us: int | None = None
     start_time_ns: int | None = None
     cache_dir: str | None = None
-    lookups: list[Lookup] = field(default_factory=list)
+    lookups: list[LookupRow] = field(default_factory=list)
     command: str | None = None
     """The command that was run, as `cachescope record` notes it."""
     exit_status: int | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cachescope.analysis.history.rows import LookupRow
 
 from cachescope.analysis.directory.coverage import coverage_rows
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.bundles import Held
 from cachescope.readers.reading import Entry

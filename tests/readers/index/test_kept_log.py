@@ -55,7 +55,7 @@ def table(log: Path, end_state: str | None = None, processes: int = 1) -> pa.Tab
 def told(log: LogTables | None) -> object:
     if log is None:
         return None
-    lookups = [(one.cache_key, one.details) for process in log.processes for one in process.lookups]
+    lookups = [(one.cache_key, one.detail_set) for process in log.processes for one in process.lookups]
     return log.source, lookups, [one.message for one in log.problems], len(log.components), len(log.sets)
 
 
