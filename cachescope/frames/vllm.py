@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.rows import col, row
 
 # fmt: off
 
 
-@row("vllm_factors")
+@row("vllm_factors", frozen=False)
 class FactorsRow:
     """One cache_key_factors.json: the factors from which vLLM made the name of a folder."""
 
@@ -24,6 +25,10 @@ class FactorsRow:
     config_hash: str = col("hash of the configuration; vLLM keeps only the hash")
     code_hash: str = col("hash of the files that were traced; vLLM keeps only the hash")
     compiler_hash: str = col("hash of torch and its settings; vLLM keeps only the hash")
+    file: EntryRow | None = None
+    """The file, whose number is known once all sources are read."""
+
+
 
 
 @row("vllm_folders")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
@@ -21,17 +21,10 @@ from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
-from cachescope.readers.reading import FILE_FACTS, Entries, Entry, ListedEntry, Reading
+from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading
 from cachescope.readers.snapshot import context_row
 from cachescope.rows import TIME, columns_of
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
-
-_ATTRIBUTES: Final = {
-    "modified_time": "modified_time_ns",
-    "changed_time": "changed_time_ns",
-    "detail_set": "details",
-}
-"""The attribute of an `Entry` for each column with another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +69,8 @@ def assemble(reading: Reading) -> Tables:
         ),
         problems=frame_of(reading.problems, ProblemRow),
         kernels=frame_of(_kernel_rows(reading.entries.opened), KernelRow),
-        autotune=frame_of(_timing_rows(reading), TimingRow),
-        vllm_factors=frame_of(_factor_rows(reading), FactorsRow),
+        autotune=frame_of(_of_numbered_files(reading.timings), TimingRow),
+        vllm_factors=frame_of(_of_numbered_files(reading.vllm_factors), FactorsRow),
         vllm_starts=frame_of(_numbered_starts(reading.vllm_starts), StartRow),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
@@ -115,8 +108,8 @@ def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, 
     for key, details in reading.details_of_key.items():
         known[key] = (details, "from_entry")
     for entry in reading.entries.opened.values():
-        if entry.details is not None and entry.cache_key is not None:
-            known[entry.cache_key] = (entry.details, "from_entry")
+        if entry.detail_set is not None and entry.cache_key is not None:
+            known[entry.cache_key] = (entry.detail_set, "from_entry")
     for run in runs:
         for lookup in run.lookups:
             if lookup.detail_set is not None and lookup.cache_key is not None:
@@ -167,21 +160,22 @@ def _fill_direction(lookup: LookupRow, details: HashDetails) -> None:
 def entries_frame(entries: Entries) -> pd.DataFrame:
     """The frame ``entries``: the facts of every file, replaced by the contents of those that were opened."""
     columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
+    unread = EntryRow()
     for column in columns_of(EntryRow)[1:]:
-        name = _ATTRIBUTES.get(column.name, column.name)
+        name = column.name
         if name == "seen_time":
             columns[name] = entries.seen_ns
             continue
         if name in FILE_FACTS:
             values = list(map(itemgetter(FILE_FACTS.index(name)), entries.files))
         else:
-            values = [getattr(Entry, name)] * len(entries)
+            values = [getattr(unread, name)] * len(entries)
         for number, entry in entries.opened.items():
             values[number] = _well_formed(getattr(entry, name))
         if column.dtype == TIME and any(values):
             # A file can have any time; a column covers a few centuries.
             values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
-        columns[column.name] = values
+        columns[name] = values
     return frame_of_columns(columns, EntryRow)
 
 
@@ -192,41 +186,11 @@ def _well_formed(value: Any) -> Any:
     return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
 
 
-def _timing_rows(reading: Reading) -> Iterator[TimingRow]:
-    numbers = {id(entry): number for number, entry in reading.entries.opened.items()}
-    for timing in reading.timings:
-        yield TimingRow(
-            entry=numbers[id(timing.entry)],
-            op=timing.op,
-            inputs=timing.inputs,
-            precision=timing.precision,
-            choice=timing.choice,
-            time_ms=timing.time_ms,
-            is_failed=timing.time_ms is None,
-            is_chosen=timing.is_chosen,
-            margin=timing.margin,
-            device_name=timing.device_name,
-            triton_version=timing.triton_version,
-            runtime=timing.runtime,
-            runtime_version=timing.runtime_version,
-        )
-
-
-def _factor_rows(reading: Reading) -> Iterator[FactorsRow]:
-    numbers = {id(entry): number for number, entry in reading.entries.opened.items()}
-    for one in reading.vllm_factors:
-        yield FactorsRow(
-            numbers[id(one.entry)],
-            one.folder,
-            one.rank,
-            one.dp_rank,
-            one.prefix,
-            one.env,
-            one.env_hash,
-            one.config_hash,
-            one.code_hash,
-            one.compiler_hash,
-        )
+def _of_numbered_files(rows: Iterable[TimingRow] | Iterable[FactorsRow]) -> Iterator[TimingRow | FactorsRow]:
+    for row in rows:
+        assert row.file is not None
+        row.entry = row.file.entry
+        yield row
 
 
 def _without_times_of_torch(runs: list[Run]) -> None:
@@ -245,7 +209,7 @@ def _numbered_starts(starts: list[StartRow]) -> list[StartRow]:
     return starts
 
 
-def _kernel_rows(opened: dict[int, Entry]) -> Iterator[KernelRow]:
+def _kernel_rows(opened: dict[int, EntryRow]) -> Iterator[KernelRow]:
     # Entries with different guards often contain the same code.
     known: dict[str, list[Kernel]] = {}
     for number, entry in opened.items():

@@ -12,8 +12,9 @@ from typing import Final, TypedDict
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
-from cachescope.frames.recorded_rows import LookupRow
-from cachescope.frames.vllm import StartRow
+from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.json_types import JsonObject
 
 
@@ -54,84 +55,39 @@ class Process:
 
 
 FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]
-"""Facts from the name, the size and the times of a file: the arguments of `Entry`, in that order."""
+"""Facts from the name, the size and the times of a file: the columns of `FILE_FACTS`."""
 FILE_FACTS: Final = (
     "cache",
     "path",
     "root",
     "size_bytes",
-    "modified_time_ns",
+    "modified_time",
     "cache_key",
     "status",
-    "changed_time_ns",
+    "changed_time",
 )
 
 
-class Entry:
-    """One file of a cache directory whose content is read.
-
-    Facts from the content default to the class attributes: a reader sets only what it finds.
-    """
-
-    damage: str | None = None
-    guards_expr: str | None = None
-    time_taken_ns: int | None = None
-    code_key: str | None = None
-    device_types: tuple[str, ...] = ()
-    details: int | None = None
-    fx_keys: tuple[str, ...] = ()
-    """The FX keys that an AOTAutograd entry points to."""
-    fx_guards: tuple[str, ...] = ()
-    """The guards of each of those, empty where it has none; there is none of them where the entry does not say."""
-    kernel_keys: tuple[str, ...] = ()
-    """The kernels whose source a wrapper contains; for a C++ file, the kernel that it is."""
-    triton_hashes: tuple[str, ...] = ()
-    """Triton directories that it refers to, each as 64 hexadecimal digits."""
-    source_code: str | None = None
-    cudagraphs_skipped: str | None = None
-    name: str | None = None
-    """The name of a kernel, a function or a device, if that is not its key."""
-    detail: str | None = None
-    """The content of the file in a few words."""
-    link: str | None = None
-    """The target of the link through which the file was reached."""
-
-    def __init__(
-        self,
-        cache: str,
-        path: str,
-        root: str,
-        size_bytes: int | None = None,
-        modified_time_ns: int | None = None,
-        cache_key: str | None = None,
-        status: str = "ok",
-        changed_time_ns: int | None = None,
-    ) -> None:
-        self.cache = cache
-        self.path = path
-        self.root = root
-        self.size_bytes = size_bytes
-        self.modified_time_ns = modified_time_ns
-        self.cache_key = cache_key
-        self.status = status
-        self.changed_time_ns = changed_time_ns
+def entry_of(facts: FileFacts) -> EntryRow:
+    """The row of a file before its content is read."""
+    return EntryRow(**dict(zip(FILE_FACTS, facts, strict=True)))  # type: ignore[arg-type]
 
 
 class Entries:
-    """Every file of the cache directories, in order: plain facts of all, and an `Entry` for each that was opened.
+    """Every file of the cache directories, in order: plain facts of all, and the row of each that was opened.
 
-    Most of a hundred thousand files are never opened, and an object for each would cost more than finding them.
+    Most of a hundred thousand files are never opened, and a row for each would cost more than finding them.
     """
 
     def __init__(self) -> None:
         self.files: list[FileFacts] = []
         self.seen_ns: list[int | None] = []
-        self.opened: dict[int, Entry] = {}
+        self.opened: dict[int, EntryRow] = {}
 
     def add(
         self,
         files: Iterable[FileFacts],
-        opened: Mapping[int, Entry | None],
+        opened: Mapping[int, EntryRow | None],
         seen_ns: int | None = None,
     ) -> None:
         """Add files, and the entries of those that were opened, by their index; None for a file that no longer exists.
@@ -143,63 +99,17 @@ class Entries:
                 entry = opened[number]
                 if entry is None:
                     continue
-                self.opened[len(self.files)] = entry
+                entry.entry = len(self.files)
+                self.opened[entry.entry] = entry
             self.files.append(facts)
         self.seen_ns += [seen_ns] * (len(self.files) - len(self.seen_ns))
 
     def __len__(self) -> int:
         return len(self.files)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[EntryRow]:
         for number, facts in enumerate(self.files):
-            yield self.opened.get(number) or Entry(*facts)
-
-
-@dataclass(slots=True)
-class Timing:
-    """One choice that max-autotune measured."""
-
-    entry: Entry
-    op: str
-    inputs: str
-    precision: str
-    choice: str
-    time_ms: float | None
-    """None if it failed."""
-    device_name: str | None
-    triton_version: str | None
-    runtime: str | None
-    runtime_version: str | None
-    is_chosen: bool = False
-    margin: float | None = None
-    """The second best time divided by this one, if this is the best."""
-
-
-@dataclass(frozen=True, slots=True)
-class VllmFactors:
-    """What vLLM made the name of a folder of: one ``cache_key_factors.json``."""
-
-    entry: Entry
-    folder: str | None
-    rank: int | None
-    dp_rank: int | None
-    prefix: str | None
-    env: str
-    """The variables, as JSON; numbers stand for secrets."""
-    env_hash: str
-    config_hash: str
-    code_hash: str
-    compiler_hash: str
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that could not be read."""
-
-    source: str
-    where: str
-    kind: str
-    message: str
+            yield self.opened.get(number) or entry_of(facts)
 
 
 class Context(TypedDict):
@@ -264,14 +174,14 @@ class Reading:
     entries: Entries = field(default_factory=Entries)
     listed: list[ListedEntry] = field(default_factory=list)
     """Entries of locks."""
-    timings: list[Timing] = field(default_factory=list)
-    vllm_factors: list[VllmFactors] = field(default_factory=list)
+    timings: list[TimingRow] = field(default_factory=list)
+    vllm_factors: list[FactorsRow] = field(default_factory=list)
     vllm_starts: list[StartRow] = field(default_factory=list)
     vllm_secrets: dict[str, int] = field(default_factory=dict)
     """Numbers that stand for values of secrets, by the value."""
     contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
     """Snapshots, each with the path that it was read from."""
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ProblemRow] = field(default_factory=list)
     cache_roots: list[str] = field(default_factory=list)
     """The cache directories that were read, even if there is no file in them."""
     details_of_key: dict[str, int] = field(default_factory=dict)
@@ -289,7 +199,7 @@ class Reading:
         """Note one thing that could not be read, or raise it under ``strict=True``."""
         if self.strict:
             raise RecordError(source, where, kind, message)
-        self.problems.append(Problem(source, where, kind, message))
+        self.problems.append(ProblemRow(source, where, kind, message))
 
     def add_details(self, components: list[str], source: str, where: str) -> int | None:
         """Store the components of one key; a text that is no hash detail becomes a problem."""
@@ -308,7 +218,7 @@ def note_source(error: SourceError, reading: Reading) -> None:
     """Note an unreadable source as a problem, or raise it under ``strict=True``."""
     if reading.strict:
         raise error
-    reading.problems.append(Problem(error.source, WHOLE_SOURCE, error.kind, error.message))
+    reading.problems.append(ProblemRow(error.source, WHOLE_SOURCE, error.kind, error.message))
 
 
 def read_or_note(read: Callable[[str, Reading], None], path: str, reading: Reading) -> None:

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
-from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.reading import Problem, Process, Reading
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.readers.reading import Process, Reading
 
 _TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_(), "Time": pa.int64()}
 # What no single log tells of a lookup: it is known once all are read.
@@ -35,7 +35,7 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
 # Every row of a log has the source of the log.
 _PROCESS: Final = _columns(Process, ["source", "lookups"])
 _LOOKUP: Final = _columns(LookupRow, _OF_ALL_LOGS)
-_PROBLEM: Final = _columns(Problem, ["source"])
+_PROBLEM: Final = _columns(ProblemRow, ["source"])
 
 
 def _list_of(columns: dict[str, pa.DataType], **more: pa.DataType) -> pa.DataType:
@@ -72,7 +72,7 @@ class LogTables:
 
     source: str
     processes: list[Process]
-    problems: list[Problem]
+    problems: list[ProblemRow]
     components: list[str]
     sets: Sequence[Codes | npt.NDArray[np.int32]]
 
@@ -150,7 +150,7 @@ class LogTables:
                     )
                     for *told, count in islice(processes, sizes["processes"][row])
                 ],
-                [Problem(own, *told) for told in islice(problems, sizes["problems"][row])],
+                [ProblemRow(own, *told) for told in islice(problems, sizes["problems"][row])],
                 list(islice(components, sizes["components"][row])),
                 list(islice(sets, sizes["set_sizes"][row])),
             )

@@ -167,5 +167,5 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
     """Keys of entries, with the sets of details that the entries contain."""
     yield from reading.details_of_key.items()
     for entry in reading.entries.opened.values():
-        if entry.details is not None and entry.cache_key is not None:
-            yield entry.cache_key, entry.details
+        if entry.detail_set is not None and entry.cache_key is not None:
+            yield entry.cache_key, entry.detail_set

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import cachescope
 from cachescope.errors import RecordError, SourceError
-from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.readers.index.log_folder import (
     StoredDetails,
     read_log_file,
@@ -24,7 +24,7 @@ from cachescope.readers.index.log_folder import (
 )
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs.byte_source import open_bytes
-from cachescope.readers.reading import Problem, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.readers.stored import is_log_file, is_log_folder
 from tests.conftest import Recording
 from tests.made import component
@@ -316,7 +316,7 @@ def test_details_have_no_attribute_that_hash_details_lack(tmp_path: Path) -> Non
 
 def test_a_folder_without_a_log_and_one_whose_log_has_a_problem(tmp_path: Path) -> None:
     torn = one_log("/b", A)
-    torn.problems.append(Problem("/b", "end", "truncated", "cut"))
+    torn.problems.append(ProblemRow("/b", "end", "truncated", "cut"))
     write_logs(tmp_path, [torn, one_log("/a")])
     (problem,) = read_log_folder(str(tmp_path)).problems
     assert (problem.source, problem.kind) == ("/b", "truncated")

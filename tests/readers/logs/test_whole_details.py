@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs import cut_details
 from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.expected_fields import ALWAYS, CONFIG, SETTINGS, Shapes, parameters_of
-from cachescope.readers.reading import Entry, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from tests.made import component
 
 CODE = "<lambda>()\n\n\n\ndef forward(self, x, y):\n    return x"
@@ -76,8 +77,8 @@ class Logs:
         return self
 
     def entry(self, key: str | None, fields: Fields | None) -> Logs:
-        entry = Entry("fxgraph", "/cache/x", "/cache", cache_key=key)
-        entry.details = None if fields is None else self.code(fields)
+        entry = EntryRow(cache="fxgraph", path="/cache/x", root="/cache", cache_key=key)
+        entry.detail_set = None if fields is None else self.code(fields)
         self.reading.entries.add([(entry.cache, entry.path, entry.root, 1, 1, key, "ok", 1)], {0: entry})
         return self
 
