@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cachescope.rows import FLAG, REAL, TEXT, TIME, TUPLE, WHOLE, columns_of
+from cachescope.rows import FLAG, REAL, TEXT, TIME, TUPLE, WHOLE, columns_of, names_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -85,11 +84,11 @@ def _array(values: Sequence[Any] | pa.Array, dtype: str) -> Any:
 
 
 def rows_of(frame: pd.DataFrame, kind: type[SomeRow]) -> list[SomeRow]:
-    """The rows of a frame as objects of a dataclass, whose fields are columns; other columns are not read.
+    """The rows of a frame as objects of their class, or of any dataclass whose fields are columns of it.
 
     Values are plain Python values: times in nanoseconds, missing values None.
     """
-    columns = plain_columns(frame, [field.name for field in fields(kind)])
+    columns = plain_columns(frame, names_of(kind))
     return list(map(kind, *columns.values()))
 
 

@@ -111,6 +111,14 @@ def columns_of(kind: type) -> tuple[Column, ...]:
     )
 
 
+@cache
+def names_of(kind: type) -> tuple[str, ...]:
+    """The columns that rows of a class are read from; a dataclass that is no row of a frame has one for each field."""
+    if "frame_name" in vars(kind):
+        return tuple(column.name for column in columns_of(kind))
+    return tuple(one.name for one in fields(kind))
+
+
 def _column(name: str, hint: Any, meaning: str, unit: str, missing: str, torch_name: str) -> Column:
     if NoneType in get_args(hint):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)

@@ -13,8 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.assemble import assemble
-from cachescope.readers.reading import FILE_FACTS, Entry, Lookup, Process, Reading
+from cachescope.readers.reading import FILE_FACTS, Process, Reading
 from cachescope.scope import Scope
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -23,7 +25,7 @@ SECOND_NS = 10**9
 CODE = "def forward(self, x):\n    a = torch.mm(x, x)\n    b = torch.relu(a)\n    return (b,)"
 Details = Mapping[str, str]
 # An entry of a directory, and what went into its key.
-Stored = tuple[Entry, Details | None]
+Stored = tuple[EntryRow, Details | None]
 
 
 def component(name: str, text: str) -> str:
@@ -96,7 +98,16 @@ def entry(
     name: str = "entry",
     **told: Any,
 ) -> Stored:
-    made = Entry(cache, f"{root}/{cache}/{key[1:3]}/{key}/{name}", root, 100, ns(at), key, status, ns(at))
+    made = EntryRow(
+        cache=cache,
+        path=f"{root}/{cache}/{key[1:3]}/{key}/{name}",
+        root=root,
+        size_bytes=100,
+        modified_time=ns(at),
+        cache_key=key,
+        status=status,
+        changed_time=ns(at),
+    )
     for attribute, value in told.items():
         setattr(made, attribute, value)
     return made, details  # fmt: skip
@@ -113,16 +124,13 @@ def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
         for attribute, value in one.told.items():
             setattr(process, attribute, value)
         reading.processes.append(process)
-    opened: dict[int, Entry | None] = {}
+    opened: dict[int, EntryRow | None] = {}
     for number, (made_entry, details) in enumerate(entries):
-        made_entry.details = _details(reading, details)
+        made_entry.detail_set = _details(reading, details)
         opened[number] = made_entry
-    facts = [tuple(getattr(made, _ATTRIBUTE.get(name, name)) for name in FILE_FACTS) for made, _ in entries]
+    facts = [tuple(getattr(made, name) for name in FILE_FACTS) for made, _ in entries]
     reading.entries.add(facts, opened)  # type: ignore[arg-type]
     return Scope(assemble(reading), **told)
-
-
-_ATTRIBUTE: dict[str, str] = {}
 
 
 def _details(reading: Reading, details: Details | None) -> int | None:
@@ -133,8 +141,14 @@ def _details(reading: Reading, details: Details | None) -> int | None:
     return code
 
 
-def _lookup(reading: Reading, made: Made) -> Lookup:
-    lookup = Lookup(made.cache, ns(made.at), made.key, made.outcome, details=_details(reading, made.details))
+def _lookup(reading: Reading, made: Made) -> LookupRow:
+    lookup = LookupRow(
+        cache=made.cache,
+        time=ns(made.at),
+        cache_key=made.key,
+        outcome=made.outcome,
+        detail_set=_details(reading, made.details),
+    )
     if made.took is not None:
         lookup.time_taken_ns = int(made.took * SECOND_NS)
     for name, value in made.told.items():

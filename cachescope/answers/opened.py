@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from cachescope.columns import plain_columns
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.assemble import entries_frame
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.file_contents import NamedFile
-from cachescope.readers.reading import Entries, Entry, FileFacts, Reading
+from cachescope.readers.reading import Entries, FileFacts, Reading
 
 if TYPE_CHECKING:
     from cachescope.details import HashDetails
@@ -35,7 +36,7 @@ class Opened:
     """
 
     def __init__(self, files: pd.DataFrame, details: HashDetails) -> None:
-        self._inside: list[Entry] = []
+        self._inside: list[EntryRow] = []
         self.file_of: dict[int, int] = {}
         for number, path in zip(*plain_columns(files, ["entry", "path"]).values(), strict=True):
             for inner in entries_inside(path, Reading(details=details)):
@@ -50,5 +51,5 @@ class Opened:
         return self._inside[file.entry].source_code
 
 
-def _facts(entry: Entry) -> FileFacts:
+def _facts(entry: EntryRow) -> FileFacts:
     return (entry.cache, entry.path, entry.root, None, None, entry.cache_key, entry.status, None)

@@ -7,59 +7,68 @@ from cachescope.rows import Time, col, row
 # fmt: off
 
 
-@row("entries")
+@row("entries", frozen=False)
 class EntryRow:
     """One file in a cache directory, one folder in it that could not be listed, or one value in a remote
     cache.
     """
 
-    entry: int = col("number of the entry")
-    cache: str = col('what the file is: ``describe("entry_kinds")``')
+    entry: int = col("number of the entry", default=0)
+    cache: str = col('what the file is: ``describe("entry_kinds")``', default="")
     cache_key: str | None = col(
-        "the key, from the name of the file or of its folder; for a lock, what it locks", missing="the name contains none")
-    path: str = col("path, as reached from the given source; in a remote cache, its address and the key there")
-    root: str = col("the cache directory, or the remote cache")
+        "the key, from the name of the file or of its folder; for a lock, what it locks", missing="the name contains none",
+        default=None)
+    path: str = col("path, as reached from the given source; in a remote cache, its address and the key there", default="")
+    root: str = col("the cache directory, or the remote cache", default="")
     size_bytes: int | None = col(
         "size of the file; for a link that is not followed, of the link itself; for a value in a remote cache, the decoded size",
-        unit="bytes", missing="a folder")
-    modified_time: Time | None = col("last written", unit="UTC", missing="not available: in a remote cache")
+        unit="bytes", missing="a folder", default=None)
+    modified_time: Time | None = col("last written", unit="UTC", missing="not available: in a remote cache", default=None)
     status: str = col(
         "ok, damaged, unreadable (no permission to open it, or not read completely; nothing is known to be wrong), temporary "
-        "(being written, or left behind) or foreign (not known to be torch's, or not a file)")
-    damage: str | None = col("what is wrong with it, or why it was not read", missing="nothing")
-    guards_expr: str | None = col("guards that must hold for it", missing="none", torch_name="guards_expr")
-    time_taken_ns: int | None = col("compile time that a hit saves", unit="ns", missing="not stored", torch_name="_time_taken_ns")
+        "(being written, or left behind) or foreign (not known to be torch's, or not a file)", default="ok")
+    damage: str | None = col("what is wrong with it, or why it was not read", missing="nothing", default=None)
+    guards_expr: str | None = col("guards that must hold for it", missing="none", torch_name="guards_expr", default=None)
+    time_taken_ns: int | None = col(
+        "compile time that a hit saves", unit="ns", missing="not stored", torch_name="_time_taken_ns", default=None)
     code_key: str | None = col(
         "key of the generated code that it needs: for an FX entry its wrapper, for C++ code the header it includes, for Triton's "
         ".ttir the kernel's file",
-        missing="none is named", torch_name="cache_key")
-    device_types: tuple[str, ...] = col("devices it runs on", torch_name="device_types")
+        missing="none is named", torch_name="cache_key", default=None)
+    device_types: tuple[str, ...] = col("devices it runs on", torch_name="device_types", default=())
     cudagraphs_skipped: str | None = col(
         "why its graph cannot run as a CUDA graph, in torch's words", missing="it can run as one, or not an FX entry",
-        torch_name="disabled_cudagraphs_reason")
+        torch_name="disabled_cudagraphs_reason", default=None)
     fx_keys: tuple[str, ...] = col(
-        "FX keys that an AOTAutograd entry points to, or that a mega-cache contains", torch_name="fx_graph_cache_info")
+        "FX keys that an AOTAutograd entry points to, or that a mega-cache contains", torch_name="fx_graph_cache_info",
+        default=())
     fx_guards: tuple[str, ...] = col(
         "guards that the FX entries of those keys must have, empty text for no guards; an empty tuple if not recorded (before "
         "2.8)",
-        torch_name="fx_graph_guard_expr")
+        torch_name="fx_graph_guard_expr", default=())
     kernel_keys: tuple[str, ...] = col(
-        "kernels, by the hash of their source: for a wrapper, those whose source it contains; for a C++ file, its own")
+        "kernels, by the hash of their source: for a wrapper, those whose source it contains; for a C++ file, its own",
+        default=())
     triton_hashes: tuple[str, ...] = col(
         "Triton directories that it refers to, as 64 hexadecimal digits: for an FX entry those bundled in it, for a best "
         "configuration its own",
-        torch_name="kernel_hash, triton_cache_hash")
+        torch_name="kernel_hash, triton_cache_hash", default=())
     detail_set: int | None = col(
         "code of its set of hash details", missing="not stored (before 2.8, AOTAutograd)",
-        torch_name="_fx_graph_cache_debug_lines")
-    name: str | None = col("what it belongs to: a kernel, a memoized function, a device", missing="its key is enough")
-    detail: str | None = col("the content of the file in a few words", missing="nothing beyond the other columns")
+        torch_name="_fx_graph_cache_debug_lines", default=None)
+    name: str | None = col(
+        "what it belongs to: a kernel, a memoized function, a device", missing="its key is enough", default=None)
+    detail: str | None = col("the content of the file in a few words", missing="nothing beyond the other columns", default=None)
     changed_time: Time | None = col(
         "last written, renamed, copied here or given other permissions, by the clock of the file system: unlike the modification "
         "time, no program can set it",
-        unit="UTC", missing="the system does not have it")
-    seen_time: Time | None = col("when its directory was read", unit="UTC", missing="not recorded")
-    link: str | None = col("target of the link through which it was reached", missing="not reached through a link")
+        unit="UTC", missing="the system does not have it", default=None)
+    seen_time: Time | None = col("when its directory was read", unit="UTC", missing="not recorded", default=None)
+    link: str | None = col("target of the link through which it was reached", missing="not reached through a link", default=None)
+    source_code: str | None = None
+    """The code that torch generated, if the entry contains it."""
+
+
 
 
 @row("guards")
@@ -149,7 +158,7 @@ class RemovableRow:
     reason: str = col("why nothing needs it")
 
 
-@row("autotune")
+@row("autotune", frozen=False)
 class TimingRow:
     """One choice that max-autotune measured for one operator, with its inputs and a precision."""
 
@@ -167,6 +176,10 @@ class TimingRow:
     triton_version: str | None = col("version of Triton", missing="not recorded", torch_name="system.version.triton")
     runtime: str | None = col("cuda or hip", missing="neither", torch_name="system.version")
     runtime_version: str | None = col("its version", missing="neither", torch_name="system.version")
+    file: EntryRow | None = None
+    """The file, whose number is known once all sources are read."""
+
+
 
 
 @row("past_misses")

@@ -36,88 +36,104 @@ class RunRow:
     is_preflight: bool = col("whether it was a pre-flight: it compiled nothing, and its lookups are predicted", default=False)
 
 
-@row("lookups")
+@row("lookups", frozen=False)
 class LookupRow:
-    """One lookup: one attempt to find one key in one cache."""
+    """One lookup: one attempt to find one key in one cache.
 
-    lookup: int = col("number of the lookup: by run, then in the order in which torch made them")
-    run: int = col("the process, an id into runs")
-    order: int = col("position among the lookups of the run, from 0")
-    time: Time | None = col("when it was made", unit="UTC", missing="the log has no times", torch_name="cache_event_time")
+    A log tells what it has of it; the rest is filled in once all logs are read.
+    """
+
+    lookup: int = col("number of the lookup: by run, then in the order in which torch made them", default=0)
+    run: int = col("the process, an id into runs", default=0)
+    order: int = col("position among the lookups of the run, from 0", default=0)
+    time: Time | None = col(
+        "when it was made", unit="UTC", missing="the log has no times", torch_name="cache_event_time", default=None)
     end_time: Time | None = col(
-        "when torch logged it; for a miss, the end of the compile", unit="UTC", missing="only traces have it")
-    cache: str = col("aotautograd, fxgraph, or vllm for vLLM's own cache: one start of one part of a model")
+        "when torch logged it; for a miss, the end of the compile", unit="UTC", missing="only traces have it", default=None)
+    cache: str = col("aotautograd, fxgraph, or vllm for vLLM's own cache: one start of one part of a model", default="")
     cache_key: str | None = col(
         "the key; for vLLM the name of its folder, or of the whole compiled model that it loaded",
-        missing="bypassed before there was a key", torch_name="key")
+        missing="bypassed before there was a key", torch_name="key", default=None)
     outcome: str = col(
         'hit, full_miss, guard_miss, bypass, disabled or unknown; in a pre-flight would_hit, would_miss, would_bypass, disabled '
-        'or not_known: `describe("outcomes")`')
-    cache_state: str | None = col("torch's own word", missing="not recorded", torch_name="cache_state")
+        'or not_known: `describe("outcomes")`', default="full_miss")
+    cache_state: str | None = col("torch's own word", missing="not recorded", torch_name="cache_state", default=None)
     status_detailed: str | None = col(
-        "torch's own finer word", missing="not recorded (before 2.8, text logs)", torch_name="cache_status_detailed")
-    compile_id: str | None = col("frame / compile of that frame", missing="not recorded", torch_name="CompileId")
+        "torch's own finer word", missing="not recorded (before 2.8, text logs)", torch_name="cache_status_detailed",
+        default=None)
+    compile_id: str | None = col("frame / compile of that frame", missing="not recorded", torch_name="CompileId", default=None)
     segment: int = col(
         "distinguishes compiles of a run with the same compile id, from 1: torch counts compile ids from 0 again after "
-        "torch._dynamo.reset(); 0 if the log does not show the beginning of the compile (text logs)")
+        "torch._dynamo.reset(); 0 if the log does not show the beginning of the compile (text logs)", default=0)
     direction: str | None = col(
-        "forward, backward or inference (FX)", missing="not recorded; AOTAutograd keys cover both directions")
+        "forward, backward or inference (FX)", missing="not recorded; AOTAutograd keys cover both directions", default=None)
     is_backward: bool | None = col(
-        "whether the graph is a backward graph", missing="not recorded", torch_name="fx_kwargs[is_backward]")
+        "whether the graph is a backward graph", missing="not recorded", torch_name="fx_kwargs[is_backward]", default=None)
     aot_lookup: int | None = col(
-        "the preceding AOTAutograd lookup of the same compile", missing="there is none, or this is an AOTAutograd lookup")
-    bypass_reason: str | None = col("why torch would not cache", missing="not bypassed", torch_name="cache_bypass_reason")
+        "the preceding AOTAutograd lookup of the same compile", missing="there is none, or this is an AOTAutograd lookup",
+        default=None)
+    bypass_reason: str | None = col(
+        "why torch would not cache", missing="not bypassed", torch_name="cache_bypass_reason", default=None)
     bypass_exception: str | None = col(
         "the class of the exception that bypassed it: BypassAOTAutogradCache if torch would not cache it, any other if an error "
         "ended the lookup (Exception if torch does not name the class, as in 2.6)",
         missing="not bypassed, or not recorded (fxgraph, text logs, or torch does not name the class, as in 2.6)",
-        torch_name="cache_bypass_exception_type")
+        torch_name="cache_bypass_exception_type", default=None)
     aot_mode: bool | None = col(
         "True if AOTInductor compiled it, which never asks a cache",
-        missing="False, or not recorded (a text log without TORCH_LOGS=+inductor, traces before 2.7)", torch_name="aot_mode")
-    save_bypass: str | None = col("why torch would not store the result of this miss", missing="stored, or not recorded")
+        missing="False, or not recorded (a text log without TORCH_LOGS=+inductor, traces before 2.7)", torch_name="aot_mode",
+        default=None)
+    save_bypass: str | None = col(
+        "why torch would not store the result of this miss", missing="stored, or not recorded", default=None)
     save_error: str | None = col(
-        "why the result could not be stored, although torch wanted to", missing="stored, or no text log was read")
+        "why the result could not be stored, although torch wanted to", missing="stored, or no text log was read", default=None)
     compile_error: str | None = col(
         "why the compile that it was part of failed", missing="it did not fail, or only a text log was read",
-        torch_name="fail_type, fail_reason")
+        torch_name="fail_type, fail_reason", default=None)
     compile_ended: bool | None = col(
         "False if the log ends before the compile after the miss does: the process ended, or is still running",
-        missing="the log does not show it")
+        missing="the log does not show it", default=None)
     load_error: str | None = col(
         "why a stored entry could not be loaded; for vLLM, why a whole compiled model was not used",
-        missing="none, or not in a text log")
+        missing="none, or not in a text log", default=None)
     guards_expr: str | None = col(
         "guards of the candidate (after a guard miss, of the last one)", missing="no guards, or not recorded",
-        torch_name="cache_status_guard_expr")
+        torch_name="cache_status_guard_expr", default=None)
     function: str | None = col(
         "the user's function that was compiled; in a trace its caller, if torch compiles it through a wrapper",
-        missing="not in a text log without Dynamo's messages (TORCH_LOGS=dynamo)", torch_name="dynamo_start")
-    file: str | None = col("the file of the function", missing="as for function", torch_name="dynamo_start")
-    line: int | None = col("the line of the function", missing="as for function", torch_name="dynamo_start")
+        missing="not in a text log without Dynamo's messages (TORCH_LOGS=dynamo)", torch_name="dynamo_start", default=None)
+    file: str | None = col("the file of the function", missing="as for function", torch_name="dynamo_start", default=None)
+    line: int | None = col("the line of the function", missing="as for function", torch_name="dynamo_start", default=None)
     time_taken_ns: int | None = col(
         "Inductor's compile time after the miss; for vLLM, what its log says that compiling took", unit="ns",
         missing="a hit, an AOTAutograd lookup, or not recorded (text logs); for vLLM also if compile times of torch were read, "
                 "which are part of it",
-        torch_name="time_taken_ns")
+        torch_name="time_taken_ns", default=None)
     time_saved_ns: int | None = col(
         "compile time that the hit saved, as measured when the entry was made; for an AOTAutograd hit it includes its FX graphs, "
         "so add up only one cache",
-        unit="ns", missing="no hit, or not recorded (text logs)", torch_name="time_saved_ns")
+        unit="ns", missing="no hit, or not recorded (text logs)", torch_name="time_saved_ns", default=None)
     details: str = col(
         "where the hash details come from: recorded, from_entry (the entry of the same key), from_log (another record of the "
         "same key), incomplete (lines are missing, so none are used) or not_recorded; always not_recorded for vLLM, whose "
-        "factors are in vllm_factors")
+        "factors are in vllm_factors", default="not_recorded")
     detail_set: int | None = col(
-        "code of the set of hash details; equal sets have equal codes", missing="details are not_recorded or incomplete")
-    entry_path: str | None = col("where torch wrote the entry", missing="not recorded (only AOTAutograd text logs have it)")
-    prediction: str | None = col("for a lookup predicted by a pre-flight: the basis of its outcome", missing="a real lookup")
+        "code of the set of hash details; equal sets have equal codes", missing="details are not_recorded or incomplete",
+        default=None)
+    entry_path: str | None = col(
+        "where torch wrote the entry", missing="not recorded (only AOTAutograd text logs have it)", default=None)
+    prediction: str | None = col(
+        "for a lookup predicted by a pre-flight: the basis of its outcome", missing="a real lookup", default=None)
     predicted_entry: int | None = col(
         "the entry that it would find, an id into entries",
-        missing="none, or the program itself stored it, or it is known only from a recording")
+        missing="none, or the program itself stored it, or it is known only from a recording", default=None)
     preflight_note: str | None = col(
         "what a pre-flight noted about it, as JSON: the sizes in guards, the directory, what would be stored",
-        missing="not a lookup of a pre-flight")
+        missing="not a lookup of a pre-flight", default=None)
+    logged_time: Time | None = None
+    """When its outcome was logged: two logs of one process agree on it."""
+    is_details_cut: bool = False
+    """Whether lines of its hash details are missing; none are kept then."""
 
 
 @row("hash_details")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.rows import col, row
 
 # fmt: off
 
 
-@row("vllm_factors")
+@row("vllm_factors", frozen=False)
 class FactorsRow:
     """One cache_key_factors.json: the factors from which vLLM made the name of a folder."""
 
@@ -23,6 +25,10 @@ class FactorsRow:
     config_hash: str = col("hash of the configuration; vLLM keeps only the hash")
     code_hash: str = col("hash of the files that were traced; vLLM keeps only the hash")
     compiler_hash: str = col("hash of torch and its settings; vLLM keeps only the hash")
+    file: EntryRow | None = None
+    """The file, whose number is known once all sources are read."""
+
+
 
 
 @row("vllm_folders")
@@ -98,7 +104,7 @@ class RankRow:
     text: str = col("the same in a sentence")
 
 
-@row("vllm_starts")
+@row("vllm_starts", frozen=False)
 class StartRow:
     """One part of a model that vLLM compiled or loaded, according to its log."""
 
@@ -123,3 +129,5 @@ class StartRow:
     dynamo_time_ns: int | None = col("time of Dynamo", unit="ns", missing="not logged")
     compile_time_ns: int | None = col("compile time of all size ranges", unit="ns", missing="nothing was compiled, or not logged")
     total_time_ns: int | None = col("total time of torch.compile", unit="ns", missing="the log ends earlier, or it failed")
+    found: LookupRow | None = None
+    """That lookup, whose number is known once all logs are read."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from operator import attrgetter, itemgetter
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
@@ -21,34 +21,10 @@ from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS
 from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
-from cachescope.readers.reading import FILE_FACTS, Entries, Entry, ListedEntry, Lookup, Reading
+from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading
 from cachescope.readers.snapshot import context_row
 from cachescope.rows import TIME, columns_of
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
-
-_ATTRIBUTES: Final = {
-    "modified_time": "modified_time_ns",
-    "changed_time": "changed_time_ns",
-    "detail_set": "details",
-}
-"""The attribute of an `Entry` for each column with another name."""
-_OF_LOOKUPS: Final = {"time": "time_ns", "end_time": "end_time_ns"}
-"""The attribute of a `Lookup` for each column with another name."""
-_MADE_OF_LOOKUPS: Final = frozenset(
-    {
-        "lookup",
-        "run",
-        "order",
-        "aot_lookup",
-        "direction",
-        "is_backward",
-        "detail_set",
-        "details",
-        "prediction",
-        "predicted_entry",
-    }
-)
-"""Columns that are no attribute of a `Lookup`, or not as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +62,16 @@ def assemble(reading: Reading) -> Tables:
     _without_times_of_torch(runs)
     return Tables(
         runs=frame_of((_run_row(number, run) for number, run in enumerate(runs)), RunRow),
-        lookups=_lookups_frame(runs, known, reading.details),
+        lookups=frame_of(_number_lookups(runs, known, reading.details), LookupRow),
         entries=entries_frame(reading.entries),
         contexts=frame_of(
             (context_row(n, *context) for n, context in enumerate(reading.contexts)), ContextRow
         ),
         problems=frame_of(reading.problems, ProblemRow),
         kernels=frame_of(_kernel_rows(reading.entries.opened), KernelRow),
-        autotune=frame_of(_timing_rows(reading), TimingRow),
-        vllm_factors=frame_of(_factor_rows(reading), FactorsRow),
-        vllm_starts=frame_of(_start_rows(reading, runs), StartRow),
+        autotune=frame_of(_of_numbered_files(reading.timings), TimingRow),
+        vllm_factors=frame_of(_of_numbered_files(reading.vllm_factors), FactorsRow),
+        vllm_starts=frame_of(_numbered_starts(reading.vllm_starts), StartRow),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),
@@ -132,97 +108,74 @@ def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, 
     for key, details in reading.details_of_key.items():
         known[key] = (details, "from_entry")
     for entry in reading.entries.opened.values():
-        if entry.details is not None and entry.cache_key is not None:
-            known[entry.cache_key] = (entry.details, "from_entry")
+        if entry.detail_set is not None and entry.cache_key is not None:
+            known[entry.cache_key] = (entry.detail_set, "from_entry")
     for run in runs:
         for lookup in run.lookups:
-            if lookup.details is not None and lookup.cache_key is not None:
-                known.setdefault(lookup.cache_key, (lookup.details, "from_log"))
+            if lookup.detail_set is not None and lookup.cache_key is not None:
+                known.setdefault(lookup.cache_key, (lookup.detail_set, "from_log"))
     return known
 
 
-def _lookups_frame(runs: list[Run], known: dict[str, tuple[int, str]], details: HashDetails) -> pd.DataFrame:
-    """The frame ``lookups``, column by column: a fleet has millions of rows."""
-    lookups = [lookup for run in runs for lookup in run.lookups]
-    of_lookups = [_details_of(lookup, known) for lookup in lookups]
-    directions = [
-        _direction(lookup, detail_set, details)
-        for lookup, (detail_set, _) in zip(lookups, of_lookups, strict=True)
-    ]
-    columns: dict[str, Sequence[object]] = {
-        column.name: list(map(attrgetter(_OF_LOOKUPS.get(column.name, column.name)), lookups))
-        for column in columns_of(LookupRow)
-        if column.name not in _MADE_OF_LOOKUPS
-    }
-    return frame_of_columns(
-        {
-            **columns,
-            "lookup": range(len(lookups)),
-            "run": [number for number, run in enumerate(runs) for _ in run.lookups],
-            "order": [order for run in runs for order in range(len(run.lookups))],
-            "aot_lookup": _aot_lookups(runs),
-            "direction": [direction for _, direction in directions],
-            "is_backward": [is_backward for is_backward, _ in directions],
-            "detail_set": [detail_set for detail_set, _ in of_lookups],
-            "details": [origin for _, origin in of_lookups],
-            # The predictions of a pre-flight depend on everything that was read.
-            "prediction": [None] * len(lookups),
-            "predicted_entry": [None] * len(lookups),
-        },
-        LookupRow,
-    )
-
-
-def _aot_lookups(runs: list[Run]) -> list[int | None]:
-    """For each lookup of an FX graph, the AOTAutograd lookup of its compile before it."""
-    found: list[int | None] = []
-    for run in runs:
+def _number_lookups(
+    runs: list[Run], known: dict[str, tuple[int, str]], details: HashDetails
+) -> list[LookupRow]:
+    """Fill in what no single log tells of a lookup."""
+    lookups: list[LookupRow] = []
+    for number, run in enumerate(runs):
         latest: dict[str | None, int] = {}
-        for lookup in run.lookups:
-            number = len(found)
-            found.append(latest.get(lookup.compile_id) if lookup.cache == FXGRAPH else None)
-            if lookup.cache == AOTAUTOGRAD:
-                latest[lookup.compile_id] = number
-    return found
+        for order, lookup in enumerate(run.lookups):
+            lookup.lookup, lookup.run, lookup.order = len(lookups), number, order
+            if lookup.cache == FXGRAPH:
+                # The AOTAutograd lookup of its compile before it.
+                lookup.aot_lookup = latest.get(lookup.compile_id)
+            elif lookup.cache == AOTAUTOGRAD:
+                latest[lookup.compile_id] = lookup.lookup
+            _fill_details(lookup, known)
+            _fill_direction(lookup, details)
+            lookups.append(lookup)
+    return lookups
 
 
-def _details_of(lookup: Lookup, known: dict[str, tuple[int, str]]) -> tuple[int | None, str]:
+def _fill_details(lookup: LookupRow, known: dict[str, tuple[int, str]]) -> None:
     """The hash details of a lookup, and where they are from."""
-    if lookup.details is not None:
-        return lookup.details, "recorded"
+    if lookup.detail_set is not None:
+        lookup.details = "recorded"
+        return
     missing = "incomplete" if lookup.is_details_cut else "not_recorded"
-    return known.get(lookup.cache_key or "", (None, missing))
+    lookup.detail_set, lookup.details = known.get(lookup.cache_key or "", (None, missing))
 
 
-def _direction(
-    lookup: Lookup, detail_set: int | None, details: HashDetails
-) -> tuple[bool | None, str | None]:
+def _fill_direction(lookup: LookupRow, details: HashDetails) -> None:
     if lookup.cache == AOTAUTOGRAD:
-        return False, None
-    direction = None if detail_set is None else details.direction(detail_set)
-    if direction is None:
-        return lookup.is_backward, "backward" if lookup.is_backward else None
-    return direction == "backward", direction
+        lookup.is_backward, lookup.direction = False, None
+        return
+    lookup.direction = None if lookup.detail_set is None else details.direction(lookup.detail_set)
+    if lookup.direction is not None:
+        lookup.is_backward = lookup.direction == "backward"
+    elif lookup.is_backward:
+        lookup.direction = "backward"
 
 
 def entries_frame(entries: Entries) -> pd.DataFrame:
     """The frame ``entries``: the facts of every file, replaced by the contents of those that were opened."""
     columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
+    unread = EntryRow()
     for column in columns_of(EntryRow)[1:]:
-        name = _ATTRIBUTES.get(column.name, column.name)
+        name = column.name
         if name == "seen_time":
             columns[name] = entries.seen_ns
             continue
         if name in FILE_FACTS:
             values = list(map(itemgetter(FILE_FACTS.index(name)), entries.files))
         else:
-            values = [getattr(Entry, name)] * len(entries)
+            values = [getattr(unread, name)] * len(entries)
         for number, entry in entries.opened.items():
             values[number] = _well_formed(getattr(entry, name))
         if column.dtype == TIME and any(values):
             # A file can have any time; a column covers a few centuries.
             values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
-        columns[column.name] = values
+        columns[name] = values
     return frame_of_columns(columns, EntryRow)
 
 
@@ -233,41 +186,11 @@ def _well_formed(value: Any) -> Any:
     return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
 
 
-def _timing_rows(reading: Reading) -> Iterator[TimingRow]:
-    numbers = {id(entry): number for number, entry in reading.entries.opened.items()}
-    for timing in reading.timings:
-        yield TimingRow(
-            entry=numbers[id(timing.entry)],
-            op=timing.op,
-            inputs=timing.inputs,
-            precision=timing.precision,
-            choice=timing.choice,
-            time_ms=timing.time_ms,
-            is_failed=timing.time_ms is None,
-            is_chosen=timing.is_chosen,
-            margin=timing.margin,
-            device_name=timing.device_name,
-            triton_version=timing.triton_version,
-            runtime=timing.runtime,
-            runtime_version=timing.runtime_version,
-        )
-
-
-def _factor_rows(reading: Reading) -> Iterator[FactorsRow]:
-    numbers = {id(entry): number for number, entry in reading.entries.opened.items()}
-    for one in reading.vllm_factors:
-        yield FactorsRow(
-            numbers[id(one.entry)],
-            one.folder,
-            one.rank,
-            one.dp_rank,
-            one.prefix,
-            one.env,
-            one.env_hash,
-            one.config_hash,
-            one.code_hash,
-            one.compiler_hash,
-        )
+def _of_numbered_files(rows: Iterable[TimingRow] | Iterable[FactorsRow]) -> Iterator[TimingRow | FactorsRow]:
+    for row in rows:
+        assert row.file is not None
+        row.entry = row.file.entry
+        yield row
 
 
 def _without_times_of_torch(runs: list[Run]) -> None:
@@ -279,13 +202,14 @@ def _without_times_of_torch(runs: list[Run]) -> None:
                 lookup.time_taken_ns = None
 
 
-def _start_rows(reading: Reading, runs: list[Run]) -> Iterator[StartRow]:
-    lookups = (lookup for run in runs for lookup in run.lookups)
-    numbers = {id(lookup.start): number for number, lookup in enumerate(lookups) if lookup.start is not None}
-    return (replace(row, lookup=numbers[id(row)]) for row in reading.vllm_starts)
+def _numbered_starts(starts: list[StartRow]) -> list[StartRow]:
+    for start in starts:
+        assert start.found is not None
+        start.lookup = start.found.lookup
+    return starts
 
 
-def _kernel_rows(opened: dict[int, Entry]) -> Iterator[KernelRow]:
+def _kernel_rows(opened: dict[int, EntryRow]) -> Iterator[KernelRow]:
     # Entries with different guards often contain the same code.
     known: dict[str, list[Kernel]] = {}
     for number, entry in opened.items():

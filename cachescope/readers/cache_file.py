@@ -10,18 +10,20 @@ from io import FileIO
 from typing import Final
 
 from cachescope.errors import CachescopeError
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import UNREADABLE
 
 _ATTEMPTS: Final = 3
 # A file may be replaced by a pipe after it was listed: opening must not wait for a writer, nor follow a link.
 _FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
-ReadFile = Callable[[Entry, str, str, Reading], bool]
+
+ReadFile = Callable[[EntryRow, str, str, Reading], bool]
 """Fills the row of a file, given its path and name; returns False if the file no longer exists."""
 
-Fill = Callable[[Entry, str, bytes, Reading], None]
+Fill = Callable[[EntryRow, str, bytes, Reading], None]
 """Fills the row of a file from its name and bytes; raises `DamagedContent` or `UnreadablePickle`."""
 
 
@@ -96,7 +98,7 @@ class DamagedContent(CachescopeError):  # noqa: N818 - what it is
 def content_reader(fill: Fill) -> ReadFile:
     """Make a reader of whole files from a function that takes their bytes."""
 
-    def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
         data = read_bytes(entry, path, reading)
         if data is None:
             return entry.status == UNREADABLE
@@ -115,7 +117,7 @@ def content_reader(fill: Fill) -> ReadFile:
     return read
 
 
-def read_bytes(entry: Entry, path: str, reading: Reading) -> bytes | None:
+def read_bytes(entry: EntryRow, path: str, reading: Reading) -> bytes | None:
     """The bytes of a file, at most one more than the limit; None if it no longer exists or cannot be read.
 
     The row gets the size and the times at the moment of reading. A file that cannot be read is marked unreadable, not
@@ -128,22 +130,22 @@ def read_bytes(entry: Entry, path: str, reading: Reading) -> bytes | None:
     except OSError as error:
         mark_unreadable(entry, error.strerror or str(error), None, reading)
         return None
-    entry.size_bytes, entry.modified_time_ns = found.st_size, found.st_mtime_ns
-    entry.changed_time_ns = found.st_ctime_ns
+    entry.size_bytes, entry.modified_time = found.st_size, found.st_mtime_ns
+    entry.changed_time = found.st_ctime_ns
     return data
 
 
-def mark_damaged(entry: Entry, damage: str, offset: int | None, reading: Reading) -> None:
+def mark_damaged(entry: EntryRow, damage: str, offset: int | None, reading: Reading) -> None:
     """Note the damage in the row and in the problems."""
     _mark(entry, "damaged", "damaged_entry", damage, offset, reading)
 
 
-def mark_unreadable(entry: Entry, why: str, offset: int | None, reading: Reading) -> None:
+def mark_unreadable(entry: EntryRow, why: str, offset: int | None, reading: Reading) -> None:
     """Note in the row and in the problems why a file was not read, or not completely; no damage is known."""
     _mark(entry, UNREADABLE, UNREADABLE, why, offset, reading)
 
 
-def _mark(entry: Entry, status: str, kind: str, what: str, offset: int | None, reading: Reading) -> None:
+def _mark(entry: EntryRow, status: str, kind: str, what: str, offset: int | None, reading: Reading) -> None:
     entry.status = status
     entry.damage = well_formed(what)
     reading.problem(entry.path, "" if offset is None else f"byte {offset}", kind, entry.damage)

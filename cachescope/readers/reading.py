@@ -12,60 +12,10 @@ from typing import Final, TypedDict
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
-from cachescope.frames.vllm import StartRow
+from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.json_types import JsonObject
-
-
-@dataclass(slots=True)
-class Lookup:
-    """One attempt to find one key in one cache, as one source records it.
-
-    Times are nanoseconds since the epoch, UTC. `details` is a set code of the shared `HashDetails`.
-    """
-
-    cache: str
-    time_ns: int | None
-    cache_key: str | None = None
-    outcome: str = "full_miss"
-    cache_state: str | None = None
-    status_detailed: str | None = None
-    compile_id: str | None = None
-    is_backward: bool | None = None
-    bypass_reason: str | None = None
-    guards_expr: str | None = None
-    load_error: str | None = None
-    time_taken_ns: int | None = None
-    time_saved_ns: int | None = None
-    end_time_ns: int | None = None
-    logged_ns: int | None = None
-    """When the outcome was logged: two logs of one process agree on it."""
-    details: int | None = None
-    entry_path: str | None = None
-    """Where torch wrote the entry; only the AOTAutograd text log records it."""
-    segment: int = 0
-    """Counts the compiles that began under one compile id: after a reset, torch uses the same ids again."""
-    save_bypass: str | None = None
-    """Why torch did not store what it compiled after this miss; only text logs record it."""
-    save_error: str | None = None
-    """Why torch failed to store what it compiled after this miss; only text logs record it."""
-    compile_error: str | None = None
-    """Why the compile after this miss failed, as ``fail_type: fail_reason``; only traces record it."""
-    compile_ended: bool | None = None
-    """Whether the log shows the end of that compile, successful or not; None if the log cannot show it."""
-    function: str | None = None
-    """The user's function that was compiled, with its file and line."""
-    file: str | None = None
-    line: int | None = None
-    aot_mode: bool | None = None
-    """Whether AOTInductor compiled it, which asks no cache; logs record only that it was so."""
-    bypass_exception: str | None = None
-    """The class of the exception by which AOTAutograd's cache was bypassed; only traces record it."""
-    is_details_cut: bool = False
-    """Whether lines of its hash details are missing; none are kept then."""
-    preflight_note: str | None = None
-    """What a pre-flight noted of it besides, as JSON of `preflight_notes`."""
-    start: StartRow | None = None
-    """What vLLM's log says of it; only lookups of vLLM's own have it."""
 
 
 @dataclass(slots=True)
@@ -83,7 +33,7 @@ class Process:
     clock_last_us: int | None = None
     start_time_ns: int | None = None
     cache_dir: str | None = None
-    lookups: list[Lookup] = field(default_factory=list)
+    lookups: list[LookupRow] = field(default_factory=list)
     command: str | None = None
     """The command that was run, as `cachescope record` notes it."""
     exit_status: int | None = None
@@ -105,84 +55,39 @@ class Process:
 
 
 FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]
-"""Facts from the name, the size and the times of a file: the arguments of `Entry`, in that order."""
+"""Facts from the name, the size and the times of a file: the columns of `FILE_FACTS`."""
 FILE_FACTS: Final = (
     "cache",
     "path",
     "root",
     "size_bytes",
-    "modified_time_ns",
+    "modified_time",
     "cache_key",
     "status",
-    "changed_time_ns",
+    "changed_time",
 )
 
 
-class Entry:
-    """One file of a cache directory whose content is read.
-
-    Facts from the content default to the class attributes: a reader sets only what it finds.
-    """
-
-    damage: str | None = None
-    guards_expr: str | None = None
-    time_taken_ns: int | None = None
-    code_key: str | None = None
-    device_types: tuple[str, ...] = ()
-    details: int | None = None
-    fx_keys: tuple[str, ...] = ()
-    """The FX keys that an AOTAutograd entry points to."""
-    fx_guards: tuple[str, ...] = ()
-    """The guards of each of those, empty where it has none; there is none of them where the entry does not say."""
-    kernel_keys: tuple[str, ...] = ()
-    """The kernels whose source a wrapper contains; for a C++ file, the kernel that it is."""
-    triton_hashes: tuple[str, ...] = ()
-    """Triton directories that it refers to, each as 64 hexadecimal digits."""
-    source_code: str | None = None
-    cudagraphs_skipped: str | None = None
-    name: str | None = None
-    """The name of a kernel, a function or a device, if that is not its key."""
-    detail: str | None = None
-    """The content of the file in a few words."""
-    link: str | None = None
-    """The target of the link through which the file was reached."""
-
-    def __init__(
-        self,
-        cache: str,
-        path: str,
-        root: str,
-        size_bytes: int | None = None,
-        modified_time_ns: int | None = None,
-        cache_key: str | None = None,
-        status: str = "ok",
-        changed_time_ns: int | None = None,
-    ) -> None:
-        self.cache = cache
-        self.path = path
-        self.root = root
-        self.size_bytes = size_bytes
-        self.modified_time_ns = modified_time_ns
-        self.cache_key = cache_key
-        self.status = status
-        self.changed_time_ns = changed_time_ns
+def entry_of(facts: FileFacts) -> EntryRow:
+    """The row of a file before its content is read."""
+    return EntryRow(**dict(zip(FILE_FACTS, facts, strict=True)))  # type: ignore[arg-type]
 
 
 class Entries:
-    """Every file of the cache directories, in order: plain facts of all, and an `Entry` for each that was opened.
+    """Every file of the cache directories, in order: plain facts of all, and the row of each that was opened.
 
-    Most of a hundred thousand files are never opened, and an object for each would cost more than finding them.
+    Most of a hundred thousand files are never opened, and a row for each would cost more than finding them.
     """
 
     def __init__(self) -> None:
         self.files: list[FileFacts] = []
         self.seen_ns: list[int | None] = []
-        self.opened: dict[int, Entry] = {}
+        self.opened: dict[int, EntryRow] = {}
 
     def add(
         self,
         files: Iterable[FileFacts],
-        opened: Mapping[int, Entry | None],
+        opened: Mapping[int, EntryRow | None],
         seen_ns: int | None = None,
     ) -> None:
         """Add files, and the entries of those that were opened, by their index; None for a file that no longer exists.
@@ -194,63 +99,17 @@ class Entries:
                 entry = opened[number]
                 if entry is None:
                     continue
-                self.opened[len(self.files)] = entry
+                entry.entry = len(self.files)
+                self.opened[entry.entry] = entry
             self.files.append(facts)
         self.seen_ns += [seen_ns] * (len(self.files) - len(self.seen_ns))
 
     def __len__(self) -> int:
         return len(self.files)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[EntryRow]:
         for number, facts in enumerate(self.files):
-            yield self.opened.get(number) or Entry(*facts)
-
-
-@dataclass(slots=True)
-class Timing:
-    """One choice that max-autotune measured."""
-
-    entry: Entry
-    op: str
-    inputs: str
-    precision: str
-    choice: str
-    time_ms: float | None
-    """None if it failed."""
-    device_name: str | None
-    triton_version: str | None
-    runtime: str | None
-    runtime_version: str | None
-    is_chosen: bool = False
-    margin: float | None = None
-    """The second best time divided by this one, if this is the best."""
-
-
-@dataclass(frozen=True, slots=True)
-class VllmFactors:
-    """What vLLM made the name of a folder of: one ``cache_key_factors.json``."""
-
-    entry: Entry
-    folder: str | None
-    rank: int | None
-    dp_rank: int | None
-    prefix: str | None
-    env: str
-    """The variables, as JSON; numbers stand for secrets."""
-    env_hash: str
-    config_hash: str
-    code_hash: str
-    compiler_hash: str
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that could not be read."""
-
-    source: str
-    where: str
-    kind: str
-    message: str
+            yield self.opened.get(number) or entry_of(facts)
 
 
 class Context(TypedDict):
@@ -315,14 +174,14 @@ class Reading:
     entries: Entries = field(default_factory=Entries)
     listed: list[ListedEntry] = field(default_factory=list)
     """Entries of locks."""
-    timings: list[Timing] = field(default_factory=list)
-    vllm_factors: list[VllmFactors] = field(default_factory=list)
+    timings: list[TimingRow] = field(default_factory=list)
+    vllm_factors: list[FactorsRow] = field(default_factory=list)
     vllm_starts: list[StartRow] = field(default_factory=list)
     vllm_secrets: dict[str, int] = field(default_factory=dict)
     """Numbers that stand for values of secrets, by the value."""
     contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
     """Snapshots, each with the path that it was read from."""
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ProblemRow] = field(default_factory=list)
     cache_roots: list[str] = field(default_factory=list)
     """The cache directories that were read, even if there is no file in them."""
     details_of_key: dict[str, int] = field(default_factory=dict)
@@ -340,7 +199,7 @@ class Reading:
         """Note one thing that could not be read, or raise it under ``strict=True``."""
         if self.strict:
             raise RecordError(source, where, kind, message)
-        self.problems.append(Problem(source, where, kind, message))
+        self.problems.append(ProblemRow(source, where, kind, message))
 
     def add_details(self, components: list[str], source: str, where: str) -> int | None:
         """Store the components of one key; a text that is no hash detail becomes a problem."""
@@ -359,7 +218,7 @@ def note_source(error: SourceError, reading: Reading) -> None:
     """Note an unreadable source as a problem, or raise it under ``strict=True``."""
     if reading.strict:
         raise error
-    reading.problems.append(Problem(error.source, WHOLE_SOURCE, error.kind, error.message))
+    reading.problems.append(ProblemRow(error.source, WHOLE_SOURCE, error.kind, error.message))
 
 
 def read_or_note(read: Callable[[str, Reading], None], path: str, reading: Reading) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import cachescope
 from cachescope.errors import CachescopeError
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph
 from cachescope.readers.pickles.inert_pickle import loads_harmless
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from fuzz.pickles import made_pickle
 from fuzz.remote import Remote
 from fuzz.seeds import Seeds
@@ -61,7 +62,7 @@ class StoredEntries:
     def check(self, data: bytes, folder: Path) -> None:
         for cache, check in (("fxgraph", check_fxgraph), ("aotautograd", check_aotautograd)):
             reading = Reading()
-            entry = Entry(cache, "x", "x", cache_key=_KEY)
+            entry = EntryRow(cache=cache, path="x", root="x", cache_key=_KEY)
             try:
                 check(entry, data, reading)
             except CachescopeError:

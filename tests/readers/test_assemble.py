@@ -8,24 +8,26 @@ import pandas as pd
 import pytest
 
 from cachescope.columns import records
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.json_record import MOST_NS
-from cachescope.readers.reading import Entry, Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from tests.made import NOON_NS, component
 
 OF_LOG, OF_ENTRY, OF_AUTOGRAD, OTHER = "1", "2", "3", "4"
 
 
 def made(
-    *lookups: Lookup, entries: tuple[Entry, ...] = (), of_key: dict[str, str] | None = None
+    *lookups: LookupRow, entries: tuple[EntryRow, ...] = (), of_key: dict[str, str] | None = None
 ) -> tuple[Reading, Process]:
     reading, process = Reading(), Process("/logs/a.log", "trace", 7)
     process.lookups = list(lookups)
     reading.processes.append(process)
     for lookup in lookups:
-        lookup.details = added(reading, lookup.details)  # type: ignore[arg-type]
+        lookup.detail_set = added(reading, lookup.detail_set)  # type: ignore[arg-type]
     for entry in entries:
-        entry.details = added(reading, entry.details)  # type: ignore[arg-type]
+        entry.detail_set = added(reading, entry.detail_set)  # type: ignore[arg-type]
     facts = [(e.cache, e.path, e.root, 1, NOON_NS, e.cache_key, e.status, NOON_NS) for e in entries]
     reading.entries.add(facts, dict(enumerate(entries)))
     for key, text in (of_key or {}).items():
@@ -39,16 +41,16 @@ def added(reading: Reading, text: str | None) -> int | None:
     return None if text is None else reading.details.add([component("x", text)])[0]
 
 
-def fx(key: str | None, details: str | None = None, **told: Any) -> Lookup:
-    lookup = Lookup(told.pop("cache", "fxgraph"), NOON_NS, key, details=details)  # type: ignore[arg-type]
+def fx(key: str | None, details: str | None = None, **told: Any) -> LookupRow:
+    lookup = LookupRow(cache=told.pop("cache", "fxgraph"), time=NOON_NS, cache_key=key, detail_set=details)  # type: ignore[arg-type]
     for name, value in told.items():
         setattr(lookup, name, value)
     return lookup
 
 
-def stored(key: str, details: str | None) -> Entry:
-    entry = Entry("fxgraph", f"/cache/{key}", "/cache", cache_key=key)
-    entry.details = details  # type: ignore[assignment]
+def stored(key: str, details: str | None) -> EntryRow:
+    entry = EntryRow(cache="fxgraph", path=f"/cache/{key}", root="/cache", cache_key=key)
+    entry.detail_set = details  # type: ignore[assignment]
     return entry
 
 
@@ -91,10 +93,13 @@ def origins(tables: Tables) -> list[tuple[str, str | None]]:
     ],
 )
 def test_the_details_of_a_lookup_are_its_own_those_of_the_entry_or_those_of_a_log(
-    lookups: list[Lookup], entries: list[Entry], of_key: dict[str, str], wanted: list[tuple[str, str | None]]
+    lookups: list[LookupRow],
+    entries: list[EntryRow],
+    of_key: dict[str, str],
+    wanted: list[tuple[str, str | None]],
 ) -> None:
-    copies = [fx(x.cache_key, x.details, is_details_cut=x.is_details_cut) for x in lookups]  # type: ignore[arg-type]
-    kept = tuple(stored(str(entry.cache_key), entry.details) for entry in entries)  # type: ignore[arg-type]
+    copies = [fx(x.cache_key, x.detail_set, is_details_cut=x.is_details_cut) for x in lookups]  # type: ignore[arg-type]
+    kept = tuple(stored(str(entry.cache_key), entry.detail_set) for entry in entries)  # type: ignore[arg-type]
     reading, _ = made(*copies, entries=kept, of_key=of_key)
     assert origins(assemble(reading)) == wanted
 
@@ -139,7 +144,7 @@ def test_the_direction_is_told_by_the_details_before_anything_else(
     reading, process = made(fx("f1", cache=cache, is_backward=told))
     if fields:
         kwargs = [component(f"fx_kwargs[{name}]", value) for name, value in fields.items()]
-        process.lookups[0].details, _ = reading.details.add(kwargs)
+        process.lookups[0].detail_set, _ = reading.details.add(kwargs)
     (row,) = records(assemble(reading).lookups)
     assert (row["direction"], row["is_backward"]) == (direction, is_backward)
 
@@ -172,7 +177,19 @@ def test_each_listing_of_files_has_its_moment() -> None:
 
 
 def test_an_entry_that_was_opened_has_its_own_facts_in_well_formed_texts() -> None:
-    reading, one = Reading(), Entry("fxgraph", "/c/b", "/c", 3, 4, "f1", "damaged", 6)
+    reading, one = (
+        Reading(),
+        EntryRow(
+            cache="fxgraph",
+            path="/c/b",
+            root="/c",
+            size_bytes=3,
+            modified_time=4,
+            cache_key="f1",
+            status="damaged",
+            changed_time=6,
+        ),
+    )
     one.detail, one.fx_keys, one.damage = "half \ud800", ("whole", "half \udfff"), "why"
     facts = [("code", "/c/a", "/c", 1, 1, None, "ok", 1), ("fxgraph", "/c/b", "/c", 2, 4, "f1", "ok", 6)]
     reading.entries.add(facts, {1: one})  # type: ignore[arg-type]

@@ -13,13 +13,13 @@ import pandas as pd
 from cachescope.analysis.compiles.ranges import remaining_ranges
 from cachescope.columns import frame_of, rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.notebook_cells import code_file
 from cachescope.readers.cache_file import well_formed
 from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import Place, first_attempt
-from cachescope.readers.reading import Problem
 
 _Name = tuple[int, str, int]
 
@@ -183,7 +183,7 @@ def read_compiles(runs: pd.DataFrame, stamped: Stamps, lookups: pd.DataFrame) ->
     )
 
 
-def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequence[Problem]]:
+def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequence[ProblemRow]]:
     found = CompiledFrames(path, size)
     return found.rows, found.problems
 

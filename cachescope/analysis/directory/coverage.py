@@ -15,7 +15,6 @@ from cachescope.frames.answer_rows import CoverageRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.directory.bundles import Held
-from cachescope.readers.reading import Entry
 from cachescope.terms import AOTAUTOGRAD, AUTOTUNE, BEST_CONFIG, CACHES, FXGRAPH, PGO, PRECOMPILE, UNREADABLE
 
 _NOT_STORED: Final = ("bypass", "disabled", "would_bypass")
@@ -57,7 +56,7 @@ class _Coverage:
     ) -> None:
         loaded = [bundle for bundle in bundles if bundle.refused is None]
         self._refused = None if loaded else next((bundle.refused for bundle in bundles), None)
-        self._inside: dict[tuple[str, str | None], list[Entry]] = defaultdict(list)
+        self._inside: dict[tuple[str, str | None], list[EntryRow]] = defaultdict(list)
         for bundle in loaded:
             for inner in bundle.entries:
                 self._inside[inner.cache, inner.cache_key].append(inner)
@@ -79,7 +78,7 @@ class _Coverage:
             row, {one.guards_expr for one in found if _is_ok(one)}
         )
 
-    def _unusable(self, cache: str, key: str | None, found: Sequence[Entry]) -> _Answer | None:
+    def _unusable(self, cache: str, key: str | None, found: Sequence[EntryRow]) -> _Answer | None:
         """Why none of these can be used; None if guards decide."""
         if self._refused is not None:
             return "no", f"torch loads nothing of the bundle: {self._refused}"
@@ -97,7 +96,7 @@ class _Coverage:
     def _missing(self, cache: str, key: str | None) -> _Answer:
         return "no", _LOST if (cache, key) in self._lost else _NOT_IN_IT
 
-    def _has_graphs(self, entry: Entry) -> bool:
+    def _has_graphs(self, entry: EntryRow) -> bool:
         return all(any(map(_is_ok, self._inside.get((FXGRAPH, key), ()))) for key in entry.fx_keys)
 
     def _by_guards(self, row: LookupRow, guards: set[str | None]) -> _Answer:
@@ -148,5 +147,5 @@ class _Coverage:
         )
 
 
-def _is_ok(entry: Entry) -> bool:
+def _is_ok(entry: EntryRow) -> bool:
     return entry.status == "ok"

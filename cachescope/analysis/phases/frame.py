@@ -20,11 +20,11 @@ import pandas as pd
 from cachescope.analysis.phases.names import phase_of
 from cachescope.columns import frame_of
 from cachescope.frames.phases import PhaseRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
-from cachescope.readers.reading import Problem
 
 FRAME_COMPILE: Final = "dynamo"
 """torch/_dynamo/convert_frame.py: the event that each compile of a frame begins with."""
@@ -237,7 +237,7 @@ def read_phases(runs: pd.DataFrame, stamped: Stamps) -> PhasesRead:
     return PhasesRead(frame_of((row for run, spent in read for row in _rows(run, spent)), PhaseRow), problems)
 
 
-def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[Problem]]:
+def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[ProblemRow]]:
     events, sweep = TraceEvents(path, size), Sweep()
     sweep.run(events)
     return sweep.spent, events.problems

@@ -14,9 +14,10 @@ import zlib
 from collections import Counter
 from typing import IO, Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import mark_damaged, mark_unreadable, well_formed
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import CODE_KEY
 from cachescope.wording import plural
 
@@ -85,7 +86,7 @@ def looks_like_aotinductor(path: str, head: bytes) -> bool:
         return b"data/aotinductor/" in head
 
 
-def read_aotinductor(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Say which models are in an archive, and for which device; return False if the file no longer exists."""
     try:
         with open(path, "rb") as file:
@@ -107,7 +108,7 @@ def read_aotinductor(entry: Entry, path: str, name: str, reading: Reading) -> bo
     return True
 
 
-def _fill(entry: Entry, archive: zipfile.ZipFile) -> None:
+def _fill(entry: EntryRow, archive: zipfile.ZipFile) -> None:
     models: dict[str, None] = {}
     counts: Counter[str] = Counter()
     devices: dict[str, None] = {}

@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.keys.hashing import system_hash
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
 from cachescope.readers.json_file import load_json, load_object
-from cachescope.readers.reading import Entry, Reading, Timing
+from cachescope.readers.reading import Reading
 
 # `triton_key` (triton/runtime/cache.py): the version, followed without a separator by the first of many sha256.
 _TRITON_KEY: Final = re.compile(r"([^-]*?)[0-9a-f]{64}(?:-|$)")
@@ -28,7 +29,7 @@ class _System:
     runtime_version: str | None
 
 
-def fill_autotune(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_autotune(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Read the timings of one file; its name is the hash of the system they were measured on.
 
     Mirrors ``PersistentCache`` (torch/_inductor/codecache.py, 2.6 to 2.15) and its ``get_system``.
@@ -38,7 +39,7 @@ def fill_autotune(entry: Entry, name: str, data: bytes, reading: Reading) -> Non
     if not isinstance(system, dict) or not isinstance(cache, dict):
         raise DamagedContent("holds no objects `system` and `cache`")
     said = _system(system)
-    timings: list[Timing] = []
+    timings: list[TimingRow] = []
     wrong = _take(cache, entry, said, timings)
     reading.timings += timings
     entry.detail = f"{len(timings)} timings"
@@ -73,7 +74,7 @@ def _text(value: object) -> str | None:
     return None if value is None else well_formed(str(value))
 
 
-def _take(cache: dict[str, object], entry: Entry, system: _System, timings: list[Timing]) -> str | None:
+def _take(cache: dict[str, object], entry: EntryRow, system: _System, timings: list[TimingRow]) -> str | None:
     """Add the timings; return what has the wrong shape, if anything."""
     wrong: list[str] = []
 
@@ -86,23 +87,27 @@ def _take(cache: dict[str, object], entry: Entry, system: _System, timings: list
     for op, by_inputs in cache.items():
         for inputs, by_precision in items(by_inputs):
             for precision, by_choice in items(by_precision):
-                group: list[Timing] = []
+                group: list[TimingRow] = []
                 for choice, time in items(by_choice):
                     if isinstance(time, bool) or not isinstance(time, (float, int)):
                         wrong.append(f"a timing that is no number: {str(time)[:40]}")
                         continue
                     group.append(
-                        Timing(
-                            entry=entry,
+                        TimingRow(
+                            entry=0,
                             op=well_formed(op),
                             inputs=well_formed(inputs),
                             precision=well_formed(precision),
                             choice=well_formed(choice),
-                            time_ms=_milliseconds(time),
+                            time_ms=(measured := _milliseconds(time)),
+                            is_failed=measured is None,
+                            is_chosen=False,
+                            margin=None,
                             device_name=system.device_name,
                             triton_version=system.triton_version,
                             runtime=system.runtime,
                             runtime_version=system.runtime_version,
+                            file=entry,
                         )
                     )
                 _choose(group)
@@ -119,7 +124,7 @@ def _milliseconds(value: float) -> float | None:
     return time if math.isfinite(time) else None
 
 
-def _choose(group: list[Timing]) -> None:
+def _choose(group: list[TimingRow]) -> None:
     """Mark the fastest choice, which ``AlgorithmSelectorCache`` takes, and the margin by which it won."""
     measured = sorted((timing.time_ms, at) for at, timing in enumerate(group) if timing.time_ms is not None)
     if not measured:
@@ -133,7 +138,7 @@ def _choose(group: list[Timing]) -> None:
 read_autotune = content_reader(fill_autotune)
 
 
-def fill_cutlass_configs(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_cutlass_configs(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Count the operations.
 
     Mirrors ``maybe_fetch_ops`` (torch/_inductor/codegen/cuda/cutlass_cache.py 2.7 to 2.10,

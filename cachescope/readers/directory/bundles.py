@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.errors import SourceError
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, read_steady
 from cachescope.readers.directory.mega_cache import (
     CHECKS,
@@ -19,7 +20,7 @@ from cachescope.readers.directory.mega_cache import (
 )
 from cachescope.readers.directory.standalone import content_of, looks_like_standalone
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
-from cachescope.readers.reading import Entry, FileFacts, Reading
+from cachescope.readers.reading import FileFacts, Reading
 from cachescope.terms import BEST_CONFIG, MEGA_CACHE, PGO, PRECOMPILE, UNREADABLE
 
 _HEAD_BYTES: Final = 256
@@ -35,7 +36,7 @@ class Held:
 
     Attributes
     ----------
-    entries : list of Entry
+    entries : list of EntryRow
         The FX and AOTAutograd entries that torch loads from it.
     files : dict
         sha256 of the other artifacts that torch loads by kind and key, as in the frame entries; of a ``best_config`` the key is its folder and name.
@@ -45,7 +46,7 @@ class Held:
         Why torch loads nothing of it.
     """
 
-    entries: list[Entry]
+    entries: list[EntryRow]
     files: dict[tuple[str, str], str]
     lost: frozenset[tuple[str, str]]
     refused: str | None
@@ -98,7 +99,7 @@ def held_in(path: str, reading: Reading) -> Held:
     return Held(_entries_in(data, path, reading), files, frozenset(lost), why_not_loaded(data))
 
 
-def entries_inside(path: str, reading: Reading) -> list[Entry]:
+def entries_inside(path: str, reading: Reading) -> list[EntryRow]:
     """Read the FX and AOTAutograd entries in a bundle, as if each were in the directory ``path``.
 
     Torch writes them to its cache directory when it loads the file; what it does not load, as it was saved earlier, is left
@@ -111,8 +112,8 @@ def entries_inside(path: str, reading: Reading) -> list[Entry]:
     return _entries_in(data, path, reading)
 
 
-def _entries_in(data: bytes, path: str, reading: Reading) -> list[Entry]:
-    found: list[Entry] = []
+def _entries_in(data: bytes, path: str, reading: Reading) -> list[EntryRow]:
+    found: list[EntryRow] = []
     try:
         if looks_like_standalone(data[:_HEAD_BYTES]):
             holds, data = content_of(data)
@@ -121,7 +122,7 @@ def _entries_in(data: bytes, path: str, reading: Reading) -> list[Entry]:
         for kind, key, content, is_loaded in loaded_artifacts(data):
             if kind in CHECKS and is_loaded:
                 cache, check = CHECKS[kind]
-                inner = Entry(cache=cache, path=path, root=path, cache_key=key)
+                inner = EntryRow(cache=cache, path=path, root=path, cache_key=key)
                 found.append(inner)
                 try:
                     inner.damage, _ = check(inner, content, reading)

@@ -14,6 +14,7 @@ from operator import attrgetter, itemgetter
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import ReadFile, mark_unreadable, read_steady
 from cachescope.readers.directory.place_of import (
     HEAD_BYTES,
@@ -25,7 +26,7 @@ from cachescope.readers.directory.place_of import (
     shown_target,
 )
 from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
-from cachescope.readers.reading import Entry, FileFacts, Reading
+from cachescope.readers.reading import FileFacts, Reading, entry_of
 from cachescope.terms import CODE, OTHER, UNREADABLE
 
 NameFacts = tuple[str, str, ReadFile | None, str | None]
@@ -105,7 +106,7 @@ class CacheWalk:
         key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
         self._walk((self.path, place, _shown(self.path), key, False, None))
 
-    def read(self, number: int) -> Entry | None:
+    def read(self, number: int) -> EntryRow | None:
         """Read a file that has a reader; None if it no longer exists."""
         facts, read = self.files[number], self.readers[number]
         assert read is not None
@@ -310,7 +311,7 @@ def _key_of(place: Place, name: str) -> str | None:
     return None if place.key_of is None else place.key_of(_shown(name))
 
 
-def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+def _read_unknown(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Read what is shipped by itself, under any name; ignore any other file, even one that may not be read."""
     try:
         head, _ = read_steady(path, HEAD_BYTES)
@@ -325,7 +326,7 @@ def _read_unknown(entry: Entry, path: str, name: str, reading: Reading) -> bool:
     return SHIPPED_READERS[kind](entry, path, name, reading)
 
 
-def _read_link(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+def _read_link(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Note the target of a link that is not followed."""
     entry.detail = _shown(shown_target(path))
     return True
@@ -334,22 +335,22 @@ def _read_link(entry: Entry, path: str, name: str, reading: Reading) -> bool:
 def _through(target: str | None, read: ReadFile | None) -> ReadFile:
     """A reader of a file behind a link; `target` is None if only a folder above it is the link."""
 
-    def read_behind(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    def read_behind(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
         return read is None or read(entry, target or path, name, reading)
 
     return read_behind
 
 
 def _unread_because(why: str) -> ReadFile:
-    def read(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
         mark_unreadable(entry, why, None, reading)
         return True
 
     return read
 
 
-def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> Entry | None:
-    entry = Entry(*facts)
+def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> EntryRow | None:
+    entry = entry_of(facts)
     return entry if read(entry, path, os.path.basename(path), reading) else None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from cachescope.errors import SourceError
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.caching_key import memoizer_keys
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.keys.printed_values import literal_value
@@ -14,7 +15,7 @@ from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Stub, loads_harmless
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import CACHING_PACKAGE, MEMOIZER
 
 # First bytes of sha256(b"0"): `_OnDiskCacheImpl._version_header` (torch/_inductor/runtime/caching/
@@ -37,7 +38,7 @@ def load_versioned(data: bytes) -> object:
     return loads_harmless(data[len(HEADER) :])
 
 
-def fill_cached_result(entry: Entry, value: object) -> None:
+def fill_cached_result(entry: EntryRow, value: object) -> None:
     """Note which result was stored; the parameters are not in the file, and its name cannot be inverted.
 
     Mirrors ``_CacheIntf`` (torch/_inductor/runtime/caching/interfaces.py, 2.10 only).
@@ -45,7 +46,7 @@ def fill_cached_result(entry: Entry, value: object) -> None:
     entry.detail = value_text(value)
 
 
-def fill_imc(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_imc(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Count the results in the dump of a deterministic cache: it maps the repr of pickled keys to the repr of values.
 
     Mirrors ``_DeterministicCacheIntf._dump_imc_to_disk`` (the same module, 2.10 only).
@@ -92,7 +93,7 @@ def _bytes_of_literal(text: str) -> bytes | None:
 read_imc = content_reader(fill_imc)
 
 
-def fill_memoized(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_memoized(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note parameters and result. Bare results of 2.10 are in the same place; the class inside distinguishes them.
 
     Mirrors ``PersistentMemoizer`` and ``CacheEntry`` (torch/_inductor/runtime/caching/interfaces.py, 2.11+).
@@ -120,7 +121,7 @@ def _names_its_params(name: str, params: object, data: bytes) -> bool:
         return True
 
 
-def fill_memoizer_dump(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_memoizer_dump(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Count the results in a dump.
 
     Mirrors ``Memoizer._prepare_dump`` (the same module, 2.11+): the key is `collections`; torch's docstrings differ.
@@ -136,7 +137,7 @@ read_memoized = content_reader(fill_memoized)
 read_memoizer_dump = content_reader(fill_memoizer_dump)
 
 
-def fill_on_disk(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_on_disk(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note which value is stored; mirrors ``OnDiskCache`` (torch/_inductor/cache.py)."""
     entry.detail = value_text(load_versioned(data))
 

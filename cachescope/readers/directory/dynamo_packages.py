@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.entry_file import text
 from cachescope.readers.directory.graph_entries import take_bundled
 from cachescope.readers.pickles.inert_pickle import NotRead, Stub, global_name, loads_harmless
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.wording import plural
 
 # torch/_dynamo/aot_compile.py, `_AOT_COMPILE_MAGIC` and `_AOT_COMPILE_FORMAT_VERSION` (2.15).
@@ -49,7 +50,7 @@ def system_of(info: object) -> list[str]:
     return [text(part) or "" for part in (*found, *([device] if isinstance(device, str) else []))]
 
 
-def fill_precompile(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_precompile(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Say what was compiled, for which torch, Python and device, and count its compiled graphs.
 
     Mirrors ``PrecompileCacheEntry``, ``_DynamoCacheEntry`` and ``DiskDynamoStore.write`` (torch/_dynamo/package.py, 2.10 to 2.15).
@@ -82,7 +83,7 @@ def looks_like_aot_compile(head: bytes) -> bool:
     return _BEGINS.match(head) is not None
 
 
-def fill_aot_compile(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_aot_compile(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Say what was compiled, for which torch, Python and device.
 
     Mirrors ``AOTCompiledFunction.serialize`` and ``AOTCompiledModel.serialize`` (torch/_dynamo/aot_compile.py).
@@ -114,7 +115,7 @@ def _load(data: bytes) -> object:
     return loads_harmless(data)
 
 
-def _take(entry: Entry, package: dict[object, object], reading: Reading) -> None:
+def _take(entry: EntryRow, package: dict[object, object], reading: Reading) -> None:
     entry.name = _place(package["original_code"])
     compiled = package["compiled_fn"]
     if isinstance(compiled, tuple) and len(compiled) == 2 and isinstance(compiled[1], bytes):

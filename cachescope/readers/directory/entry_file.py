@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.cache_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
@@ -22,10 +23,10 @@ from cachescope.readers.pickles.inert_pickle import (
     global_name,
     loads_harmless,
 )
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import OTHER_NAME, UNREADABLE
 
-Fill = Callable[[Entry, Stub, Reading], str | None]
+Fill = Callable[[EntryRow, Stub, Reading], str | None]
 """Fills the row from the top object; returns what is wrong with the object, if anything."""
 
 _CONTENT_NAME_LENGTH = 51
@@ -35,13 +36,13 @@ _MOST: Final = 2_000
 
 
 def read_entry_file(
-    entry: Entry, path: str, name: str, reading: Reading, top: frozenset[str], fill: Fill
+    entry: EntryRow, path: str, name: str, reading: Reading, top: frozenset[str], fill: Fill
 ) -> bool:
     """Fill the row of one entry from its file; return False if the file no longer exists.
 
     Parameters
     ----------
-    entry : Entry
+    entry : EntryRow
         The row, with the facts from the directory.
     path, name : str
         The file. torch names it by the hash of its content (``_write_to_local_cache`` of both caches; before
@@ -75,7 +76,7 @@ def reader_of_hidden(read: ReadFile) -> ReadFile:
     complete. An incomplete file is no problem, unless it is hostile.
     """
 
-    def read_hidden(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+    def read_hidden(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
         status = entry.status
         aside = Reading(details=reading.details)
         if not read(entry, path, name, aside):
@@ -92,7 +93,7 @@ def reader_of_hidden(read: ReadFile) -> ReadFile:
 
 
 def check_entry(
-    entry: Entry, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
+    entry: EntryRow, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
 ) -> tuple[str | None, int | None]:
     """Fill the row of one entry from its bytes; return what is wrong with them and at which byte, if anything.
 

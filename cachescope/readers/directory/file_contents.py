@@ -8,10 +8,11 @@ import stat
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.cache_file import read_steady
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import (
     AOTAUTOGRAD,
     BEST_CONFIG,
@@ -105,7 +106,7 @@ def source_of(file: NamedFile) -> str | None:
 
 
 def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
-    again = Entry(cache, path, "", cache_key=cache_key)
+    again = EntryRow(cache=cache, path=path, cache_key=cache_key)
     # A separate reading: its other results are in the frames already.
     if not _GRAPHS[cache](again, path, os.path.basename(path), Reading()):
         return SourceCode(None, why_not=_gone(path))

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import code_hash, stored_code_hash
 from cachescope.keys.printed_values import literal_value
 from cachescope.readers.cache_file import DamagedContent, content_reader
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import CODE_KEY, OTHER_TEXT
 
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers
@@ -108,7 +109,7 @@ def compiled_from(text: str) -> str | None:
     return stem if stem is not None and CODE_KEY.fullmatch(stem) else None
 
 
-def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_python_code(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Recompute the key, which hashes only the text (that of a ``.cpp`` also hashes a compile command, not stored).
 
     Mirrors ``PyCodeCache.write`` (torch/_inductor/codecache.py, 2.6 to 2.15).
@@ -125,7 +126,7 @@ def fill_python_code(entry: Entry, name: str, data: bytes, reading: Reading) -> 
         raise DamagedContent(OTHER_TEXT)
 
 
-def fill_cpp_code(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_cpp_code(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note the key of the kernel in the file, and of the header that it includes.
 
     Mirrors the files of ``CppCodeCache.load_async`` (torch/_inductor/codecache.py, 2.6 to 2.15).

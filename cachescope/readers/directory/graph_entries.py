@@ -5,6 +5,7 @@ They do not contain the hash details of their own key, only those of their FX gr
 
 from __future__ import annotations
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.entry_file import (
     add_hash_details,
     check_entry,
@@ -15,7 +16,7 @@ from cachescope.readers.directory.entry_file import (
 )
 from cachescope.readers.directory.triton_files import triton_hashes
 from cachescope.readers.pickles.inert_pickle import Stub
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 
 FX_CLASSES = frozenset({"CompiledFxGraph"})
 
@@ -32,7 +33,7 @@ AOT_CLASSES = frozenset(
 )
 
 
-def read_fxgraph_entry(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+def read_fxgraph_entry(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Fill the row of one FX graph entry; return False if the file no longer exists.
 
     Mirrors ``CompiledFxGraph`` (torch/_inductor/output_code.py 2.6+, codecache.py 2.5). It contains its hash details
@@ -41,23 +42,23 @@ def read_fxgraph_entry(entry: Entry, path: str, name: str, reading: Reading) -> 
     return read_entry_file(entry, path, name, reading, FX_CLASSES, _fill_graph)
 
 
-def check_fxgraph(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+def check_fxgraph(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
     """Fill the row of one FX graph entry from its bytes; return what is wrong and at which byte, if anything."""
     return check_entry(entry, data, reading, FX_CLASSES, _fill_graph)
 
 
-def _fill_graph(entry: Entry, graph: Stub, reading: Reading) -> str | None:
+def _fill_graph(entry: EntryRow, graph: Stub, reading: Reading) -> str | None:
     damage = take_graph(entry, graph)
     state = graph.state
     entry.time_taken_ns = nanoseconds(state.get("_time_taken_ns"))
-    entry.details, wrong = add_hash_details(state.get("_fx_graph_cache_debug_lines"), reading)
+    entry.detail_set, wrong = add_hash_details(state.get("_fx_graph_cache_debug_lines"), reading)
     key = text(state.get("_fx_graph_cache_key"))
     if key is not None and key != entry.cache_key:
         wrong = f"holds the entry of another key: {key[:60]}"
     return damage or wrong
 
 
-def take_graph(entry: Entry, graph: Stub) -> str | None:
+def take_graph(entry: EntryRow, graph: Stub) -> str | None:
     """Fill the row with a ``CompiledFxGraph``'s facts about its code; return what is wrong with it, if anything."""
     state = graph.state
     if not state:
@@ -84,7 +85,7 @@ def _bundled(bundle: object) -> list[object]:
     return [state.get("kernel_hash") for state in kernels if isinstance(state, dict)]
 
 
-def read_aotautograd_entry(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+def read_aotautograd_entry(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Fill the row of one AOTAutograd entry; return False if the file no longer exists.
 
     `time_taken_ns` is forward and backward together. The entry refers to its FX graphs by key
@@ -93,12 +94,12 @@ def read_aotautograd_entry(entry: Entry, path: str, name: str, reading: Reading)
     return read_entry_file(entry, path, name, reading, AOT_CLASSES, _fill_autograd)
 
 
-def check_aotautograd(entry: Entry, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+def check_aotautograd(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
     """Fill the row of one AOTAutograd entry from its bytes; return what is wrong and at which byte, if anything."""
     return check_entry(entry, data, reading, AOT_CLASSES, _fill_autograd)
 
 
-def take_bundled(entry: Entry, value: object, reading: Reading) -> None:
+def take_bundled(entry: EntryRow, value: object, reading: Reading) -> None:
     """Fill the row from what ``BundledAOTAutogradSerializableCallable`` stores: a result, since 2.12 in a tuple.
 
     Another backend of torch.compile stores something else, which is ignored.
@@ -108,7 +109,7 @@ def take_bundled(entry: Entry, value: object, reading: Reading) -> None:
         _fill_autograd(entry, result, reading)
 
 
-def _fill_autograd(entry: Entry, result: Stub, reading: Reading) -> str | None:
+def _fill_autograd(entry: EntryRow, result: Stub, reading: Reading) -> str | None:
     state = result.state
     if not state:
         return "an object without a state"
@@ -125,7 +126,7 @@ def _fill_autograd(entry: Entry, result: Stub, reading: Reading) -> str | None:
     return "; ".join(wrong) or None
 
 
-def _take_compiled(entry: Entry, compiled: Stub, reading: Reading) -> list[str]:
+def _take_compiled(entry: EntryRow, compiled: Stub, reading: Reading) -> list[str]:
     state = compiled.state
     bundled = state.get("result")
     key: object

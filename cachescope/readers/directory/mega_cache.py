@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 CHECKSUM_BYTES: Final = 4
@@ -42,7 +43,7 @@ def _start(head: bytes) -> int | None:
     return None
 
 
-def fill_mega_cache(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Count the artifacts by type, and check the checksum and the entries among them.
 
     The entries are the same bytes as files on disk, so the hash details of their FX graphs are stored, too.
@@ -94,15 +95,15 @@ def why_not_loaded(data: bytes) -> str | None:
 
 
 def _check(
-    whole: Entry, kind: str, key: str, content: bytes, reading: Reading, fx_keys: dict[str, None]
+    whole: EntryRow, kind: str, key: str, content: bytes, reading: Reading, fx_keys: dict[str, None]
 ) -> str | None:
     cache, check = CHECKS[kind]
-    inner = Entry(cache=cache, path=whole.path, root=whole.root, cache_key=key)
+    inner = EntryRow(cache=cache, path=whole.path, root=whole.root, cache_key=key)
     damage, _ = check(inner, content, reading)
     if kind == "inductor":
         fx_keys[key] = None
-        if inner.details is not None:
-            reading.details_of_key[key] = inner.details
+        if inner.detail_set is not None:
+            reading.details_of_key[key] = inner.detail_set
     whole.device_types = tuple(dict.fromkeys((*whole.device_types, *inner.device_types)))
     return damage
 

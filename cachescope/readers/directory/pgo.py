@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
 from cachescope.readers.pickles.inert_pickle import Stub, global_name, loads_harmless
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 
 CODE_STATE: Final = "code_state_"
 """How the name of a file begins."""
 _SHOWN: Final = 20
 
 
-def fill_code_state(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_code_state(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note the frames for which torch knows how their inputs varied.
 
     Mirrors ``put_local_code_state`` (torch/_dynamo/pgo.py): a ``defaultdict`` of ``CodeId`` to ``CodeState``.

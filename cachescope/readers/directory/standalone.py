@@ -8,11 +8,12 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.graph_entries import take_bundled
 from cachescope.readers.directory.mega_cache import fill_mega_cache, sized_bytes, sized_text
 from cachescope.readers.pickles.inert_pickle import loads_harmless
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, MEGA_CACHE
 
 # torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and
@@ -35,7 +36,7 @@ def looks_like_standalone(head: bytes) -> bool:
     return len(header) == _TORCH_KEY_BYTES and AOT_KEY.fullmatch(key) is not None
 
 
-def fill_standalone(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_standalone(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Read the AOTAutograd key, the key of the torch that wrote it, and the entries of torch's caches in it.
 
     Mirrors ``CacheCompiledArtifact.save`` and ``AOTCompiledArtifact.save``. torch loads it only if its own key is the same.

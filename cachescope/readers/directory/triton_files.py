@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.generated_files import compiled_from
 from cachescope.readers.json_file import load_object
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 
 # triton/runtime/cache.py: hexadecimal in 3.1, `_base64` (URL-safe) in 3.2, `_base32` from 3.4; all without
 # padding, and all of the same 32 bytes: the last character of a base64 has two unused bits.
@@ -59,7 +60,7 @@ def triton_hashes(keys: Iterable[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(triton_hash(key) for key in named))
 
 
-def fill_kernel_metadata(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_kernel_metadata(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note which kernel was compiled for which target, and compare its hash with the folder's.
 
     Mirrors ``CompiledKernel.metadata`` (triton/compiler/compiler.py).
@@ -86,7 +87,7 @@ def _word(value: object) -> str | None:
     return well_formed(str(value))[:200] if isinstance(value, (str, int)) else None
 
 
-def fill_group(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_group(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note whether the paths in a group are still in its folder; Triton writes absolute paths.
 
     Mirrors ``FileCacheManager.put_group`` (triton/runtime/cache.py).
@@ -102,7 +103,7 @@ def fill_group(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
         entry.detail += f", at {elsewhere[0][:300]}: {MOVED}"
 
 
-def fill_intermediate(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_intermediate(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note the first file that the kernel was compiled from: another file with an equal function uses the same folder.
 
     Mirrors the locations that Triton prints (``#loc = loc("….py":18:0)``), Triton 3.2 to 3.9.
@@ -116,7 +117,7 @@ read_kernel_metadata = content_reader(fill_kernel_metadata)
 read_group = content_reader(fill_group)
 
 
-def fill_best_config(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_best_config(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note which configuration won, and how long the search took.
 
     Mirrors ``AutotuneCache.save`` (torch/_inductor/runtime/autotune_cache.py, 2.5 to 2.15). The name is a

@@ -37,6 +37,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.vllm import FactorsRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.printed_values import literal_value
 from cachescope.keys.vllm import FOLDER_NAME, RANK_FOLDER, place_in_tree, vllm_env_hash
@@ -46,7 +48,7 @@ from cachescope.readers.directory.places import ROOT, TRITON_DEVICES, FileRule, 
 from cachescope.readers.directory.standalone import fill_standalone
 from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
-from cachescope.readers.reading import Entry, Reading, VllmFactors
+from cachescope.readers.reading import Reading
 from cachescope.terms import VLLM_AOT, VLLM_ARTIFACT, VLLM_FACTORS, VLLM_GRAPH, VLLM_HANDLES
 from cachescope.wording import plural
 
@@ -61,7 +63,7 @@ _SECRET: Final = re.compile(r"key|token(?!s|iz)|secret|passw|credential", re.IGN
 ARTIFACT: Final = re.compile(r"artifact_compile_range_(\d{1,18})_(\d{1,18})_subgraph_(\d{1,9})")
 
 
-def fill_factors(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_factors(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Keep what the name of a folder was made of.
 
     Mirrors ``VllmBackend.__call__`` of ``vllm/compilation/backends.py``, which writes the file only if it is not there.
@@ -88,7 +90,17 @@ def fill_factors(entry: Entry, name: str, data: bytes, reading: Reading) -> None
     entry.cache_key = entry.cache_key or place.folder
     entry.detail = f"{plural(len(env), 'variable')}, hashes of the configuration, the code and the compiler"
     reading.vllm_factors.append(
-        VllmFactors(entry, place.folder, place.rank, place.dp_rank, place.prefix, kept, env_hash, *texts)
+        FactorsRow(
+            entry=0,
+            folder=place.folder,
+            rank=place.rank,
+            dp_rank=place.dp_rank,
+            prefix=place.prefix,
+            env=kept,
+            env_hash=env_hash,
+            **dict(zip(_HASHES, texts, strict=True)),
+            file=entry,
+        )
     )
 
 
@@ -110,7 +122,7 @@ def _numbered(value: str, reading: Reading) -> str:
     return f"(secret {number})"
 
 
-def fill_handles(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_handles(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Count the artifacts that vLLM would load.
 
     Mirrors ``CompilerManager.save_to_file`` of ``vllm/compilation/backends.py``:
@@ -135,7 +147,7 @@ def fill_handles(entry: Entry, name: str, data: bytes, reading: Reading) -> None
     )
 
 
-def fill_artifact(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def fill_artifact(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Read a compiled subgraph, which is an artifact of torch's ``standalone_compile``.
 
     The names are those of ``PiecewiseBackend`` and ``InductorStandaloneAdaptor`` (``vllm/compilation``).
@@ -145,7 +157,7 @@ def fill_artifact(entry: Entry, name: str, data: bytes, reading: Reading) -> Non
     fill_standalone(entry, name, data, reading)
 
 
-def read_model(entry: Entry, path: str, name: str, reading: Reading) -> bool:
+def read_model(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Say what was compiled, for which torch, Python and device; one that has gigabytes is not opened.
 
     Mirrors ``save_aot_compiled_function`` of ``vllm/compilation/decorators.py``: it is what torch's ``save_compiled_function``

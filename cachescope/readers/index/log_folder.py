@@ -27,9 +27,9 @@ from cachescope.terms import OUTCOMES
 
 _YEAR_US: Final = 400 * 86_400_000_000
 _MOMENTS: Final = (
-    "time_ns",
-    "end_time_ns",
-    "logged_ns",
+    "time",
+    "end_time",
+    "logged_time",
     "start_time_ns",
     "command_start_ns",
     "command_end_ns",
@@ -84,7 +84,9 @@ def check_logs(table: pa.Table) -> None:
     sets = columns.get("set_hashes", columns.get("set_sizes"))
     if sets is not None:
         _need(not sets.flatten().null_count, "sets", "are missing")
-        _points(columns["lookups"], columns["lookups"].flatten().field("details"), _sizes(sets), "details")
+        _points(
+            columns["lookups"], columns["lookups"].flatten().field("detail_set"), _sizes(sets), "detail_set"
+        )
     if "set_directions" in columns and sets is not None:
         directions = columns["set_directions"]
         _need(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, fields
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, repeat
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +17,14 @@ import pyarrow as pa
 
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
-from cachescope.readers.reading import Lookup, Problem, Process, Reading
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.readers.reading import Process, Reading
 
-_TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_()}
+_TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_(), "Time": pa.int64()}
+# What no single log tells of a lookup: it is known once all are read.
+_OF_ALL_LOGS: Final = (
+    "lookup", "run", "order", "direction", "aot_lookup", "details", "prediction", "predicted_entry"
+)  # fmt: skip
 
 
 def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
@@ -29,8 +34,8 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
 
 # Every row of a log has the source of the log.
 _PROCESS: Final = _columns(Process, ["source", "lookups"])
-_LOOKUP: Final = _columns(Lookup, ["start"])
-_PROBLEM: Final = _columns(Problem, ["source"])
+_LOOKUP: Final = _columns(LookupRow, _OF_ALL_LOGS)
+_PROBLEM: Final = _columns(ProblemRow, ["source"])
 
 
 def _list_of(columns: dict[str, pa.DataType], **more: pa.DataType) -> pa.DataType:
@@ -67,7 +72,7 @@ class LogTables:
 
     source: str
     processes: list[Process]
-    problems: list[Problem]
+    problems: list[ProblemRow]
     components: list[str]
     sets: Sequence[Codes | npt.NDArray[np.int32]]
 
@@ -112,8 +117,8 @@ class LogTables:
         """Append its rows, with these codes for its sets of hash details."""
         for process in self.processes:
             for lookup in process.lookups:
-                if lookup.details is not None:
-                    lookup.details = codes[lookup.details]
+                if lookup.detail_set is not None:
+                    lookup.detail_set = codes[lookup.detail_set]
         for problem in self.problems:
             reading.problem(problem.source, problem.where, problem.kind, problem.message)
         reading.processes += self.processes
@@ -128,7 +133,8 @@ class LogTables:
         }
         sizes = {name: column[name].value_lengths().to_pylist() for name in SCHEMA.names[1:]}
         flat = {name: column[name].flatten() for name in SCHEMA.names[1:]}
-        lookups = map(Lookup, *_values(flat["lookups"], _LOOKUP))
+        told = dict(zip(_LOOKUP, _values(flat["lookups"], _LOOKUP), strict=True))
+        lookups = map(LookupRow, *(told.get(f.name, repeat(f.default)) for f in fields(LookupRow)))
         processes = zip(*_values(flat["processes"], [*_PROCESS, "lookups"]), strict=True)
         problems = zip(*_values(flat["problems"], _PROBLEM), strict=True)
         components = iter(_texts(flat["components"]))
@@ -144,7 +150,7 @@ class LogTables:
                     )
                     for *told, count in islice(processes, sizes["processes"][row])
                 ],
-                [Problem(own, *told) for told in islice(problems, sizes["problems"][row])],
+                [ProblemRow(own, *told) for told in islice(problems, sizes["problems"][row])],
                 list(islice(components, sizes["components"][row])),
                 list(islice(sets, sizes["set_sizes"][row])),
             )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.shape_symbols import Symbols
@@ -27,7 +28,6 @@ from cachescope.readers.logs.trace_compiles import (
     interned_string,
 )
 from cachescope.readers.logs.trace_records import Records, Repeats, read_records
-from cachescope.readers.reading import Problem
 
 _RECORD: Final = re.compile(
     rb'\] \{"(?:(str|dynamo_start|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
@@ -99,7 +99,7 @@ class CompiledFrames:
     Attributes
     ----------
     rows : list of CompiledFrame
-    problems : list of Problem
+    problems : list of ProblemRow
         Records that could not be read, and a file that could not be read to its end.
 
     Raises
@@ -111,7 +111,7 @@ class CompiledFrames:
     def __init__(self, path: str, size: int | None = None) -> None:
         self._path = path
         self.rows: list[CompiledFrame] = []
-        self.problems: list[Problem] = []
+        self.problems: list[ProblemRow] = []
         self._repeats = Repeats()
         self._stacks = Stacks()
         self._segments: Counter[str] = Counter()
@@ -250,7 +250,7 @@ class CompiledFrames:
         one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
 
     def _problem(self, at: int, kind: str, message: str) -> None:
-        self.problems.append(Problem(self._path, f"byte {at}", kind, message))
+        self.problems.append(ProblemRow(self._path, f"byte {at}", kind, message))
 
 
 def _lines(records: Records) -> Iterator[tuple[int, int, int]]:

@@ -36,14 +36,14 @@ def mark_cut_details(reading: Reading) -> None:
 
 def _details_of(processes: Iterable[Process]) -> Iterator[_Known]:
     for process in processes:
-        yield from ((x.cache, x.details) for x in process.lookups if x.details is not None)
+        yield from ((x.cache, x.detail_set) for x in process.lookups if x.detail_set is not None)
 
 
 def _take_cut(process: Process, cut: set[_Known], reading: Reading) -> None:
     taken = 0
     for lookup in process.lookups:
-        if (lookup.cache, lookup.details) in cut:
-            lookup.details, lookup.is_details_cut = None, True
+        if (lookup.cache, lookup.detail_set) in cut:
+            lookup.detail_set, lookup.is_details_cut = None, True
             taken += 1
     if taken:
         lookups = "a lookup" if taken == 1 else f"{taken} lookups"
@@ -60,11 +60,13 @@ class _Peers:
         self._of_key: dict[str, set[int]] = defaultdict(set)
         for process in reading.processes:
             for lookup in process.lookups:
-                if lookup.details is not None and lookup.cache_key is not None:
-                    self._of_key[lookup.cache_key].add(lookup.details)
+                if lookup.detail_set is not None and lookup.cache_key is not None:
+                    self._of_key[lookup.cache_key].add(lookup.detail_set)
         for key, code in _stored(reading):
             self._of_key[key].add(code)
-        ended = {(x.cache, x.details) for p in reading.processes for x in p.lookups if x.outcome != "unknown"}
+        ended = {
+            (x.cache, x.detail_set) for p in reading.processes for x in p.lookups if x.outcome != "unknown"
+        }
         self._without_end = set(_details_of(reading.processes)) - ended
         for number, process in enumerate(reading.processes):
             self._note_builds([code for _, code in _details_of([process])], -1 - number)
@@ -129,7 +131,7 @@ class _Peers:
         thinned = [
             process
             for process in texts
-            if any((x.cache, x.details) in cut or x.is_details_cut for x in process.lookups)
+            if any((x.cache, x.detail_set) in cut or x.is_details_cut for x in process.lookups)
         ]
         if not thinned:
             return set()
@@ -165,5 +167,5 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
     """Keys of entries, with the sets of details that the entries contain."""
     yield from reading.details_of_key.items()
     for entry in reading.entries.opened.values():
-        if entry.details is not None and entry.cache_key is not None:
-            yield entry.cache_key, entry.details
+        if entry.detail_set is not None and entry.cache_key is not None:
+            yield entry.cache_key, entry.detail_set

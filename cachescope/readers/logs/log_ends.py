@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.trace_compiles import CompilesEnd
-from cachescope.readers.reading import Lookup, Process
+from cachescope.readers.reading import Process
 
 Head = tuple[str, str | None, str, int | None]
 """Place, compile id, level and clock: what all lines of a message share, within one process."""
@@ -105,7 +106,7 @@ class TraceEnd:
     """For each lookup in the order of the records, its index in the process."""
     clocks_us: list[int | None]
     told_ns: list[int | None]
-    """The `time_ns` of each, before clocks were turned into times."""
+    """The time of each, before clocks were turned into times."""
 
     @property
     def clock(self) -> LogClock | None:
@@ -114,11 +115,11 @@ class TraceEnd:
             return None
         return LogClock(self.year, self.offset_us, self.known_us)
 
-    def lookups(self, process: Process) -> list[tuple[Lookup, int | None]]:
+    def lookups(self, process: Process) -> list[tuple[LookupRow, int | None]]:
         """The lookups and their clocks, in the order and with the times of the records."""
         found = [process.lookups[place] for place in self.order]
         for lookup, told_ns in zip(found, self.told_ns, strict=True):
-            lookup.time_ns = told_ns
+            lookup.time = told_ns
         return list(zip(found, self.clocks_us, strict=True))
 
     def as_json(self) -> str:

@@ -6,30 +6,30 @@ version; on a miss its trace artifact follows them through 2.9 and precedes them
 
 from __future__ import annotations
 
-from cachescope.readers.reading import Lookup
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD
 
 
-def put_in_order(lookups: list[Lookup]) -> list[Lookup]:
+def put_in_order(lookups: list[LookupRow]) -> list[LookupRow]:
     """Order lookups that are given in the order of their lines; an AOTAutograd lookup comes before those made under it.
 
     The times of AOTAutograd lookups are moved before those of the lookups they contain: times then agree with the
     order.
     """
-    ordered: list[Lookup] = []
+    ordered: list[LookupRow] = []
     for lookup in lookups:
         at = _place_of(lookup, ordered) if lookup.cache == AOTAUTOGRAD else len(ordered)
         if at < len(ordered):
-            inner = ordered[at].time_ns
-            if inner is not None and lookup.time_ns is not None:
-                lookup.time_ns = min(lookup.time_ns, inner - 1)
+            inner = ordered[at].time
+            if inner is not None and lookup.time is not None:
+                lookup.time = min(lookup.time, inner - 1)
         ordered.insert(at, lookup)
-    if all(lookup.time_ns is not None for lookup in ordered):
-        ordered.sort(key=lambda lookup: lookup.time_ns or 0)
+    if all(lookup.time is not None for lookup in ordered):
+        ordered.sort(key=lambda lookup: lookup.time or 0)
     return ordered
 
 
-def _place_of(aot: Lookup, ordered: list[Lookup]) -> int:
+def _place_of(aot: LookupRow, ordered: list[LookupRow]) -> int:
     """Where an AOTAutograd lookup belongs: before the FX lookups that were made under it."""
     at = len(ordered)
     while at > 0:

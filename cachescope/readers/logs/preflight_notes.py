@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
-from cachescope.readers.reading import Lookup
 
 _About = tuple[str | None, str | None]
 
@@ -92,16 +92,16 @@ class PreflightNotes:
     ----------
     notes : iterable of dict, optional
         Such notes, of the log as far as it was read before.
-    lookups : iterable of Lookup, optional
+    lookups : iterable of LookupRow, optional
         The lookups of what was read before.
     """
 
-    def __init__(self, notes: Iterable[JsonObject] = (), lookups: Iterable[Lookup] = ()) -> None:
+    def __init__(self, notes: Iterable[JsonObject] = (), lookups: Iterable[LookupRow] = ()) -> None:
         self._open: dict[_About, list[JsonObject]] = defaultdict(list)
         for note in notes:
             self._open[_about(Record(note).values.get("lookup"))].append(note)
         # The latest of each key that has a note: what it would store may be noted after it.
-        self._noted: dict[_About, Lookup] = {}
+        self._noted: dict[_About, LookupRow] = {}
         for lookup in lookups:
             if lookup.preflight_note is not None:
                 self._noted[lookup.cache, lookup.cache_key] = lookup
@@ -124,7 +124,7 @@ class PreflightNotes:
                 note = json.loads(lookup.preflight_note or "{}")
                 lookup.preflight_note = json.dumps({**note, "stored": stored})
 
-    def tell_of(self, lookup: Lookup) -> None:
+    def tell_of(self, lookup: LookupRow) -> None:
         """Give a lookup the note about it, if there is one."""
         about = (lookup.cache, lookup.cache_key)
         if waiting := self._open.get(about):

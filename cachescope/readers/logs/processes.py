@@ -10,11 +10,12 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.log_prefix import moment_ns, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.restarts import parts_by_trace
 from cachescope.readers.logs.trace_compiles import compiles_of, tell_of_compiles
-from cachescope.readers.reading import Lookup, Process
+from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD, VLLM
 
 _SLACK_US: Final = 60_000_000
@@ -31,9 +32,9 @@ _FILLED: Final = (
     "load_error",
     "time_taken_ns",
     "time_saved_ns",
-    "end_time_ns",
-    "logged_ns",
-    "details",
+    "end_time",
+    "logged_time",
+    "detail_set",
     "entry_path",
     "save_bypass",
     "save_error",
@@ -52,7 +53,7 @@ class Run:
 
     process: Process
     sources: list[str]
-    lookups: list[Lookup]
+    lookups: list[LookupRow]
     kinds: set[str] = field(default_factory=set)
 
     @property
@@ -169,29 +170,29 @@ def _is_copy(run: Run, trace: Process) -> bool:
     if known.start_time_ns is None:
         return _keys(run.lookups) == _keys(trace.lookups)
     some, others = (
-        {(one.cache, one.cache_key, one.outcome, one.logged_ns) for one in lookups}
+        {(one.cache, one.cache_key, one.outcome, one.logged_time) for one in lookups}
         for lookups in (run.lookups, trace.lookups)
     )
     return some <= others or others <= some
 
 
-def _keys(lookups: list[Lookup]) -> list[tuple[str, str | None, str]]:
+def _keys(lookups: list[LookupRow]) -> list[tuple[str, str | None, str]]:
     return [(lookup.cache, lookup.cache_key, lookup.outcome) for lookup in lookups]
 
 
-def _is_part(part: list[Lookup], whole: list[Lookup]) -> bool:
+def _is_part(part: list[LookupRow], whole: list[LookupRow]) -> bool:
     """Whether `whole` contains all lookups of `part` in their order; an unknown outcome matches any."""
     rest = iter(whole)
     return bool(part) and all(any(_may_be_one(one, other) for other in rest) for one in part)
 
 
-def _may_be_one(one: Lookup, other: Lookup) -> bool:
+def _may_be_one(one: LookupRow, other: LookupRow) -> bool:
     is_seen = "unknown" not in (one.outcome, other.outcome)
     is_same = not is_seen or one.outcome == other.outcome
     return (one.cache, one.cache_key) == (other.cache, other.cache_key) and is_same
 
 
-def _may_be_compiles_of_one(some: list[Lookup], others: list[Lookup]) -> bool:
+def _may_be_compiles_of_one(some: list[LookupRow], others: list[LookupRow]) -> bool:
     """Whether a key of `some` is among `others`, or no compile of `some` looked up a different key there."""
     of_compile: dict[tuple[str, str | None], set[str | None]] = defaultdict(set)
     for lookup in others:
@@ -227,7 +228,7 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
     times: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for lookup in run.lookups:
         times[lookup.cache, lookup.cache_key] += [
-            t for t in (lookup.time_ns, lookup.logged_ns) if t is not None
+            t for t in (lookup.time, lookup.logged_time) if t is not None
         ]
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
     if not shared and _began_in(run, _ended_by_exception(run, other), shift):
@@ -239,7 +240,7 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
     apart = [
         abs(at + shift - t)
         for lookup in shared
-        for at in (lookup.time_ns, lookup.logged_ns)
+        for at in (lookup.time, lookup.logged_time)
         if at is not None
         for t in times[lookup.cache, lookup.cache_key]
     ]
@@ -250,7 +251,7 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
     return nearest if nearest <= _SAME_MOMENT_NS else None
 
 
-def _ended_by_exception(run: Run, other: Process) -> list[Lookup]:
+def _ended_by_exception(run: Run, other: Process) -> list[LookupRow]:
     """Lookups of a text log that the run's trace records as bypasses, without their key: see `_bypass_of`."""
     bypassed = {one.compile_id for one in run.lookups if (one.cache, one.outcome) == (AOTAUTOGRAD, "bypass")}
     return [
@@ -271,13 +272,13 @@ def _were_cut_short(run: Run, other: Process) -> bool:
     recorded = {(one.cache, one.compile_id) for one in run.lookups}
     compiles = compiles_of(run.process)
     return all(
-        lookup.time_ns is not None
+        lookup.time is not None
         and (lookup.cache, lookup.compile_id) not in recorded
         and any(
             one.compile_id == lookup.compile_id
             and one.began_us is not None
             and one.began_us
-            <= first_us + (lookup.time_ns - first_ns) // 1000
+            <= first_us + (lookup.time - first_ns) // 1000
             <= (one.ended_us or run.process.clock_last_us or 0)
             for one in compiles
         )
@@ -294,12 +295,12 @@ def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:
     return not _began_in(run, [lookup for lookup in other.lookups if lookup.cache_key is not None], shift)
 
 
-def _began_in(run: Run, lookups: list[Lookup], shift: int) -> bool:
+def _began_in(run: Run, lookups: list[LookupRow], shift: int) -> bool:
     """Whether one of these lookups of another log falls into the time that the run's trace covers."""
     start, end = run.start_time_ns, run.end_time_ns
     if run.process.kind != "trace" or start is None or end is None:
         return False
-    return any(lookup.time_ns is not None and start <= lookup.time_ns + shift <= end for lookup in lookups)
+    return any(lookup.time is not None and start <= lookup.time + shift <= end for lookup in lookups)
 
 
 def _join_copy(run: Run, copy: Process) -> None:
@@ -335,13 +336,13 @@ def _join(run: Run, other: Process) -> None:
         process.command_start_ns, process.command_end_ns = other.command_start_ns, other.command_end_ns
     process.is_cut |= other.is_cut
     shift = _shift_ns(process, other)
-    known: dict[tuple[str, str | None], deque[Lookup]] = defaultdict(deque)
+    known: dict[tuple[str, str | None], deque[LookupRow]] = defaultdict(deque)
     for lookup in run.lookups:
         known[lookup.cache, lookup.cache_key].append(lookup)
-    added: list[Lookup] = []
+    added: list[LookupRow] = []
     for lookup in other.lookups:
-        if lookup.time_ns is not None:
-            lookup.time_ns += shift
+        if lookup.time is not None:
+            lookup.time += shift
         same = known[lookup.cache, lookup.cache_key]
         # The other log may have lost the lines of earlier lookups: skip those that are farther away.
         while len(same) > 1 and _apart_ns(same[1], lookup) < _apart_ns(same[0], lookup):
@@ -357,7 +358,7 @@ def _join(run: Run, other: Process) -> None:
     process.looked_up = process.looked_up or bool(other.lookups)
 
 
-def _bypass_of(lookup: Lookup, bypasses: deque[Lookup]) -> Lookup | None:
+def _bypass_of(lookup: LookupRow, bypasses: deque[LookupRow]) -> LookupRow | None:
     """Remove and return the bypass that records a lookup without an outcome in the text log; None if there is none.
 
     If an exception ends an AOTAutograd lookup, torch forgets the key and records a bypass. The text log
@@ -372,14 +373,14 @@ def _bypass_of(lookup: Lookup, bypasses: deque[Lookup]) -> Lookup | None:
     return None
 
 
-def _apart_ns(one: Lookup, other: Lookup) -> int:
+def _apart_ns(one: LookupRow, other: LookupRow) -> int:
     """The smallest time between two logs' records of a lookup."""
-    moments = [t for t in (one.time_ns, one.logged_ns) if t is not None]
-    others = [t for t in (other.time_ns, other.logged_ns) if t is not None]
+    moments = [t for t in (one.time, one.logged_time) if t is not None]
+    others = [t for t in (other.time, other.logged_time) if t is not None]
     return min((abs(t - o) for t in moments for o in others), default=0)
 
 
-def _fill(lookup: Lookup, other: Lookup) -> None:
+def _fill(lookup: LookupRow, other: LookupRow) -> None:
     """Fill the gaps of a lookup from another log."""
     for name in _FILLED:
         if getattr(lookup, name) is None:
@@ -389,5 +390,5 @@ def _fill(lookup: Lookup, other: Lookup) -> None:
         lookup.outcome = other.outcome
     lookup.is_details_cut |= other.is_details_cut
     # A text log has the start of a lookup, a trace its end.
-    if other.time_ns is not None:
-        lookup.time_ns = min(other.time_ns, lookup.time_ns or other.time_ns)
+    if other.time is not None:
+        lookup.time = min(other.time, lookup.time or other.time)

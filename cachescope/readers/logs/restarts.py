@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import Final
 
 from cachescope.details import HashDetails
-from cachescope.readers.reading import Lookup, Process
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.readers.reading import Process
 
 _FIRST_ID: Final = "0/0"
 _BACK_US: Final = 60_000_000
@@ -25,12 +26,12 @@ _SAME_MOMENT_US = 250_000
 _SLACK_US = 1_000_000
 
 
-def run_starts(lookups: Sequence[Lookup], clocks: Sequence[int | None], details: HashDetails) -> list[int]:
+def run_starts(lookups: Sequence[LookupRow], clocks: Sequence[int | None], details: HashDetails) -> list[int]:
     """The positions at which a process begins, among lookups in the order of their lines; 0 is always one.
 
     Parameters
     ----------
-    lookups : sequence of Lookup
+    lookups : sequence of LookupRow
     clocks : sequence of int or None
         When each of them began, by the clock of the log prefixes.
     details : HashDetails
@@ -52,7 +53,7 @@ def run_starts(lookups: Sequence[Lookup], clocks: Sequence[int | None], details:
     return [0, *sorted(starts)]
 
 
-def _begins_first_compile(lookups: Sequence[Lookup], at: int) -> bool:
+def _begins_first_compile(lookups: Sequence[LookupRow], at: int) -> bool:
     """Whether this lookup begins the first compile of a process, or the first after a reset."""
     one, before = lookups[at], lookups[at - 1]
     if one.compile_id != _FIRST_ID:
@@ -65,11 +66,11 @@ def _goes_back(before: int | None, now: int | None) -> bool:
     return before is not None and now is not None and _BACK_US < before - now < _YEAR_US
 
 
-def _sign(lookup: Lookup, field: str, details: HashDetails, *, compares_texts: bool) -> int | None:
+def _sign(lookup: LookupRow, field: str, details: HashDetails, *, compares_texts: bool) -> int | None:
     """A number that all keys of a process share; None if the details do not contain it."""
-    if lookup.details is None:
+    if lookup.detail_set is None:
         return None
-    component = details.component_of(lookup.details, field)
+    component = details.component_of(lookup.detail_set, field)
     return component if compares_texts or component is None else details.hash_codes[component]
 
 
@@ -85,7 +86,7 @@ def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]
     spans = sorted(_span(trace) for trace in may_be if _belongs_to(trace, process))
     if len(spans) < 2 or any(one[1] > other[0] for one, other in pairwise(spans)):
         return [process]
-    parts: dict[int, list[Lookup]] = {}
+    parts: dict[int, list[LookupRow]] = {}
     at = 0
     for lookup in process.lookups:
         clock = _clock(process, lookup)
@@ -102,11 +103,11 @@ def _span(trace: Process) -> tuple[int, int]:
     return trace.clock_first_us or 0, trace.clock_last_us or 0
 
 
-def _clock(process: Process, lookup: Lookup) -> int | None:
+def _clock(process: Process, lookup: LookupRow) -> int | None:
     """When a lookup was made, on the clock that both logs of a process print."""
-    if lookup.time_ns is None or process.start_time_ns is None or process.clock_first_us is None:
+    if lookup.time is None or process.start_time_ns is None or process.clock_first_us is None:
         return None
-    return process.clock_first_us + (lookup.time_ns - process.start_time_ns) // 1000
+    return process.clock_first_us + (lookup.time - process.start_time_ns) // 1000
 
 
 def _belongs_to(trace: Process, process: Process) -> bool:
@@ -124,15 +125,15 @@ def _belongs_to(trace: Process, process: Process) -> bool:
     )
 
 
-def _logged(process: Process, lookup: Lookup) -> int | None:
-    return None if lookup.logged_ns is None else _clock(process, replace(lookup, time_ns=lookup.logged_ns))
+def _logged(process: Process, lookup: LookupRow) -> int | None:
+    return None if lookup.logged_time is None else _clock(process, replace(lookup, time=lookup.logged_time))
 
 
-def _part(process: Process, lookups: list[Lookup]) -> Process:
+def _part(process: Process, lookups: list[LookupRow]) -> Process:
     if len(lookups) == len(process.lookups):
         return process
     clocks = [clock for lookup in lookups if (clock := _clock(process, lookup)) is not None]
-    times = [lookup.time_ns for lookup in lookups if lookup.time_ns is not None]
+    times = [lookup.time for lookup in lookups if lookup.time is not None]
     return replace(
         process,
         lookups=lookups,

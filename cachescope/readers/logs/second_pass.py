@@ -15,7 +15,6 @@ from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_log import first_record, looks_like_trace_log
-from cachescope.readers.reading import Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +25,7 @@ CHANGED: Final = "changed"
 _HEAD_BYTES: Final = 4 << 20
 
 Found = TypeVar("Found")
-Read = Callable[[str, int | None], tuple[Found, Sequence[Problem]]]
+Read = Callable[[str, int | None], tuple[Found, Sequence[ProblemRow]]]
 """Reads a trace, or its first bytes only: what it holds, and what could not be read."""
 
 
@@ -54,7 +53,7 @@ def read_traces(
         What could not be read; columns as those of the frame problems.
     """
     found: list[tuple[int, Found]] = []
-    problems: list[Problem] = []
+    problems: list[ProblemRow] = []
     for run in records(runs, ("run", "sources", "pid")):
         for source in run["sources"]:
             try:
@@ -63,7 +62,7 @@ def read_traces(
                     continue
                 content, unread = read(*trace)
             except SourceError as error:
-                problems.append(Problem(source, "", error.kind, error.message))
+                problems.append(ProblemRow(source, "", error.kind, error.message))
                 continue
             found.append((run["run"], content))
             problems += unread

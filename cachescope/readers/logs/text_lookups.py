@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from cachescope.components import join_components
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.component_lists import ComponentLines
 from cachescope.readers.logs.log_ends import Head, StreamEnd
 from cachescope.readers.logs.log_prefix import LogClock
@@ -30,7 +31,7 @@ from cachescope.readers.logs.text_messages import (
     cache_dir_of,
     may_be_known,
 )
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
 _SAME_MOMENT_US: Final = 2_000_000
@@ -59,10 +60,10 @@ class MessageReader:
         self.process = Process(source, "text", pid, rank)
         self.first_line = first_line
         self._reading = reading
-        self._lookups: list[Lookup] = []
+        self._lookups: list[LookupRow] = []
         self._clocks: list[int | None] = []
         self._outcome_clocks: dict[int, int | None] = {}
-        self._unresolved: list[Lookup] = []
+        self._unresolved: list[LookupRow] = []
         self._segments: Counter[str | None] = Counter()
         self._places: dict[str | None, tuple[str, str, int]] = {}
         """The function, file and first line of the code of each compile id, where Dynamo's logger is on."""
@@ -122,7 +123,7 @@ class MessageReader:
             self.process.cache_dir = end.cache_dir
         self._lookups = [self.process.lookups[place] for place in end.order]
         for lookup in self._lookups:
-            lookup.time_ns = lookup.logged_ns = None
+            lookup.time = lookup.logged_time = None
         self._clocks = list(end.clocks_us)
         self._outcome_clocks = {id(self._lookups[at]): clock for at, clock in end.outcome_clocks_us}
         self._unresolved = [self._lookups[at] for at in end.unresolved]
@@ -176,9 +177,9 @@ class MessageReader:
         if first is not None:
             clock = LogClock.from_file_time(first, modified_s)
             for lookup, began in zip(self._lookups, self._clocks, strict=True):
-                lookup.time_ns = None if clock is None or began is None else clock.ns(began)
+                lookup.time = None if clock is None or began is None else clock.ns(began)
                 logged = self._outcome_clocks.get(id(lookup), began)
-                lookup.logged_ns = None if clock is None or logged is None else clock.ns(logged)
+                lookup.logged_time = None if clock is None or logged is None else clock.ns(logged)
             self.process.start_time_ns = None if clock is None else clock.ns(first)
         starts = run_starts(self._lookups, self._clocks, self._reading.details)
         self._is_one = len(starts) == 1
@@ -197,15 +198,15 @@ class MessageReader:
             self.process,
             clock_first_us=clocks[0] if start and clocks else self.process.clock_first_us,
             clock_last_us=last if clocks and end < len(self._lookups) else self.process.clock_last_us,
-            start_time_ns=lookups[0].time_ns if start else self.process.start_time_ns,
+            start_time_ns=lookups[0].time if start else self.process.start_time_ns,
             cache_dir=next(directories, None),
             lookups=put_in_order(lookups),
         )
 
-    def _add(self, cache: str, key: str | None, message: Message) -> Lookup:
-        lookup = Lookup(
-            cache,
-            time_ns=None,
+    def _add(self, cache: str, key: str | None, message: Message) -> LookupRow:
+        lookup = LookupRow(
+            cache=cache,
+            time=None,
             cache_key=key,
             compile_id=message.compile_id,
             segment=self._segments[message.compile_id],
@@ -232,7 +233,7 @@ class MessageReader:
         lines = message.lines[1:]
         lookup.is_details_cut = not lines or message.is_too_long
         if not lookup.is_details_cut:
-            lookup.details = self._details(lines, message.line)
+            lookup.detail_set = self._details(lines, message.line)
         self._unresolved.append(lookup)
 
     def _details(self, lines: list[bytes], number: int) -> int | None:
@@ -249,7 +250,7 @@ class MessageReader:
         lookups of its graphs.
         """
         over = (FXGRAPH,) if cache == FXGRAPH else (FXGRAPH, AOTAUTOGRAD)
-        waiting: list[Lookup] = []
+        waiting: list[LookupRow] = []
         for lookup in self._unresolved:
             if lookup.compile_id == compile_id and lookup.cache in over:
                 self._conclude(lookup, "the line of its outcome is missing")
@@ -257,7 +258,7 @@ class MessageReader:
                 waiting.append(lookup)
         self._unresolved = waiting
 
-    def _conclude(self, lookup: Lookup, problem: str | None) -> None:
+    def _conclude(self, lookup: LookupRow, problem: str | None) -> None:
         """Mark a lookup without an outcome as a miss if that is certain; else report the problem."""
         if lookup.outcome == "unknown" and self._compiled_after(lookup):
             lookup.outcome = "full_miss"
@@ -265,7 +266,7 @@ class MessageReader:
             where = f"key {lookup.cache_key}"
             self._reading.problem(self.process.source, where, "truncated", problem)
 
-    def _compiled_after(self, aot: Lookup) -> bool:
+    def _compiled_after(self, aot: LookupRow) -> bool:
         """Whether this AOTAutograd lookup certainly missed, although no line says so.
 
         autograd_cache.py, `AOTAutogradCache.load` (through 2.14): if the entry exists and a graph that it points to does
@@ -283,11 +284,11 @@ class MessageReader:
                 continue
             if self._is_2_4 or lookup.cache_key in missed:
                 return True
-            if lookup.details is None and not lookup.is_details_cut:
+            if lookup.detail_set is None and not lookup.is_details_cut:
                 missed.add(lookup.cache_key)
         return False
 
-    def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> Lookup | None:
+    def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> LookupRow | None:
         for at in range(len(self._unresolved) - 1, -1, -1):
             lookup = self._unresolved[at]
             if (lookup.cache, lookup.cache_key, lookup.compile_id) == (cache, key, compile_id):
@@ -320,7 +321,7 @@ class MessageReader:
         # Both caches log damaged entries in the same words; the next outcome shows which cache it was.
         lookup.load_error, self._load_error = self._load_error, None
 
-    def _is_past(self, lookup: Lookup, state: str, message: Message) -> bool:
+    def _is_past(self, lookup: LookupRow, state: str, message: Message) -> bool:
         """Whether torch had moved on to other compiles: then the outcome is that of a later process with the same pid.
 
         torch makes no lookup between the key of an FX graph and its outcome. Between an AOTAutograd key and a hit it looks
@@ -361,7 +362,7 @@ class MessageReader:
         lookup.outcome = lookup.cache_state = "disabled"
         lookup.aot_mode = is_aot_mode or None
 
-    def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> Lookup | None:
+    def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> LookupRow | None:
         """The miss whose result torch cannot store: then the bypass is not a second lookup. None if there is no such miss."""
         for lookup in reversed(self._lookups):
             if lookup.cache == cache and lookup.compile_id == compile_id:

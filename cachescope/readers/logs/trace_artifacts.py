@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
-from cachescope.readers.reading import Lookup
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 # `fx_graph_bundled_cache_hit` (2.8+) is no lookup: the graph came inlined in the AOTAutograd entry.
@@ -27,17 +27,17 @@ LOOKUP_ARTIFACTS: Final = {
 VERSION_ARTIFACT: Final = "torch_version"
 
 
-def lookup_from_artifact(name: str, payload: Record) -> Lookup:
+def lookup_from_artifact(name: str, payload: Record) -> LookupRow:
     """Make a lookup from the payload of one cache artifact, without its hash details.
 
-    `time_ns` is torch's own `cache_event_time` if the payload has one (FX), else None.
+    `time` is torch's own `cache_event_time` if the payload has one (FX), else None.
     """
     cache, named_state = LOOKUP_ARTIFACTS[name]
     state = payload.text("cache_state")
     status = payload.text("cache_status_detailed")
-    return Lookup(
+    return LookupRow(
         cache=cache,
-        time_ns=payload.moment_ns("cache_event_time"),
+        time=payload.moment_ns("cache_event_time"),
         cache_key=payload.text("key"),
         # In 2.5 an FX miss below AOTAutograd left the state null.
         outcome=_outcome(state or named_state or "miss", status),
@@ -52,7 +52,7 @@ def lookup_from_artifact(name: str, payload: Record) -> Lookup:
     )
 
 
-def lookup_from_event(event: Record) -> Lookup | None:
+def lookup_from_event(event: Record) -> LookupRow | None:
     """Make a lookup from the event that ends an FX compile: a disabled cache or a bypass.
 
     torch/_inductor/compile_fx.py, `_compile_fx_inner`: the event ``inductor_compile`` has the cache state
@@ -60,7 +60,7 @@ def lookup_from_event(event: Record) -> Lookup | None:
 
     Returns
     -------
-    Lookup or None
+    LookupRow or None
         A lookup with outcome ``disabled`` is a lookup of its own. One with outcome ``bypass`` only completes the lookup
         that was made within it: no artifact has its time. None for any other event.
     """
@@ -73,9 +73,9 @@ def lookup_from_event(event: Record) -> Lookup | None:
     ended, is_backward = event.moment_of_us("ts"), args.flag("is_backward")
     taken = None if began is None or ended is None else max(ended - began, 0)
     if state == "disabled":
-        return Lookup(
-            FXGRAPH,
-            time_ns=began,
+        return LookupRow(
+            cache=FXGRAPH,
+            time=began,
             outcome="disabled",
             cache_state=state,
             is_backward=is_backward,
@@ -83,9 +83,9 @@ def lookup_from_event(event: Record) -> Lookup | None:
             bypass_reason=args.text("cache_bypass_reason"),
             time_taken_ns=taken,
         )
-    return Lookup(
-        FXGRAPH,
-        time_ns=began,
+    return LookupRow(
+        cache=FXGRAPH,
+        time=began,
         outcome="bypass",
         is_backward=is_backward,
         compile_id=_compile_id(args),

@@ -13,9 +13,10 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
-from cachescope.readers.reading import Lookup, Process
+from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD
 
 NO_COMPILE: Final = "None"
@@ -91,7 +92,7 @@ class Compile:
     ended_us: int | None = None
     error: str | None = None
 
-    def tell(self, lookup: Lookup) -> None:
+    def tell(self, lookup: LookupRow) -> None:
         """Set the code that a lookup was made for."""
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
 
@@ -120,8 +121,8 @@ class TraceCompiles:
         self._stacks = Stacks()
         self.note_string = self._stacks.note_string
         self._current: dict[str, Compile] = {}
-        self._aot: dict[str, Lookup] = {}
-        self._open: dict[str, list[Lookup]] = {}
+        self._aot: dict[str, LookupRow] = {}
+        self._open: dict[str, list[LookupRow]] = {}
         """Lookups whose compile has no recorded end so far."""
         self._passed: set[str] = set()
         """The open compiles after which another one ended: it is not known whether they ended without a record."""
@@ -133,7 +134,7 @@ class TraceCompiles:
         one.function, one.file, one.line = self._stacks.place_of(stack, wrong)
         self._add(one)
 
-    def note(self, lookup: Lookup, *, is_over: bool) -> None:
+    def note(self, lookup: LookupRow, *, is_over: bool) -> None:
         """Note a lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         compile_id = lookup.compile_id or ""
         lookup.segment = self.segments[first_attempt(compile_id)]
@@ -218,16 +219,16 @@ def compiles_of(process: Process) -> list[Compile]:
     return [Compile(*row) for row in rows if _is_compile(row)] if isinstance(rows, list) else []
 
 
-def tell_of_compiles(process: Process, lookups: list[Lookup]) -> None:
+def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:
     """Complete lookups that only the text log has, above all those of failed compiles, from the process's trace."""
     first_us, first_ns = process.clock_first_us, process.start_time_ns
     if not lookups or first_us is None or first_ns is None:
         return
     rows = compiles_of(process)
     for lookup in lookups:
-        if lookup.time_ns is None or lookup.compile_id is None:
+        if lookup.time is None or lookup.compile_id is None:
             continue
-        at_us = first_us + (lookup.time_ns - first_ns) // 1000
+        at_us = first_us + (lookup.time - first_ns) // 1000
         compile_id = first_attempt(lookup.compile_id)
         own = [row for row in rows if row.compile_id == compile_id and (row.began_us or 0) <= at_us]
         if not own:

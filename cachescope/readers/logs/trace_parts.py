@@ -13,6 +13,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from cachescope.errors import SourceError
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.remote import is_address
@@ -20,7 +21,7 @@ from cachescope.readers.logs.trace_log import looks_like_trace_log
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.logs.trace_reader import TraceReader
 from cachescope.readers.logs.trace_records import RECORD_START
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 
 if TYPE_CHECKING:
     from cachescope.readers.index.log_tables import LogTables
@@ -86,7 +87,7 @@ class _Calls:
     """
 
     def __init__(self) -> None:
-        self.lookups: list[Lookup] = []
+        self.lookups: list[LookupRow] = []
         self._words: list[str] = []
         self._counts: list[int] = []
         self._values: list[Any] = []
@@ -122,8 +123,8 @@ def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> Non
         (process,) = part.processes
         codes = part.add_details_to(reading.details)
         for lookup in process.lookups:
-            if lookup.details is not None:
-                lookup.details = codes[lookup.details]
+            if lookup.detail_set is not None:
+                lookup.detail_set = codes[lookup.detail_set]
         for word, values in _calls_of(process):
             trace.handle(word, *values)
         if trace.has_failed:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cachescope.errors import SourceError
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_ends import TraceEnd
@@ -20,7 +21,7 @@ from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
 from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.terms import FXGRAPH
 
 _RANK: Final = re.compile(r"rank_(\d{1,9})(?!\d)")
@@ -58,7 +59,7 @@ class TraceProcess:
         self._can_go_on = True
         self._clock: LogClock | None = None
         self._compiles = TraceCompiles()
-        self._lookups: list[tuple[Lookup, int | None]] = []
+        self._lookups: list[tuple[LookupRow, int | None]] = []
         self._compiled = False
         self._aot_code_us: int | None = None
         self._has_begun = False
@@ -132,11 +133,11 @@ class TraceProcess:
         if clock is None and first is not None:
             clock = LogClock.from_file_time(first, modified_s(self._path))
         process.start_time_ns = None if clock is None or first is None else clock.ns(first)
-        told_ns = [lookup.time_ns for lookup, _ in self._lookups]
+        told_ns = [lookup.time for lookup, _ in self._lookups]
         for lookup, at in self._lookups:
-            lookup.end_time_ns = lookup.logged_ns = None if clock is None or at is None else clock.ns(at)
-            if lookup.time_ns is None:
-                lookup.time_ns = lookup.end_time_ns
+            lookup.end_time = lookup.logged_time = None if clock is None or at is None else clock.ns(at)
+            if lookup.time is None:
+                lookup.time = lookup.end_time
         self._report_unrecorded_lookups()
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
         process.looked_up = bool(process.lookups) or not self._compiled
@@ -235,22 +236,22 @@ class TraceProcess:
         self._compiled |= error is None
         self._compiles.end(compile_id, clock_us, error)
 
-    def _lookup(self, lookup: Lookup, line: int, clock_us: int | None, is_over: bool) -> None:
+    def _lookup(self, lookup: LookupRow, line: int, clock_us: int | None, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         if not self._is_repeated(line, clock_us):
             self._add(lookup, clock_us, is_over=is_over)
 
-    def _add(self, lookup: Lookup, clock_us: int | None, *, is_over: bool) -> None:
+    def _add(self, lookup: LookupRow, clock_us: int | None, *, is_over: bool) -> None:
         self._compiles.note(lookup, is_over=is_over)
         self._notes.tell_of(lookup)
         self._lookups.append((lookup, clock_us))
 
-    def _uncached(self, lookup: Lookup, line: int, clock_us: int | None) -> None:
+    def _uncached(self, lookup: LookupRow, line: int, clock_us: int | None) -> None:
         """A lookup, or a part of one, that only the event at the end of a compile contains."""
         if self._is_repeated(line, clock_us):
             return
         if lookup.outcome == "disabled":
-            if self._has_aot_code_since(lookup.time_ns):
+            if self._has_aot_code_since(lookup.time):
                 lookup.aot_mode = True
             self._aot_code_us = None
             self._add(lookup, clock_us, is_over=True)
@@ -313,9 +314,9 @@ class TraceProcess:
         self.has_failed = has_failed
 
 
-def _is_bypass_within(known: Lookup, event: Lookup) -> bool:
+def _is_bypass_within(known: LookupRow, event: LookupRow) -> bool:
     """Whether a bypassed lookup was made in the compile that an event ends: some milliseconds after that began."""
-    began, at, taken = event.time_ns, known.time_ns, event.time_taken_ns
+    began, at, taken = event.time, known.time, event.time_taken_ns
     if (known.cache, known.outcome, known.time_taken_ns) != (FXGRAPH, "bypass", None):
         return False
     # The event does not name the attempt.

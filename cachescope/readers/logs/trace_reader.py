@@ -279,7 +279,7 @@ class TraceReader:
         lookup = lookup_from_artifact(name, payload)
         self._is_recorded.add(lookup.cache)
         lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
-        lookup.details = details
+        lookup.detail_set = details
         is_over = _AFTER_COMPILE in span.prefix["place"]
         self._emit("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
         self._emit_wrong(span, envelope, payload)

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.vllm import StartRow
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.cache_file import well_formed
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, on_from
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.terms import VLLM
 
 _MOST_STARTS: Final = 100_000
@@ -122,21 +123,21 @@ class _Start:
         path = self.texts.get("path") or self.texts.get("package")
         return None if path is None else _place(path).folder
 
-    def lookup(self, row: StartRow, clock: LogClock | None) -> Lookup:
+    def lookup(self, row: StartRow, clock: LogClock | None) -> LookupRow:
         """The same as one lookup of vLLM's cache."""
         began, ended = (
             None if clock is None or one is None else clock.ns(one) for one in (self.began_us, self.ended_us)
         )
-        return Lookup(
+        row.found = LookupRow(
             cache=VLLM,
-            time_ns=began,
+            time=began,
             cache_key=self.key,
             outcome="disabled" if row.is_disabled else _OUTCOMES[row.outcome],
             load_error=row.load_error,
             time_taken_ns=row.compile_time_ns,
-            end_time_ns=ended,
-            start=row,
+            end_time=ended,
         )
+        return row.found
 
 
 class Starts:

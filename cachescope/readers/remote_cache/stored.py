@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import (
     DamagedContent,
     Fill,
@@ -33,7 +34,7 @@ from cachescope.readers.directory.triton_files import fill_best_config
 from cachescope.readers.json_file import load_object
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
-from cachescope.readers.reading import Entry, FileFacts, Reading
+from cachescope.readers.reading import FileFacts, Reading, entry_of
 from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, BUNDLED_AUTOTUNE, FXGRAPH, OTHER, PGO
 
 MOST_BYTES: Final = Limits().size_bytes // 3 * 4 + 1024
@@ -97,14 +98,14 @@ def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
     """Read values into ``reading.entries``, as those of the directory `root`."""
     seen_ns = time.time_ns()
     facts: list[FileFacts] = []
-    opened: dict[int, Entry | None] = {}
+    opened: dict[int, EntryRow | None] = {}
     try:
         for number, one in enumerate(found):
             kind, key = kind_and_key(one.key)
             status = "foreign" if kind == OTHER else "ok"
             facts.append((kind, f"{root}/{one.key}", root, one.size_bytes, None, key, status, None))
             if kind != OTHER:
-                opened[number] = entry = Entry(*facts[number])
+                opened[number] = entry = entry_of(facts[number])
                 _fill(entry, one, reading)
     finally:
         # What was read before a server went away is there.
@@ -149,7 +150,7 @@ def content_of(kind: str, value: bytes | dict[str, object]) -> bytes:
         raise DamagedContent("its data are no base64") from error
 
 
-def _fill(entry: Entry, one: Stored, reading: Reading) -> None:
+def _fill(entry: EntryRow, one: Stored, reading: Reading) -> None:
     try:
         if one.value is None:
             raise NotRead(one.why_not)
@@ -169,12 +170,12 @@ def _fill(entry: Entry, one: Stored, reading: Reading) -> None:
         mark_damaged(entry, error.what, error.offset, reading)
 
 
-def _fill_bundle(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+def _fill_bundle(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note the configurations in a bundle (``_AutotuneCacheBundlerImpl``, torch/_inductor/runtime/autotune_cache.py)."""
     shown: list[str] = []
     bundle = load_object(data)
     for file, best in bundle.items():
-        inner = Entry(BEST_CONFIG, entry.path, entry.root)
+        inner = EntryRow(cache=BEST_CONFIG, path=entry.path, root=entry.root)
         fill_best_config(inner, file, json.dumps(best).encode("ascii"), reading)
         entry.triton_hashes += inner.triton_hashes
         if len(shown) < _SHOWN:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from cachescope.analysis.history.rows import LookupRow
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.analysis.contexts.keys import context_groups, joining_schemas, known_contexts
@@ -16,7 +17,6 @@ from cachescope.analysis.contexts.process_fields import (
     switched_off,
     switched_off_remotely,
 )
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow

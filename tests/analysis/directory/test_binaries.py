@@ -149,7 +149,7 @@ def test_the_form_that_an_entry_used_is_told_by_the_times(
 
 
 def test_where_nothing_tells_when_an_entry_was_written_any_form_may_be_its_own() -> None:
-    directory = Directory({"modified_time_ns": None})
+    directory = Directory({"modified_time": None})
     for hash_ in ("one", "two"):
         directory.compiled(0, hash_)
     directory.compiled(1, "one")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cachescope.analysis.history.rows import LookupRow
 
 from cachescope.analysis.directory.coverage import coverage_rows
-from cachescope.analysis.history.rows import LookupRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.bundles import Held
-from cachescope.readers.reading import Entry
 
 SMALL, LARGE = "L['t0'] < 8", "L['t0'] > 8"
 IN_IT = "its key is in the bundle"
@@ -24,14 +23,14 @@ FAILED = "its key is in the bundle only with guards that did not hold for it"
 NO_GRAPHS = "its entry points to FX graphs that are not in the bundle"
 
 
-def inside(key: str = "f1", cache: str = "fxgraph", **told: Any) -> Entry:
-    made = Entry(cache, "/bundle", "/bundle", cache_key=key)
+def inside(key: str = "f1", cache: str = "fxgraph", **told: Any) -> EntryRow:
+    made = EntryRow(cache=cache, path="/bundle", root="/bundle", cache_key=key)
     for name, value in told.items():
         setattr(made, name, value)
     return made
 
 
-def bundle(*entries: Entry, **told: Any) -> Held:
+def bundle(*entries: EntryRow, **told: Any) -> Held:
     return Held(list(entries), **{"files": {}, "lost": frozenset(), "refused": None, **told})
 
 
@@ -154,7 +153,7 @@ AOT = {"cache": "aotautograd"}
         ([inside("a1", "aotautograd", fx_keys=("f2",)), inside("a1", "aotautograd", fx_keys=("f1",)), inside()], ("yes", IN_IT)),
     ],
 )  # fmt: skip
-def test_an_aotautograd_entry_needs_its_graphs(held: list[Entry], answer: tuple[str, str]) -> None:
+def test_an_aotautograd_entry_needs_its_graphs(held: list[EntryRow], answer: tuple[str, str]) -> None:
     assert of_lookup(lookup("a1", **AOT), bundle(*held)) == answer
 
 

@@ -23,9 +23,9 @@ def can_go(
 ) -> bool:  # fmt: skip
     """Whether a file can go that was written and changed so many seconds before it is asked."""
     made, _ = entry(cache, "f11", at=0, status=status, **told)
-    made.modified_time_ns = None if written is None else NOON_NS - int(written * 10**9)
+    made.modified_time = None if written is None else NOON_NS - int(written * 10**9)
     since = written if changed is None else changed
-    made.changed_time_ns = None if since is None else NOON_NS - int(since * 10**9)
+    made.changed_time = None if since is None else NOON_NS - int(since * 10**9)
     frame = scope_of(entries=[(made, None)]).entries
     orphans = frame_of([OrphanRow(0, cache, "nothing uses it")] if alone else [], OrphanRow)
     return bool(len(removable_frame(frame, orphans, NOON_NS)))
@@ -84,10 +84,10 @@ def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None
 
 def test_a_time_of_zero_proves_no_age() -> None:
     made, _ = entry("fxgraph", "f11", status="damaged", damage=REFUSED)
-    made.modified_time_ns = made.changed_time_ns = 0
+    made.modified_time = made.changed_time = 0
     frame = scope_of(entries=[(made, None)]).entries
     assert removable_frame(frame, frame_of([], OrphanRow), NOON_NS).empty
-    made.modified_time_ns = made.changed_time_ns = 1
+    made.modified_time = made.changed_time = 1
     frame = scope_of(entries=[(made, None)]).entries
     assert len(removable_frame(frame, frame_of([], OrphanRow), NOON_NS)) == 1
 

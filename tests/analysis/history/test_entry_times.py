@@ -11,12 +11,12 @@ import pytest
 
 import cachescope
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
-from cachescope.readers.reading import Entry
+from cachescope.frames.directory_rows import EntryRow
 from tests.analysis.preflight.test_frame import remotely, stored_remotely
 from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of
 
 Recording = Callable[[str, str], Path]
-Stored = tuple[Entry, Details | None]
+Stored = tuple[EntryRow, Details | None]
 SECOND = 10**9
 HOUR = 3600 * SECOND
 

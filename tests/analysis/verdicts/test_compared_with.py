@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cachescope.errors import NotFoundError
-from cachescope.readers.reading import Entry
+from cachescope.frames.directory_rows import EntryRow
 from tests.made import CODE, Details, Made, Run, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "y": "1", "example_inputs[0]": "Tensor(4)"}
@@ -22,7 +22,7 @@ def key(name: str, at: float, fields: Details | None = None, of: Details | None 
 
 
 def last(
-    *runs: Run, entries: Sequence[tuple[Entry, Details | None]] = (), **told: Any
+    *runs: Run, entries: Sequence[tuple[EntryRow, Details | None]] = (), **told: Any
 ) -> tuple[str | None, tuple[str, ...]]:
     row = miss_rows(scope_of(*runs, entries=entries, **told))[-1]
     return row["baseline"], tuple(sorted(row["changed"]))

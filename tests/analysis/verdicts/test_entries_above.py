@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.readers.reading import Entry
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.samples import sample
 from tests.conftest import Recording
 from tests.made import CODE, Details, aot, entry, fx, miss_rows, run, scope_of
@@ -128,7 +128,7 @@ OTHER: Details = {"gm": "def forward(self, y):\n    return (torch.fft.fft(y),)"}
     ],
 )
 def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
-    entries: list[tuple[Entry, Details | None]], evidence: str
+    entries: list[tuple[EntryRow, Details | None]], evidence: str
 ) -> None:
     details = {"gm": CODE}
     made = run(aot("a1", details=details, at=9), fx("f1", details=details, at=9), cache_dir="/cache")

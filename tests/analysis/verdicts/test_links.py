@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from cachescope.analysis.history.lookups import Lookups
 from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.history.rows import LookupRow
+
 from cachescope.analysis.verdicts.causes import link_consequences
 from cachescope.analysis.verdicts.misses import Misses, Why
 from cachescope.details import HashDetails

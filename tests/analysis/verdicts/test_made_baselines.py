@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.reading import Entry
+from cachescope.frames.directory_rows import EntryRow
 from tests.made import CODE, Details, Made, Run, aot, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "y": "1", "z": "1"}
@@ -31,7 +31,7 @@ def here(*lookups: Made, **told: Any) -> Run:
     return run(*lookups, **HERE, **told)
 
 
-def last(*runs: Run, entries: tuple[tuple[Entry, Details | None], ...] = ()) -> dict[str, Any]:
+def last(*runs: Run, entries: tuple[tuple[EntryRow, Details | None], ...] = ()) -> dict[str, Any]:
     return miss_rows(scope_of(*runs, entries=entries))[-1]
 
 
@@ -168,7 +168,7 @@ def test_ranks_that_do_not_run_at_once_are_compared_as_any_others() -> None:
     ],
 )  # fmt: skip
 def test_the_key_that_it_is_compared_with(
-    runs: list[Run], entries: tuple[tuple[Entry, Details | None], ...], wanted: tuple[Any, ...]
+    runs: list[Run], entries: tuple[tuple[EntryRow, Details | None], ...], wanted: tuple[Any, ...]
 ) -> None:
     row = last(*runs, entries=entries)
     assert (row["verdict"], row["baseline_lookup"], tuple(sorted(row["changed"]))) == wanted
@@ -185,7 +185,7 @@ def test_another_call_of_an_equal_graph_is_no_earlier_form() -> None:
     assert row["verdict"] == "key_changed"
 
 
-def guarded(*runs: Run, entries: tuple[tuple[Entry, Details | None], ...] = ()) -> list[str]:
+def guarded(*runs: Run, entries: tuple[tuple[EntryRow, Details | None], ...] = ()) -> list[str]:
     scope = scope_of(*runs, entries=entries)
     return [str(row["verdict"]) for row in miss_rows(scope)]
 

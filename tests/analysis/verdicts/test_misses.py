@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.reading import Entry
+from cachescope.frames.directory_rows import EntryRow
 from tests.made import CODE, Details, Made, Run, aot, entry, fx, miss_rows, run, scope_of
 
 G = {"gm": CODE, "x": "1"}
@@ -28,7 +28,7 @@ def again(first: Made, **second: Any) -> tuple[Run, Run]:
     return run(first, **HERE), run(graph("f11", at=100, **second), **HERE)
 
 
-def last(*runs: Run, entries: Sequence[tuple[Entry, Details | None]] = ()) -> dict[str, Any]:
+def last(*runs: Run, entries: Sequence[tuple[EntryRow, Details | None]] = ()) -> dict[str, Any]:
     return miss_rows(scope_of(*runs, entries=entries))[-1]
 
 
@@ -285,7 +285,7 @@ def test_what_became_of_an_autograd_entry(case: str) -> None:
     assert reason in rows[0]["reason"]
 
 
-def damaged(**told: Any) -> tuple[Entry, Details | None]:
+def damaged(**told: Any) -> tuple[EntryRow, Details | None]:
     return entry("fxgraph", "f11", at=200, status="damaged", name="bad", **told)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.reading import Entry
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.scope import Scope
 from tests.made import CODE, Details, Made, aot, entry, fx, run, scope_of
 
@@ -21,7 +21,7 @@ def key(name: str, changed: Details | None = None, of: Details = G, **told: Any)
     return fx(f"f{name}", details={**of, **(changed or {})}, took=1.0, **told)
 
 
-def scope(*lookups: Made, entries: Sequence[tuple[Entry, Details | None]] = ()) -> Scope:
+def scope(*lookups: Made, entries: Sequence[tuple[EntryRow, Details | None]] = ()) -> Scope:
     numbered = [(at, made) for at, made in enumerate(lookups)]
     for at, made in numbered:
         made.at = float(at)

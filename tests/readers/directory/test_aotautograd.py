@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.graph_entries import take_bundled
 from cachescope.readers.pickles.inert_pickle import loads_harmless
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 
 KEY = "a" + "b" * 51
@@ -19,7 +20,7 @@ OLD = "torch._functorch._aot_autograd.autograd_cache"
 NEW = "torch._functorch._aot_autograd.aot_autograd_result"
 
 
-def read_result(folder: Path, result: Object, name: str | None = None) -> tuple[Entry, Reading]:
+def read_result(folder: Path, result: Object, name: str | None = None) -> tuple[EntryRow, Reading]:
     """Hand-made entries stand for versions that were not recorded."""
     data = entry_bytes(result)
     at = folder / "aotautograd" / KEY
@@ -46,7 +47,7 @@ def test_a_real_training_entry_gives_both_fx_keys_and_their_details(
         assert entry.time_taken_ns > 1e6
         for key in entry.fx_keys:
             details = reading.details_of_key[key]
-            graph = graphs[key].details
+            graph = graphs[key].detail_set
             assert graph is not None
             # Texts may hold addresses of the process that saved them; hashes may not differ.
             assert reading.details.changed_fields(details, graph) == ()
@@ -108,7 +109,7 @@ RESULT = Object(f"{NEW}.BundledAOTAutogradResult", {"guards_expr": "of the entry
     ],
 )
 def test_what_a_callable_stores(stored: object, guards: str | None) -> None:
-    entry = Entry("aot_compile", "/made/file", "/made")
+    entry = EntryRow(cache="aot_compile", path="/made/file", root="/made")
     take_bundled(entry, loads_harmless(entry_bytes(stored)), Reading())
     assert entry.guards_expr == guards
 

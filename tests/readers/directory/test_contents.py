@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes, plain
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import system_hash
 from cachescope.readers import cache_file
 from cachescope.readers.cache_file import DamagedContent, content_reader, mark_damaged, mark_unreadable
@@ -40,7 +41,7 @@ from cachescope.readers.directory.triton_files import (
     triton_hashes,
 )
 from cachescope.readers.pickles.inert_pickle import NotRead, UnreadablePickle, loads_inert
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 
 HEADER = bytes.fromhex("5feceb66")
 FX = "f" + "a" * 51
@@ -50,13 +51,13 @@ RESULT = "torch._functorch._aot_autograd.aot_autograd_result"
 LINES = [detail_line("gm", "g")]
 
 
-def row(cache: str = "other", key: str | None = "key", path: str = "/cache/folder/name") -> Entry:
-    return Entry(cache, path, "/cache", cache_key=key)
+def row(cache: str = "other", key: str | None = "key", path: str = "/cache/folder/name") -> EntryRow:
+    return EntryRow(cache=cache, path=path, root="/cache", cache_key=key)
 
 
 def filled(
     fill: Callable[..., None], data: object, name: str = "name", **told: Any
-) -> tuple[Entry, str | None]:
+) -> tuple[EntryRow, str | None]:
     """The row, and what is wrong with the content."""
     entry, damage = row(**told), None
     try:
@@ -146,18 +147,18 @@ def graph(**state: object) -> bytes:
         ({"_time_taken_ns": -1}, {"time_taken_ns": None}, None),
         ({"device_types": {"cuda"}}, {"device_types": ("cuda",)}, None),
         ({"disabled_cudagraphs_reason": "why"}, {"cudagraphs_skipped": "why"}, None),
-        ({"_fx_graph_cache_debug_lines": LINES}, {"details": 0}, None),
-        ({"_fx_graph_cache_debug_lines": None, "x": 1}, {"details": None}, None),
-        ({"_fx_graph_cache_debug_lines": [3]}, {"details": None}, "its hash details are no list of text"),
-        ({"_fx_graph_cache_debug_lines": "text"}, {"details": None}, "its hash details are no list of text"),
+        ({"_fx_graph_cache_debug_lines": LINES}, {"detail_set": 0}, None),
+        ({"_fx_graph_cache_debug_lines": None, "x": 1}, {"detail_set": None}, None),
+        ({"_fx_graph_cache_debug_lines": [3]}, {"detail_set": None}, "its hash details are no list of text"),
+        ({"_fx_graph_cache_debug_lines": "text"}, {"detail_set": None}, "its hash details are no list of text"),
         (
             {"_fx_graph_cache_debug_lines": [*LINES, "no"]},
-            {"details": 0},
+            {"detail_set": 0},
             "1 of 2 lines are no hash details: 'no'",
         ),
         (
             {"_fx_graph_cache_debug_lines": ["n" * 81, *LINES, "no"]},
-            {"details": 0},
+            {"detail_set": 0},
             f"2 of 3 lines are no hash details: {'n' * 80!r}",
         ),
         ({"_fx_graph_cache_key": FX}, {}, None),
@@ -316,7 +317,7 @@ def test_words_of_a_set_however_it_is_stored() -> None:
 
 def read(
     folder: Path, data: bytes, read_it: Callable[..., bool], status: str = "ok", name: str = "name"
-) -> Entry:
+) -> EntryRow:
     path = folder / name
     path.write_bytes(data)
     entry = row("fxgraph", FX, str(path))
@@ -363,7 +364,7 @@ def test_a_name_of_fifty_one_letters_is_the_hash_of_the_content(tmp_path: Path) 
 
 
 def test_a_file_is_read_whole_or_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill(entry: Entry, name: str, data: bytes, reading: Reading) -> None:
+    def fill(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
         entry.detail = data.decode()
 
     reading = content_reader(fill)
@@ -552,7 +553,7 @@ def test_the_keys_of_a_dump(tmp_path: Path) -> None:
 
 def timed(
     system: dict[str, Any], choices: dict[str, Any], name: str | None = None
-) -> tuple[Entry, list[Any], str | None]:
+) -> tuple[EntryRow, list[Any], str | None]:
     entry, reading, damage = row("autotune", None), Reading(), None
     data = json.dumps({"system": system, "cache": {"mm": {"in": {"high": choices}}}}).encode()
     try:

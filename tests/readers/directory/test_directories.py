@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory
 
@@ -33,7 +34,7 @@ def caches_below(folder: Path) -> list[Path]:
     return [found for child in sorted(folder.iterdir()) if child.is_dir() for found in caches_below(child)]
 
 
-def entries_of(folder: Path) -> tuple[list[Entry], Reading]:
+def entries_of(folder: Path) -> tuple[list[EntryRow], Reading]:
     reading = Reading()
     for cache in caches_below(folder):
         read_cache_dir(str(cache), reading)

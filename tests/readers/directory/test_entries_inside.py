@@ -72,5 +72,5 @@ def test_the_details_of_keys_that_it_holds_are_known(directory: Directory) -> No
     reading = Reading()
     read_sources([str(path)], reading)
     inside = entries_inside(str(path), Reading())
-    known = {entry.cache_key for entry in inside if entry.cache == "fxgraph" and entry.details is not None}
+    known = {entry.cache_key for entry in inside if entry.cache == "fxgraph" and entry.detail_set is not None}
     assert known and set(reading.details_of_key) == known

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from hostile_pickles import Object, entry_bytes
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.directory import place_of
 from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
 from cachescope.readers.directory.places import ROOT
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from tests.readers.directory import test_mega_cache as mega_cache
 
 FX = "f" + "a" * 51
@@ -32,7 +33,7 @@ def put(root: Path, *files: str) -> Path:
     return root
 
 
-def entries(cache: Path) -> list[Entry]:
+def entries(cache: Path) -> list[EntryRow]:
     reading = Reading()
     read_cache_dir(str(cache), reading)
     return list(reading.entries)
@@ -243,7 +244,7 @@ def test_each_file_by_its_place_and_name(path: str, wanted: tuple[str, str, str 
     (found,) = [one for one in entries(cache) if one.path.endswith(path)]
     assert (found.cache, found.status, found.cache_key) == wanted
     at = (cache / path).stat()
-    assert (found.size_bytes, found.modified_time_ns, found.changed_time_ns) == (
+    assert (found.size_bytes, found.modified_time, found.changed_time) == (
         at.st_size,
         10**18,
         at.st_ctime_ns,
@@ -257,7 +258,7 @@ def test_a_single_file_is_read_by_itself(cache: Path) -> None:
         assert (one.cache, one.cache_key, one.status) == (*wanted, "ok")
         assert (one.path, one.root) == (str(cache / path), os.path.dirname(cache / path))
         assert one.size_bytes == (cache / path).stat().st_size
-        assert one.modified_time_ns == (cache / path).stat().st_mtime_ns
+        assert one.modified_time == (cache / path).stat().st_mtime_ns
     assert entries(cache / "absent") == []
 
 
@@ -415,4 +416,4 @@ def test_paths_are_as_they_were_given(cache: Path, monkeypatch: pytest.MonkeyPat
         read_shipped_file(path, reading)
         (one,) = reading.entries
         assert (one.path, one.root, one.cache, one.status) == (path, root, "mega_cache", "ok")
-        assert (one.size_bytes, one.modified_time_ns) == (len(data), os.stat("m.bin").st_mtime_ns)
+        assert (one.size_bytes, one.modified_time) == (len(data), os.stat("m.bin").st_mtime_ns)

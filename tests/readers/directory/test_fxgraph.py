@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import read_cache_dir
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 
 KEY = "f" + "a" * 51
 LINES = [detail_line("gm", "<lambda>()"), detail_line("inductor_config[epilogue_fusion]", "True", "b")]
 
 
-def read_graph(folder: Path, graph: Object, data: bytes | None = None) -> tuple[Entry, Reading]:
+def read_graph(folder: Path, graph: Object, data: bytes | None = None) -> tuple[EntryRow, Reading]:
     """Hand-made entries stand for versions and states that were not recorded."""
     data = entry_bytes(graph) if data is None else data
     at = folder / "fxgraph" / "aa" / KEY
@@ -45,8 +46,8 @@ def test_a_real_entry_gives_its_key_code_time_and_details(version: str, recordin
         assert entry.device_types == ("cpu",)
         assert entry.time_taken_ns is not None
         assert 1e6 < entry.time_taken_ns < 1e12
-        assert entry.details is not None
-        fields = [detail.field for detail in reading.details.details(entry.details)]
+        assert entry.detail_set is not None
+        fields = [detail.field for detail in reading.details.details(entry.detail_set)]
         assert fields[0] == "gm"
         assert "inductor_config[epilogue_fusion]" in fields
         assert len(fields) > 400
@@ -69,7 +70,7 @@ def test_an_entry_without_details_is_sound(tmp_path: Path) -> None:
         "_fx_graph_cache_key": KEY,
     }
     entry, reading = read_graph(tmp_path, Object("torch._inductor.output_code.CompiledFxGraph", state))
-    assert (entry.status, entry.details, entry.time_taken_ns) == ("ok", None, 5_000)
+    assert (entry.status, entry.detail_set, entry.time_taken_ns) == ("ok", None, 5_000)
     assert set(entry.device_types) == {"cpu", "cuda"}
     assert entry.guards_expr == "11 <= L['t0']"
     assert not reading.problems

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import stored_code_hash, system_hash
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.mega_cache import read_mega_cache
@@ -26,7 +27,7 @@ from cachescope.readers.directory.places import (
     Place,
 )
 from cachescope.readers.directory.triton_files import triton_hash
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 
 HEADER = bytes.fromhex("5feceb66")
 MEMOIZED = "torch._inductor.runtime.caching.interfaces.CacheEntry"
@@ -38,7 +39,7 @@ SYSTEM = {
 }
 
 
-def read_one(root: Path, place: str, data: bytes) -> tuple[Entry, Reading]:
+def read_one(root: Path, place: str, data: bytes) -> tuple[EntryRow, Reading]:
     """A file at a place below a root."""
     file = root / place
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -290,7 +291,9 @@ def test_any_bytes_are_a_row_that_can_be_saved(data: bytes, tmp_path_factory: py
     file.write_bytes(data)
     reading = Reading()
     for read in READERS:
-        entry = Entry("other", str(file), str(folder), 0, 0, "key")
+        entry = EntryRow(
+            cache="other", path=str(file), root=str(folder), size_bytes=0, modified_time=0, cache_key="key"
+        )
         assert read(entry, str(file), "name", reading)
         is_wrong = entry.status in ("damaged", "unreadable")
         # What is wrong with a file that torch skips is no news.

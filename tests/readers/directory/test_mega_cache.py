@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.mega_cache import artifacts, fill_mega_cache, looks_like_mega_cache
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 
 FX, OTHER = "f" + "a" * 51, "f" + "b" * 51
 AOT = "a" + "b" * 51
@@ -45,8 +46,8 @@ def summed(data: bytes) -> bytes:
     return zlib.crc32(data).to_bytes(4, "big") + data
 
 
-def filled(data: bytes) -> tuple[Entry, Reading, str | None]:
-    entry, reading = Entry("mega_cache", "/m.bin", "/"), Reading()
+def filled(data: bytes) -> tuple[EntryRow, Reading, str | None]:
+    entry, reading = EntryRow(cache="mega_cache", path="/m.bin", root="/"), Reading()
     try:
         fill_mega_cache(entry, "m.bin", data, reading)
     except DamagedContent as error:

@@ -17,12 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory import aotinductor
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile
 from cachescope.readers.directory.place_of import SHIPPED_READERS, shipped_kind
 from cachescope.readers.directory.standalone import looks_like_standalone
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 
 RECORDED = Path(__file__).parents[2] / "data" / "shipped"
 VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in RECORDED.glob("*.tar.xz"))
@@ -183,8 +184,8 @@ def test_a_file_in_the_folder_of_the_program_may_be_given_by_its_name(
     assert (row["cache"], row["path"], row["root"]) == ("mega_cache", "bundle.bin", ".")
 
 
-def filled(path: Path, name: str) -> tuple[Entry, Reading]:
-    entry, reading = Entry(KINDS[name], str(path), str(path.parent)), Reading()
+def filled(path: Path, name: str) -> tuple[EntryRow, Reading]:
+    entry, reading = EntryRow(cache=KINDS[name], path=str(path), root=str(path.parent)), Reading()
     assert SHIPPED_READERS[KINDS[name]](entry, str(path), path.name, reading)
     return entry, reading
 

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import ReadFile
 from cachescope.readers.directory.place_of import place_of
 from cachescope.readers.directory.vllm import read_artifact, read_factors, read_handles, read_model
-from cachescope.readers.reading import Entry, Reading
+from cachescope.readers.reading import Reading
 from tests.vllm_folders import ENV, make_folder
 from tests.vllm_recordings import ARCHIVES, VERSIONS, recorded
 
@@ -24,10 +25,15 @@ ARTIFACT = "artifact_compile_range_1_8_subgraph_0"
 PATH = f"/cache/torch_compile_cache/0123456789/rank_2_1/backbone/{ARTIFACT}"
 
 
-def read(reader: ReadFile, data: bytes, folder: Path, name: str = ARTIFACT) -> tuple[Entry, Reading]:
+def read(reader: ReadFile, data: bytes, folder: Path, name: str = ARTIFACT) -> tuple[EntryRow, Reading]:
     file = folder / name
     file.write_bytes(data)
-    entry, reading = Entry("vllm", PATH, "/cache", len(data), 1, None), Reading()
+    entry, reading = (
+        EntryRow(
+            cache="vllm", path=PATH, root="/cache", size_bytes=len(data), modified_time=1, cache_key=None
+        ),
+        Reading(),
+    )
     assert reader(entry, str(file), name, reading)
     return entry, reading
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import OFF, Index, Kept, index_of_user
 from cachescope.readers.index.log_tables import LogTables, to_arrow
-from cachescope.readers.reading import Problem, Process
+from cachescope.readers.reading import Process
 from tests.readers.index.test_log_folder import A, B, one_log
 
 YOUNG, OLD = 10**18, -(10**18)
@@ -45,7 +46,7 @@ def table(log: Path, end_state: str | None = None, processes: int = 1) -> pa.Tab
     made = one_log(str(log), A, B)
     made.processes[0].end_state = end_state
     made.processes.append(Process(str(log), "text", 8))
-    made.problems.append(Problem(str(log), "end", "truncated", "cut"))
+    made.problems.append(ProblemRow(str(log), "end", "truncated", "cut"))
     del made.processes[processes:]
     found = to_arrow([made])
     assert found is not None
@@ -55,7 +56,7 @@ def table(log: Path, end_state: str | None = None, processes: int = 1) -> pa.Tab
 def told(log: LogTables | None) -> object:
     if log is None:
         return None
-    lookups = [(one.cache_key, one.details) for process in log.processes for one in process.lookups]
+    lookups = [(one.cache_key, one.detail_set) for process in log.processes for one in process.lookups]
     return log.source, lookups, [one.message for one in log.problems], len(log.components), len(log.sets)
 
 

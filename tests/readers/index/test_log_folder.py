@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import cachescope
 from cachescope.errors import RecordError, SourceError
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.readers.index.log_folder import (
     StoredDetails,
     read_log_file,
@@ -23,7 +24,7 @@ from cachescope.readers.index.log_folder import (
 )
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs.byte_source import open_bytes
-from cachescope.readers.reading import Lookup, Problem, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.readers.stored import is_log_file, is_log_folder
 from tests.conftest import Recording
 from tests.made import component
@@ -160,7 +161,7 @@ def one_log(source: str, *sets: Sets) -> LogTables:
     for number, fields in enumerate(sets):
         code, rejected = reading.details.add([component(name, text) for name, text in fields])
         assert not rejected
-        process.lookups.append(Lookup("fxgraph", 5, f"f{number}", details=code))
+        process.lookups.append(LookupRow(cache="fxgraph", time=5, cache_key=f"f{number}", detail_set=code))
     reading.processes.append(process)
     return LogTables.of(source, reading)
 
@@ -174,7 +175,7 @@ def found(reading: Reading) -> dict[str, list[str | None]]:
     details = reading.details
     return {
         process.source: [
-            None if one.details is None else details.details(one.details)[-1].value_text
+            None if one.detail_set is None else details.details(one.detail_set)[-1].value_text
             for one in process.lookups
         ]
         for process in reading.processes
@@ -189,7 +190,7 @@ def test_logs_are_in_the_order_of_their_names_and_have_their_own_details(tmp_pat
     reading = read_log_folder(str(tmp_path))
     assert [process.source for process in reading.processes] == ["/a", "/b", "/c"]
     # Sets are numbered as their logs are read, equal ones alike, before they are read themselves.
-    assert [[one.details for one in process.lookups] for process in reading.processes] == [
+    assert [[one.detail_set for one in process.lookups] for process in reading.processes] == [
         [],
         [0, 1],
         [2, 0, 2],
@@ -298,7 +299,7 @@ def test_details_that_are_not_those_of_their_hashes_are_refused(tmp_path: Path) 
     for name, table in zip("ab", tables, strict=True):
         stored(tmp_path, table, name)
     reading = read_log_folder(str(tmp_path))
-    assert [one.lookups[0].details for one in reading.processes] == [0, 0]
+    assert [one.lookups[0].detail_set for one in reading.processes] == [0, 0]
     with pytest.raises(SourceError, match="hash details that are not those of their hashes"):
         found(reading)
 
@@ -315,7 +316,7 @@ def test_details_have_no_attribute_that_hash_details_lack(tmp_path: Path) -> Non
 
 def test_a_folder_without_a_log_and_one_whose_log_has_a_problem(tmp_path: Path) -> None:
     torn = one_log("/b", A)
-    torn.problems.append(Problem("/b", "end", "truncated", "cut"))
+    torn.problems.append(ProblemRow("/b", "end", "truncated", "cut"))
     write_logs(tmp_path, [torn, one_log("/a")])
     (problem,) = read_log_folder(str(tmp_path)).problems
     assert (problem.source, problem.kind) == ("/b", "truncated")

@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.index.log_folder import check_logs, write_logs
 from cachescope.readers.index.log_tables import SCHEMA, KnownCodes, LogTables, to_arrow
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from tests.made import component
 
 SIDES = {"set_hashes": pa.list_(pa.binary(4)), "set_directions": pa.list_(pa.string())}
@@ -23,7 +24,7 @@ def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> LogTa
     reading = Reading()
     codes = [reading.details.add([component(name, "x"), component("all", "y")])[0] for name in components]
     one = Process(source, "trace", 7)
-    one.lookups = [Lookup("fxgraph", 5, "f1", details=code) for code in codes]
+    one.lookups = [LookupRow(cache="fxgraph", time=5, cache_key="f1", detail_set=code) for code in codes]
     reading.processes = [one, Process(source, "text", 8)]
     reading.problem(source, "line 1", "truncated", "why")
     return LogTables.of(source, reading)
@@ -119,13 +120,13 @@ def whole(name: str, value: object) -> Change:
         (of("lookups", "segment", None), "lookups has no segment in a row"),
         (of("lookups", "time_taken_ns", -MOST_NS_OF_A_DURATION), None),
         (of("lookups", "time_taken_ns", -MOST_NS_OF_A_DURATION - 1), f"lookups has a time_taken_ns beyond {-MOST_NS_OF_A_DURATION} and {MOST_NS_OF_A_DURATION}"),
-        (of("lookups", "details", None), None),
-        (of("lookups", "details", 1), None),
-        (of("lookups", "details", 2), "details point nowhere"),
-        (of("lookups", "details", -1), f"lookups has a details beyond 0 and {MOST_OF_A_COLUMN}"),
+        (of("lookups", "detail_set", None), None),
+        (of("lookups", "detail_set", 1), None),
+        (of("lookups", "detail_set", 2), "detail_set point nowhere"),
+        (of("lookups", "detail_set", -1), f"lookups has a detail_set beyond 0 and {MOST_OF_A_COLUMN}"),
         (of("problems", "kind", None), "problems has no kind in a row"),
         (whole("set_hashes", [None, b"abcd"]), "sets are missing"),
-        (whole("set_hashes", [b"abcd"]), "details point nowhere"),
+        (whole("set_hashes", [b"abcd"]), "detail_set point nowhere"),
         (whole("set_directions", ["forward", "inference"]), None),
         (whole("set_directions", ["forward"]), "set_directions are not as many as sets"),
         (whole("set_directions", ["forward", "other"]), "set_directions are no directions"),
@@ -152,8 +153,8 @@ def test_a_value_that_no_reader_returns(change: Change, said: str | None) -> Non
 def test_codes_and_counts_are_those_of_each_log() -> None:
     """What one log lacks does not come from its neighbour."""
     both = rows()
-    both[1]["lookups"][0]["details"] = 1
-    assert checked(both) == "details point nowhere"
+    both[1]["lookups"][0]["detail_set"] = 1
+    assert checked(both) == "detail_set point nowhere"
     both = rows()
     both[1]["set_codes"][0] = 2
     assert checked(both) == "set_codes point nowhere"
@@ -178,10 +179,10 @@ def test_a_log_comes_back_out_of_columns() -> None:
         ("/two", "text", 0),
     ]
     found = [
-        [detail.field for detail in reading.details.details(lookup.details)]
+        [detail.field for detail in reading.details.details(lookup.detail_set)]
         for process in reading.processes
         for lookup in process.lookups
-        if lookup.details is not None
+        if lookup.detail_set is not None
     ]
     assert found == [["a", "all"], ["b", "all"], ["c", "all"]]
     assert [(problem.source, problem.where) for problem in reading.problems] == [

@@ -48,8 +48,8 @@ def told(reading: Reading) -> list[Any]:
     return [
         *(
             (process.source, process.kind, process.pid, process.start_time_ns, [
-                (one.cache_key, one.outcome, one.time_ns, one.compile_ended, one.function,
-                 None if one.details is None else [d.value_text for d in store.details(one.details)])
+                (one.cache_key, one.outcome, one.time, one.compile_ended, one.function,
+                 None if one.detail_set is None else [d.value_text for d in store.details(one.detail_set)])
                 for one in process.lookups
             ])
             for process in reading.processes

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.lookup_order import put_in_order
-from cachescope.readers.reading import Lookup
 
 
-def lookup(text: str) -> Lookup:
+def lookup(text: str) -> LookupRow:
     """``a1 hit 0/0 @5``: a key, its outcome, a compile, and when if that is known; ``#1`` for its segment."""
     key, outcome, compile_id, *rest = text.split()
-    made = Lookup("aotautograd" if key[0] == "a" else "fxgraph", None, key, outcome, compile_id=compile_id)
+    made = LookupRow(
+        cache="aotautograd" if key[0] == "a" else "fxgraph",
+        cache_key=key,
+        outcome=outcome,
+        compile_id=compile_id,
+    )
     for word in rest:
         if word[0] == "@":
-            made.time_ns = int(word[1:])
+            made.time = int(word[1:])
         else:
             made.segment = int(word[1:])
     return made
@@ -55,11 +60,11 @@ def test_an_autograd_lookup_comes_before_those_made_under_it(lines: list[str], w
 
 def test_times_agree_with_the_order() -> None:
     made = put_in_order([lookup("f1 hit 0/0 @50"), lookup("a1 hit 0/0 @70")])
-    assert [(one.cache_key, one.time_ns) for one in made] == [("a1", 49), ("f1", 50)]
+    assert [(one.cache_key, one.time) for one in made] == [("a1", 49), ("f1", 50)]
     made = put_in_order([lookup("f1 hit 0/0 @50"), lookup("a1 hit 0/0 @30")])
-    assert [(one.cache_key, one.time_ns) for one in made] == [("a1", 30), ("f1", 50)]
+    assert [(one.cache_key, one.time) for one in made] == [("a1", 30), ("f1", 50)]
     made = put_in_order([lookup("f1 hit 0/0"), lookup("a1 hit 0/0 @70")])
-    assert [(one.cache_key, one.time_ns) for one in made] == [("a1", 70), ("f1", None)]
+    assert [(one.cache_key, one.time) for one in made] == [("a1", 70), ("f1", None)]
 
 
 def test_where_all_have_times_these_tell() -> None:

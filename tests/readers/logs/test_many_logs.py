@@ -17,11 +17,12 @@ import pytest
 
 import cachescope
 from cachescope.errors import RecordError
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.index.log_tables import LogTables, to_arrow
 from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.logs.trace_log import read_trace_log
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.readers.sources import logs_in, read_sources
 from cachescope.scope import Scope
 from tests.conftest import Recording
@@ -425,11 +426,11 @@ def assert_equal(back: LogTables, log: LogTables) -> None:
 @pytest.mark.parametrize(
     "lookup",
     [
-        Lookup("fxgraph", time_ns=2**70),
-        Lookup("fxgraph", None, guards_expr="a lone \ud800 surrogate"),
+        LookupRow(cache="fxgraph", time=2**70),
+        LookupRow(cache="fxgraph", guards_expr="a lone \ud800 surrogate"),
     ],
 )
-def test_what_fits_no_column_is_read_by_workers_all_the_same(lookup: Lookup) -> None:
+def test_what_fits_no_column_is_read_by_workers_all_the_same(lookup: LookupRow) -> None:
     def read(path: str, reading: Reading) -> None:
         reading.processes.append(Process(path, "trace", pid=1, lookups=[lookup]))
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.preflight_notes import LookupNote, PreflightNotes
-from cachescope.readers.reading import Lookup
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -46,7 +46,7 @@ def test_any_notes_can_be_taken(taken: list[dict[str, Any]]) -> None:
     notes = PreflightNotes()
     for note in taken:
         notes.add(note)
-    notes.tell_of(Lookup("fxgraph", None, "f11"))
+    notes.tell_of(LookupRow(cache="fxgraph", cache_key="f11"))
     again = PreflightNotes(json.loads(json.dumps(notes.open)))
     assert len(again.open) == len(notes.open)
 
@@ -58,7 +58,7 @@ def lookup_note(**told: Any) -> dict[str, Any]:
 def test_what_would_be_stored_is_noted_before_the_record_or_after_it() -> None:
     stored = {"stored": {"cache": "fxgraph", "key": "f11", "guards": "t0 > 1"}}
     for is_before in (True, False):
-        notes, lookup = PreflightNotes(), Lookup("fxgraph", None, "f11")
+        notes, lookup = PreflightNotes(), LookupRow(cache="fxgraph", cache_key="f11")
         notes.add(lookup_note(sizes=[3]))
         if is_before:
             notes.add(stored)
@@ -71,7 +71,10 @@ def test_what_would_be_stored_is_noted_before_the_record_or_after_it() -> None:
 
 
 def test_two_lookups_of_one_key_have_notes_of_their_own() -> None:
-    notes, lookups = PreflightNotes(), (Lookup("fxgraph", None, "f11"), Lookup("fxgraph", None, "f11"))
+    notes, lookups = (
+        PreflightNotes(),
+        (LookupRow(cache="fxgraph", cache_key="f11"), LookupRow(cache="fxgraph", cache_key="f11")),
+    )
     for size, lookup in enumerate(lookups):
         notes.add(lookup_note(sizes=[size]))
         notes.tell_of(lookup)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.restarts import parts_by_trace
-from cachescope.readers.reading import Lookup, Process
+from cachescope.readers.reading import Process
 from tests.made import NOON_NS, SECOND_NS
 
 NOON_US = 43_200 * 10**6
@@ -20,7 +21,7 @@ Look = tuple[str, float | None]
 
 def log(
     kind: str,
-    looks: Sequence[Look | Lookup],
+    looks: Sequence[Look | LookupRow],
     span: tuple[float | None, float | None],
     **told: Any,
 ) -> Process:
@@ -28,14 +29,16 @@ def log(
     first, last = (None if at is None else NOON_US + int(at * 1e6) for at in span)
     process.clock_first_us, process.clock_last_us = first, last
     process.start_time_ns = None if span[0] is None else NOON_NS + int(span[0] * SECOND_NS)
-    process.lookups = [one if isinstance(one, Lookup) else look(*one) for one in looks]
+    process.lookups = [one if isinstance(one, LookupRow) else look(*one) for one in looks]
     for name, value in told.items():
         setattr(process, name, value)
     return process
 
 
-def look(key: str, at: float | None, **told: Any) -> Lookup:
-    lookup = Lookup("fxgraph", None if at is None else NOON_NS + int(at * SECOND_NS), key)
+def look(key: str, at: float | None, **told: Any) -> LookupRow:
+    lookup = LookupRow(
+        cache="fxgraph", time=None if at is None else NOON_NS + int(at * SECOND_NS), cache_key=key
+    )
     for name, value in told.items():
         setattr(lookup, name, value)
     return lookup
@@ -78,8 +81,8 @@ def second(**told: Any) -> Process:
         (TEXT, [first(), second(looks=[("b", None)])], ["ab"]),
         (TEXT, [first(), second(looks=[("c", 11), ("b", 3), ("b", 11)])], ["a", "b"]),
         # Or be written down at it.
-        (TEXT, [first(), second(looks=[look("b", 14, logged_ns=NOON_NS + 11 * SECOND_NS)])], ["a", "b"]),
-        ([*A, look("b", 14, logged_ns=NOON_NS + 11 * SECOND_NS)], [first(), second()], ["a", "b"]),
+        (TEXT, [first(), second(looks=[look("b", 14, logged_time=NOON_NS + 11 * SECOND_NS)])], ["a", "b"]),
+        ([*A, look("b", 14, logged_time=NOON_NS + 11 * SECOND_NS)], [first(), second()], ["a", "b"]),
         # A trace of another rank is of another process.
         (TEXT, [first(rank=0), second()], ["ab"]),
         # A process writes to its trace until it ends: a second more or less is the clock's.
@@ -96,7 +99,9 @@ def second(**told: Any) -> Process:
         ([*A, ("b", 11), ("c", 21)], [first(), second(), log("trace", [("c", 21)], (20, 25))], ["a", "b", "c"]),
     ],
 )  # fmt: skip
-def test_the_parts_of_a_text_log(text: list[Look | Lookup], traces: list[Process], wanted: list[str]) -> None:
+def test_the_parts_of_a_text_log(
+    text: list[Look | LookupRow], traces: list[Process], wanted: list[str]
+) -> None:
     assert parts(log("text", text, (-5, 30)), *traces) == wanted
 
 

@@ -9,26 +9,35 @@ from typing import Any
 
 import pytest
 
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.processes import Run, join_processes
-from cachescope.readers.reading import Lookup, Process
+from cachescope.readers.reading import Process
 from tests.made import NOON_NS
 
 MS, S = 10**6, 10**9
 NOON_US = 43_200 * 10**6
 
 
-def lookup(key: str | None = "f1", at: float | None = 1.0, outcome: str = "full_miss", **told: Any) -> Lookup:
+def lookup(
+    key: str | None = "f1", at: float | None = 1.0, outcome: str = "full_miss", **told: Any
+) -> LookupRow:
     """A lookup so many seconds after noon."""
     cache = "aotautograd" if key is not None and key.startswith("a") else "fxgraph"
     time = None if at is None else NOON_NS + int(at * S)
-    made = Lookup(told.pop("cache", cache), time, key, outcome, compile_id=told.pop("compile_id", "0/0"))
+    made = LookupRow(
+        cache=told.pop("cache", cache),
+        time=time,
+        cache_key=key,
+        outcome=outcome,
+        compile_id=told.pop("compile_id", "0/0"),
+    )
     for name, value in told.items():
         setattr(made, name, value)
     return made
 
 
 def process(
-    source: str, lookups: Sequence[Lookup], kind: str = "", pid: int | None = 7, first: float = 0, last: float = 10,
+    source: str, lookups: Sequence[LookupRow], kind: str = "", pid: int | None = 7, first: float = 0, last: float = 10,
     **told: Any,
 ) -> Process:  # fmt: skip
     """A log of the time between two moments, in seconds after noon."""
@@ -62,7 +71,7 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
     "the same lookup at the same moment": ({}, {}, ONE),
     "a quarter of a second apart": ({}, {"lookups": [lookup(at=1.25)]}, ONE),
     "more than that": ({}, {"lookups": [lookup(at=1.26)]}, TWO),
-    "by when it was written down": ({}, {"lookups": [lookup(at=0.2, logged_ns=NOON_NS + S)]}, ONE),
+    "by when it was written down": ({}, {"lookups": [lookup(at=0.2, logged_time=NOON_NS + S)]}, ONE),
     "of another pid": ({}, {"pid": 8}, TWO),
     "of another rank": ({"rank": 0}, {"rank": 1}, TWO),
     "of the same rank": ({"rank": 1}, {"rank": 1}, ONE),
@@ -235,9 +244,9 @@ def test_two_clocks_that_print_alike_are_one_clock() -> None:
     year = 365 * 86_400 * S
     assert text.start_time_ns is not None
     text.start_time_ns -= year
-    text.lookups[0].time_ns = NOON_NS + S - year
+    text.lookups[0].time = NOON_NS + S - year
     (run,) = join_processes([trace, text])
-    assert run.lookups[0].time_ns == NOON_NS + S
+    assert run.lookups[0].time == NOON_NS + S
     assert run.start_time_ns == NOON_NS
 
 
@@ -248,7 +257,7 @@ def test_times_stay_as_they_are_where_a_clock_is_not_known(kind: str, name: str)
     text = process("text", [lookup("f1", 0.9), lookup("f2", 3)], pid=None)
     setattr(trace if kind == "trace" else text, name, None)
     (run,) = join_processes([trace, text])
-    assert [one.time_ns for one in run.lookups] == [NOON_NS + int(0.9 * S), NOON_NS + 3 * S]
+    assert [one.time for one in run.lookups] == [NOON_NS + int(0.9 * S), NOON_NS + 3 * S]
 
 
 def test_of_several_processes_of_one_pid_the_nearest_moment_tells() -> None:
@@ -313,7 +322,7 @@ def test_each_log_adds_what_the_other_does_not_tell() -> None:
     (run,) = join_processes([trace, text])
     (found,) = run.lookups
     assert (found.time_taken_ns, found.function, found.entry_path) == (5, "f", "/cache/e")
-    assert found.time_ns == NOON_NS + int(0.9 * S)
+    assert found.time == NOON_NS + int(0.9 * S)
     assert found.is_details_cut
     told = run.process
     assert (told.rank, told.cache_dir, told.command, told.exit_status, told.is_cut) == (
@@ -387,7 +396,7 @@ def test_a_trace_without_a_time_tells_nothing_of_what_only_the_text_log_has() ->
     (run,) = join_processes([trace, process("text", [lookup(), lookup("f2", 5)])])
     assert [one.cache_key for one in run.lookups] == ["f1", "f2"]
     assert run.lookups[1].compile_error is None
-    assert run.lookups[1].time_ns == NOON_NS + 5 * S
+    assert run.lookups[1].time == NOON_NS + 5 * S
 
 
 @pytest.mark.parametrize(
@@ -401,7 +410,7 @@ def test_a_trace_without_a_time_tells_nothing_of_what_only_the_text_log_has() ->
         ([lookup("a2", 12)], True),
     ],
 )
-def test_where_two_traces_have_one_pid_compiles_must_agree(of_text: list[Lookup], wanted: bool) -> None:
+def test_where_two_traces_have_one_pid_compiles_must_agree(of_text: list[LookupRow], wanted: bool) -> None:
     other = process("trace-b", [lookup("f9", 501)], first=500, last=510)
     text = process("text", deepcopy(of_text), last=20)
     joined = [run.sources for run in join_processes([process("trace-a", [lookup()]), other, text])]
@@ -419,7 +428,7 @@ def test_a_trace_without_a_key_there_does_not_disagree() -> None:
 
 
 def test_two_text_logs_of_one_process() -> None:
-    def texts(*lookups: Lookup, **told: Any) -> list[tuple[str, ...]]:
+    def texts(*lookups: LookupRow, **told: Any) -> list[tuple[str, ...]]:
         return sources(join_processes([process("text-a", [lookup()]), process("text-b", lookups, **told)]))
 
     assert texts(lookup()) == texts() == [("text-a", "text-b")]
@@ -481,7 +490,7 @@ def test_a_text_log_of_a_compile_that_failed_says_which_code() -> None:
 
 
 def test_of_lookups_of_one_key_those_are_one_that_are_nearest() -> None:
-    def guards(*of_trace: Lookup, at: float, **told: Any) -> list[str | None]:
+    def guards(*of_trace: LookupRow, at: float, **told: Any) -> list[str | None]:
         text = process("text", [lookup(at=at, guards_expr="told", **told)])
         (run,) = join_processes([process("trace", of_trace), text])
         return [one.guards_expr for one in run.lookups]
@@ -491,15 +500,15 @@ def test_of_lookups_of_one_key_those_are_one_that_are_nearest() -> None:
     assert guards(lookup(at=1), lookup(at=1.2), at=1.1) == ["told", None]
     assert guards(lookup(at=1), lookup(at=2), lookup(at=3), at=2.9) == [None, None, "told"]
     # A trace says when a lookup ended, and a text log when its outcome was written down.
-    ended = lookup(at=3, logged_ns=NOON_NS + 4 * S)
-    assert guards(lookup(at=1), ended, at=1.9, logged_ns=NOON_NS + 4 * S) == [None, "told"]
+    ended = lookup(at=3, logged_time=NOON_NS + 4 * S)
+    assert guards(lookup(at=1), ended, at=1.9, logged_time=NOON_NS + 4 * S) == [None, "told"]
 
 
 def test_the_earlier_time_of_a_lookup_is_when_it_began() -> None:
     for of_trace, of_text, wanted in ((1.0, 0.9, 0.9), (0.9, 1.0, 0.9), (1.0, None, 1.0)):
         trace, text = process("trace", [lookup(at=of_trace)]), process("text", [lookup(at=of_text)])
         (run,) = join_processes([trace, text])
-        assert run.lookups[0].time_ns == NOON_NS + int(wanted * S)
+        assert run.lookups[0].time == NOON_NS + int(wanted * S)
 
 
 def test_of_runs_that_begin_together_those_of_no_rank_are_where_those_of_the_first_are() -> None:
@@ -524,9 +533,9 @@ def test_of_runs_that_are_equally_near_the_first_is_taken() -> None:
 
 
 def test_a_lookup_that_a_trace_says_no_beginning_of_began_when_the_text_log_says() -> None:
-    trace = process("trace", [lookup(at=None, logged_ns=NOON_NS + S)])
+    trace = process("trace", [lookup(at=None, logged_time=NOON_NS + S)])
     (run,) = join_processes([trace, process("text", [lookup(at=0.9)])])
-    assert run.lookups[0].time_ns == NOON_NS + int(0.9 * S)
+    assert run.lookups[0].time == NOON_NS + int(0.9 * S)
 
 
 @pytest.mark.parametrize(

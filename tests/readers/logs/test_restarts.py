@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.restarts import run_starts
-from cachescope.readers.reading import Lookup
 from tests.made import component
 
 HOUR_US = 3_600 * 10**6
@@ -20,9 +20,9 @@ def starts(*made: tuple[str, int, float | None, Mapping[str, str]]) -> list[int]
     store = HashDetails()
     lookups, clocks = [], []
     for compile_id, segment, hours, fields in made:
-        lookup = Lookup("aotautograd", None, "a1", compile_id=compile_id, segment=segment)
+        lookup = LookupRow(cache="aotautograd", cache_key="a1", compile_id=compile_id, segment=segment)
         if fields:
-            lookup.details, _ = store.add(component(name, text) for name, text in fields.items())
+            lookup.detail_set, _ = store.add(component(name, text) for name, text in fields.items())
         lookups.append(lookup)
         clocks.append(None if hours is None else int(hours * HOUR_US))
     return run_starts(lookups, clocks, store)

@@ -42,7 +42,7 @@ def told(reading: Reading) -> list[list[tuple[object, ...]]]:
                 lookup.cache_key,
                 lookup.outcome,
                 lookup.compile_id,
-                None if lookup.details is None else tuple(store.details(lookup.details)),
+                None if lookup.detail_set is None else tuple(store.details(lookup.detail_set)),
             )
             for lookup in process.lookups
         ]

@@ -223,7 +223,7 @@ def test_the_prefix_of_a_message_is_parsed_in_its_first_line_alone(
 
     log = Log().details("f1", fields={f"x[{number}]": "y" for number in range(40)}).outcome("f1", "miss")
     (process,) = log.read(tmp_path)
-    assert process.lookups[0].details is not None
+    assert process.lookups[0].detail_set is not None
     monkeypatch.setattr(LauncherPrefixes, "prefix_of", counted)
     assert told(log.read(tmp_path)) == told([process])
     # Of the details one line, and that of the outcome.
@@ -417,11 +417,11 @@ def test_details_without_a_line_are_cut(tmp_path: Path) -> None:
     (process,) = (
         Log().say(f"FX graph cache hash details for key {key('f1')}:").outcome("f1", "hit").read(tmp_path)
     )
-    assert [(one.details, one.is_details_cut, one.outcome) for one in process.lookups] == [
+    assert [(one.detail_set, one.is_details_cut, one.outcome) for one in process.lookups] == [
         (None, True, "hit")
     ]
     (process,) = Log().details("f1").outcome("f1", "hit").read(tmp_path)
-    assert process.lookups[0].details is not None
+    assert process.lookups[0].detail_set is not None
 
 
 PREFIX = "I1120 10:00:00.000000 7 torch/_inductor/codecache.py:1646] "
@@ -443,7 +443,7 @@ def test_a_prefix_that_is_wrong_is_a_problem_once(line: str, wrong: list[str], t
         ("line 1", "bad_value", message) for message in wrong
     ]
     assert len(reading.processes[0].lookups) == 2
-    assert {one.time_ns is None for one in reading.processes[0].lookups} == {"time" in "".join(wrong)}
+    assert {one.time is None for one in reading.processes[0].lookups} == {"time" in "".join(wrong)}
 
 
 @pytest.mark.parametrize(
@@ -474,9 +474,9 @@ def test_short_lines_have_neither_time_nor_process(tmp_path: Path) -> None:
         f"[one]:{SHORT}{SAID}{key('f1')}",
     ]
     reading = read_lines(lines, tmp_path)
-    found = [[(x.cache_key, x.outcome, x.time_ns) for x in one.lookups] for one in reading.processes]
+    found = [[(x.cache_key, x.outcome, x.time) for x in one.lookups] for one in reading.processes]
     assert found == [[(key("f1"), "hit", None)], [(key("f2"), "hit", None)]]
-    code = reading.processes[0].lookups[0].details
+    code = reading.processes[0].lookups[0].detail_set
     assert code is not None
     assert [one.value_text for one in reading.details.details(code)] == ["g\nmore of g"]
     assert [(one.pid, one.end_state) for one in reading.processes] == [(None, None)] * 2
@@ -505,18 +505,13 @@ def test_a_lookup_begins_with_its_details_and_is_written_down_with_its_outcome(t
     )
     one, two = process.lookups
     start = process.start_time_ns
-    assert (
-        start is not None
-        and one.time_ns is not None
-        and one.logged_ns is not None
-        and two.time_ns is not None
-    )
+    assert start is not None and one.time is not None and one.logged_time is not None and two.time is not None
     second = 10**9
-    assert (one.time_ns - start, one.logged_ns - start) == (1 * second, 4 * second)
-    assert (two.time_ns - start, two.logged_ns) == (5 * second, two.time_ns)
+    assert (one.time - start, one.logged_time - start) == (1 * second, 4 * second)
+    assert (two.time - start, two.logged_time) == (5 * second, two.time)
     # Without an outcome it is written down when it began.
     (process,) = Log().details("f1").read(tmp_path)
-    assert process.lookups[0].logged_ns == process.lookups[0].time_ns == process.start_time_ns
+    assert process.lookups[0].logged_time == process.lookups[0].time == process.start_time_ns
 
 
 def test_each_of_two_processes_ends_with_what_it_wrote_last(tmp_path: Path) -> None:
@@ -547,7 +542,7 @@ def test_lines_that_are_no_details_are_a_problem(tmp_path: Path) -> None:
     said = f"FX graph cache hash details for key {key('f1')}:\nno detail\n[{'h' * 51}] gm: g"
     reading = read_lines(Log().outcome("f2", "hit").say(said).outcome("f1", "hit").lines, tmp_path)
     assert [(one.where, one.kind) for one in reading.problems] == [("line 2", "hash_detail")]
-    assert reading.processes[0].lookups[1].details is not None
+    assert reading.processes[0].lookups[1].detail_set is not None
 
 
 def test_a_line_that_is_too_long_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -629,7 +624,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     reading = Reading()
     read_text_log(str(path), reading)
     (process,) = reading.processes
-    assert (process.start_time_ns, process.lookups[0].time_ns, process.lookups[0].logged_ns) == (
+    assert (process.start_time_ns, process.lookups[0].time, process.lookups[0].logged_time) == (
         None,
         None,
         None,

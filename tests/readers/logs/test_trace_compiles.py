@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import (
     CompilesEnd,
@@ -24,23 +25,23 @@ from cachescope.readers.logs.trace_compiles import (
     interned_string,
     tell_of_compiles,
 )
-from cachescope.readers.reading import Lookup, Process
+from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 SECOND = 10**9
 MODELS = Path(__file__).parents[2] / "data" / "models"
 
 
-def fx(compile_id: str | None = "0/0", **told: Any) -> Lookup:
+def fx(compile_id: str | None = "0/0", **told: Any) -> LookupRow:
     return made(FXGRAPH, compile_id, **told)
 
 
-def aot(compile_id: str | None = "0/0", **told: Any) -> Lookup:
+def aot(compile_id: str | None = "0/0", **told: Any) -> LookupRow:
     return made(AOTAUTOGRAD, compile_id, **told)
 
 
-def made(cache: str, compile_id: str | None, outcome: str = "full_miss", **told: Any) -> Lookup:
-    lookup = Lookup(cache, None, "key", outcome, compile_id=compile_id)
+def made(cache: str, compile_id: str | None, outcome: str = "full_miss", **told: Any) -> LookupRow:
+    lookup = LookupRow(cache=cache, cache_key="key", outcome=outcome, compile_id=compile_id)
     for name, value in told.items():
         setattr(lookup, name, value)
     return lookup
@@ -92,7 +93,7 @@ def test_what_is_wrong_with_a_frame_is_said() -> None:
     assert len(wrong) == 1 and wrong[0].startswith("line is the text 'seven'")
 
 
-def ended(*steps: tuple[Any, ...]) -> list[Lookup]:
+def ended(*steps: tuple[Any, ...]) -> list[LookupRow]:
     """`begin`, `end` and lookups one after the other, then the end of the log; the lookups."""
     compiles, lookups = TraceCompiles(), []
     for what, *rest in steps:
@@ -257,7 +258,7 @@ def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
     ]
     process = Process("/log", "trace", 1, compiles=json.dumps(compiles))
     at, compile_id = lookup
-    one = fx(compile_id, time_ns=None if at is None else int((5_000 + at) * SECOND))
+    one = fx(compile_id, time=None if at is None else int((5_000 + at) * SECOND))
     tell_of_compiles(process, [one])
     assert (one.function, one.compile_ended, one.compile_error) == (None, None, None)
     process.clock_first_us = 100 * 10**6

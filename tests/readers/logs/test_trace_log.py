@@ -34,7 +34,7 @@ def read(data: bytes, tmp_path: Path, name: str = "t.log", strict: bool = False)
 
 def told(reading: Reading) -> list[tuple[object, ...]]:
     return [
-        (lookup.cache, lookup.cache_key, lookup.outcome, lookup.time_ns, lookup.details)
+        (lookup.cache, lookup.cache_key, lookup.outcome, lookup.time, lookup.detail_set)
         for process in reading.processes
         for lookup in process.lookups
     ]

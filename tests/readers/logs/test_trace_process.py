@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from cachescope.errors import SourceError
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_artifacts import lookup_from_artifact, lookup_from_event
 from cachescope.readers.logs.trace_log import read_trace_log
-from cachescope.readers.reading import Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from tests.made import component
 
 KEY = "f" + "a" * 51
@@ -106,14 +107,14 @@ def test_a_lookup_and_its_details(tmp_path: Path) -> None:
         "s > 4",
         "0/0",
     )
-    assert lookup.details is not None
-    assert [one.field for one in reading.details.details(lookup.details)] == ["gm", "x"]
+    assert lookup.detail_set is not None
+    assert [one.field for one in reading.details.details(lookup.detail_set)] == ["gm", "x"]
     assert reading.problems == []
-    assert (lookup.end_time_ns, lookup.logged_ns) == (lookup.time_ns, lookup.time_ns)
+    assert (lookup.end_time, lookup.logged_time) == (lookup.time, lookup.time)
     # Those of 2.4 are split at every newline.
     split = [*component("gm", "g\nmore").split("\n"), component("x", "y")]
     reading = read(looked_up(payload={"components": split}), folder=tmp_path)
-    assert reading.details.details(reading.processes[0].lookups[0].details or 0)[0].value_text == "g\nmore"
+    assert reading.details.details(reading.processes[0].lookups[0].detail_set or 0)[0].value_text == "g\nmore"
     assert reading.problems == []
 
 
@@ -129,7 +130,7 @@ def test_a_lookup_and_its_details(tmp_path: Path) -> None:
 )
 def test_details_that_are_none(components: object, messages: list[str], tmp_path: Path) -> None:
     process, problems = one(looked_up(payload={"components": components}), folder=tmp_path)
-    assert process.lookups[0].details is None
+    assert process.lookups[0].detail_set is None
     assert problems == [("byte 0", "hash_detail", message) for message in messages]
 
 
@@ -137,7 +138,7 @@ def test_a_detail_that_is_none_is_named(tmp_path: Path) -> None:
     process, problems = one(
         looked_up(payload={"components": ["no detail", component("a", "b")]}), folder=tmp_path
     )
-    assert process.lookups[0].details is not None
+    assert process.lookups[0].detail_set is not None
     assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "hash_detail")]
     assert "no detail" in problems[0][2]
 
@@ -209,7 +210,7 @@ def test_a_disabled_cache_leaves_an_event_alone(tmp_path: Path) -> None:
         "0/0",
         "off",
     )
-    assert (lookup.time_ns, lookup.time_taken_ns, lookup.is_backward) == (NOON * 10**9, 2 * 10**9, True)
+    assert (lookup.time, lookup.time_taken_ns, lookup.is_backward) == (NOON * 10**9, 2 * 10**9, True)
     assert lookup.compile_ended
     # The clock may have been set back.
     assert one(disabled(epoch_s=-2), folder=tmp_path)[0].lookups[0].time_taken_ns == 0
@@ -363,7 +364,7 @@ def test_the_pid_and_the_first_and_last_moment(tmp_path: Path) -> None:
     process, problems = one(looked_up(second=1), looked_up(second=5, day="1322"), folder=tmp_path)
     assert process.clock_last_us == process.clock_first_us
     assert problems == [(f"byte {len(looked_up())}", "bad_value", "the time of its prefix is none")]
-    assert process.lookups[1].time_ns is None
+    assert process.lookups[1].time is None
 
 
 def test_the_time_of_an_event_tells_year_and_zone(tmp_path: Path) -> None:
@@ -485,7 +486,7 @@ def test_a_packed_log_is_not_read_on_when_it_grows(tmp_path: Path) -> None:
     assert (len(reading.processes[0].lookups), reading.processes[0].end_state) == (1, None)
 
 
-def lookup(name: str = "fx_graph_cache_miss", **payload: Any) -> Lookup:
+def lookup(name: str = "fx_graph_cache_miss", **payload: Any) -> LookupRow:
     return lookup_from_artifact(name, Record(payload))
 
 
@@ -520,7 +521,7 @@ def test_the_times_of_an_artifact() -> None:
     assert lookup(time_saved_ms=7).time_saved_ns == 7_000_000
     assert lookup(time_saved_ms=1.5).time_saved_ns == 1_500_000
     assert (lookup().time_saved_ns, lookup().time_taken_ns) == (None, None)
-    assert (lookup(time_taken_ns=3).time_taken_ns, lookup(cache_event_time=9).time_ns) == (3, 9)
+    assert (lookup(time_taken_ns=3).time_taken_ns, lookup(cache_event_time=9).time) == (3, 9)
 
 
 def test_an_event_without_a_time_has_no_duration() -> None:
@@ -596,7 +597,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     (process,) = reading.processes
     assert process.start_time_ns is None
     # A time that the artifact says itself is one.
-    assert [(x.time_ns, x.end_time_ns, x.logged_ns) for x in process.lookups] == [
+    assert [(x.time, x.end_time, x.logged_time) for x in process.lookups] == [
         (None, None, None),
         (NOON * 10**9, None, None),
     ]

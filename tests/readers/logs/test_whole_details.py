@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs import cut_details
 from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.expected_fields import ALWAYS, CONFIG, SETTINGS, Shapes, parameters_of
-from cachescope.readers.reading import Entry, Lookup, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from tests.made import component
 
 CODE = "<lambda>()\n\n\n\ndef forward(self, x, y):\n    return x"
@@ -67,7 +69,7 @@ class Logs:
         process = Process(f"/{len(self.reading.processes)}.log", kind, 7)
         for number, fields in enumerate(sets):
             key = f"{cache[0]}{len(self.reading.processes)}{number}"
-            lookup = Lookup(cache, None, key, details=self.code(fields))
+            lookup = LookupRow(cache=cache, cache_key=key, detail_set=self.code(fields))
             for name, value in told.items():
                 setattr(lookup, name, value)
             process.lookups.append(lookup)
@@ -75,8 +77,8 @@ class Logs:
         return self
 
     def entry(self, key: str | None, fields: Fields | None) -> Logs:
-        entry = Entry("fxgraph", "/cache/x", "/cache", cache_key=key)
-        entry.details = None if fields is None else self.code(fields)
+        entry = EntryRow(cache="fxgraph", path="/cache/x", root="/cache", cache_key=key)
+        entry.detail_set = None if fields is None else self.code(fields)
         self.reading.entries.add([(entry.cache, entry.path, entry.root, 1, 1, key, "ok", 1)], {0: entry})
         return self
 
@@ -84,7 +86,7 @@ class Logs:
         """The keys whose details are not used."""
         mark_cut_details(self.reading)
         found = [one for process in self.reading.processes for one in process.lookups]
-        return [one.cache_key or "" for one in found if one.details is None]
+        return [one.cache_key or "" for one in found if one.detail_set is None]
 
 
 def test_sets_that_agree_are_whole() -> None:
@@ -145,7 +147,10 @@ def test_what_is_in_an_entry_is_whole_whatever_its_log_lost() -> None:
 
 def test_lookups_without_details_or_without_a_key_say_nothing() -> None:
     logs = Logs().text(FX, {**FX, "gm": CODE + "\n"})
-    logs.reading.processes[0].lookups += [Lookup("fxgraph", None, "f77"), Lookup("fxgraph", None, None)]
+    logs.reading.processes[0].lookups += [
+        LookupRow(cache="fxgraph", cache_key="f77"),
+        LookupRow(cache="fxgraph", cache_key=None),
+    ]
     logs.reading.processes[0].lookups[0].cache_key = None
     assert logs.cut() == ["f77", ""]
     assert logs.reading.problems == []
