@@ -63,30 +63,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What imports torch is slow, and so are pages, sweeps, benchmarks, and what reads recordings of another torch than one."""
     # Set by `make test`; who asks for tests by name gets them.
     left_out = suites.left_out() if os.environ.get("CACHESCOPE_SUITES") == "changed" else {}
-    lacks = {"torch": "" if HAS_TORCH else "torch is not installed", "browser": missing()}
+    no_torch = "" if HAS_TORCH else "torch is not installed"
+    lacks = {"program": no_torch, "torch": no_torch, "browser": missing()}
     for item in items:
-        kinds = set(_kinds(item))
+        kinds = _kinds(item)
         if "benchmarks" in item.path.parts:
             item.add_marker("sweep")
         if kinds or item.get_closest_marker("sweep") or _reads_another_version(item):
             item.add_marker("slow")
         reasons = [lacks[kind] for kind in kinds if lacks[kind]]
-        reasons += [
-            why
-            for suite, why in left_out.items()
-            if suite.kind in kinds and item.path.is_relative_to(suites.ROOT / suite.folder)
-        ]
+        reasons += [why for suite, why in left_out.items() if suite.kind in kinds]
         if reasons:
             item.add_marker(pytest.mark.skip(reason=reasons[0]))
 
 
-def _kinds(item: pytest.Item) -> Iterator[str]:
-    """What a test needs that takes long to start."""
+def _kinds(item: pytest.Item) -> list[str]:
+    """What a test needs that takes long: a program of torch, torch in this process, a browser."""
     fixtures = getattr(item, "fixturenames", ())
-    if item.get_closest_marker("torch") or item.get_closest_marker("gpu") or "cache_root" in fixtures:
-        yield "torch"
-    if "browser" in fixtures:
-        yield "browser"
+    needs = {
+        "program": item.get_closest_marker("torch"),
+        "torch": item.get_closest_marker("gpu") or "cache_root" in fixtures,
+        "browser": "browser" in fixtures,
+    }
+    return [kind for kind, is_needed in needs.items() if is_needed]
 
 
 def _reads_another_version(item: pytest.Item) -> bool:

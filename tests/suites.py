@@ -15,33 +15,38 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Suite:
-    """Tests of one kind in one folder, and the paths that they cover."""
+    """Tests of one kind, and the paths that they cover."""
 
     name: str
     kind: str
-    folder: str
     covers: tuple[str, ...]
 
 
 SUITES = (
     Suite(
         "programs of real torch",
-        "torch",
-        "tests/capture",
+        "program",
         (
-            "cachescope/analysis/preflight",
+            "cachescope/analysis",
             "cachescope/capture",
-            "cachescope/cells.py",
+            "cachescope/catalogue",
+            "cachescope/cli",
             "cachescope/keys",
+            "cachescope/locking",
+            "cachescope/notebook_cells.py",
             "cachescope/readers",
             "cachescope/scope",
+            "tests/analysis",
             "tests/capture",
+            "tests/catalogue",
+            "tests/cli",
+            "tests/locking",
+            "tests/readers",
         ),
     ),
     Suite(
         "pages in chromium",
         "browser",
-        "tests",
         (
             "cachescope/analysis/what_if",
             "cachescope/figures",

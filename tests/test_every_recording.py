@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_lab import chromium, missing
 
 from tests.analysis.directory.test_false_hits import check_there_is_no_false_hit
 from tests.analysis.phases.test_recorded_events import check_phases_are_what_a_plain_replay_says
@@ -85,14 +84,7 @@ def test_every_check_of_a_recording_holds(
     hold(CHECKS, Recorded(version, name, recording(version, name), tmp_path, record_property))
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
-
-
 @pytest.mark.sweep
-@pytest.mark.skipif(bool(missing()), reason=missing())
 @pytest.mark.parametrize(("folder", "name"), quarter(SHOWN))
 def test_what_a_browser_shows_of_a_recording_is_right(
     folder: str, name: str, browser: Any, tmp_path: Path, record_property: Callable[[str, object], None]

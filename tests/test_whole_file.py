@@ -40,7 +40,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
     reader.start()
     write_whole(pipe, b"a report")
-    reader.join(timeout=30)
+    reader.join(timeout=300)
     assert found == [b"a report"]
     assert pipe.is_fifo()
 

@@ -154,7 +154,7 @@ def test_an_open_line_of_standard_error_arrives_before_the_command_goes_on(tmp_p
     )
     assert process.stderr is not None
     assert process.stderr.read(2) == b"V1"
-    process.communicate(b"x", timeout=30)
+    process.communicate(b"x", timeout=300)
     assert process.returncode == 0
 
 
@@ -167,7 +167,7 @@ def test_a_process_left_behind_does_not_hold_the_end(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=300) == 0
     assert process.stdin is not None
     process.stdin.close()
 
@@ -185,7 +185,7 @@ def test_a_closed_standard_error_does_not_stop_the_command(tmp_path: Path) -> No
     )
     assert process.stderr is not None
     process.stderr.close()
-    process.wait(timeout=30)
+    process.wait(timeout=300)
     assert (tmp_path / "done").exists()
 
 
@@ -229,7 +229,7 @@ def test_a_signal_sent_to_us_is_passed_on(tmp_path: Path, number: signal.Signals
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     os.kill(process.pid, number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 128 + number
     assert f"ended by {number.name}" in err
 

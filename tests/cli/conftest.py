@@ -125,5 +125,5 @@ def rows_of(text: str) -> list[str]:
 
 def in_pipe(arguments: list[str], **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        arguments, capture_output=True, text=True, env=environment(), timeout=120, check=False, **options
+        arguments, capture_output=True, text=True, env=environment(), timeout=300, check=False, **options
     )  # type: ignore[call-overload,no-any-return]

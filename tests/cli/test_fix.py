@@ -113,7 +113,7 @@ def test_what_stops_it_ends_the_search(name: str, status: int, tmp_path: Path) -
             assert process.poll() is None
             time.sleep(0.1)
         process.send_signal(number)
-        out, said = process.communicate(timeout=120)
+        out, said = process.communicate(timeout=300)
     assert process.returncode == 128 + number
     assert out == ""
     _, second = map(int, runs.read_text().split())

@@ -112,7 +112,7 @@ def test_an_interrupt_of_a_real_process(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, "")
 
 
@@ -135,7 +135,7 @@ def test_an_interrupt_while_it_is_still_loading(start: list[str], tmp_path: Path
     assert process.stdout is not None
     assert process.stdout.readline() == "loading\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, "")
 
 
@@ -151,7 +151,7 @@ def test_a_closed_pipe_is_quiet(recording: Recording) -> None:
     process.stdout.close()
     with process.stderr:
         assert process.stderr.read() == b""
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=300) == 141
 
 
 def test_an_ascii_terminal_gets_what_it_can_show(recording: Recording) -> None:

@@ -76,7 +76,7 @@ def test_ctrl_c_while_entries_are_read_leaves_nothing_behind(big: Path) -> None:
     assert process.stderr is not None
     assert process.stderr.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, out, err) == (130, "", "")
     assert tree(big.parents[1]) == before
 

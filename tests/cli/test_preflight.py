@@ -133,7 +133,7 @@ def test_what_stops_it_stops_the_command_too(name: str, program: str, tmp_path: 
         assert process.stdout is not None and process.stderr is not None
         child = int(process.stdout.readline())
         process.send_signal(number)
-        assert process.wait(timeout=60) == 128 + number
+        assert process.wait(timeout=300) == 128 + number
         said = process.stderr.read()
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)

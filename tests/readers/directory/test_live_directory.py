@@ -27,6 +27,7 @@ def read(cache: Path) -> Reading:
 
 
 @pytest.mark.torch
+@pytest.mark.sweep
 def test_four_writers_at_work_are_no_problem(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
