@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from cachescope.scope import Scope
+
 VERSIONS = ("0.13.0", "0.33.0")
 ARCHIVES = Path(__file__).parent / "data" / "vllm"
 
@@ -89,3 +93,9 @@ def _unpacked(name: str, folder: Path) -> dict[str, Any]:
         packed.extractall(folder, filter="data")
     about = json.loads((folder / "provenance.json").read_text())
     return {step["step"]: step for step in about["steps"]}
+
+
+def with_factors(scope: Scope) -> pd.DataFrame:
+    """The folders whose factors were stored with them."""
+    folders = scope.vllm_folders
+    return folders[folders["entry"].notna()]

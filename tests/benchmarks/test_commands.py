@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,11 +51,11 @@ def directory(recording: Recording, tmp_path_factory: pytest.TempPathFactory) ->
     return root
 
 
-@pytest.mark.benchmark(group="explain a directory")
-def test_explain_directory(directory: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
+def explained(folder: Path, benchmark: Any) -> str:
+    """What `cachescope explain` prints of a folder, timed."""
     told: subprocess.CompletedProcess[str] = benchmark.pedantic(
         lambda: subprocess.run(
-            [sys.executable, "-m", "cachescope", "explain", str(directory)],
+            [sys.executable, "-m", "cachescope", "explain", str(folder)],
             check=True,
             capture_output=True,
             text=True,
@@ -62,8 +63,13 @@ def test_explain_directory(directory: Path, benchmark) -> None:  # type: ignore[
         rounds=2,
         warmup_rounds=1,
     )
+    return told.stdout
+
+
+@pytest.mark.benchmark(group="explain a directory")
+def test_explain_directory(directory: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
     benchmark.extra_info["entries"] = ENTRIES
-    assert told.stdout
+    assert explained(directory, benchmark)
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +86,4 @@ def vllm_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.benchmark(group="explain folders of vLLM")
 def test_explain_vllm_folders(vllm_folders: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
-    told: subprocess.CompletedProcess[str] = benchmark.pedantic(
-        lambda: subprocess.run(
-            [sys.executable, "-m", "cachescope", "explain", str(vllm_folders)],
-            check=True,
-            capture_output=True,
-            text=True,
-        ),
-        rounds=2,
-        warmup_rounds=1,
-    )
-    assert "1 of 1000 folders" in " ".join(told.stdout.split())
+    assert "1 of 1000 folders" in " ".join(explained(vllm_folders, benchmark).split())

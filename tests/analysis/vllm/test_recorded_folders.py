@@ -12,7 +12,7 @@ import pytest
 import cachescope
 from cachescope.errors import SourceError
 from cachescope.scope import Scope
-from tests.vllm_recordings import CHANGED, SAME_FOLDER, VERSIONS, Recorded, recorded
+from tests.vllm_recordings import CHANGED, SAME_FOLDER, VERSIONS, Recorded, recorded, with_factors
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -23,11 +23,6 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def scope(told: Recorded) -> Scope:
     return cachescope.read(told.cache)
-
-
-def with_factors(scope: Scope) -> pd.DataFrame:
-    folders = scope.vllm_folders
-    return folders[folders["entry"].notna()]
 
 
 @pytest.mark.slow

@@ -6,12 +6,11 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import cachescope
 from cachescope.scope import Scope
-from tests.vllm_recordings import VERSIONS, Recorded, recorded_ranks
+from tests.vllm_recordings import VERSIONS, Recorded, recorded_ranks, with_factors
 
 _SAVED = re.compile(r"sav\w+ AOT compiled function to (\S+)")
 # What the log says of each rank of each step, `<step>_<rank>`. 0.13.0 writes only for the first rank what it compiled.
@@ -64,11 +63,6 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def scope(told: Recorded) -> Scope:
     return cachescope.read(told.cache)
-
-
-def with_factors(scope: Scope) -> pd.DataFrame:
-    folders = scope.vllm_folders
-    return folders[folders["entry"].notna()]
 
 
 def test_each_rank_wrote_where_its_log_says(told: Recorded, scope: Scope) -> None:

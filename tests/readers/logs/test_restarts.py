@@ -12,7 +12,6 @@ from cachescope.readers.logs.restarts import run_starts
 from tests.made import component
 
 HOUR_US = 3_600 * 10**6
-DAY_US = 24 * HOUR_US
 
 
 def starts(*made: tuple[str, int, float | None, Mapping[str, str]]) -> list[int]:
