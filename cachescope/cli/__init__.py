@@ -97,6 +97,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except KeyboardInterrupt:
         return 130
+    finally:
+        if argv is None:
+            # Python would go through all of it once more when it ends.
+            gc.freeze()
     return status
 
 
