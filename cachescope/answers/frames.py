@@ -20,17 +20,15 @@ from cachescope.analysis.verdicts.judged_frames import (
 from cachescope.analysis.verdicts.misses import Misses
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
-from cachescope.columns import DEEP, frame_of
+from cachescope.columns import DEEP, frame_of, rows_of
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.terms import VLLM
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cachescope.analysis.compiles.frames import CompilesRead
     from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
-    from cachescope.analysis.phases.frame import PhasesRead
     from cachescope.analysis.vllm.factors import Named
     from cachescope.readers.assemble import Tables
 
@@ -182,34 +180,35 @@ class Frames:
     @property
     def phases(self) -> pd.DataFrame:
         """Where compile time went, from the events of traces. These are read on first access."""
-        return self._phases_read.phases.copy(deep=DEEP)
+        return self._phases_read[0].copy(deep=DEEP)
 
     @property
     def phase_problems(self) -> pd.DataFrame:
         """One row per event or trace that could not be read for ``phases``; with the columns of ``problems``."""
-        return self._phases_read.problems.copy(deep=DEEP)
+        return self._phases_read[1].copy(deep=DEEP)
 
     @property
     def compiles(self) -> pd.DataFrame:
         """One row per compile and why it was made, from traces. These are read for it on first access."""
-        return self._compiles_read.compiles.copy(deep=DEEP)
+        return self._compiles_read[0].copy(deep=DEEP)
 
     @property
     def symbols(self) -> pd.DataFrame:
         """One row per size or number that became a symbol in a compile; read together with ``compiles``."""
-        return self._compiles_read.symbols.copy(deep=DEEP)
+        return self._compiles_read[1].copy(deep=DEEP)
 
     @property
     def recompiles(self) -> pd.DataFrame:
         """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
-        from cachescope.analysis.compiles.frames import recompiles_frame
+        from cachescope.analysis.compiles.frames import recompiles
+        from cachescope.frames.compile_rows import CompileRow, RecompileRow
 
-        return recompiles_frame(self._compiles_read.compiles)
+        return frame_of(recompiles(rows_of(self._compiles_read[0], CompileRow)), RecompileRow)
 
     @property
     def compile_problems(self) -> pd.DataFrame:
         """One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``."""
-        return self._compiles_read.problems.copy(deep=DEEP)
+        return self._compiles_read[2].copy(deep=DEEP)
 
     @property
     def problems(self) -> pd.DataFrame:
@@ -357,22 +356,37 @@ class Frames:
         return baseline_choice(self.tables, self._baseline)
 
     @cached_property
-    def _phases_read(self) -> PhasesRead:
-        from cachescope.analysis.phases.frame import PhasesRead, read_phases
+    def _phases_read(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The phases, and what could not be read for them."""
+        from cachescope.analysis.phases.frame import read_phases
+        from cachescope.frames.phases import PhaseRow
 
         saved = self.tables.phases
         if saved is not None:
-            return PhasesRead(saved, frame_of([], ProblemRow))
-        return read_phases(self.tables.runs, self.tables.stamps)
+            return saved, frame_of([], ProblemRow)
+        phases, problems = read_phases(rows_of(self.tables.runs, RunRow), self.tables.stamps)
+        return frame_of(phases, PhaseRow), frame_of(problems, ProblemRow)
 
     @cached_property
-    def _compiles_read(self) -> CompilesRead:
-        from cachescope.analysis.compiles.frames import CompilesRead, read_compiles
-
+    def _compiles_read(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """The compiles, their symbols, and what could not be read for them."""
         compiles, symbols = self.tables.compiles, self.tables.symbols
         if compiles is not None and symbols is not None:
-            return CompilesRead(compiles, symbols, frame_of([], ProblemRow))
-        return read_compiles(self.tables.runs, self.tables.stamps, self._lookups)
+            return compiles, symbols, frame_of([], ProblemRow)
+        return self._read_compiles(self.tables.runs, self._lookups)
+
+    def _read_compiles(
+        self, runs: pd.DataFrame, lookups: pd.DataFrame
+    ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        from cachescope.analysis.compiles.frames import read_compiles
+        from cachescope.frames.compile_rows import CompileRow, SymbolRow
+
+        read = read_compiles(rows_of(runs, RunRow), self.tables.stamps, rows_of(lookups, LookupRow))
+        return (
+            frame_of(read.compiles, CompileRow),
+            frame_of(read.symbols, SymbolRow),
+            frame_of(read.problems, ProblemRow),
+        )
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
         """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""
@@ -388,15 +402,12 @@ class Frames:
 
     def symbols_of(self, run: int) -> pd.DataFrame:
         """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""
-        from cachescope.analysis.compiles.frames import read_compiles
-
         if "_compiles_read" in self.__dict__ or self.tables.symbols is not None:
-            symbols = self._compiles_read.symbols
+            symbols = self._compiles_read[1]
             return symbols[symbols["run"] == run]
         if run not in self._symbols_of_run:
             own = self.tables.runs[self.tables.runs["run"] == run]
-            found = read_compiles(own, self.tables.stamps, self._lookups.iloc[:0])
-            self._symbols_of_run[run] = found.symbols
+            _, self._symbols_of_run[run], _ = self._read_compiles(own, self._lookups.iloc[:0])
         return self._symbols_of_run[run]
 
     @cached_property
