@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.inferred_guard_misses import settled_history
-from cachescope.analysis.named import baseline_choice
-from cachescope.analysis.phases.frame import PhasesRead, read_phases
 from cachescope.analysis.preflight.frame import with_predictions
 from cachescope.analysis.preflight.words import as_if_made
 from cachescope.analysis.verdicts.baselines import Choice
@@ -17,30 +15,18 @@ from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.analysis.verdicts.vllm_misses import VllmMisses
-from cachescope.analysis.vllm.changes import changes_frame
-from cachescope.analysis.vllm.factors import Named, named_folders
-from cachescope.analysis.vllm.folders import folders_frame, fragments_frame
-from cachescope.analysis.vllm.ranks import ranks_frame
-from cachescope.analysis.what_if.evidence import evidence_frame
-from cachescope.answers.judged_frames import misses_frame, settled_lookups
 from cachescope.columns import DEEP, frame_of, rows_of
-from cachescope.devices.frame import devices_frame
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.ranks import RankDifference
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
-from cachescope.frames.vllm import FactorsRow, StartRow
-from cachescope.readers.assemble import Tables
-from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.terms import VLLM
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cachescope.analysis.compiles.frames import CompilesRead
     from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
-    from cachescope.analysis.phases.frame import PhasesRead
     from cachescope.analysis.vllm.factors import Named
+    from cachescope.frames.vllm import FactorsRow
     from cachescope.readers.assemble import Tables
 
 
@@ -107,21 +93,29 @@ class Frames:
     @property
     def vllm_folders(self) -> pd.DataFrame:
         """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
+        from cachescope.analysis.vllm.folders import folders_frame
+
         return folders_frame(self.tables.vllm_factors, self.tables.entries, self._vllm_named)
 
     @property
     def vllm_changes(self) -> pd.DataFrame:
         """One row per factor in which a vLLM folder differs from the nearest earlier one."""
+        from cachescope.analysis.vllm.changes import changes_frame
+
         return changes_frame(self._vllm_named)
 
     @property
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
+        from cachescope.analysis.vllm.folders import fragments_frame
+
         return fragments_frame(self._vllm_named)
 
     @property
     def vllm_ranks(self) -> pd.DataFrame:
         """One row per factor in which the folders of ranks with one vLLM configuration differ."""
+        from cachescope.analysis.vllm.ranks import ranks_frame
+
         return ranks_frame(self.tables.vllm_factors, self._vllm_named)
 
     @property
@@ -166,6 +160,8 @@ class Frames:
     @property
     def evidence(self) -> pd.DataFrame:
         """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
+        from cachescope.analysis.what_if.evidence import evidence_frame
+
         return evidence_frame(self._past_misses_frame)
 
     @property
@@ -181,34 +177,35 @@ class Frames:
     @property
     def phases(self) -> pd.DataFrame:
         """Where compile time went, from the events of traces. These are read on first access."""
-        return self._phases_read.phases.copy(deep=DEEP)
+        return self._phases_read[0].copy(deep=DEEP)
 
     @property
     def phase_problems(self) -> pd.DataFrame:
         """One row per event or trace that could not be read for ``phases``; with the columns of ``problems``."""
-        return self._phases_read.problems.copy(deep=DEEP)
+        return self._phases_read[1].copy(deep=DEEP)
 
     @property
     def compiles(self) -> pd.DataFrame:
         """One row per compile and why it was made, from traces. These are read for it on first access."""
-        return self._compiles_read.compiles.copy(deep=DEEP)
+        return self._compiles_read[0].copy(deep=DEEP)
 
     @property
     def symbols(self) -> pd.DataFrame:
         """One row per size or number that became a symbol in a compile; read together with ``compiles``."""
-        return self._compiles_read.symbols.copy(deep=DEEP)
+        return self._compiles_read[1].copy(deep=DEEP)
 
     @property
     def recompiles(self) -> pd.DataFrame:
         """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
-        from cachescope.analysis.compiles.frames import recompiles_frame
+        from cachescope.analysis.compiles.frames import recompiles
+        from cachescope.frames.compile_rows import CompileRow, RecompileRow
 
-        return recompiles_frame(self._compiles_read.compiles)
+        return frame_of(recompiles(rows_of(self._compiles_read[0], CompileRow)), RecompileRow)
 
     @property
     def compile_problems(self) -> pd.DataFrame:
         """One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``."""
-        return self._compiles_read.problems.copy(deep=DEEP)
+        return self._compiles_read[2].copy(deep=DEEP)
 
     @property
     def problems(self) -> pd.DataFrame:
@@ -261,6 +258,8 @@ class Frames:
 
     @cached_property
     def _lookups(self) -> pd.DataFrame:
+        from cachescope.answers.judged_frames import settled_lookups
+
         lookups = self._recorded
         # Traces record guard misses themselves, and then the history is not asked for.
         is_open = (lookups["outcome"] == "full_miss") & lookups["status_detailed"].isna()
@@ -299,6 +298,8 @@ class Frames:
 
     @cached_property
     def _misses_frame(self) -> pd.DataFrame:
+        from cachescope.answers.judged_frames import misses_frame
+
         return misses_frame(self._judged[0])
 
     @cached_property
@@ -321,17 +322,23 @@ class Frames:
     @cached_property
     def _devices_frame(self) -> pd.DataFrame:
 
+        from cachescope.devices.frame import devices_frame
+
         tables = self.tables
         frames = (self._contexts, tables.runs, self._lookups, tables.entries, tables.autotune)
         return devices_frame(*frames, tables.hash_details)
 
     @cached_property
     def _vllm_misses(self) -> VllmMisses:
+        from cachescope.frames.vllm import StartRow
+
         tables = self.tables
         return VllmMisses(rows_of(tables.vllm_starts, StartRow), self._factor_rows, self._factor_files)
 
     @cached_property
     def _factor_rows(self) -> list[FactorsRow]:
+        from cachescope.frames.vllm import FactorsRow
+
         return rows_of(self.tables.vllm_factors, FactorsRow)
 
     @cached_property
@@ -344,12 +351,15 @@ class Frames:
     @cached_property
     def _vllm_named(self) -> list[Named]:
 
+        from cachescope.analysis.vllm.factors import named_folders
+
         return named_folders(self._factor_rows, self._factor_files)
 
     @cached_property
     def generated_code(self) -> GeneratedCode:
         """Compares the generated code of two entries."""
         from cachescope.analysis.directory.equal_code import GeneratedCode
+        from cachescope.readers.directory.file_contents import source_of
 
         return GeneratedCode(self.tables.entries, source_of)
 
@@ -357,6 +367,7 @@ class Frames:
     def kernel_binaries(self) -> KernelBinaries:
         """Compares the compiled kernels of two entries."""
         from cachescope.analysis.directory.equal_code import KernelBinaries
+        from cachescope.readers.directory.file_contents import content_hash
 
         return KernelBinaries(self.tables.entries, self._links_frame, content_hash)
 
@@ -372,6 +383,7 @@ class Frames:
     @cached_property
     def _false_hits_frame(self) -> pd.DataFrame:
         from cachescope.analysis.directory.false_hits import false_hits_frame
+        from cachescope.readers.directory.file_contents import source_of
 
         tables = self.tables
         frames = (self._lookups, tables.entries, tables.runs, tables.contexts)
@@ -379,25 +391,42 @@ class Frames:
 
     def _choice(self) -> Choice:
 
+        from cachescope.analysis.named import baseline_choice
+
         return baseline_choice(self.tables, self._baseline)
 
     @cached_property
-    def _phases_read(self) -> PhasesRead:
-        from cachescope.analysis.phases.frame import PhasesRead
+    def _phases_read(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The phases, and what could not be read for them."""
+        from cachescope.analysis.phases.frame import read_phases
+        from cachescope.frames.phases import PhaseRow
 
         saved = self.tables.phases
         if saved is not None:
-            return PhasesRead(saved, frame_of([], ProblemRow))
-        return read_phases(self.tables.runs, self.tables.stamps)
+            return saved, frame_of([], ProblemRow)
+        phases, problems = read_phases(rows_of(self.tables.runs, RunRow), self.tables.stamps)
+        return frame_of(phases, PhaseRow), frame_of(problems, ProblemRow)
 
     @cached_property
-    def _compiles_read(self) -> CompilesRead:
-        from cachescope.analysis.compiles.frames import CompilesRead, read_compiles
-
+    def _compiles_read(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """The compiles, their symbols, and what could not be read for them."""
         compiles, symbols = self.tables.compiles, self.tables.symbols
         if compiles is not None and symbols is not None:
-            return CompilesRead(compiles, symbols, frame_of([], ProblemRow))
-        return read_compiles(self.tables.runs, self.tables.stamps, self._lookups)
+            return compiles, symbols, frame_of([], ProblemRow)
+        return self._read_compiles(self.tables.runs, self._lookups)
+
+    def _read_compiles(
+        self, runs: pd.DataFrame, lookups: pd.DataFrame
+    ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        from cachescope.analysis.compiles.frames import read_compiles
+        from cachescope.frames.compile_rows import CompileRow, SymbolRow
+
+        read = read_compiles(rows_of(runs, RunRow), self.tables.stamps, rows_of(lookups, LookupRow))
+        return (
+            frame_of(read.compiles, CompileRow),
+            frame_of(read.symbols, SymbolRow),
+            frame_of(read.problems, ProblemRow),
+        )
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
         """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""
@@ -413,15 +442,12 @@ class Frames:
 
     def symbols_of(self, run: int) -> pd.DataFrame:
         """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""
-        from cachescope.analysis.compiles.frames import read_compiles
-
         if "_compiles_read" in self.__dict__ or self.tables.symbols is not None:
-            symbols = self._compiles_read.symbols
+            symbols = self._compiles_read[1]
             return symbols[symbols["run"] == run]
         if run not in self._symbols_of_run:
             own = self.tables.runs[self.tables.runs["run"] == run]
-            found = read_compiles(own, self.tables.stamps, self._lookups.iloc[:0])
-            self._symbols_of_run[run] = found.symbols
+            _, self._symbols_of_run[run], _ = self._read_compiles(own, self._lookups.iloc[:0])
         return self._symbols_of_run[run]
 
     @cached_property
@@ -430,6 +456,8 @@ class Frames:
 
     @cached_property
     def _rank_differences_frame(self) -> pd.DataFrame:
+        from cachescope.frames.ranks import RankDifference
+
         lookups = rows_of(self._lookups, LookupRow)
         runs = rows_of(self.tables.runs, RunRow)
         return frame_of(rank_differences(lookups, runs, self.tables.hash_details), RankDifference)

@@ -13,7 +13,8 @@ from cachescope.answers.read import Read
 from cachescope.answers.run_time import Besides, RunTime
 from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, members_of
 from cachescope.columns import rows_of
-from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.frames.phases import PhaseRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 
 _TRACING: Final = "bytecode_tracing"
 _FRAME_COMPILE: Final = "entire_frame_compile"
@@ -53,7 +54,7 @@ class TimeSpent:
     def of(cls, read: Read, paths: Sequence[str] = ()) -> Self:
         """Of everything that was read; `paths` are compared with each other if there are several."""
         phases = read.phases
-        readings = readings_of_runs(phases, read.lookups)
+        readings = readings_of_runs(rows_of(phases, PhaseRow), rows_of(read.lookups, LookupRow))
         sums = phases.groupby(["run", "phase"])["self_time_ns"].sum()
         events = phases.groupby("run")["event"].agg(set)
         rows = read.facts.runs

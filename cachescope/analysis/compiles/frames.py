@@ -1,4 +1,4 @@
-"""The frames ``compiles``, ``symbols`` and ``recompiles``: the traces of all runs read for their compiles, with their lookups."""
+"""The rows of the frames ``compiles``, ``symbols`` and ``recompiles``: the traces of all runs read for their compiles, with their lookups."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-import pandas as pd
-
 from cachescope.analysis.compiles.ranges import remaining_ranges
-from cachescope.columns import frame_of, rows_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
-from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.notebook_cells import code_file
 from cachescope.readers.cache_file import well_formed
 from cachescope.readers.file_fingerprints import Stamps
@@ -42,17 +39,6 @@ _Group = tuple[str | None, str | None, int | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Lookup:
-    lookup: int
-    run: int
-    time: int | None
-    outcome: str
-    compile_id: str
-    segment: int
-    is_backward: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class OfCompile:
     """The lookups of one compile, and how many of them ended how; none are known of many compiles."""
 
@@ -63,23 +49,24 @@ class OfCompile:
     bypasses: int | None
 
 
-def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: pd.DataFrame) -> list[OfCompile]:
+def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -> list[OfCompile]:
     """For each compile the lookups that were certainly made in it.
 
     Parameters
     ----------
     compiles : sequence of CompileRow
-    lookups : DataFrame
-        The frame lookups.
+    lookups : iterable of LookupRow
     """
     named: dict[_Name, list[int]] = defaultdict(list)
     of_id: dict[tuple[int, str], list[int]] = defaultdict(list)
     for place, one in enumerate(compiles):
         named[one.run, one.compile_id, one.segment].append(place)
         of_id[one.run, one.compile_id].append(place)
-    found: dict[int, list[_Lookup]] = defaultdict(list)
-    some = lookups[lookups["run"].isin({one.run for one in compiles}) & lookups["compile_id"].notna()]
-    for row in rows_of(some, _Lookup):
+    found: dict[int, list[LookupRow]] = defaultdict(list)
+    runs = {one.run for one in compiles}
+    for row in lookups:
+        if row.compile_id is None or row.run not in runs:
+            continue
         compile_id = first_attempt(row.compile_id)
         if row.segment:
             places = named.get((row.run, compile_id, row.segment), [])
@@ -93,7 +80,7 @@ def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: pd.DataFrame) -
     return [_counted(found.get(place, [])) for place in range(len(compiles))]
 
 
-def _one_of(places: Sequence[int], row: _Lookup, compiles: Sequence[CompileRow]) -> int | None:
+def _one_of(places: Sequence[int], row: LookupRow, compiles: Sequence[CompileRow]) -> int | None:
     """The compile that a lookup was made in; None if it may be several: a backward graph compiled later has a row of its own."""
     fitting = [place for place in places if _was_in(row, compiles[place])] or list(places)
     of_kind = [place for place in fitting if (compiles[place].kind == "backward") == bool(row.is_backward)]
@@ -104,12 +91,12 @@ def _one_of(places: Sequence[int], row: _Lookup, compiles: Sequence[CompileRow])
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _was_in(row: _Lookup, compile_: CompileRow) -> bool:
+def _was_in(row: LookupRow, compile_: CompileRow) -> bool:
     start, taken = compile_.start_time, compile_.time_taken_ns
     return None not in (row.time, start, taken) and start <= row.time <= start + taken  # type: ignore[operator]
 
 
-def _counted(rows: Sequence[_Lookup]) -> OfCompile:
+def _counted(rows: Sequence[LookupRow]) -> OfCompile:
     if not rows:
         return OfCompile((), None, None, None, None)
     outcomes = [row.outcome for row in rows]
@@ -151,24 +138,24 @@ class CompilesRead:
 
     Attributes
     ----------
-    compiles, symbols : DataFrame
-        See ``describe("compiles")`` and ``describe("symbols")``.
-    problems : DataFrame
+    compiles : list of CompileRow
+    symbols : list of SymbolRow
+    problems : list of Problem
         Records and traces that could not be read for it.
     """
 
-    compiles: pd.DataFrame
-    symbols: pd.DataFrame
-    problems: pd.DataFrame
+    compiles: list[CompileRow]
+    symbols: list[SymbolRow]
+    problems: list[ProblemRow]
 
 
-def read_compiles(runs: pd.DataFrame, stamped: Stamps, lookups: pd.DataFrame) -> CompilesRead:
+def read_compiles(runs: Iterable[RunRow], stamped: Stamps, lookups: Iterable[LookupRow]) -> CompilesRead:
     """Read the traces of runs once more, for their compiles.
 
     Parameters
     ----------
-    runs, lookups : DataFrame
-        The frames runs and lookups.
+    runs : iterable of RunRow
+    lookups : iterable of LookupRow
     stamped : dict
         Size and time of their files when they were read: see `read_traces`.
     """
@@ -177,8 +164,8 @@ def read_compiles(runs: pd.DataFrame, stamped: Stamps, lookups: pd.DataFrame) ->
     rows = [_compile_row(run, one) for run, one in every]
     belonging = zip(rows, lookups_of_compiles(rows, lookups), strict=True)
     return CompilesRead(
-        frame_of((replace(row, **asdict(own)) for row, own in belonging), CompileRow),
-        frame_of((row for run, one in every for row in _symbol_rows(run, one)), SymbolRow),
+        [replace(row, **asdict(own)) for row, own in belonging],
+        [row for run, one in every for row in _symbol_rows(run, one)],
         problems,
     )
 
@@ -238,21 +225,14 @@ def _at(place: Place) -> str:
     return f"{place.file or '?'}:{place.line or '?'}"
 
 
-def recompiles_frame(compiles: pd.DataFrame) -> pd.DataFrame:
-    """Group the recompiles by function and guard.
-
-    Parameters
-    ----------
-    compiles : DataFrame
-        The frame compiles.
-    """
+def recompiles(compiles: Iterable[CompileRow]) -> list[RecompileRow]:
+    """Group the recompiles by function and guard."""
     groups: dict[_Group, list[CompileRow]] = defaultdict(list)
-    for row in rows_of(compiles, CompileRow):
+    for row in compiles:
         if row.kind in ("recompile", "limit"):
             groups[row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)].append(row)
     rows = [_recompile_row(guard, members) for (*_, guard), members in groups.items()]
-    rows.sort(key=lambda row: -(row.time_taken_ns or 0))
-    return frame_of(rows, RecompileRow)
+    return sorted(rows, key=lambda row: -(row.time_taken_ns or 0))
 
 
 def _guard(reasons: Iterable[str]) -> str | None:

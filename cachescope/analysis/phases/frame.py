@@ -1,4 +1,4 @@
-"""The frame ``phases``: the traces of all runs read for their events, swept for self times, and named.
+"""The rows of the frame ``phases``: the traces of all runs read for their events, swept for self times, and named.
 
 So self times add up to the time in which any event was open, and nothing counts twice. Events almost always nest.
 Events of torch's pools may overlap: an end closes the latest open event of its name, wherever it is on the stack.
@@ -15,12 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-import pandas as pd
-
 from cachescope.analysis.phases.names import phase_of
-from cachescope.columns import frame_of
 from cachescope.frames.phases import PhaseRow
-from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.second_pass import read_traces
@@ -207,34 +204,17 @@ class Sweep:
         self._threads.remove(thread)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PhasesRead:
-    """What the events of traces tell.
-
-    Attributes
-    ----------
-    phases : DataFrame
-        See ``describe("phases")``.
-    problems : DataFrame
-        Events and traces that could not be read for it.
-    """
-
-    phases: pd.DataFrame
-    problems: pd.DataFrame
-
-
-def read_phases(runs: pd.DataFrame, stamped: Stamps) -> PhasesRead:
-    """Read the traces of runs once more, for their events.
+def read_phases(runs: Iterable[RunRow], stamped: Stamps) -> tuple[list[PhaseRow], list[ProblemRow]]:
+    """Read the traces of runs once more, for their events; and the problems of events and traces that cannot be read.
 
     Parameters
     ----------
-    runs : DataFrame
-        The frame runs.
+    runs : iterable of RunRow
     stamped : dict
         Size and time of their files when they were read: see `read_traces`.
     """
     read, problems = read_traces(runs, stamped, "its phases", _spent)
-    return PhasesRead(frame_of((row for run, spent in read for row in _rows(run, spent)), PhaseRow), problems)
+    return [row for run, spent in read for row in _rows(run, spent)], problems
 
 
 def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[ProblemRow]]:

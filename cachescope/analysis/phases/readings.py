@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-import pandas as pd
-
-from cachescope.columns import records
+from cachescope.frames.phases import PhaseRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
-
-_Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +45,31 @@ class Readings:
     unended: int
 
 
-def readings_of_runs(phases: pd.DataFrame, lookups: pd.DataFrame) -> dict[int, Readings]:
-    """The readings of each run that has events; from the frames phases and lookups."""
+def readings_of_runs(phases: Iterable[PhaseRow], lookups: Iterable[LookupRow]) -> dict[int, Readings]:
+    """The readings of each run that has events."""
     rows, made = defaultdict(list), defaultdict(list)
-    for row in records(phases):
-        rows[row["run"]].append(row)
-    for row in records(lookups, ("run", "cache", "outcome", "compile_id", "segment", "time_saved_ns")):
-        made[row["run"]].append(row)
+    for phase in phases:
+        rows[phase.run].append(phase)
+    for lookup in lookups:
+        made[lookup.run].append(lookup)
     return {run: _readings(mine, made[run]) for run, mine in rows.items()}
 
 
-def _readings(rows: list[_Row], lookups: list[_Row]) -> Readings:
-    compiles_hit = {
-        compile_of(row) for row in lookups if row["cache"] == AOTAUTOGRAD and row["outcome"] == "hit"
-    }
-    has_fx = {compile_of(row) for row in lookups if row["cache"] == FXGRAPH}
+def _readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
+    compiles_hit = {compile_of(row) for row in lookups if row.cache == AOTAUTOGRAD and row.outcome == "hit"}
+    has_fx = {compile_of(row) for row in lookups if row.cache == FXGRAPH}
     # An AOTAutograd hit contains the FX hits of its graphs, whose times would count twice.
     hits = [
-        row["time_saved_ns"]
+        row.time_saved_ns
         for row in lookups
-        if row["outcome"] == "hit" and (row["cache"] == FXGRAPH or compile_of(row) not in has_fx)
+        if row.outcome == "hit" and (row.cache == FXGRAPH or compile_of(row) not in has_fx)
     ]
     known = [time for time in hits if time is not None]
-    total = sum(row["self_time_ns"] for row in rows)
+    total = sum(row.self_time_ns for row in rows)
     could_save = sum(
-        row["self_time_ns"]
+        row.self_time_ns
         for row in rows
-        if row["is_skipped_by_hit"] and (row["compile_id"], row["segment"]) not in compiles_hit
+        if row.is_skipped_by_hit and (row.compile_id, row.segment) not in compiles_hit
     )
     return Readings(
         total_ns=total,
@@ -83,13 +78,13 @@ def _readings(rows: list[_Row], lookups: list[_Row]) -> Readings:
         saved_ns=sum(known) if known or not hits else None,
         hits=len(hits),
         hits_without_time=len(hits) - len(known),
-        unended=sum(row["unended"] for row in rows),
+        unended=sum(row.unended for row in rows),
     )
 
 
-def compile_of(row: _Row) -> tuple[str | None, int]:
+def compile_of(row: LookupRow) -> tuple[str | None, int]:
     """The compile of a lookup as events say it: they name no attempt, and each attempt is of the first one's segment."""
-    compile_id = row["compile_id"]
+    compile_id = row.compile_id
     if compile_id is None or "_" not in compile_id:
-        return compile_id, row["segment"]
-    return first_attempt(compile_id), row["segment"] or 1
+        return compile_id, row.segment
+    return first_attempt(compile_id), row.segment or 1

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
-from cachescope.columns import frame_of, records
 from cachescope.errors import SourceError
-from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.cache_file import well_formed
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_log import first_record, looks_like_trace_log
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHANGED: Final = "changed"
 """The kind of the problem of a trace that is another one than was read."""
@@ -30,14 +26,13 @@ Read = Callable[[str, int | None], tuple[Found, Sequence[ProblemRow]]]
 
 
 def read_traces(
-    runs: pd.DataFrame, stamped: Stamps, what: str, read: Read[Found]
-) -> tuple[list[tuple[int, Found]], pd.DataFrame]:
+    runs: Iterable[RunRow], stamped: Stamps, what: str, read: Read[Found]
+) -> tuple[list[tuple[int, Found]], list[ProblemRow]]:
     """Read the traces of runs once more.
 
     Parameters
     ----------
-    runs : DataFrame
-        The frame runs.
+    runs : iterable of RunRow
     stamped : dict
         Size and time of their files when they were read. Of a trace that has grown since, only as much is read
         as there was then; one that changed otherwise is a problem.
@@ -49,29 +44,28 @@ def read_traces(
     Returns
     -------
     found : list of (run, what was read)
-    problems : DataFrame
-        What could not be read; columns as those of the frame problems.
+    problems : list of ProblemRow
+        What could not be read.
     """
     found: list[tuple[int, Found]] = []
     problems: list[ProblemRow] = []
-    for run in records(runs, ("run", "sources", "pid")):
-        for source in run["sources"]:
+    for run in runs:
+        for source in run.sources:
             try:
-                trace = _trace(source, run["pid"], stamped, what)
+                trace = _trace(source, run.pid, stamped, what)
                 if trace is None:
                     continue
                 content, unread = read(*trace)
             except SourceError as error:
                 problems.append(ProblemRow(source, "", error.kind, error.message))
                 continue
-            found.append((run["run"], content))
+            found.append((run.run, content))
             problems += unread
             # A process writes one trace; another one of the same run is a copy.
             break
-    return found, frame_of(
-        (replace(one, source=well_formed(one.source), message=well_formed(one.message)) for one in problems),
-        ProblemRow,
-    )
+    return found, [
+        replace(one, source=well_formed(one.source), message=well_formed(one.message)) for one in problems
+    ]
 
 
 def _trace(source: str, pid: int | None, stamped: Stamps, what: str) -> tuple[str, int | None] | None:

@@ -6,12 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import cachescope
 from cachescope.analysis.compiles.frames import lookups_of_compiles
-from cachescope.columns import frame_of, rows_of
+from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow
 from tests.conftest import Recording
@@ -85,13 +84,12 @@ def row(kind: str, segment: int = 1, start: int | None = None, taken: int | None
     return CompileRow(0, "0/0", segment, kind, None, None, None, start, taken, (), (), (), (), None)
 
 
-def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None = False) -> pd.DataFrame:
+def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None = False) -> LookupRow:
     """A lookup made by hand, in compile 0/0."""
     (one,) = rows_of(cachescope.read(cachescope.sample("config_flip")).lookups[:1], LookupRow)
-    made = replace(
+    return replace(
         one, lookup=0, run=0, compile_id="0/0_1", segment=segment, time=time, is_backward=is_backward
     )
-    return frame_of([made], LookupRow)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +110,8 @@ def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None =
     ],
 )
 def test_a_lookup_belongs_to_the_one_compile_that_it_can_be_of(
-    compiles: list[CompileRow], of_lookup: pd.DataFrame, place: int | None
+    compiles: list[CompileRow], of_lookup: LookupRow, place: int | None
 ) -> None:
-    found = lookups_of_compiles(compiles, of_lookup)
+    found = lookups_of_compiles(compiles, [of_lookup])
     assert [at for at, one in enumerate(found) if one.lookups] == ([] if place is None else [place])
     assert [one.hits is None for one in found] == [not one.lookups for one in found]

@@ -13,7 +13,6 @@ import pytest
 
 import cachescope
 from cachescope.analysis.phases.frame import read_phases
-from cachescope.columns import frame_of
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.readers.logs.second_pass import CHANGED
 from cachescope.rows import columns_of
@@ -119,7 +118,5 @@ def test_an_event_of_no_known_name_is_a_phase_of_its_own(log: Path) -> None:
 def test_a_source_of_any_name_is_gone_at_once(name: str) -> None:
     """As a saved scope that was changed may hold it."""
     row: dict[str, Any] = dict.fromkeys(column.name for column in columns_of(RunRow))
-    runs = frame_of([RunRow(**row | {"run": 0, "source": "one", "sources": (name,)})], RunRow)
-    found = read_phases(runs, {})
-    assert found.phases.empty
-    assert len(found.problems) == 1
+    phases, problems = read_phases([RunRow(**row | {"run": 0, "source": "one", "sources": (name,)})], {})
+    assert (phases, len(problems)) == ([], 1)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.phases.readings import Readings, compile_of, readings_of_runs
-from cachescope.columns import frame_of
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.rows import columns_of
@@ -42,7 +41,7 @@ def lookup(
 
 
 def readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
-    return readings_of_runs(frame_of(rows, PhaseRow), frame_of(lookups, LookupRow))[0]
+    return readings_of_runs(rows, lookups)[0]
 
 
 ROWS = [phase(10, True), phase(3, False), phase(1, None)]
@@ -107,7 +106,7 @@ def test_a_later_attempt_is_of_the_compile_that_its_events_name() -> None:
 def test_the_compile_of_a_lookup(
     compile_id: str | None, segment: int, wanted: tuple[str | None, int]
 ) -> None:
-    assert compile_of({"compile_id": compile_id, "segment": segment}) == wanted
+    assert compile_of(lookup("fxgraph", "hit", segment=segment, compile_id=compile_id)) == wanted
 
 
 def test_hits_of_both_caches_and_of_other_compiles() -> None:
@@ -126,7 +125,5 @@ def test_hits_of_both_caches_and_of_other_compiles() -> None:
 
 def test_runs_are_read_apart() -> None:
     rows = [phase(1, True), phase(2, True, run=4)]
-    found = readings_of_runs(
-        frame_of(rows, PhaseRow), frame_of([lookup("fxgraph", "hit", 3, run=4)], LookupRow)
-    )
+    found = readings_of_runs(rows, [lookup("fxgraph", "hit", 3, run=4)])
     assert {run: (one.total_ns, one.saved_ns) for run, one in found.items()} == {0: (1, 0), 4: (2, 3)}

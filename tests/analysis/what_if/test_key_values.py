@@ -7,6 +7,7 @@ from hashlib import blake2b
 import numpy as np
 import pytest
 
+from cachescope.analysis.detail_arrays import as_array
 from cachescope.analysis.what_if.key_values import Values, number_of
 from cachescope.analysis.what_if.keys import Keys, KeyTable
 from cachescope.details import HashDetails
@@ -65,7 +66,7 @@ def test_values_are_pairs_of_a_field_and_a_hash() -> None:
 def test_hashes_as_values() -> None:
     store, (code,) = store_of([line("x", 1), line("y", 2)])
     values = Values(store)
-    fields, hashes = store.field_codes, store.hash_codes
+    fields, hashes = as_array(store.field_codes), as_array(store.hash_codes)
     assert values.of_hashes(fields, hashes).tolist() == values.by_field(code)[fields].tolist()
     assert values.of_hashes(fields, np.array([-1, hashes[1]])).tolist() == [
         0,
