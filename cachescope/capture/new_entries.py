@@ -6,7 +6,7 @@ Names are compared, never times. Entries of other users of the directories are i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cachescope.readers.directory.default_root import default_root, unnamed_root
@@ -25,19 +25,15 @@ class NewEntries:
     is_listed: bool = True
 
 
-class CacheWatch:
-    """The entries that exist now, for comparison with those after the command.
+def entries_here() -> dict[str, set[Name] | None]:
+    """The entries that exist now, by directory; None of one that cannot be listed."""
+    # The one that the environment names, and torch's own, where a child stores that lost the environment.
+    return {root: _names(root) for root in {default_root(), unnamed_root()}}
 
-    Two directories are watched: the one that the environment names, and torch's own, where a child stores
-    that lost the environment.
-    """
 
-    def __init__(self) -> None:
-        self._before = {root: _names(root) for root in {default_root(), unnamed_root()}}
-
-    def new_entries(self) -> tuple[NewEntries, ...]:
-        """The new entries, directory by directory."""
-        return tuple(_new(root, before, _names(root)) for root, before in sorted(self._before.items()))
+def new_entries(before: Mapping[str, set[Name] | None]) -> tuple[NewEntries, ...]:
+    """The entries that were not among `entries_here` before, directory by directory."""
+    return tuple(_new(root, names, _names(root)) for root, names in sorted(before.items()))
 
 
 def _new(root: str, before: set[Name] | None, after: set[Name] | None) -> NewEntries:

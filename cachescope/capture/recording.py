@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from cachescope.capture.new_entries import CacheWatch, NewEntries
+from cachescope.capture.new_entries import NewEntries, entries_here, new_entries
 from cachescope.capture.stderr_filter import StderrPump
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
@@ -97,14 +97,14 @@ def record(
         **(more_about or {}),
     }
     _write_manifest(run_folder, about)
-    watch = CacheWatch()
+    before = entries_here()
     environment = child_environment(os.environ, run_folder.absolute())
     changed = {**environment, **(more_environment or {})}
     status, stopped_by = _run(
         command, {name: value for name, value in changed.items() if value is not None}, output
     )
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
-    return Recorded(run_folder, status, watch.new_entries(), stopped_by)
+    return Recorded(run_folder, status, new_entries(before), stopped_by)
 
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
