@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 from difflib import get_close_matches
+from itertools import chain
 from typing import TYPE_CHECKING, Final
-
-import pandas as pd
 
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.errors import NotFoundError
@@ -42,10 +41,10 @@ def full_key(tables: Tables, start: str) -> str:
 
 
 def _keys_beginning(tables: Tables, start: str) -> list[str]:
-    entries = tables.entries
-    graphs = entries.loc[entries["cache"].isin(CACHES), "cache_key"]
-    known = pd.concat([tables.lookups["cache_key"], graphs]).dropna().unique()
-    return [str(key) for key in known if key.startswith(start)] if start else []
+    looked_up = (row.cache_key for row in tables.lookups.rows)
+    stored = (row.cache_key for row in tables.entries.rows if row.cache in CACHES)
+    known = dict.fromkeys(key for key in chain(looked_up, stored) if key is not None)
+    return [key for key in known if key.startswith(start)] if start else []
 
 
 def lookup_named(tables: Tables, which: int | str) -> int:
@@ -58,15 +57,16 @@ def lookup_named(tables: Tables, which: int | str) -> int:
     TypeError
         If it is neither text nor a whole number.
     """
-    lookups = tables.lookups
+    lookups = tables.lookups.rows
     if isinstance(which, str) and not is_number(which):
-        same = lookups[lookups["cache_key"] == full_key(tables, which)]
-        if same.empty:
+        key = full_key(tables, which)
+        same = [row for row in lookups if row.cache_key == key]
+        if not same:
             raise NotFoundError(f"{which!r} is the key of an entry, and no lookup of it was recorded")
-        missed = same[~same["outcome"].isin(("hit", "would_hit"))]
-        return int((same if missed.empty else missed)["lookup"].iloc[-1])
+        missed = [row for row in same if row.outcome not in ("hit", "would_hit")]
+        return (missed or same)[-1].lookup
     number = int(which) if isinstance(which, str) else operator.index(which)
-    if number not in lookups["lookup"].tolist():
+    if not 0 <= number < len(lookups):
         raise NotFoundError(f"no lookup {number}; there are {len(lookups)}")
     return number
 
@@ -82,20 +82,19 @@ def detail_set_of(tables: Tables, cache_key: str | None, lookup: int | None) -> 
     if (cache_key is None) == (lookup is None):
         raise TypeError("hash_details() takes a cache_key or a lookup")
     if lookup is not None:
-        row = lookup_named(tables, lookup)
-        if tables.lookups["cache"].iloc[row] == VLLM:
+        row = tables.lookups.rows[lookup_named(tables, lookup)]
+        if row.cache == VLLM:
             raise NotFoundError("a key of vLLM has no hash details: vllm_factors has what it was made of")
-        rows = tables.lookups.iloc[[row]]
+        sets = [row.detail_set]
     else:
         assert cache_key is not None
         key = full_key(tables, cache_key)
-        names = ["cache_key", "detail_set"]
-        both = pd.concat([tables.lookups[names], tables.entries[names]])
-        rows = both[both["cache_key"] == key]
-    sets = rows["detail_set"].dropna()
-    if sets.empty:
-        raise NotFoundError("no source recorded the hash details of this key")
-    return int(sets.iloc[0])
+        sets = [row.detail_set for row in tables.lookups.rows if row.cache_key == key]
+        sets += [row.detail_set for row in tables.entries.rows if row.cache_key == key]
+    for detail_set in sets:
+        if detail_set is not None:
+            return detail_set
+    raise NotFoundError("no source recorded the hash details of this key")
 
 
 def baseline_choice(tables: Tables, baseline: str | int) -> Choice:
@@ -109,7 +108,7 @@ def baseline_choice(tables: Tables, baseline: str | int) -> Choice:
     if isinstance(baseline, str) and is_number(baseline):
         baseline = int(baseline)
     if isinstance(baseline, int):
-        if baseline not in tables.runs["run"].tolist():
+        if not 0 <= baseline < len(tables.runs):
             raise NotFoundError(f"no run {baseline}; {_baselines(tables)}")
         return Choice("run", run=baseline)
     if baseline in _MODES:

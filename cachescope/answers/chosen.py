@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-import pandas as pd
-
 from cachescope.analysis.rates import rates
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow

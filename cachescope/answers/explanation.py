@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import lookup_named
@@ -14,12 +12,15 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
-from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow
 from cachescope.terms import VLLM, Evidence
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
@@ -84,6 +85,8 @@ class Explanation:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per changed field; see ``describe("changes")``."""
+        from cachescope.columns import frame_of
+
         return frame_of(self.changes, ChangeRow)
 
     @classmethod

@@ -7,7 +7,6 @@ from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 
 from cachescope.answers.frames import Frames
-from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -24,32 +23,32 @@ class Facts:
     @cached_property
     def runs(self) -> Mapping[int, RunRow]:
         """The runs by number."""
-        return {row.run: row for row in rows_of(self._frames.runs, RunRow)}
+        return {row.run: row for row in self._frames.tables.runs.rows}
 
     @cached_property
     def lookups(self) -> Mapping[int, LookupRow]:
         """The lookups by number, in the order in which torch made them."""
-        return {row.lookup: row for row in rows_of(self._frames.lookups, LookupRow)}
+        return {row.lookup: row for row in self._frames.shown.rows}
 
     @cached_property
     def misses(self) -> Mapping[int, MissRow]:
         """The misses by the number of the lookup."""
-        return {row.lookup: row for row in rows_of(self._frames.misses, MissRow)}
+        return {row.lookup: row for row in self._frames.missed.rows}
 
     @cached_property
     def causes(self) -> Sequence[CauseRow]:
         """The causes, the costliest first."""
-        return rows_of(self._frames.causes, CauseRow)
+        return self._frames.explained.rows
 
     @cached_property
     def entries(self) -> Mapping[int, EntryRow]:
         """The entries by number."""
-        return {row.entry: row for row in rows_of(self._frames.entries, EntryRow)}
+        return {row.entry: row for row in self._frames.tables.entries.rows}
 
     @cached_property
     def problems(self) -> Sequence[ProblemRow]:
         """What could not be read."""
-        return rows_of(self._frames.problems, ProblemRow)
+        return self._frames.tables.problems.rows
 
     @cached_property
     def files(self) -> dict[str, str]:

@@ -18,7 +18,6 @@ from cachescope.analysis.compiles.failed_guards import (
     placeholders,
 )
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.trace_compiles import first_attempt
@@ -131,10 +130,8 @@ def _symbols(read: Read, row: LookupRow) -> list[SymbolRow]:
     """The symbols of the compile that a lookup was made in."""
     if row.compile_id is None or not row.segment:
         return []
-    symbols = read.symbols_of(row.run)
-    compile_id = first_attempt(row.compile_id)
-    own = symbols[(symbols["compile_id"] == compile_id) & (symbols["segment"] == row.segment)]
-    return rows_of(own, SymbolRow)
+    compile_of_row = first_attempt(row.compile_id), row.segment
+    return [one for one in read.symbols_of(row.run) if (one.compile_id, one.segment) == compile_of_row]
 
 
 def _lines(read: Read, failed: FailedGuards, stored: Sequence[LookupRow]) -> list[str]:

@@ -40,7 +40,6 @@ class InShort:
     def of(cls, read: Read) -> Self:
         """Of what was read."""
         facts = read.facts
-        status = read.tables.entries["status"]
         return cls(
             headline=headline(read),
             footer=footer(read),
@@ -48,6 +47,6 @@ class InShort:
             lookups=len(facts.lookups),
             problems=len(facts.problems),
             entries=len(facts.entries),
-            damaged=int((status == "damaged").sum()),
-            unreadable=int((status == UNREADABLE).sum()),
+            damaged=sum(row.status == "damaged" for row in facts.entries.values()),
+            unreadable=sum(row.status == UNREADABLE for row in facts.entries.values()),
         )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cachescope.columns import plain_columns
+from cachescope.columns import frame_of, plain_columns
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.assemble import entries_frame
+from cachescope.readers.assemble import entry_rows
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.file_contents import NamedFile
 from cachescope.readers.reading import Entries, FileFacts, Reading
@@ -44,7 +44,7 @@ class Opened:
                 self._inside.append(inner)
         entries = Entries()
         entries.add([_facts(entry) for entry in self._inside], dict(enumerate(self._inside)))
-        self.entries = entries_frame(entries)
+        self.entries = frame_of(entry_rows(entries), EntryRow)
 
     def source_of(self, file: NamedFile) -> str | None:
         """The generated source of one of the entries; None where it holds none."""

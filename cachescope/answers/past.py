@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import PastMiss
 
 
@@ -46,6 +45,8 @@ def past_misses(read: Read, most: int | None = None) -> list[PastMisses]:
     most : int, optional
         Beyond so many reasons, what changed is not looked into.
     """
+    from cachescope.columns import rows_of
+
     entries = read.facts.entries
     groups: dict[tuple[bool, str, tuple[str, ...]], list[PastMiss]] = {}
     for row in rows_of(read.past_misses, PastMiss):

@@ -6,26 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
-import pandas as pd
-
-from cachescope.analysis.contexts import differences
-from cachescope.analysis.contexts.caching_files import Call, caching_files
-from cachescope.analysis.contexts.keys import context_groups
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.named import detail_set_of
 from cachescope.analysis.preflight.words import outcome_as_if_made
 from cachescope.analysis.rates import grouped, rates
+from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
 from cachescope.answers.frames import Frames
-from cachescope.columns import frame_of
-from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
 from cachescope.keys import IsolationSchema
-from cachescope.readers.directory.caching_package import imc_keys
-from cachescope.readers.directory.lock_state import locks_frame
 from cachescope.terms import IMC, VLLM
 
 if TYPE_CHECKING:
@@ -92,10 +84,12 @@ class Read(Frames):
         by : str or sequence of str
             Columns of ``lookups``, such as ``["run", "cache"]``, or ``rank``.
         """
+        from cachescope.columns import frame_of
+
         by = [by] if isinstance(by, str) else by
-        lookups, facts = self._lookups, self.facts
+        lookups, facts = self.settled.frame, self.facts
         if "rank" in by:
-            lookups = lookups.merge(self.tables.runs[["run", "rank"]], on="run", how="left")
+            lookups = lookups.merge(self.tables.runs.frame[["run", "rank"]], on="run", how="left")
         if unknown := [name for name in by if name not in lookups.columns]:
             raise NotFoundError(
                 f"no column {unknown[0]!r} in lookups; there are {', '.join(lookups.columns)}"
@@ -128,12 +122,16 @@ class Read(Frames):
         NotFoundError
             If there is no such key or lookup, or no source recorded its details.
         """
+        from cachescope.columns import frame_of
+
         detail_set = detail_set_of(self.tables, cache_key, lookup)
         return frame_of(self.tables.hash_details.details(detail_set), HashDetailRow)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
-        return locks_frame(self.tables.entries)
+        from cachescope.readers.directory.lock_state import locks_frame
+
+        return locks_frame(self.tables.entries.frame)
 
     def context_groups(self, schema: IsolationSchema | Mapping[str, object] | None = None) -> pd.DataFrame:
         """Which contexts are equal under a schema; see ``describe("context_groups")``.
@@ -155,10 +153,14 @@ class Read(Frames):
         >>> scope.context_groups(cachescope.IsolationSchema({"inductor_configs": True}, False))["contexts"].tolist()
         [(0, 2), (1,)]
         """
+        from cachescope.analysis.contexts.keys import context_groups
+
         return context_groups(self._contexts, schema)
 
     def context_pairs(self) -> pd.DataFrame:
         """The smallest change of the schema that makes two contexts equal; see ``describe("context_pairs")``."""
+        from cachescope.analysis.contexts import differences
+
         return differences.context_pairs(self._contexts)
 
     def context_difference(self, before: int, after: int) -> pd.DataFrame:
@@ -169,6 +171,8 @@ class Read(Frames):
         NotFoundError
             If there is no such context.
         """
+        from cachescope.analysis.contexts import differences
+
         return differences.context_difference(self._contexts, before, after)
 
     def sensitivity(self, largest: int = 2) -> pd.DataFrame:
@@ -196,7 +200,7 @@ class Read(Frames):
         """
         from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 
-        changed = [fields for fields in self._causes_frame["fields"].head(_CAUSES) if len(fields) > 1]
+        changed = [fields for fields in self.explained.frame["fields"].head(_CAUSES) if len(fields) > 1]
         replayed = self.replayed
         return sensitivity_frame(replayed.replay, replayed.times, self.evidence, largest, changed)
 
@@ -222,7 +226,7 @@ class Read(Frames):
         """
         from cachescope.analysis.what_if.causes import cause_savings_frame
 
-        return cause_savings_frame(self.replayed, self._causes_frame, self._misses_frame, most)
+        return cause_savings_frame(self.replayed, self.explained.frame, self.missed.frame, most)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
         """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.
@@ -235,7 +239,10 @@ class Read(Frames):
             ``params`` is ``(args, kwargs)``, or what the custom encoder makes of them. Without it, the calls whose
             keys a deterministic cache dumped into this directory (``imc.save``).
         """
-        entries = self.tables.entries
+        from cachescope.analysis.contexts.caching_files import caching_files
+        from cachescope.readers.directory.caching_package import imc_keys
+
+        entries = self.tables.entries.frame
         dumps = entries[(entries["cache"] == IMC) & (entries["status"] == "ok")]["path"]
         listed = calls if calls is not None else [key for path in dumps for key in imc_keys(path)]
         return caching_files(entries, isolation_key, listed)
@@ -279,8 +286,9 @@ class Read(Frames):
 
     def changed_since(self, baseline: Read) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""
-        keys, misses = self._lookups["cache_key"].dropna(), self._judged[0]
-        before = [*baseline.lookup_rows, *baseline.entry_rows]
+        keys = (row.cache_key for row in self.settled.rows if row.cache_key is not None)
+        misses = self._judged[0]
+        before: list[Candidate] = [*baseline.lookup_rows, *baseline.tables.entries.rows]
         details = self.tables.hash_details, baseline.tables.hash_details
         of_torch = changed_since(misses, keys, details[0], before, details[1])
         return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
 from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
 
 
@@ -78,7 +77,7 @@ class VllmFolders:
     @classmethod
     def of(cls, read: Read) -> Self | None:
         """Of all that was read; None if no folder of vLLM was."""
-        rows = rows_of(read.vllm_folders, FolderRow)
+        rows = read.folders_of_vllm
         if not rows:
             return None
         named = {row.folder: row for row in reversed(rows) if row.name_is == "recomputed"}
@@ -88,10 +87,8 @@ class VllmFolders:
         return cls(
             named=len(named),
             again=_again([row for row in rows if named.get(row.folder) is row and row.baseline is not None]),
-            fragments=tuple(
-                row for row in rows_of(read.vllm_fragments, FragmentRow) if row.folders_without < row.folders
-            ),
-            apart=_apart_ranks(rows_of(read.vllm_ranks, RankRow)),
+            fragments=tuple(row for row in read.fragments_of_vllm if row.folders_without < row.folders),
+            apart=_apart_ranks(read.ranks_of_vllm),
             unknown=tuple(
                 row for row in others.values() if row.prefix is not None and row.name_is != "of_torch"
             ),

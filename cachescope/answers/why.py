@@ -6,8 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Self
 
-import pandas as pd
-
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
@@ -15,9 +13,9 @@ from cachescope.answers.past import PastMisses, past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer, headline
 from cachescope.answers.vllm import VllmFolders
-from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
+from cachescope.frames.ranks import RankDifference
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.verdict_kinds import kind_of
 
@@ -34,8 +32,8 @@ class Why:
         Why, the most time lost first.
     past : tuple of PastMisses
         Where nothing was looked up in torch's caches: misses read from a directory.
-    rank_differences : DataFrame or None
-        See ``describe("rank_differences")``; None where it is asked of some runs.
+    rank_differences : tuple of RankDifference
+        Fields in which ranks differ from the others; empty where it is asked of some runs.
     vllm : VllmFolders or None
         Why vLLM compiled again; None where no folder of vLLM was read, or where it is asked of some runs.
     footer : str
@@ -47,7 +45,7 @@ class Why:
     headline: str | None
     causes: Causes
     past: tuple[PastMisses, ...]
-    rank_differences: pd.DataFrame | None
+    rank_differences: tuple[RankDifference, ...]
     vllm: VllmFolders | None
     footer: str
     problems: tuple[ProblemRow, ...]
@@ -70,11 +68,11 @@ class Why:
             headline=headline(read) if runs is None else None,
             causes=Causes.of(read, chosen, most),
             past=() if read.asked_torch else tuple(past_misses(read)),
-            rank_differences=read.rank_differences if runs is None else None,
+            rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
             vllm=VllmFolders.of(read) if runs is None else None,
             footer=footer(read, chosen.causes),
             problems=tuple(read.facts.problems),
-            false_hits=tuple(rows_of(read.false_hits, FalseHit)),
+            false_hits=tuple(read.suspected.rows),
         )
 
 

@@ -6,14 +6,14 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Final, TypedDict
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from cachescope.catalogue.facts import nearest, release
-from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.rows import col, row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FILE: Final = Path(__file__).parent / "bypasses.json"
 # Where torch puts something of the program into the message.
@@ -80,6 +80,8 @@ def bypasses(version: str | None = None) -> pd.DataFrame:
         if read is None:
             raise NotFoundError(f"no bypasses of torch {version}; there are {', '.join(versions())}")
         rows = tuple(row for row in rows if read in row.versions)
+    from cachescope.columns import frame_of
+
     return frame_of(rows, BypassFacts)
 
 

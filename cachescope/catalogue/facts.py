@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-import pandas as pd
-
-from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.json_types import JsonObject
 from cachescope.rows import col, row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
@@ -112,6 +112,8 @@ def fields(version: str | None = None) -> pd.DataFrame:
         if read is None:
             raise NotFoundError(f"no fields of torch {version}; there are {', '.join(versions())}")
         rows = [facts[read] for facts in _facts().values() if read in facts]
+    from cachescope.columns import frame_of
+
     return frame_of(rows, FieldFacts)
 
 

@@ -69,12 +69,11 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
         index=not args.no_index,
         names=not args.redact,
     )
-    problems = scope.problems
-    unread = problems[problems["where"] == WHOLE_SOURCE]
+    unread = [problem for problem in scope.facts.problems if problem.where == WHOLE_SOURCE]
     redaction = redaction_of(args, scope, paths)
-    for source, message in zip(unread["source"], unread["message"], strict=True):
-        say(SourceError(source, message), redaction)
-    args.unread = [*getattr(args, "unread", []), *unread["source"]]
+    for problem in unread:
+        say(SourceError(problem.source, problem.message), redaction)
+    args.unread = [*getattr(args, "unread", []), *(problem.source for problem in unread)]
     return scope
 
 

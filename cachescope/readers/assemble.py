@@ -1,18 +1,17 @@
-"""Builds the frames runs, lookups, entries, contexts and problems from the rows of the readers."""
+"""What was read, put together: the rows of runs, lookups, entries, contexts and problems."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
-import pandas as pd
-
-from cachescope.columns import frame_of, frame_of_columns
 from cachescope.details import HashDetails
+from cachescope.frames.compile_rows import CompileRow, SymbolRow
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow, KernelRow, TimingRow
+from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.readers.cache_file import well_formed
@@ -23,23 +22,25 @@ from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading
 from cachescope.readers.snapshot import context_row
-from cachescope.rows import TIME, columns_of
+from cachescope.rows import TIME, Table, columns_of
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
+
+OfFile = TypeVar("OfFile", TimingRow, FactorsRow)
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The frames that come directly from sources, and the hash details they refer to."""
+    """What comes directly from sources, and the hash details that it refers to."""
 
-    runs: pd.DataFrame
-    lookups: pd.DataFrame
-    entries: pd.DataFrame
-    contexts: pd.DataFrame
-    problems: pd.DataFrame
-    kernels: pd.DataFrame
-    autotune: pd.DataFrame
-    vllm_factors: pd.DataFrame
-    vllm_starts: pd.DataFrame
+    runs: Table[RunRow]
+    lookups: Table[LookupRow]
+    entries: Table[EntryRow]
+    contexts: Table[ContextRow]
+    problems: Table[ProblemRow]
+    kernels: Table[KernelRow]
+    autotune: Table[TimingRow]
+    vllm_factors: Table[FactorsRow]
+    vllm_starts: Table[StartRow]
     hash_details: HashDetails
     cache_roots: tuple[str, ...] = ()
     """The cache directories that were read, even if there is no file in them."""
@@ -47,10 +48,10 @@ class Tables:
     """The entries of the locks that were read."""
     stamps: Stamps = field(default_factory=dict)
     """Size and time of the files of the runs, just after they were read."""
-    phases: pd.DataFrame | None = None
+    phases: Table[PhaseRow] | None = None
     """Those that were saved with a scope; else they are read from the files of the runs."""
-    compiles: pd.DataFrame | None = None
-    symbols: pd.DataFrame | None = None
+    compiles: Table[CompileRow] | None = None
+    symbols: Table[SymbolRow] | None = None
     """As for phases."""
 
 
@@ -61,17 +62,15 @@ def assemble(reading: Reading) -> Tables:
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)
     return Tables(
-        runs=frame_of((_run_row(number, run) for number, run in enumerate(runs)), RunRow),
-        lookups=frame_of(_number_lookups(runs, known, reading.details), LookupRow),
-        entries=entries_frame(reading.entries),
-        contexts=frame_of(
-            (context_row(n, *context) for n, context in enumerate(reading.contexts)), ContextRow
-        ),
-        problems=frame_of(reading.problems, ProblemRow),
-        kernels=frame_of(_kernel_rows(reading.entries.opened), KernelRow),
-        autotune=frame_of(_of_numbered_files(reading.timings), TimingRow),
-        vllm_factors=frame_of(_of_numbered_files(reading.vllm_factors), FactorsRow),
-        vllm_starts=frame_of(_numbered_starts(reading.vllm_starts), StartRow),
+        runs=Table(RunRow, [_run_row(number, run) for number, run in enumerate(runs)]),
+        lookups=Table(LookupRow, _number_lookups(runs, known, reading.details)),
+        entries=Table(EntryRow, entry_rows(reading.entries)),
+        contexts=Table(ContextRow, [context_row(n, *context) for n, context in enumerate(reading.contexts)]),
+        problems=Table(ProblemRow, [*reading.problems]),
+        kernels=Table(KernelRow, [*_kernel_rows(reading.entries.opened)]),
+        autotune=Table(TimingRow, [*_of_numbered_files(reading.timings)]),
+        vllm_factors=Table(FactorsRow, [*_of_numbered_files(reading.vllm_factors)]),
+        vllm_starts=Table(StartRow, _numbered_starts(reading.vllm_starts)),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),
@@ -157,8 +156,8 @@ def _fill_direction(lookup: LookupRow, details: HashDetails) -> None:
         lookup.direction = "backward"
 
 
-def entries_frame(entries: Entries) -> pd.DataFrame:
-    """The frame ``entries``: the facts of every file, replaced by the contents of those that were opened."""
+def entry_rows(entries: Entries) -> list[EntryRow]:
+    """The facts of every file, replaced by the contents of those that were opened."""
     columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
     unread = EntryRow()
     for column in columns_of(EntryRow)[1:]:
@@ -176,7 +175,7 @@ def entries_frame(entries: Entries) -> pd.DataFrame:
             # A file can have any time; a column covers a few centuries.
             values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
         columns[name] = values
-    return frame_of_columns(columns, EntryRow)
+    return list(map(EntryRow, *columns.values()))
 
 
 def _well_formed(value: Any) -> Any:
@@ -186,7 +185,7 @@ def _well_formed(value: Any) -> Any:
     return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
 
 
-def _of_numbered_files(rows: Iterable[TimingRow] | Iterable[FactorsRow]) -> Iterator[TimingRow | FactorsRow]:
+def _of_numbered_files(rows: Iterable[OfFile]) -> Iterator[OfFile]:
     for row in rows:
         assert row.file is not None
         row.entry = row.file.entry

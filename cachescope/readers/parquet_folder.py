@@ -7,16 +7,18 @@ from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
+from cachescope.frames.described import FRAMES
 from cachescope.readers.assemble import Tables
 from cachescope.readers.stored import MANIFEST
 from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
+from cachescope.rows import Table
 
 FORMAT: Final = 6
 SAVED_FRAMES: Final = (
@@ -42,7 +44,8 @@ def read_saved_scope(path: str) -> Tables:
             )
         details = _details(folder)
         loaded = read_frames(folder, SAVED_FRAMES, len(details.sets))
-    return Tables(**loaded, hash_details=details)  # type: ignore[arg-type] # all of them are frames
+    tables: dict[str, Table[Any]] = {name: Table(FRAMES[name], frame=frame) for name, frame in loaded.items()}
+    return Tables(**tables, hash_details=details)  # type: ignore[arg-type] # of frames alone
 
 
 def _details(folder: Path) -> HashDetails:

@@ -29,7 +29,7 @@ def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
     paths : iterable of str
         Additional paths, as they were given.
     """
-    runs, lookups, entries, contexts = scope.runs, scope.lookups, scope.entries, scope.tables.contexts
+    runs, lookups, entries, contexts = scope.runs, scope.lookups, scope.entries, scope.tables.contexts.frame
     machine = of_this_machine()
     found = {
         *machine.paths,

@@ -41,7 +41,7 @@ def write_scope(tables: Tables, folder: Path) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         for name in SAVED_FRAMES:
-            getattr(tables, name).to_parquet(work / f"{name}.parquet", **_AS_STORED)
+            getattr(tables, name).frame.to_parquet(work / f"{name}.parquet", **_AS_STORED)
         details = tables.hash_details
         components = pd.DataFrame({"component": pd.Series(details.components, dtype=pandas_type(TEXT))})
         components.to_parquet(work / "components.parquet", **_AS_STORED)

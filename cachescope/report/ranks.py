@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import pandas as pd
-
 from cachescope.analysis.differences import short
-from cachescope.columns import rows_of
 from cachescope.frames.ranks import RankDifference
 from cachescope.report.layout import Line
 from cachescope.wording import and_more, harmless, listed, plural
@@ -18,9 +15,8 @@ _SPANS: Final = 8
 _VALUE: Final = 60
 
 
-def rank_lines(found: pd.DataFrame) -> Iterator[Line]:
-    """The fields in which ranks of a job differ from the majority, from the frame of that name; nothing if there are none."""
-    rows = rows_of(found, RankDifference)
+def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
+    """The fields in which ranks of a job differ from the majority; nothing if there are none."""
     if not rows:
         return
     yield Line("ranks that differ from the others", style="bold")

@@ -109,7 +109,7 @@ def answer_lines(why: Why) -> list[Line]:
         lines += [Line(), Line(more, style="dim")]
     if past := past_lines(why.past):
         lines += [Line(), *past]
-    if why.rank_differences is not None and (ranks := list(rank_lines(why.rank_differences))):
+    if ranks := list(rank_lines(why.rank_differences)):
         lines += [Line(), *ranks]
     if why.vllm is not None:
         lines += [Line(), *vllm_lines(why.vllm)]

@@ -190,8 +190,19 @@ class Scope(Shown):
         from cachescope.report.parquet_folder import write_scope
 
         problems = pd.concat([self.problems, self.phase_problems, self.compile_problems], ignore_index=True)
-        tables = replace(self.tables, phases=self.phases, compiles=self.compiles, symbols=self.symbols)
-        write_scope(replace(tables, problems=problems), Path(folder))
+        from cachescope.frames.compile_rows import CompileRow, SymbolRow
+        from cachescope.frames.phases import PhaseRow
+        from cachescope.frames.recorded_rows import ProblemRow
+        from cachescope.rows import Table
+
+        tables = replace(
+            self.tables,
+            phases=Table(PhaseRow, frame=self.phases),
+            compiles=Table(CompileRow, frame=self.compiles),
+            symbols=Table(SymbolRow, frame=self.symbols),
+            problems=Table(ProblemRow, frame=problems),
+        )
+        write_scope(tables, Path(folder))
 
     def __repr__(self) -> str:
         from cachescope.answers.in_short import InShort

@@ -12,15 +12,16 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow, LinkRow
 from cachescope.readers.directory.file_contents import NamedFile
 from cachescope.terms import CACHES, CODE
 from cachescope.wording import plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 ContentHash = Callable[[str], str | None]
 """The hash of the bytes of the file at a path; None if it cannot be read."""
@@ -62,6 +63,8 @@ class KernelBinaries:
     """
 
     def __init__(self, entries: pd.DataFrame, links: pd.DataFrame, content_hash: ContentHash) -> None:
+        from cachescope.columns import rows_of
+
         self._rows = {row.entry: row for row in rows_of(entries, EntryRow)}
         self._children: dict[int, list[LinkRow]] = defaultdict(list)
         for link in rows_of(links, LinkRow):
@@ -203,6 +206,8 @@ class GeneratedCode:
     """
 
     def __init__(self, entries: pd.DataFrame, source_of: SourceOf) -> None:
+        from cachescope.columns import rows_of
+
         named = entries[entries["cache"].isin(CACHES) & entries["code_key"].notna()]
         self._rows = {row.entry: row for row in rows_of(named, _WithCode)}
         self._source_of = source_of

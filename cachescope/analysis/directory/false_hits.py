@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Final
-
-import pandas as pd
 
 from cachescope.analysis.contexts.outside_keys import (
     OF_EVERY_LATER_KEY,
@@ -22,11 +21,11 @@ from cachescope.analysis.contexts.outside_keys import (
     different_circumstances,
 )
 from cachescope.analysis.directory.equal_code import SourceOf, first_difference, same_code_form
-from cachescope.columns import frame_of, rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.terms import CACHES
 from cachescope.wording import listed
 
@@ -50,43 +49,40 @@ class _Stored:
     detail_set: int | None
 
 
-def false_hits_frame(
-    lookups: pd.DataFrame,
-    entries: pd.DataFrame,
-    runs: pd.DataFrame,
-    contexts: pd.DataFrame,
+_LOOKED_UP: Final = attrgetter(*(field.name for field in fields(LookedUp)))
+_STORED: Final = attrgetter(*(field.name for field in fields(_Stored)))
+
+
+def false_hits(
+    lookups: Iterable[LookupRow],
+    entries: Iterable[EntryRow],
+    runs: Sequence[RunRow],
+    contexts: Sequence[ContextRow],
     details: HashDetails,
     source_of: SourceOf,
-) -> pd.DataFrame:
-    """The frame false_hits.
+) -> list[FalseHit]:
+    """Keys that seem to stand for more than one thing, of what was read; the contexts as far as they were captured.
 
-    Parameters
-    ----------
-    lookups, entries, runs : DataFrame
-        The frames of these names.
-    contexts : DataFrame
-        The frame contexts, as far as contexts were captured.
-    details : HashDetails
-        The store that `detail_set` points into.
-    source_of : callable
-        Returns the generated source of an entry, or None if there is none. It is called only
-        for entries of one key and equal guards whose code keys differ.
+    `source_of` returns the generated source of an entry, or None if there is none. It is called only for entries of one key and
+    equal guards whose code keys differ.
     """
-    looked_up = rows_of(lookups[lookups["cache_key"].notna()], LookedUp)
-    is_sound = entries["cache"].isin(CACHES) & entries["cache_key"].notna() & (entries["status"] == "ok")
-    stored = rows_of(entries[is_sound], _Stored)
+    looked_up = [LookedUp(*_LOOKED_UP(row)) for row in lookups if row.cache_key is not None]
+    stored = [
+        _Stored(*_STORED(row))
+        for row in entries
+        if row.status == "ok" and row.cache in CACHES and row.cache_key is not None
+    ]
     of_key: dict[Key, list[LookedUp]] = defaultdict(list)
     for row in looked_up:
         of_key[row.cache, row.cache_key].append(row)
     cpu_keys = {(row.cache, row.cache_key) for row in stored if "cpu" in row.device_types}
-    captured = rows_of(contexts, ContextRow)
     doubts = [
         *_different_entries(stored, source_of),
         *_different_details(looked_up, stored, details),
-        *different_circumstances(of_key, rows_of(runs, RunRow), captured, cpu_keys),
+        *different_circumstances(of_key, runs, contexts, cpu_keys),
     ]
     found = [_false_hit(doubt, *doubt.key, of_key.get(doubt.key, [])) for doubt in doubts]
-    return frame_of([*found, *_missing_fields(looked_up, details)], FalseHit)
+    return [*found, *_missing_fields(looked_up, details)]
 
 
 def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequence[LookedUp]) -> FalseHit:

@@ -1,33 +1,31 @@
-"""The frame lookups with those of pre-flights replaced by the lookups that a real run would make."""
+"""The lookups with those of pre-flights replaced by the lookups that a real run would make."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
-import pandas as pd
 
 from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedRun, World
 from cachescope.analysis.preflight.stored_by_runs import Command, StoredByRuns
 from cachescope.analysis.preflight.would_find import StoredEntries
-from cachescope.columns import frame_of, rows_of
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.assemble import Tables
+from cachescope.rows import Table
 from cachescope.terms import FXGRAPH, PREDICTED
 
 
 def with_predictions(tables: Tables) -> Tables:
     """What was read, with the lookups that real runs would make instead of those that pre-flights made."""
-    if not tables.runs["is_preflight"].any():
+    runs = {run.run: run for run in tables.runs.rows if run.is_preflight}
+    if not runs:
         return tables
-    runs = {run.run: run for run in rows_of(tables.runs, RunRow) if run.is_preflight}
-    rows = rows_of(tables.lookups, LookupRow)
+    rows = tables.lookups.rows
     if any(row.prediction is not None for row in rows):
         return tables  # it was saved, and what it was checked against may not be here
     made = [row for row in rows if row.run not in runs]
     # Of an entry its path is the source; of a line without one the dump is.
-    with_problems = frozenset(tables.problems["source"])
-    entries = StoredEntries(tables.entries, tables.cache_roots, tables.listed, with_problems)
+    with_problems = frozenset(problem.source for problem in tables.problems.rows)
+    entries = StoredEntries(tables.entries.rows, tables.cache_roots, tables.listed, with_problems)
     recorded = StoredByRuns.by_recorded(made) if made and not entries.roots else None
     predicted: dict[int, list[PredictedLookup]] = {}
     for command in Command.all_of(runs.values()):
@@ -39,23 +37,24 @@ def with_predictions(tables: Tables) -> Tables:
         for one in walked.values():
             one.tell_others()
         predicted |= {number: list(one.lookups()) for number, one in walked.items()}
-    lookups = _numbered(rows, predicted, tables.entries)
-    return replace(tables, lookups=lookups, runs=_with_directory(tables.runs, entries))
+    lookups = _numbered(rows, predicted, tables.entries.rows)
+    runs_in_it = _with_directory(tables.runs.rows, entries)
+    return replace(tables, lookups=Table(LookupRow, lookups), runs=Table(RunRow, runs_in_it))
 
 
-def _with_directory(runs: pd.DataFrame, entries: StoredEntries) -> pd.DataFrame:
+def _with_directory(runs: list[RunRow], entries: StoredEntries) -> list[RunRow]:
     """The runs, with pre-flights in the single directory that they are checked against."""
     if len(entries.roots) != 1:
         return runs
     (root,) = entries.roots.values()
-    return runs.assign(cache_dir=runs["cache_dir"].mask(runs["is_preflight"].astype(bool), root))
+    return [replace(run, cache_dir=root) if run.is_preflight else run for run in runs]
 
 
 def _numbered(
-    rows: list[LookupRow], predicted: dict[int, list[PredictedLookup]], entries: pd.DataFrame
-) -> pd.DataFrame:
+    rows: list[LookupRow], predicted: dict[int, list[PredictedLookup]], entries: list[EntryRow]
+) -> list[LookupRow]:
     """All lookups, run by run, with new numbers."""
-    saved = dict(zip(entries["entry"].tolist(), entries["time_taken_ns"].tolist(), strict=True))
+    saved = {entry.entry: entry.time_taken_ns for entry in entries}
     numbers: dict[int, int] = {}
     out: list[LookupRow] = []
     for run in dict.fromkeys(row.run for row in rows):
@@ -68,16 +67,15 @@ def _numbered(
             if one.aot is None:
                 numbers[one.row.lookup] = len(out)
             out.append(replace(_predicted(one, saved), order=order))
-    renumbered = (
+    return [
         replace(
             row, lookup=number, aot_lookup=None if row.aot_lookup is None else numbers.get(row.aot_lookup)
         )
         for number, row in enumerate(out)
-    )
-    return frame_of(renumbered, LookupRow)
+    ]
 
 
-def _predicted(one: PredictedLookup, saved: dict[int, Any]) -> LookupRow:
+def _predicted(one: PredictedLookup, saved: dict[int, int | None]) -> LookupRow:
     row, found = one.row, one.found
     entry = None if found.candidate is None else found.candidate.entry
     predicted = replace(

@@ -12,10 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-import pandas as pd
-
 from cachescope.analysis.guards import GuardError, holds
-from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
@@ -81,22 +79,6 @@ Key = tuple[str, str]
 """A cache and a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredEntry:
-    """The columns of the frame entries that matter here."""
-
-    entry: int
-    cache: str
-    cache_key: str | None
-    path: str
-    root: str
-    status: str
-    damage: str | None
-    guards_expr: str | None
-    fx_keys: tuple[str, ...]
-    fx_guards: tuple[str, ...]
-
-
 class StoredEntries:
     """The entries of what was read, and those that locks list, by directory, lock or remote cache, and key.
 
@@ -112,27 +94,27 @@ class StoredEntries:
 
     def __init__(
         self,
-        entries: pd.DataFrame,
+        entries: Iterable[EntryRow],
         roots: Iterable[str],
         listed: Iterable[ListedEntry] = (),
         with_problems: Collection[str] = (),
     ) -> None:
-        keyed = entries[entries["cache"].isin(CACHES) & entries["cache_key"].notna()]
         self._of_key: dict[Key, list[tuple[str, Candidate]]] = defaultdict(list)
-        firsts = entries.drop_duplicates("root")
-        dumps = {
-            root
-            for root, path in zip(firsts["root"], firsts["path"], strict=True)
-            if is_in_remote_cache(path)
-        }
-        given = dict.fromkeys([*roots, *keyed["root"]])
+        first_of_root: dict[str, EntryRow] = {}
+        keyed = []
+        for entry in entries:
+            first_of_root.setdefault(entry.root, entry)
+            if entry.cache in CACHES and entry.cache_key is not None:
+                keyed.append(entry)
+        dumps = {root for root, entry in first_of_root.items() if is_in_remote_cache(entry.path)}
+        given = dict.fromkeys([*roots, *(entry.root for entry in keyed)])
         self.remotes = [root for root in given if is_redis(root) or root in dumps]
         damaged = [root for root in self.remotes if root in with_problems]
         self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
         if damaged:
             self.unread_remotely = f"some lines of {damaged[0]} could not be read"
         self.roots = {_real(root): root for root in given if root not in self.remotes}
-        for row in rows_of(keyed, _StoredEntry):
+        for row in keyed:
             self._of_key[row.cache, row.cache_key or ""].append((_real(row.root), _candidate(row)))
         for one in listed:
             self._of_key[one.cache, one.cache_key].append((_real(one.source), _listed(one)))
@@ -157,7 +139,7 @@ def _real(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _candidate(row: _StoredEntry) -> Candidate:
+def _candidate(row: EntryRow) -> Candidate:
     is_there, why_not = _is_there(row)
     guards = row.fx_guards if len(row.fx_guards) == len(row.fx_keys) else (None,) * len(row.fx_keys)
     is_remote = is_in_remote_cache(row.path)
@@ -181,7 +163,7 @@ def _listed(one: ListedEntry) -> Candidate:
     )
 
 
-def _is_there(row: _StoredEntry) -> tuple[Sure, str]:
+def _is_there(row: EntryRow) -> tuple[Sure, str]:
     damage = row.damage or ""
     if row.status == "ok" or damage.startswith(OTHER_NAME):
         return "yes", ""

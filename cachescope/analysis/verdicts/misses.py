@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import Evidence
@@ -63,3 +64,25 @@ class VerdictsSoFar:
         """Note why a lookup missed, and what it is compared with."""
         self.why[at] = why
         self.baseline[at] = baseline
+
+
+def miss_row(miss: Miss) -> MissRow:
+    """The row of a miss."""
+    why, baseline = miss.why, miss.baseline
+    lookup = baseline.lookup if isinstance(baseline, LookupRow) else None
+    entry = baseline.entry if isinstance(baseline, EntryRow) else None
+    named = None if entry is None else f"entry {entry}"
+    return MissRow(
+        lookup=miss.row.lookup,
+        verdict=why.verdict,
+        kind=why.kind,
+        baseline=named if lookup is None else f"lookup {lookup}",
+        baseline_lookup=lookup,
+        baseline_entry=entry,
+        changed=why.changed,
+        root=miss.root,
+        cause=miss.cause,
+        reason=why.reason,
+        evidence=why.evidence,
+        evidence_text=why.evidence_text,
+    )

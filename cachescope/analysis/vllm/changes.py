@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import ne
 from typing import Final
-
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.vllm.factors import CONFIGURATION, ENVIRONMENT, HASHES, Named, process_kinds
-from cachescope.columns import frame_of
 from cachescope.frames.vllm import VllmChange
 
 _HASH_TEXTS: Final = {
@@ -55,16 +51,19 @@ def nearest(folders: Sequence[Named]) -> list[Beside]:
     found = []
     of_config = varying.index(CONFIGURATION) if CONFIGURATION in varying else None
     for number in range(1, len(folders)):
-        differs = codes[:number] != codes[number]
-        distance = differs.sum(axis=1)
-        if of_config is not None:
-            distance = distance + differs[:, of_config] * (len(varying) + 1)
-        at = number - 1 - int(distance[::-1].argmin())
+        own = codes[number]
+        best: tuple[bool, int] | None = None
+        at = 0
+        for earlier in range(number - 1, -1, -1):
+            other = codes[earlier]
+            is_of_other = of_config is not None and other[of_config] != own[of_config]
+            distance = is_of_other, sum(map(ne, other, own))
+            if best is None or distance < best:
+                best, at = distance, earlier
         folder, before = folders[number], folders[at]
         is_known = None not in (folder.written, before.written) and folder.written != before.written
-        changed = tuple(
-            name for name, is_other in zip(varying, differs[at].tolist(), strict=True) if is_other
-        )
+        pairs = zip(varying, own, codes[at], strict=True)
+        changed = tuple(name for name, mine, theirs in pairs if mine != theirs)
         found.append(Beside(folder, before, is_known, changed))
     return found
 
@@ -76,7 +75,11 @@ def between(baseline: Named, folder: Named) -> Beside:
     return Beside(folder, baseline, False, tuple(sorted(changed, key=lambda name: (name in HASHES, name))))
 
 
-def coded(folders: Sequence[Named]) -> tuple[list[str], npt.NDArray[np.int32]]:
+Codes = tuple[int, ...]
+"""Of a folder, a code for the value of each varying factor."""
+
+
+def coded(folders: Sequence[Named]) -> tuple[list[str], list[Codes]]:
     """The factors that take several values, and a code for the value of each in each folder."""
     names = dict.fromkeys(name for folder in folders for name in folder.values)
     varying, columns = [], []
@@ -86,7 +89,7 @@ def coded(folders: Sequence[Named]) -> tuple[list[str], npt.NDArray[np.int32]]:
             number = {value: code for code, value in enumerate(dict.fromkeys(values))}
             varying.append(name)
             columns.append([number[value] for value in values])
-    return varying, np.array(columns, dtype=np.int32).reshape(len(columns), len(folders)).T
+    return varying, list(zip(*columns, strict=True)) if columns else [()] * len(folders)
 
 
 def changes_of(beside: Beside) -> Iterator[VllmChange]:
@@ -133,9 +136,9 @@ def _field_change(factor: str, before: str | None, after: str | None) -> FieldCh
     return replace(change, summary=f"{kinds.words}: {change.summary}", process_values=kinds)
 
 
-def changes_frame(folders: Sequence[Named]) -> pd.DataFrame:
-    """The frame ``vllm_changes``."""
-    return frame_of((change for beside in nearest(folders) for change in changes_of(beside)), VllmChange)
+def all_changes(folders: Sequence[Named]) -> list[VllmChange]:
+    """Each factor in which a folder differs from the nearest earlier one."""
+    return [change for beside in nearest(folders) for change in changes_of(beside)]
 
 
 def _short(value: str | None) -> str:

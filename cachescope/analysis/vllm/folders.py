@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
-from cachescope.analysis.vllm.changes import Beside, changes_of, coded, nearest
+from cachescope.analysis.vllm.changes import Beside, Codes, changes_of, coded, nearest
 from cachescope.analysis.vllm.factors import (
     HASHES,
     NAME_TEXTS,
@@ -22,7 +18,6 @@ from cachescope.analysis.vllm.factors import (
     process_kinds,
 )
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
-from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import (
     FactorsRow,
@@ -50,12 +45,14 @@ _EXAMPLES: Final = 3
 _JUDGED: Final = 50
 
 
-def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame, named: Sequence[Named]) -> pd.DataFrame:
-    """The frame ``vllm_folders``, in the order in which the folders were written."""
+def folders_of(
+    factors: Iterable[FactorsRow], entries: Iterable[EntryRow], named: Sequence[Named]
+) -> list[FolderRow]:
+    """The folders, in the order in which they were written."""
     beside = {one.folder.name: one for one in nearest(named)}
     order = {folder.name: number for number, folder in enumerate(named)}
-    rows = sorted(
-        _rows(rows_of(factors, FactorsRow), _files(entries), beside),
+    return sorted(
+        _rows(factors, _files(entries), beside),
         key=lambda row: (
             order.get(row.folder, len(order)),
             row.folder,
@@ -64,14 +61,14 @@ def folders_frame(factors: pd.DataFrame, entries: pd.DataFrame, named: Sequence[
             row.prefix or "",
         ),
     )
-    return frame_of(rows, FolderRow)
 
 
-def _files(entries: pd.DataFrame) -> dict[tuple[str, PlaceInTree], list[EntryRow]]:
+def _files(entries: Iterable[EntryRow]) -> dict[tuple[str, PlaceInTree], list[EntryRow]]:
     """Files of vLLM by the folder that they lie in."""
     found: dict[tuple[str, PlaceInTree], list[EntryRow]] = defaultdict(list)
-    for row in rows_of(entries[entries["cache"].isin(VLLM_KINDS)], EntryRow):
-        found[row.path.rpartition("/")[0], place_in_tree(row.path)].append(row)
+    for row in entries:
+        if row.cache in VLLM_KINDS:
+            found[row.path.rpartition("/")[0], place_in_tree(row.path)].append(row)
     return found
 
 
@@ -156,18 +153,17 @@ def _is_of_one(change: VllmChange) -> bool:
     return change.factor not in HASHES and None in (change.before, change.after)
 
 
-def fragments_frame(folders: Sequence[Named]) -> pd.DataFrame:
-    """The frame ``vllm_fragments``: what leaves the fewest folders comes first."""
-    rows = sorted(_fragments(folders), key=lambda row: (row.folders_without, row.factors))
-    return frame_of(rows, FragmentRow)
+def fragments(folders: Sequence[Named]) -> list[FragmentRow]:
+    """The factors that make folders many: what leaves the fewest folders comes first."""
+    return sorted(_fragments(folders), key=lambda row: (row.folders_without, row.factors))
 
 
 def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:
     varying, codes = coded(folders)
     # Those that change only together have equal codes.
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for number in range(len(varying)):
-        groups[codes[:, number].tobytes()].append(number)
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for number, column in enumerate(zip(*codes, strict=True)):
+        groups[column].append(number)
     of_process: list[list[int]] = []
     kinds: dict[int, tuple[str, ...]] = {}
     for group in groups.values():
@@ -184,7 +180,7 @@ def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:
 def _row(
     folders: Sequence[Named],
     varying: Sequence[str],
-    codes: npt.NDArray[np.int32],
+    codes: Sequence[Codes],
     group: list[int],
     kinds: tuple[str, ...],
 ) -> FragmentRow:
@@ -193,7 +189,7 @@ def _row(
     values = [] if len(names) > 1 or names[0] in HASHES else _values(folders, names[0])
     return FragmentRow(
         factors=names,
-        values=len(np.unique(codes[:, group], axis=0)),
+        values=len({tuple(row[number] for number in group) for row in codes}),
         folders=len(folders),
         folders_without=_left(codes, group),
         differs_by=kinds,
@@ -210,9 +206,8 @@ def _together(kinds: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind for each in kinds for kind in each))
 
 
-def _left(codes: npt.NDArray[np.int32], without: list[int]) -> int:
-    kept = np.delete(codes, without, axis=1)
-    return len(np.unique(kept, axis=0)) if kept.shape[1] else 1
+def _left(codes: Sequence[Codes], without: Container[int]) -> int:
+    return len({tuple(code for number, code in enumerate(row) if number not in without) for row in codes})
 
 
 def _kinds(name: str, values: Sequence[str | None]) -> tuple[str, ...]:

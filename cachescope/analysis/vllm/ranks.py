@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import ne
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
 from cachescope.analysis.process_values.kinds import Kind
-from cachescope.analysis.vllm.changes import Beside, changes_of, coded
+from cachescope.analysis.vllm.changes import Beside, Codes, changes_of, coded
 from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, name_kinds, process_kinds
-from cachescope.columns import frame_of, rows_of
 from cachescope.frames.vllm import FactorsRow, RankRow, VllmChange
 
 _Ranks = frozenset[tuple[int, int]]
@@ -35,12 +31,8 @@ class _Side:
     ranks: _Ranks
 
 
-def ranks_frame(factors: pd.DataFrame, named: Sequence[Named]) -> pd.DataFrame:
-    """The frame ``vllm_ranks``."""
-    return frame_of(_rows(rows_of(factors, FactorsRow), named), RankRow)
-
-
-def _rows(factors: Sequence[FactorsRow], named: Sequence[Named]) -> Iterator[RankRow]:
+def ranks_apart(factors: Sequence[FactorsRow], named: Sequence[Named]) -> Iterator[RankRow]:
+    """The factors in which the folders of ranks with one configuration differ."""
     ranks = _ranks(factors)
     of_configuration: dict[str, list[_Side]] = defaultdict(list)
     for folder in named:
@@ -80,36 +72,32 @@ def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side, tuple[str, ..
     if not apart:
         return
     varying, codes = coded([side.folder for side in sides])
-    number_of = {ranks: number for number, ranks in enumerate(sets)}
-    of_set = np.array([number_of[side.ranks] for side in sides])
-    times = np.array([side.folder.written or 0 for side in sides])
-    nearest = {number: _nearest(number, codes, sets, of_set, times) for number in apart}
+    nearest = {number: _nearest(number, codes, sides) for number in apart}
     for number, at in nearest.items():
         one, other = sides[number], sides[at]
         if nearest.get(at) == number and min(one.ranks) < min(other.ranks):
             continue
         if min(every) in one.ranks and one.ranks & other.ranks:
             continue
-        differs = np.flatnonzero(codes[number] != codes[at]).tolist()
-        yield one, other, tuple(varying[column] for column in differs)
+        pairs = zip(varying, codes[number], codes[at], strict=True)
+        yield one, other, tuple(name for name, mine, theirs in pairs if mine != theirs)
 
 
-def _nearest(
-    number: int,
-    codes: npt.NDArray[np.int32],
-    sets: Sequence[_Ranks],
-    of_set: npt.NDArray[np.intp],
-    times: npt.NDArray[np.int64],
-) -> int:
+def _nearest(number: int, codes: Sequence[Codes], sides: Sequence[_Side]) -> int:
     """What differs in the fewest factors, then what has no rank of the folder, then the lowest rank, then the time."""
-    ranks = sets[of_set[number]]
-    lowest = sorted({min(each) for each in sets})
-    has_others = np.array([bool(each - ranks) for each in sets])[of_set]
-    overlaps = np.array([bool(each & ranks) for each in sets])[of_set]
-    order = np.array([lowest.index(min(each)) for each in sets])[of_set]
-    distance = (codes != codes[number]).sum(axis=1)
-    nearness = np.lexsort((np.abs(times - times[number]), order, overlaps, distance, ~has_others))
-    return int(nearness[0])
+    mine, ranks, written = codes[number], sides[number].ranks, sides[number].folder.written or 0
+
+    def nearness(at: int) -> tuple[bool, int, bool, tuple[int, int], int]:
+        other = sides[at]
+        return (
+            not other.ranks - ranks,
+            sum(map(ne, codes[at], mine)),
+            bool(other.ranks & ranks),
+            min(other.ranks),
+            abs((other.folder.written or 0) - written),
+        )
+
+    return min(range(len(sides)), key=nearness)
 
 
 def _row(one: _Side, other: _Side, change: VllmChange) -> RankRow:
