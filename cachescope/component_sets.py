@@ -6,8 +6,9 @@ stored whole; another set of the same length is stored as the positions where it
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ Numbers = npt.NDArray[np.int64]
 
 # For each length. A set that is similar to none of this many bases is stored whole.
 _BASES_TRIED: Final = 8
+_SIZE: Final = np.dtype(np.int32).itemsize
 _MOST_DIFFERENT: Final = 0.25
 
 
@@ -104,6 +106,40 @@ class ComponentSets(Sequence[Codes]):
         record = memoryview(self._records[number]).cast("i").tolist()
         middle = len(record) // 2 + 1
         return record[0], dict(zip(record[1:middle], record[middle:], strict=True))
+
+    def but_for(self, number: int, places: Mapping[int, bytes]) -> tuple[int, int | None, bytes]:
+        """The base of a set, its code at one place, and the rest of it.
+
+        Parameters
+        ----------
+        number : int
+        places : mapping
+            For each base the place, as the bytes of a code; for a base that is not in it, the whole set is the rest.
+
+        Returns
+        -------
+        base : int
+        code : int or None
+            None if it is that of the base.
+        rest : bytes
+            Equal for sets that have equal codes at all other places.
+        """
+        record = self._records[number]
+        base = int.from_bytes(record[:_SIZE], sys.byteorder)
+        place = places.get(base)
+        if place is None:
+            return base, None, record
+        middle = len(record) // (2 * _SIZE) * _SIZE + _SIZE
+        at = _SIZE
+        if record[at : at + _SIZE] != place:
+            found = memoryview(record)[:middle].cast("i").tolist()
+            number_of_place = int.from_bytes(place, sys.byteorder)
+            if number_of_place not in found[1:]:
+                return base, None, record
+            at = found.index(number_of_place, 1) * _SIZE
+        codes = at + middle - _SIZE
+        code = int.from_bytes(record[codes : codes + _SIZE], sys.byteorder)
+        return base, code, record[:at] + record[at + _SIZE : codes] + record[codes + _SIZE :]
 
     def base_codes(self, base: int) -> list[int]:
         """The codes of a base."""
