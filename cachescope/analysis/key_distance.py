@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -17,15 +18,45 @@ from cachescope.components import parse_component
 from cachescope.details import HashDetails
 
 _GRAPH: Final = "gm"
+_TORCH_VERSION: Final = "torch_version"
 
 
 class Blocks(NamedTuple):
-    """What a set consists of: equal numbers are equal hashes of equal fields."""
+    """What a set consists of."""
 
     graph: int | None
     """The hash code of the graph; None if the set has none."""
-    inputs: int
-    rest: int
+    content: int
+    """The number of all else: equal numbers are equal hashes of equal fields."""
+    texts: int
+    """The number of all else as torch printed it: equal numbers are equal components."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """What changed from one set to another.
+
+    Attributes
+    ----------
+    components : list of (field, before, after)
+        See `HashDetails.changes`.
+    names : tuple of str
+        The changed fields.
+    are_inputs : bool
+        Whether they all describe the inputs, and there is one.
+    is_of_torch : bool
+        Whether torch itself is another.
+    """
+
+    components: list[tuple[int, int | None, int | None]]
+    names: tuple[str, ...]
+    are_inputs: bool
+    is_of_torch: bool
+
+    @property
+    def alone(self) -> tuple[int | None, int | None] | None:
+        """The components of the field that changed, if it is one field alone."""
+        return self.components[0][1:] if len(self.components) == 1 else None
 
 
 class _Block:
@@ -70,20 +101,28 @@ class KeyDistances:
         self._graph_field = details.field_code(_GRAPH)
         self._blocks: dict[int, Blocks] = {}
         self._bases: dict[int, _Base] = {}
-        # The number of inputs, or of a rest, by how they are stored, and by what they are; and one set that has it.
-        self._by_patch: dict[tuple[object, ...], int] = {}
-        self._by_content: dict[tuple[tuple[int, ...], bytes], int] = {}
+        # Where the graph is in each base that has it, and each of its fields once.
+        self._graph_places: dict[int, bytes] = {}
+        self._of_rest: dict[bytes, tuple[int, int]] = {}
+        self._texts = 0
+        # The number of inputs, or of a rest, by what they are; and one set that has it.
+        self._by_digest: dict[tuple[tuple[int, ...], bytes], int] = {}
         self._set_with: list[int] = []
+        # The numbers of contents by those of their inputs and rest; and the other way round.
+        self._contents: dict[tuple[int, int], int] = {}
+        self._parts_of_content: list[tuple[int, int]] = []
         self._changed: dict[tuple[int, int], frozenset[int]] = {}
         self._apart: dict[tuple[int, int], int] = {}
-        self._parts: dict[tuple[int | None, int | None], frozenset[str]] = {}
+        self._changes: dict[tuple[int, int], Change] = {}
+        self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self._input_parts: dict[tuple[int | None, int | None], frozenset[str]] = {}
 
     def graph(self, detail_set: int | None) -> int | None:
         """The hash code of the graph of a set; equal codes are equal graphs."""
         return None if detail_set is None else self.blocks(detail_set).graph
 
     def blocks(self, detail_set: int) -> Blocks:
-        """The graph, the inputs and the rest of a set."""
+        """The graph and the rest of a set."""
         found = self._blocks.get(detail_set)
         if found is None:
             found = self._blocks[detail_set] = self._made_blocks(detail_set)
@@ -92,32 +131,41 @@ class KeyDistances:
     def fields(self, one: int, other: int) -> int:
         """In how many fields two sets differ."""
         a, b = self.blocks(one), self.blocks(other)
-        return (a.graph != b.graph) + self.apart(a.inputs, b.inputs) + self.apart(a.rest, b.rest)
+        return (a.graph != b.graph) + self.apart(a.content, b.content)
 
     def apart(self, one: int, other: int) -> int:
-        """In how many fields two inputs, or two rests, differ."""
+        """In how many fields two contents differ."""
         if one == other:
             return 0
         found = self._apart.get((one, other))
         if found is None:
-            found = self._apart[one, other] = len(self._changed_in(one, other))
+            found = self._apart[one, other] = len(self.changed(one, other))
         return found
 
-    def only_inputs(self, one: int, other: int) -> bool:
-        """Whether two sets differ, but in no field that does not describe the inputs."""
-        a, b = self.blocks(one), self.blocks(other)
-        return a.graph == b.graph and a.rest == b.rest and a.inputs != b.inputs
+    def changed(self, one: int, other: int) -> frozenset[int]:
+        """The codes of the fields in which two contents differ."""
+        (inputs, rest), (other_inputs, other_rest) = (
+            self._parts_of_content[number] for number in (one, other)
+        )
+        return self._changed_in(inputs, other_inputs) | self._changed_in(rest, other_rest)
 
-    def changed(self, before: int, after: int) -> frozenset[int]:
-        """The codes of the fields in which two sets differ."""
+    def only_inputs(self, one: int, other: int) -> bool:
+        """Whether two contents differ, but in no field that does not describe the inputs."""
+        return one != other and self._parts_of_content[one][1] == self._parts_of_content[other][1]
+
+    def change(self, before: int, after: int) -> Change:
+        """What changed from one set to another."""
         a, b = self.blocks(before), self.blocks(after)
-        graph = frozenset([self._graph_field or 0]) if a.graph != b.graph else frozenset()
-        return graph | self._changed_in(a.inputs, b.inputs) | self._changed_in(a.rest, b.rest)
+        if a.graph != b.graph:
+            return self._made_change(before, after)
+        pair = a.texts, b.texts
+        found = self._changes.get(pair)
+        if found is None:
+            found = self._changes[pair] = self._made_change(before, after)
+        return found
 
     def parts(self, before: int, after: int) -> frozenset[str]:
         """The parts of inputs that differ between two sets, each named with its field."""
-        if self.blocks(before).inputs == self.blocks(after).inputs:
-            return frozenset()
         found: set[str] = set()
         for field, old, new in self._details.changes(before, after):
             if self._is_input[field]:
@@ -135,6 +183,19 @@ class KeyDistances:
         codes = map(int, details.sets[detail_set])
         return tuple(self._hashes[code] for code in codes if is_one[self._fields[code]])
 
+    def inputs(self, detail_set: int) -> int:
+        """The number of the inputs of a set."""
+        return self._parts_of_content[self.blocks(detail_set).content][0]
+
+    def _made_change(self, before: int, after: int) -> Change:
+        components = self._details.changes(before, after)
+        fields = tuple([field for field, _, _ in components])
+        if fields not in self._names:
+            self._names[fields] = tuple([self._details.fields[field] for field in fields])
+        names = self._names[fields]
+        are_inputs = bool(fields) and all(self._is_input[field] for field in fields)
+        return Change(components, names, are_inputs, _TORCH_VERSION in names)
+
     def _changed_in(self, one: int, other: int) -> frozenset[int]:
         """The fields in which two inputs, or two rests, differ."""
         if one == other:
@@ -143,41 +204,49 @@ class KeyDistances:
         if found is None:
             sets = self._set_with[one], self._set_with[other]
             changed = [field for field, _, _ in self._details.changes(*sets) if field != self._graph_field]
-            are_inputs = self.blocks(sets[0]).inputs == one
-            found = frozenset(field for field in changed if self._is_input[field] == are_inputs)
+            are_inputs = self.inputs(sets[0]) == one
+            found = frozenset([field for field in changed if self._is_input[field] == are_inputs])
             self._changed[one, other] = self._changed[other, one] = found
         return found
 
     def _made_blocks(self, detail_set: int) -> Blocks:
-        number, patch = self._details.sets.parts(detail_set)
+        number, code, rest = self._details.sets.but_for(detail_set, self._graph_places)
+        known = self._of_rest.get(rest)
+        if known is not None and (code is None or self._fields[code] == self._graph_field):
+            graph = self._bases[number].graph if code is None else self._hashes[code]
+            return Blocks(graph, *known)
         base = self._bases.get(number)
         if base is None:
             base = self._bases[number] = self._base(self._details.sets.base(number).tolist())
+            fields = [self._fields[code] for code in base.codes]
+            if self._graph_field in fields and len(set(fields)) == len(fields):
+                place = fields.index(self._graph_field)
+                self._graph_places[number] = array("i", [place]).tobytes()
+                return self._made_blocks(detail_set)
+        return self._new_blocks(detail_set, number, base, rest)
+
+    def _new_blocks(self, detail_set: int, number: int, base: _Base, rest: bytes) -> Blocks:
         fields, hashes = self._fields, self._hashes
-        graph = base.graph
-        inputs: list[tuple[int, int]] = []
-        rest: list[tuple[int, int]] = []
-        is_plain = self._details.has_each_field_once(number)
-        for at, code in patch.items():
-            field, held = fields[code], hashes[code]
-            is_plain = is_plain and field == fields[base.codes[at]]
-            if held != hashes[base.codes[at]]:
-                if field == self._graph_field:
-                    graph = held
-                else:
-                    (inputs if self._is_input[field] else rest).append((field, held))
-        if not is_plain:
-            base = self._base(list(map(int, self._details.sets[detail_set])))
-            return Blocks(
-                base.graph,
-                self._content(base.inputs, (), detail_set),
-                self._content(base.rest, (), detail_set),
-            )
-        return Blocks(
-            graph,
-            self._number(("inputs", number, *inputs), base.inputs, inputs, detail_set),
-            self._number(("rest", number, *rest), base.rest, rest, detail_set),
+        _, patch = self._details.sets.parts(detail_set)
+        is_plain = number in self._graph_places and all(
+            fields[code] == fields[base.codes[at]] for at, code in patch.items()
         )
+        if is_plain:
+            graph = base.graph
+            patches: tuple[list[tuple[int, int]], list[tuple[int, int]]] = [], []
+            for code in patch.values():
+                if fields[code] == self._graph_field:
+                    graph = hashes[code]
+                else:
+                    patches[self._is_input[fields[code]]].append((fields[code], hashes[code]))
+            content = self._content(base, *patches, detail_set)
+        else:
+            base = self._base(list(map(int, self._details.sets[detail_set])))
+            graph, content = base.graph, self._content(base, [], [], detail_set)
+        self._texts += 1
+        if is_plain:
+            self._of_rest[rest] = content, self._texts
+        return Blocks(graph, content, self._texts)
 
     def _base(self, codes: list[int]) -> _Base:
         # If a field occurs twice, only the last one counts.
@@ -187,31 +256,35 @@ class KeyDistances:
         rest = {field: one for field, one in held.items() if not self._is_input[field]}
         return _Base(codes, graph, _Block(inputs), _Block(rest))
 
-    def _number(
-        self, stored: tuple[object, ...], block: _Block, patch: list[tuple[int, int]], detail_set: int
+    def _content(
+        self,
+        base: _Base,
+        patch: Sequence[tuple[int, int]],
+        patch_of_inputs: Sequence[tuple[int, int]],
+        detail_set: int,
     ) -> int:
-        found = self._by_patch.get(stored)
-        if found is None:
-            found = self._by_patch[stored] = self._content(block, patch, detail_set)
-        return found
-
-    def _content(self, block: _Block, patch: Iterable[tuple[int, int]], detail_set: int) -> int:
-        content = block.fields, block.digest(patch)
-        found = self._by_content.setdefault(content, len(self._set_with))
-        if found == len(self._set_with):
-            self._set_with.append(detail_set)
-        return found
+        numbers = []
+        for block, replaced in ((base.inputs, patch_of_inputs), (base.rest, patch)):
+            found = self._by_digest.setdefault((block.fields, block.digest(replaced)), len(self._set_with))
+            if found == len(self._set_with):
+                self._set_with.append(detail_set)
+            numbers.append(found)
+        inputs, rest = numbers
+        content = self._contents.setdefault((inputs, rest), len(self._contents))
+        if content == len(self._parts_of_content):
+            self._parts_of_content.append((inputs, rest))
+        return content
 
     def _parts_of(self, field: int, old: int | None, new: int | None) -> frozenset[str]:
         name = self._details.fields[field]
         if old is None or new is None:
             return frozenset({name})
-        if (old, new) not in self._parts:
+        if (old, new) not in self._input_parts:
             texts = (parse_component(self._details.components[code]) for code in (old, new))
             change = field_change(name, *(None if text is None else text.value_text for text in texts))
             names = {f"{name}.{part}" for part, _, _ in change.parts} or {name}
-            self._parts[old, new] = frozenset(names)
-        return self._parts[old, new]
+            self._input_parts[old, new] = frozenset(names)
+        return self._input_parts[old, new]
 
 
 class EarlierKeys:
@@ -231,24 +304,26 @@ class EarlierKeys:
 
     def _begin(self) -> None:
         self._passed = 0
-        # The latest index with some inputs and rest, in the order of these; and the latest that has a graph besides.
-        self._latest: dict[tuple[int, int], int] = {}
-        self._of_blocks: dict[Blocks, int] = {}
+        # The latest index with each content, in the order of these; and the latest that has a graph besides.
+        self._latest: dict[int, int] = {}
+        self._of_graph: dict[tuple[int | None, int], int] = {}
 
     def nearest(self, at: int, detail_set: int) -> tuple[int | None, int]:
         """The index before `at` with the fewest changed fields, the latest among equals; and how many fields these are."""
         self._advance(at)
-        own = self._keys.blocks(detail_set)
-        if (same := self._of_blocks.get(own)) is not None:
+        graph, own, _ = self._keys.blocks(detail_set)
+        if (same := self._of_graph.get((graph, own))) is not None:
             return same, 0
-        apart = self._keys.apart
+        apart, of_graph = self._keys.apart, self._of_graph
         best, fewest = None, 0
-        for (inputs, rest), latest in reversed(self._latest.items()):
+        for content, latest in reversed(self._latest.items()):
             if best is not None and fewest == 1 and best > latest:
                 break
-            far = apart(inputs, own.inputs) + apart(rest, own.rest)
-            of_graph = self._of_blocks.get(Blocks(own.graph, inputs, rest))
-            for one, fields in ((of_graph, far), (latest, far + (latest != of_graph))):
+            far = apart(content, own)
+            if best is not None and far > fewest:
+                continue
+            same = of_graph.get((graph, content))
+            for one, fields in ((same, far), (latest, far + (latest != same))):
                 if one is not None and (best is None or fields < fewest or (fields == fewest and one > best)):
                     best, fewest = one, fields
         return best, fewest
@@ -259,9 +334,8 @@ class EarlierKeys:
             self._begin()
         while self._passed < len(self._sets) and self._sets[self._passed][0] < at:
             one, detail_set = self._sets[self._passed]
-            blocks = self._keys.blocks(detail_set)
-            content = blocks.inputs, blocks.rest
+            graph, content, _ = self._keys.blocks(detail_set)
             self._latest.pop(content, None)
             self._latest[content] = one
-            self._of_blocks[blocks] = one
+            self._of_graph[graph, content] = one
             self._passed += 1

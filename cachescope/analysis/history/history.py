@@ -14,7 +14,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from cachescope.analysis.history.timeline import Timeline
-from cachescope.analysis.key_distance import KeyDistances
+from cachescope.analysis.key_distance import Blocks, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -48,8 +48,6 @@ class History:
         The index of each lookup, by its id.
     aot : list of int or None
         The AOTAutograd lookup that each was made under.
-    graph : list of int or None
-        Hash code of the graph of each; equal codes are equal graphs.
     timeline : Timeline
     inferred : tuple of int
         The ids of lookups of a text log that can only have been guard misses; their outcome in `lookups` says so.
@@ -75,23 +73,44 @@ class History:
         self.inferred: tuple[int, ...] = ()
 
     @cached_property
-    def graph(self) -> list[int | None]:  # noqa: D102 - described as an attribute
-        graph = self.keys.graph
-        return [graph(row.detail_set) for row in self.lookups]
+    def blocks(self) -> list[Blocks | None]:
+        """What the hash details of each lookup consist of."""
+        blocks = self.keys.blocks
+        return [None if row.detail_set is None else blocks(row.detail_set) for row in self.lookups]
 
     @cached_property
-    def key(self) -> list[tuple[str, str] | None]:
-        """The cache and the key of each lookup; None for one without a key."""
-        return [None if row.cache_key is None else (row.cache, row.cache_key) for row in self.lookups]
+    def graph(self) -> list[int | None]:
+        """Hash code of the graph of each lookup; equal codes are equal graphs."""
+        return [None if blocks is None else blocks.graph for blocks in self.blocks]
 
     @cached_property
-    def of_key(self) -> Mapping[tuple[str, str], list[int]]:
-        """The lookups of each key, by cache and key."""
-        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    def key(self) -> list[int | None]:
+        """The number of the key of each lookup in its cache; None for one without a key."""
+        numbers = self.key_numbers
+        return [None if row.cache_key is None else numbers[row.cache, row.cache_key] for row in self.lookups]
+
+    @cached_property
+    def key_numbers(self) -> dict[tuple[str, str], int]:
+        """The number of each key that was looked up, by cache and key, in the order of their first lookups."""
+        numbers: dict[tuple[str, str], int] = {}
+        for row in self.lookups:
+            if row.cache_key is not None:
+                numbers.setdefault((row.cache, row.cache_key), len(numbers))
+        return numbers
+
+    @cached_property
+    def of_key(self) -> list[list[int]]:
+        """The lookups of each key, by its number."""
+        found: list[list[int]] = [[] for _ in self.key_numbers]
         for at, key in enumerate(self.key):
             if key is not None:
                 found[key].append(at)
         return found
+
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether it is known of all lookups when they were made."""
+        return all(row.time is not None for row in self.lookups)
 
     @cached_property
     def rank_of(self) -> dict[int, int | None]:
@@ -101,7 +120,8 @@ class History:
     def lookups_of(self, entry: EntryRow) -> Sequence[int]:
         """The lookups of the key of an entry."""
         assert entry.cache_key is not None
-        return self.of_key.get((entry.cache, entry.cache_key), ())
+        number = self.key_numbers.get((entry.cache, entry.cache_key))
+        return () if number is None else self.of_key[number]
 
     def latest_of_key(self, at: int) -> int | None:
         """The latest earlier lookup of the key of a lookup."""
@@ -123,9 +143,9 @@ class History:
         return [text for text, first in shown.items() if first < at]
 
     @cached_property
-    def _guards_of_key(self) -> Mapping[tuple[str, str], dict[str, int]]:
+    def _guards_of_key(self) -> Mapping[int, dict[str, int]]:
         """The guards that the lookups of each key show, with the first lookup that shows them."""
-        found: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        found: dict[int, dict[str, int]] = defaultdict(dict)
         for at, (row, key) in enumerate(zip(self.lookups, self.key, strict=True)):
             if row.guards_expr is not None and key is not None and row.outcome in ("hit", "guard_miss"):
                 found[key].setdefault(row.guards_expr, at)

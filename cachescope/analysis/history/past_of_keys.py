@@ -71,16 +71,19 @@ class KeyPast:
         row = self._history.lookups[at]
         compiled, directory = _compile_of(row), self._directories.get(row.run)
         self.latest = at
-        self._earlier.add(at, compiled, directory)
+        if directory is not None:
+            self._earlier.add(at, compiled, directory)
+        has_times = self._history.has_times
         if row.outcome == "hit":
             self.latest_hit = at
             self._shown.add(at, None, None)
             self._ended.add(at, None, directory)
-            self._ended_or_not.add(at, None, directory)
+            if not has_times:
+                self._ended_or_not.add(at, None, directory)
         elif is_miss(row):
             self._going_on.add(at)
             self._shown.add(at, compiled, None)
-            if at not in self._history.timeline.not_stored:
+            if not has_times and at not in self._history.timeline.not_stored:
                 self._ended_or_not.add(at, compiled, directory)
 
     @property
@@ -156,9 +159,10 @@ class PastOfKeys:
         chosen : iterable of int
             In time order.
         """
-        of_key: dict[tuple[str, str], list[int]] = defaultdict(list)
+        of_key: dict[int, list[int]] = defaultdict(list)
         for at in chosen:
-            if self.is_known(at) and (key := self._history.key[at]) is not None:
+            key = self._history.key[at]
+            if key is not None and self._history.of_key[key][0] != at:
                 of_key[key].append(at)
         for key, asking in of_key.items():
             every = self._history.of_key[key]
@@ -293,10 +297,11 @@ class _GoingOn:
         firsts = [first for directory in directories if (first := self._first(run, directory)) is not None]
         if not firsts:
             return None
-        going_on = [self._runs[directory] for directory in directories]
-        named = sorted(other for runs in going_on for other in runs[: _RUNS_NAMED + 1] if other != run)[
-            :_RUNS_NAMED
-        ]
+        going_on = [runs for directory in directories if (runs := self._runs.get(directory))]
+        named = [other for runs in going_on for other in runs[: _RUNS_NAMED + 1] if other != run]
+        if len(going_on) > 1:
+            named.sort()
+        del named[_RUNS_NAMED:]
         more = sum(map(len, going_on)) - (self._of_run.get(run, 0) > 0) - len(named)
         return Racing(min(firsts), tuple(named), more)
 

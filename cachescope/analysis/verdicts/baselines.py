@@ -11,14 +11,13 @@ Lookups are named by their index in time order.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from cachescope.analysis.fields import is_input
 from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import EarlierKeys
@@ -39,8 +38,6 @@ Baseline = int | EntryRow
 """The index of a lookup, or an entry."""
 _Kind = tuple[str, str | None]
 """A cache and a direction."""
-_Graph = tuple[str, str | None, int]
-"""A cache, a direction, and the hash code of a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,14 @@ class Baselines:
         self._stored = StoredCandidates(history, EntryTimes(history))
         self._replaced = ReplacedGraphs(history, self._stored, choice.run)
         self._recompiles = Recompiles(history)
-        self._earlier: dict[_Kind | _Graph, EarlierKeys] = {}
+        self._earlier: dict[_Kind | int, EarlierKeys] = {}
+        self._fewer: dict[tuple[int, int, tuple[int, ...]], tuple[list[int], list[int]]] = {}
+        # The number of the graph of each lookup in its cache and direction; and all else in its key.
+        self._group: list[int | None] = [None] * len(history.lookups)
+        self._content = [0] * len(history.lookups)
+        self._of_group: list[list[int]] = []
+        self._content_of_group: list[list[int]] = []
+        self._index()
 
     def find(self, at: int) -> Baseline | None:
         """The baseline of a missed lookup with known details."""
@@ -81,7 +85,9 @@ class Baselines:
                 found_before = self._nearest_of(kind, self._of_kind[kind], at)
                 return self._or_entry(at, *found_before, self._stored.of_kind(at))
         if in_place := self._in_the_run_before(at):
-            found: Baseline | None = self._nearest(at, reversed(in_place))[0]
+            found: Baseline | None = (
+                in_place[0] if len(in_place) == 1 else self._nearest(at, reversed(in_place))[0]
+            )
         else:
             found = self._nearest_of_same_graph(at)
         if isinstance(found, int) and was_running(self._history, found, at):
@@ -101,71 +107,83 @@ class Baselines:
         People think of the run before; the cache could have used the nearest key. A key whose
         changes are a subset of those against the run before is preferred.
         """
-        row, graph = self._lookups[at], self._graph[at]
+        group = self._group[at]
         # An entry is a baseline only if it is nearer than every lookup of the graph.
-        if (
-            self._choice.mode != "auto"
-            or graph is None
-            or not isinstance(found, int)
-            or self._graph[found] != graph
-        ):
+        if self._choice.mode != "auto" or group is None or not isinstance(found, int):
             return None
-        keys, own, baseline = self._history.keys, _set_of(row), _set_of(self._lookups[found])
-        apart = keys.fields(baseline, own)
+        if self._group[found] != group:
+            return None
+        own, baseline = self._content[at], self._content[found]
+        apart = self._history.keys.apart(baseline, own)
         if apart < 2:
             return None
-        _, inputs, rest = keys.blocks(own)
-        fewer = []
-        for one in self._right_before(at, graph):
-            _, other_inputs, other_rest = keys.blocks(_set_of(self._lookups[one]))
-            fields = keys.apart(other_inputs, inputs) + keys.apart(other_rest, rest)
-            if 0 < fields < apart:
-                fewer.append((fields, one))
-        if not fewer:
-            return None
-        fewer = [
-            (fields, one)
-            for fields, one in fewer
-            if not was_running(self._history, one, at) and not self._is_another_call(one, at)
-        ]
-        # The first with the fewest among those whose changes are all changes of the baseline.
-        changed = keys.changed(baseline, own)
-        for _, one in sorted(fewer):
-            if keys.changed(_set_of(self._lookups[one]), own) <= changed:
-                return one, apart
+        first, end = self._right_before(at)
+        tried = tuple(self._content_of_group[group][first:end])
+        asked = own, baseline, tried
+        if asked not in self._fewer:
+            self._fewer[asked] = self._with_fewer(own, baseline, tried)
+        within, others = self._fewer[asked]
+        of_group = self._of_group[group]
+        for number in within:
+            if self._may_be_nearer(of_group[first + number], at):
+                return of_group[first + number], apart
         # What another call of the same run has otherwise is no change since the run before.
-        others = [(fields, -one) for fields, one in fewer if self._lookups[one].run != row.run]
-        return (-min(others)[1], apart) if others else None
+        for number in others:
+            one = of_group[first + number]
+            if self._lookups[one].run != self._lookups[at].run and self._may_be_nearer(one, at):
+                return one, apart
+        return None
 
-    def nearer_in_parts(self, at: int, found: Candidate, changed: Sequence[str]) -> int | None:
-        """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape."""
-        row, graph, keys = self._lookups[at], self._graph[at], self._history.keys
-        if self._choice.mode != "auto" or graph is None or not all(map(is_input, changed)):
-            return None
-        if not self.are_of_one_graph(at, found) or self._direction_of(found) != row.direction:
+    def _with_fewer(self, own: int, baseline: int, tried: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Which of some contents are nearer to one than a baseline: those whose changes are all changes of it, and the others.
+
+        The best first: of the former the first with the fewest, of the others the last.
+        """
+        keys = self._history.keys
+        apart, changed = keys.apart(baseline, own), keys.changed(baseline, own)
+        within, others = [], []
+        for number, content in enumerate(tried):
+            fields = keys.apart(content, own)
+            if 0 < fields < apart:
+                if keys.changed(content, own) <= changed:
+                    within.append((fields, number))
+                else:
+                    others.append((fields, -number))
+        return [number for _, number in sorted(within)], [-number for _, number in sorted(others)]
+
+    def _may_be_nearer(self, one: int, at: int) -> bool:
+        """Whether the compile of a lookup had ended, and it is not another call of the graph."""
+        return not was_running(self._history, one, at) and not self._is_another_call(one, at)
+
+    def nearer_in_parts(self, at: int, found: Candidate) -> int | None:
+        """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape.
+
+        The baseline differs in its inputs alone.
+        """
+        row, group, keys = self._lookups[at], self._group[at], self._history.keys
+        if self._choice.mode != "auto" or group is None or self._direction_of(found) != row.direction:
             return None
         own = _set_of(row)
         best, fewest = None, keys.parts(_set_of(found), own)
         if len(fewest) < 2:
             return None
-        within = keys.changed(_set_of(found), own)
-        for one in reversed(self._right_before(at, graph)):
-            before = _set_of(self._lookups[one])
-            fields = keys.changed(before, own)
-            if not fields or not fields <= within or was_running(self._history, one, at):
-                continue
-            parts = keys.parts(before, own)
-            if parts < fewest and not self._is_another_call(one, at):
-                best, fewest = one, parts
+        within = keys.changed(keys.blocks(_set_of(found)).content, self._content[at])
+        first, end = self._right_before(at)
+        for one in reversed(self._of_group[group][first:end]):
+            fields = keys.changed(self._content[one], self._content[at])
+            if fields and fields <= within and self._may_be_nearer(one, at):
+                parts = keys.parts(_set_of(self._lookups[one]), own)
+                if parts < fewest:
+                    best, fewest = one, parts
         return best
 
     def concurrent_lookup(self, at: int) -> int | None:
         """The latest lookup of the same graph and frame whose compile another process had not finished."""
-        graph, frame = self._graph[at], _frame_of(self._lookups[at])
-        if graph is None:
+        group, frame = self._group[at], _frame_of(self._lookups[at])
+        if group is None:
             return None
-        of_graph = self._of_graph[graph]
-        earlier = (of_graph[number] for number in range(bisect_left(of_graph, at) - 1, -1, -1))
+        of_group = self._of_group[group]
+        earlier = (of_group[number] for number in range(bisect_left(of_group, at) - 1, -1, -1))
         of_frame = (one for one in earlier if _frame_of(self._lookups[one]) == frame)
         tried = islice(of_frame, _NEARER_TRIED)
         return next((one for one in tried if was_running(self._history, one, at)), None)
@@ -187,9 +205,12 @@ class Baselines:
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
 
-    def are_of_one_graph(self, at: int, found: Candidate) -> bool:
+    def are_of_one_graph(self, at: int, found: Baseline) -> bool:
         """Whether a lookup and its baseline have an equal graph."""
-        return self._history.keys.graph(found.detail_set) == self._history.graph[at]
+        graph = self._history.graph
+        if isinstance(found, int):
+            return graph[found] == graph[at]
+        return self._history.keys.graph(found.detail_set) == graph[at]
 
     def _direction_of(self, found: Candidate) -> str | None:
         return (
@@ -202,7 +223,8 @@ class Baselines:
         """Whether the sets of two lookups differ, and only in fields that contain the rank."""
         one, other = self._lookups[before], self._lookups[after]
         ranks = self._history.rank_of.get(one.run), self._history.rank_of.get(other.run)
-        return self._rank_fields.all_hold_a_rank(_set_of(one), _set_of(other), ranks)
+        change = self._history.keys.change(_set_of(one), _set_of(other))
+        return self._rank_fields.all_hold_a_rank(change.components, ranks)
 
     def _with_key(self, at: int) -> Baseline | None:
         key, row = self._choice.cache_key, self._lookups[at]
@@ -231,72 +253,84 @@ class Baselines:
                 found[_kind_of(row)].append(at)
         return found
 
-    @cached_property
-    def _graph(self) -> list[_Graph | None]:
-        """The cache, the direction and the graph of each lookup that has one; equal ones are one object."""
-        known: dict[_Graph, _Graph] = {}
-        found: list[_Graph | None] = []
-        for row, graph in zip(self._lookups, self._history.graph, strict=True):
-            one = None if graph is None else (row.cache, row.direction, graph)
-            found.append(None if one is None else known.setdefault(one, one))
-        return found
+    def _index(self) -> None:
+        """Number the graphs, and find the lookups of each."""
+        numbers: dict[tuple[str, str | None, int], int] = {}
+        for at, (row, blocks) in enumerate(zip(self._lookups, self._history.blocks, strict=True)):
+            if blocks is None or blocks.graph is None:
+                continue
+            group = numbers.setdefault((row.cache, row.direction, blocks.graph), len(numbers))
+            if group == len(self._of_group):
+                self._of_group.append([])
+                self._content_of_group.append([])
+            self._group[at] = group
+            self._content[at] = blocks.content
+            self._of_group[group].append(at)
+            self._content_of_group[group].append(blocks.content)
 
     @cached_property
-    def _of_graph(self) -> dict[_Graph, list[int]]:
-        found: dict[_Graph, list[int]] = defaultdict(list)
-        for at, graph in enumerate(self._graph):
-            if graph is not None:
-                found[graph].append(at)
-        return found
+    def _runs(self) -> int:
+        """More than the greatest number of a run."""
+        return max((row.run for row in self._lookups), default=0) + 1
 
     @cached_property
-    def _of_graph_and_run(self) -> dict[tuple[_Graph, int], list[int]]:
-        found: dict[tuple[_Graph, int], list[int]] = defaultdict(list)
-        for at, graph in enumerate(self._graph):
-            if graph is not None:
-                found[graph, self._lookups[at].run].append(at)
+    def _of_group_and_run(self) -> dict[int, int | list[int]]:
+        """The lookup of a graph in a run, by both as one number; or a list of them if there are several."""
+        found: dict[int, int | list[int]] = {}
+        for at, (row, group) in enumerate(zip(self._lookups, self._group, strict=True)):
+            if group is not None:
+                both = group * self._runs + row.run
+                before = found.setdefault(both, at)
+                if before is not at:
+                    if isinstance(before, list):
+                        before.append(at)
+                    else:
+                        found[both] = [before, at]
         return found
 
-    def _right_before(self, at: int, graph: _Graph) -> list[int]:
-        """The lookups of a graph right before another one."""
-        of_graph = self._of_graph[graph]
-        end = bisect_left(of_graph, at)
-        return of_graph[max(end - _NEARER_TRIED, 0) : end]
-
-    def _in_the_run_before(self, at: int) -> list[int]:
-        """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
-        graph, compile_id, run = self._graph[at], self._lookups[at].compile_id, self._run_before(at)
-        if graph is None or compile_id is None or run is None:
-            return []
-        of_run = self._of_graph_and_run.get((graph, run), ())
-        return [one for one in of_run if one < at and self._lookups[one].compile_id == compile_id]
-
-    def _run_before(self, at: int) -> int | None:
-        if self._choice.mode == "run":
-            return None if self._lookups[at].run == self._choice.run else self._choice.run
-        return self._runs_before[at]
+    def _in_run(self, group: int, run: int) -> list[int]:
+        """The lookups of a graph in a run."""
+        found = self._of_group_and_run.get(group * self._runs + run, [])
+        return found if isinstance(found, list) else [found]
 
     @cached_property
     def _runs_before(self) -> list[int | None]:
         """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
+        found = _greatest_other_before([row.run for row in self._lookups], self._group)
         rank_of = self._history.rank_of
-        of_graph: dict[_Graph, _TwoGreatest] = defaultdict(_TwoGreatest)
-        of_rank: dict[tuple[_Graph, int | None], _TwoGreatest] = defaultdict(_TwoGreatest)
-        found: list[int | None] = []
-        for row, graph in zip(self._lookups, self._graph, strict=True):
-            if graph is None:
-                found.append(None)
-                continue
-            runs, runs_of_rank = of_graph[graph], of_rank[graph, rank_of.get(row.run)]
-            of_same_rank = runs_of_rank.other_than(row.run)
-            found.append(runs.other_than(row.run) if of_same_rank is None else of_same_rank)
-            runs.add(row.run)
-            runs_of_rank.add(row.run)
-        return found
+        several = Counter(rank_of.get(run) for run in {row.run for row in self._lookups})
+        if len(several) == 1 or max(several.values(), default=0) < 2:
+            return found
+        number = {rank: at for at, rank in enumerate(several)}
+        of_rank = [
+            None if group is None else group * len(number) + number[rank_of.get(row.run)]
+            for row, group in zip(self._lookups, self._group, strict=True)
+        ]
+        same = _greatest_other_before([row.run for row in self._lookups], of_rank)
+        return [run if of_same is None else of_same for run, of_same in zip(found, same, strict=True)]
 
-    def _other_calls(self, at: int, graph: _Graph) -> set[int]:
+    def _right_before(self, at: int) -> tuple[int, int]:
+        """Where among the lookups of its graph those right before a lookup are."""
+        group = self._group[at]
+        end = 0 if group is None else bisect_left(self._of_group[group], at)
+        return max(end - _NEARER_TRIED, 0), end
+
+    def _in_the_run_before(self, at: int) -> list[int]:
+        """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
+        group, row = self._group[at], self._lookups[at]
+        if group is None or row.compile_id is None:
+            return []
+        run = self._runs_before[at]
+        if self._choice.mode == "run":
+            run = None if row.run == self._choice.run else self._choice.run
+        if run is None:
+            return []
+        of_run = self._in_run(group, run)
+        return [one for one in of_run if one < at and self._lookups[one].compile_id == row.compile_id]
+
+    def _other_calls(self, at: int, group: int) -> set[int]:
         """Earlier lookups of an equal graph elsewhere in the same run on other inputs: other calls, and none has changed."""
-        earlier = self._of_graph_and_run[graph, self._lookups[at].run]
+        earlier = self._in_run(group, self._lookups[at].run)
         return {one for one in earlier if one < at and self._is_another_call(one, at)}
 
     def _is_another_call(self, one: int, at: int) -> bool:
@@ -305,22 +339,20 @@ class Baselines:
             return False
         frame, own = _frame_of(other), _frame_of(row)
         is_elsewhere = frame is not None and own is not None and frame != own
-        return is_elsewhere and self._history.keys.only_inputs(_set_of(other), _set_of(row))
+        return is_elsewhere and self._history.keys.only_inputs(self._content[one], self._content[at])
 
     def _nearest_of_same_graph(self, at: int, *, is_finished: bool = False) -> Baseline | None:
         """The nearest lookup of the same graph, except for other calls of it, or entry; if asked, one whose compile had ended."""
-        graph, is_of_run = self._graph[at], self._choice.mode == "run"
+        group, is_of_run = self._group[at], self._choice.mode == "run"
         entries = [] if is_of_run else self._stored.of_graph(at)
-        if graph is None:
+        if group is None:
             return self._or_entry(at, None, 0, entries)
-        other_calls = self._other_calls(at, graph)
+        other_calls = self._other_calls(at, group)
         if not (is_of_run or is_finished or other_calls):
-            return self._or_entry(at, *self._nearest_of(graph, self._of_graph[graph], at), entries)
+            return self._or_entry(at, *self._nearest_of(group, self._of_group[group], at), entries)
         run = self._choice.run
-        if is_of_run:
-            lookups = [] if run is None else self._of_graph_and_run.get((graph, run), [])
-        else:
-            lookups = self._of_graph[graph]
+        of_run = self._in_run(group, run) if is_of_run and run is not None else []
+        lookups = of_run if is_of_run else self._of_group[group]
         earlier = (lookups[number] for number in range(bisect_left(lookups, at) - 1, -1, -1))
         may_be = (
             one
@@ -329,18 +361,18 @@ class Baselines:
         )
         return self._or_entry(at, *self._nearest(at, may_be), entries)
 
-    def _nearest_of(self, name: _Kind | _Graph, lookups: list[int], at: int) -> tuple[int | None, int]:
+    def _nearest_of(self, name: _Kind | int, lookups: list[int], at: int) -> tuple[int | None, int]:
         if name not in self._earlier:
             sets = [(one, _set_of(self._lookups[one])) for one in lookups]
             self._earlier[name] = EarlierKeys(self._history.keys, sets)
         return self._earlier[name].nearest(at, _set_of(self._lookups[at]))
 
     def _nearest(self, at: int, latest_first: Iterable[int]) -> tuple[int | None, int]:
-        """The lookup with the fewest changed fields, the latest among equals; and how many fields these are."""
-        own = _set_of(self._lookups[at])
+        """Of some lookups of its graph the one with the fewest changed fields, the latest among equals; and how many these are."""
+        own = self._content[at]
         best, fewest = None, 0
         for one in latest_first:
-            fields = self._history.keys.fields(_set_of(self._lookups[one]), own)
+            fields = self._history.keys.apart(self._content[one], own)
             if best is None or fields < fewest:
                 best, fewest = one, fields
                 if not fields:
@@ -359,23 +391,26 @@ class Baselines:
         return best
 
 
-class _TwoGreatest:
-    """The two greatest of some numbers."""
-
-    __slots__ = ("greatest", "second")
-
-    def __init__(self) -> None:
-        self.greatest: int | None = None
-        self.second: int | None = None
-
-    def add(self, number: int) -> None:
-        if self.greatest is None or number > self.greatest:
-            self.greatest, self.second = number, self.greatest
-        elif number != self.greatest and (self.second is None or number > self.second):
-            self.second = number
-
-    def other_than(self, number: int) -> int | None:
-        return self.second if number == self.greatest else self.greatest
+def _greatest_other_before(values: Sequence[int], groups: Sequence[int | None]) -> list[int | None]:
+    """For each value, the greatest before it in its group that is another one."""
+    greatest: dict[int, int] = {}
+    second: dict[int, int] = {}
+    found: list[int | None] = []
+    for value, group in zip(values, groups, strict=True):
+        most = None if group is None else greatest.get(group)
+        if group is None or most is None:
+            found.append(None)
+            if group is not None:
+                greatest[group] = value
+        elif value == most:
+            found.append(second.get(group))
+        else:
+            found.append(most)
+            if value > most:
+                greatest[group], second[group] = value, most
+            elif value > second.get(group, value - 1):
+                second[group] = value
+    return found
 
 
 def _kind_of(row: LookupRow) -> _Kind:

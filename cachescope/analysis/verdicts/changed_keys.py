@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from cachescope.analysis.differences import field_change
 from cachescope.analysis.history.history import History
+from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, ChangeKinds
 from cachescope.analysis.verdicts.misses import Candidate, Why
@@ -18,9 +18,6 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import UPGRADE
 from cachescope.wording import plural
-
-Changes = Sequence[tuple[int, int | None, int | None]]
-"""Changed fields, each with the components on both sides; see `HashDetails.changes`."""
 
 
 class ChangedKeys:
@@ -34,61 +31,40 @@ class ChangedKeys:
 
     def __init__(self, history: History, baselines: Baselines) -> None:
         self._history = history
-        self._details = history.details
         self._baselines = baselines
         self._kinds = ChangeKinds(history.details, history.runs)
         # A fleet misses in the same few ways.
         self._whys: dict[tuple[object, ...], Why] = {}
-        self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._summaries: dict[tuple[int | None, int | None], str] = {}
 
-    def names(self, changes: Changes) -> tuple[str, ...]:
-        """The changed fields."""
-        codes = tuple([field for field, _, _ in changes])
-        if codes not in self._names:
-            self._names[codes] = tuple(self._details.fields[code] for code in codes)
-        return self._names[codes]
-
-    def why(self, at: int, baseline: Baseline, changes: Changes, apart: int) -> Why:
+    def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
         """Why a lookup missed whose key is another one than that of its baseline.
 
         Parameters
         ----------
         at : int
         baseline : int or EntryRow
-        changes : sequence of (field, component before, component after)
+        change : Change
             No field at all if torch hashes what its list of fields cannot show.
         apart : int
             How many fields separate it from the lookup of the run before, if the baseline is a nearer one; else 0.
         """
-        if not changes:
+        if not change.names:
             return _NO_DETAIL_DIFFERS
-        row = self._history.lookups[at]
         found = self._history.lookups[baseline] if isinstance(baseline, int) else baseline
-        names = self.names(changes)
-        is_one_run = isinstance(found, LookupRow) and found.run == row.run
-        if is_one_run or TORCH_VERSION in names or not self._baselines.are_of_one_graph(at, found):
-            return self._why(at, found, baseline, names, changes, apart)
-        asked = (
-            names,
-            changes[0][1:] if len(changes) == 1 else None,
-            apart,
-            self._how_known(at, found, baseline),
-        )
-        if asked not in self._whys:
-            self._whys[asked] = self._why(at, found, baseline, names, changes, apart)
-        return self._whys[asked]
+        is_one_graph = self._baselines.are_of_one_graph(at, baseline)
+        known = self._how_known(at, baseline, is_one_graph)
+        is_one_run = isinstance(found, LookupRow) and found.run == self._history.lookups[at].run
+        if is_one_run or change.is_of_torch or not is_one_graph:
+            return self._why(at, found, change, apart, known)
+        asked = change.names, change.alone, apart, known
+        why = self._whys.get(asked)
+        if why is None:
+            why = self._whys[asked] = self._why(at, found, change, apart, known)
+        return why
 
-    def _why(
-        self,
-        at: int,
-        found: Candidate,
-        baseline: Baseline,
-        changed: tuple[str, ...],
-        changes: Changes,
-        apart: int,
-    ) -> Why:
-        row = self._history.lookups[at]
+    def _why(self, at: int, found: Candidate, change: Change, apart: int, known: tuple[Evidence, str]) -> Why:
+        row, changed = self._history.lookups[at], change.names
         assert found.detail_set is not None and row.detail_set is not None
         sides = found.detail_set, row.detail_set
         runs = (found.run if isinstance(found, LookupRow) else None), row.run
@@ -103,49 +79,39 @@ class ChangedKeys:
             if besides := self._kinds.changed_besides(*sides, runs):
                 reason += f"; also changed: {_listed(besides)}"
         else:
-            reason = self._what_changed(at, found, changed, changes[0][1:])
+            reason = self._what_changed(at, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
-        return Why("key_changed", reason, *self._how_known(at, found, baseline), changed, kind)
+        return Why("key_changed", reason, *known, changed, kind)
 
-    def _what_changed(
-        self, at: int, baseline: Candidate, changed: tuple[str, ...], first: tuple[int | None, int | None]
-    ) -> str:
-        row = self._history.lookups[at]
-        graph = (
-            "the same graph"
-            if self._baselines.are_of_one_graph(at, baseline)
-            else "another form of the graph"
-        )
-        if isinstance(baseline, LookupRow) and is_recompiled(baseline, row):
-            graph = f"compiled again in one process, after compile {baseline.compile_id}"
-        if len(changed) > 1:
+    def _what_changed(self, at: int, found: Candidate, change: Change) -> str:
+        row, changed = self._history.lookups[at], change.names
+        is_one_graph = self._history.keys.graph(found.detail_set) == self._history.graph[at]
+        graph = "the same graph" if is_one_graph else "another form of the graph"
+        if isinstance(found, LookupRow) and is_recompiled(found, row):
+            graph = f"compiled again in one process, after compile {found.compile_id}"
+        if change.alone is None:
             return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
-        return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary(changed[0], first)}"
+        summary = self._summary(changed[0], change.alone)
+        return f"{graph}, and one field of the key differs: {changed[0]}, {summary}"
 
-    def _how_known(self, at: int, found: Candidate, baseline: Baseline) -> tuple[Evidence, str]:
+    def _how_known(self, at: int, baseline: Baseline, is_one_graph: bool) -> tuple[Evidence, str]:
         """The evidence that the key of a baseline has changed into this one."""
         row = self._history.lookups[at]
+        found = self._history.lookups[baseline] if isinstance(baseline, int) else baseline
         if isinstance(found, LookupRow) and is_recompiled(found, row):
-            return "recorded", "torch's compile ids count the compiles of one function in one process"
-        if not self._baselines.are_of_one_graph(at, found):
+            return _ONE_PROCESS
+        if not is_one_graph:
             return "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
         if isinstance(baseline, int):
-            if was_running(self._history, baseline, at):
-                return (
-                    "inferred",
-                    "the processes ran at the same time, and their keys differ by their rank alone",
-                )
-            return "recorded", "torch recorded the hash details of both keys"
-        if is_in_remote_cache(baseline.path):
-            return "inferred", "predicted: the program would ask the remote cache that holds the entry"
-        return "inferred", "by its time of modification the entry had been stored before"
+            return _CONCURRENT if was_running(self._history, baseline, at) else _RECORDED
+        return _REMOTE if is_in_remote_cache(baseline.path) else _BY_TIME
 
     def _summary(self, field: str, components: tuple[int | None, int | None]) -> str:
         """What changed in a field, in one line."""
         if components not in self._summaries:
             details = (
-                None if code is None else parse_component(self._details.components[code])
+                None if code is None else parse_component(self._history.details.components[code])
                 for code in components
             )
             texts = [None if detail is None else detail.value_text for detail in details]
@@ -153,6 +119,23 @@ class ChangedKeys:
         return self._summaries[components]
 
 
+_ONE_PROCESS: Final[tuple[Evidence, str]] = (
+    "recorded",
+    "torch's compile ids count the compiles of one function in one process",
+)
+_CONCURRENT: Final[tuple[Evidence, str]] = (
+    "inferred",
+    "the processes ran at the same time, and their keys differ by their rank alone",
+)
+_RECORDED: Final[tuple[Evidence, str]] = "recorded", "torch recorded the hash details of both keys"
+_REMOTE: Final[tuple[Evidence, str]] = (
+    "inferred",
+    "predicted: the program would ask the remote cache that holds the entry",
+)
+_BY_TIME: Final[tuple[Evidence, str]] = (
+    "inferred",
+    "by its time of modification the entry had been stored before",
+)
 _NO_DETAIL_DIFFERS: Final = Why(
     "no_detail_differs",
     "the keys differ and every recorded field is equal: what torch pickles for the key differs "

@@ -13,7 +13,7 @@ def filled_since(history: History) -> dict[int, int]:
     """
     lookups, end = history.lookups, history.timeline.end
     began: dict[int, int] = {}
-    before: dict[tuple[str, str], int] = {}
+    before: dict[int, int] = {}
     found: dict[int, int] = {}
     for at, (row, key) in enumerate(zip(lookups, history.key, strict=True)):
         began.setdefault(row.run, at)

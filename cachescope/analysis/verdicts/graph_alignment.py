@@ -191,7 +191,7 @@ class GraphAligner(Generic[SomeGraph]):
         return words
 
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
-        number = self._keys.blocks(detail_set).inputs
+        number = self._keys.inputs(detail_set)
         if number not in self._inputs:
             self._inputs[number] = self._keys.example_inputs(detail_set)
         return self._inputs[number]

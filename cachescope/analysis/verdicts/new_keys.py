@@ -104,16 +104,15 @@ class NewKeys:
         row = self._lookups[at]
         found = self._lookups[baseline] if isinstance(baseline, int) else baseline
         assert found.detail_set is not None and row.detail_set is not None
-        changes = self._history.details.changes(found.detail_set, row.detail_set)
-        if not apart and changes:
-            names = self._changed_keys.names(changes)
-            nearer = self._baselines.nearer_in_parts(at, found, names)
+        change = self._history.keys.change(found.detail_set, row.detail_set)
+        if change.are_inputs and not apart:
+            nearer = self._baselines.nearer_in_parts(at, found)
             if nearer is not None:
-                self._compare(at, nearer, len(names))
+                self._compare(at, nearer, len(change.names))
                 return
-        if changes:
+        if change.names:
             self._changed_from[at] = baseline if isinstance(baseline, int) else None
-        self._found.record(at, self._changed_keys.why(at, baseline, changes, apart), baseline)
+        self._found.record(at, self._changed_keys.why(at, baseline, change, apart), baseline)
 
     def _under_the_same(self, at: int) -> int | None:
         """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""

@@ -7,6 +7,7 @@ their keys differ in such a field, no rank will ever find what another stored.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from cachescope.analysis.differences import field_change
@@ -19,6 +20,9 @@ _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index
 _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")
 
 
+Changes = Sequence[tuple[int, int | None, int | None]]
+
+
 class RankFields:
     """Identifies fields that contain a rank; answers are kept."""
 
@@ -26,19 +30,18 @@ class RankFields:
         self._details = details
         self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
 
-    def all_hold_a_rank(self, before: int, after: int, ranks: tuple[int | None, int | None]) -> bool:
+    def all_hold_a_rank(self, changes: Changes, ranks: tuple[int | None, int | None]) -> bool:
         """Whether two sets of hash details differ, and only in fields that contain the rank.
 
         Parameters
         ----------
-        before, after : int
-            The sets.
+        changes : sequence of (field, before, after)
+            What differs; see `HashDetails.changes`.
         ranks : tuple of int or None
             The rank of each side.
         """
         one, other = ranks
         apart = None if one is None or other is None else other - one
-        changes = self._details.changes(before, after)
         return bool(changes) and all(self._holds_a_rank(old, new, apart) for _, old, new in changes)
 
     def _holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:

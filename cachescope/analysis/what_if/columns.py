@@ -75,8 +75,7 @@ class LookupColumns:
         self.is_of_vllm: Flags = np.array([row.cache == VLLM for row in rows], dtype=bool)
         self.is_hit = self.outcome.are("hit")
         self.is_miss = self.outcome.are("full_miss", "guard_miss")
-        number = {key: at for at, key in enumerate(history.of_key)}
-        self.key = _numbers(None if key is None else number[key] for key in history.key)
+        self.key = _numbers(history.key)
 
     def __len__(self) -> int:
         return len(self.lookup)

@@ -89,11 +89,11 @@ def _filled_times(lookups: LookupColumns) -> Positions:
 
 def _keys(history: History) -> tuple[list[int], Keys]:
     """The key of every entry, and all keys with the first details that any source has for them."""
-    number = {key: at for at, key in enumerate(history.of_key)}
+    number = dict(history.key_numbers)
     names = [key for _, key in number]
     sets, home = [], []
     homes: dict[Home, int] = {}
-    for (cache, _), indexes in history.of_key.items():
+    for (cache, _), indexes in zip(history.key_numbers, history.of_key, strict=True):
         described = (row for at in indexes if (row := history.lookups[at]).detail_set is not None)
         first = next(described, None)
         sets.append(-1 if first is None or first.detail_set is None else first.detail_set)
