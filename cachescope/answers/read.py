@@ -22,7 +22,7 @@ from cachescope.columns import frame_of
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys import IsolationSchema
 from cachescope.readers.directory.caching_package import imc_keys
 from cachescope.readers.directory.lock_state import locks_frame
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.analysis.what_if.frames import ReplayInput
     from cachescope.answers.facts import Facts
-    from cachescope.components import Detail
     from cachescope.keys import IsolationSchema
 
 
@@ -129,7 +128,7 @@ class Read(Frames):
             If there is no such key or lookup, or no source recorded its details.
         """
         detail_set = detail_set_of(self.tables, cache_key, lookup)
-        return frame_of(self.tables.hash_details.details(detail_set), HashDetailRow)
+        return frame_of(self.tables.hash_details.details(detail_set), Detail)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from cachescope.report.page.toggle_texts import savings_of
-
 import cachescope
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.report.page.toggle_texts import savings_of
 from cachescope.report.what_if_forms import saves
 from tests.conftest import Recording
 
