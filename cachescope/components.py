@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from cachescope.rows import col, row
 from cachescope.terms import HASH
 
 # torch/_inductor/codecache.py, `FxGraphCachePickler.debug_lines`: a list gives one line per element, a
@@ -19,13 +19,13 @@ _COMPONENT = re.compile(
 _COMPONENT_START = re.compile(rf"\[{HASH}\] ")
 
 
-@dataclass(frozen=True, slots=True)
+@row("hash_details")
 class Detail:
-    """One hash detail: the path of the field, its hash, and the text torch printed for its value."""
+    """One hash detail of one key."""
 
-    field: str
-    detail_hash: str
-    value_text: str
+    field: str = col("path of the field")
+    detail_hash: str = col("torch's hash of its value")
+    value_text: str = col("the value as torch printed it; may be cut, and may contain addresses")
 
 
 def parse_component(text: str) -> Detail | None:

@@ -16,7 +16,7 @@ from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
 from cachescope.answers.frames import Frames
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys import IsolationSchema
 from cachescope.terms import IMC, VLLM
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.analysis.what_if.frames import ReplayInput
     from cachescope.answers.facts import Facts
-    from cachescope.components import Detail
     from cachescope.keys import IsolationSchema
 
 
@@ -125,7 +124,7 @@ class Read(Frames):
         from cachescope.columns import frame_of
 
         detail_set = detail_set_of(self.tables, cache_key, lookup)
-        return frame_of(self.tables.hash_details.details(detail_set), HashDetailRow)
+        return frame_of(self.tables.hash_details.details(detail_set), Detail)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""

@@ -16,6 +16,7 @@ from cachescope.figures.canvas import canvas, empty, key_marks, legend_room, not
 from cachescope.figures.palette import CYCLE, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.context_rows import GroupRow
 from cachescope.json_types import JsonObject
 from cachescope.wording import listed, plural, short_names
 
@@ -28,17 +29,6 @@ _NAME: Final = 8
 # Next to long names of schemas the legend takes two lines.
 _TOP: Final = legend_room(5)
 _ALONE, _UNDECIDED = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Contexts that share a key under a schema."""
-
-    schema: str
-    without: tuple[str, ...]
-    group: int | None
-    contexts: tuple[int, ...]
-    isolation_key: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +58,8 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     """
     if context_groups.empty:
         return empty("There are no contexts: none was captured, and no run with hash details was read.", dark)
-    schemas: dict[str, list[_Group]] = {}
-    for row in rows_of(context_groups, _Group):
+    schemas: dict[str, list[GroupRow]] = {}
+    for row in rows_of(context_groups, GroupRow):
         schemas.setdefault(row.schema, []).append(row)
     numbers = sorted({c for groups in schemas.values() for row in groups for c in row.contexts})
     columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
@@ -131,7 +121,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     return figure
 
 
-def _mark(row: _Group) -> tuple[int, str]:
+def _mark(row: GroupRow) -> tuple[int, str]:
     if row.group is None:
         return _UNDECIDED, "?"
     if len(row.contexts) < 2:
@@ -142,7 +132,7 @@ def _mark(row: _Group) -> tuple[int, str]:
     return (2 + group if group < len(CYCLE) else _ALONE), letter
 
 
-def _group_lines(row: _Group) -> list[str | None]:
+def _group_lines(row: GroupRow) -> list[str | None]:
     without = f"without {', '.join(row.without)}" if row.without else "all forms count"
     if row.group is None:
         return [without, "not decided: a form that counts is not known"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
@@ -25,6 +24,7 @@ from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW, text_on
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.replay_rows import WhatIfRate
 from cachescope.terms import CACHES
 from cachescope.wording import duration, percent, plural
 
@@ -135,23 +135,6 @@ def _of_outcome(counts: pd.Series[Any], outcome: str) -> dict[int, int]:
     return {int(row): int(n) for row, n in zip(mine.index.tolist(), mine.tolist(), strict=True)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Rate:
-    """All lookups, before or after."""
-
-    when: str
-    lookups: int
-    hits: int
-    misses: int
-    bypasses: int
-    unknown: int | None
-    hit_rate: float | None
-    time_saved_ns: int | None
-    time_lost_ns: int | None
-    time_hit_rate: float | None
-    undecided: int | None
-
-
 def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
     """Before and after a what-if: lookups by outcome, and compile time saved and lost.
 
@@ -162,7 +145,7 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
     dark : bool
         For a dark background.
     """
-    rows = rows_of(rates, _Rate)
+    rows = rows_of(rates, WhatIfRate)
     if not rows or not any(row.lookups for row in rows):
         return empty("There are no lookups to replay.", dark)
     top = legend_room(len(rows)) + PANEL_TITLE
@@ -194,7 +177,7 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
     return figure
 
 
-def _count_parts(rows: list[_Rate]) -> list[tuple[str, str, list[int]]]:
+def _count_parts(rows: list[WhatIfRate]) -> list[tuple[str, str, list[int]]]:
     undecided = [row.undecided or 0 for row in rows]
     parts = [
         ("hit", GREEN, [row.hits for row in rows]),

@@ -8,6 +8,7 @@ import pandas as pd
 
 from cachescope.catalogue.bypasses import BypassFacts
 from cachescope.catalogue.facts import FieldFacts
+from cachescope.components import Detail
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import (
     Built,
@@ -47,7 +48,7 @@ from cachescope.frames.directory_rows import (
 )
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.ranks import RankDifference
-from cachescope.frames.recorded_rows import HashDetailRow, LookupRow, ProblemRow, RunRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.replay_rows import (
     CauseSaving,
     EvidenceRow,
@@ -95,7 +96,7 @@ FRAMES: Final[dict[str, type]] = {
         RankRow,
         FactorsRow,
         StartRow,
-        HashDetailRow,
+        Detail,
         ChangeRow,
         RateRow,
         WhatIfRow,

@@ -1,4 +1,4 @@
-"""Rows of recorded facts: runs, lookups, hash details and problems in reading."""
+"""Rows of recorded facts: runs, lookups and problems in reading."""
 
 from __future__ import annotations
 
@@ -134,15 +134,6 @@ class LookupRow:
     """When its outcome was logged: two logs of one process agree on it."""
     is_details_cut: bool = False
     """Whether lines of its hash details are missing; none are kept then."""
-
-
-@row("hash_details")
-class HashDetailRow:
-    """One hash detail of one key."""
-
-    field: str = col("path of the field")
-    detail_hash: str = col("torch's hash of its value")
-    value_text: str = col("the value as torch printed it; may be cut, and may contain addresses")
 
 
 @row("problems")

@@ -22,12 +22,13 @@ from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
 from cachescope.answers.sides import side_named
 from cachescope.columns import frame_of
+from cachescope.components import Detail
 from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import MissRow
-from cachescope.frames.recorded_rows import HashDetailRow, LookupRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
@@ -209,7 +210,7 @@ class Why(Pane):
         assert self.explained is not None
         lookup = self._scope.facts.lookups[self.explained.lookup]
         recorded = lookup.detail_set is not None
-        fields = self._scope.hash_details(lookup=lookup.lookup) if recorded else frame_of([], HashDetailRow)
+        fields = self._scope.hash_details(lookup=lookup.lookup) if recorded else frame_of([], Detail)
         return key_difference(_changes_frame(self.explained, self._changes), fields, dark=dark)
 
     def _picked(self, change: Bunch) -> None:

@@ -251,6 +251,7 @@ def _without_common_code(
 
 def _warning(name: str, what: str, entry: EntryRow, other: EntryRow) -> WhatIfWarning:
     assert entry.code_key is not None and other.code_key is not None
+    assert entry.cache_key is not None and other.cache_key is not None
     return WhatIfWarning(
         what_if_key=name,
         what=what,
