@@ -9,21 +9,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from types import NoneType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Final,
-    Generic,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import Annotated, Any, Final, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 SomeRow = TypeVar("SomeRow")
 
@@ -139,46 +125,3 @@ def _column(name: str, hint: Any, meaning: str, unit: str, missing: str, torch_n
     if get_origin(hint) is tuple:
         return Column(name, TUPLE, meaning, unit, missing, torch_name, get_args(hint)[0] is int)
     return Column(name, _DTYPES[hint], meaning, unit, missing, torch_name)
-
-
-class Table(Generic[SomeRow]):
-    """The rows of one grain, and their frame: each is made of the other when it is first asked for.
-
-    Parameters
-    ----------
-    kind : type
-        The class of the rows.
-    rows : list, optional
-        The rows.
-    frame : DataFrame, optional
-        The frame, where there are no rows yet, as of a saved scope.
-    """
-
-    def __init__(
-        self, kind: type[SomeRow], rows: list[SomeRow] | None = None, *, frame: pd.DataFrame | None = None
-    ) -> None:
-        self.kind = kind
-        self._rows = rows
-        self._frame = frame
-
-    @property
-    def rows(self) -> list[SomeRow]:
-        """The rows; nobody changes them."""
-        if self._rows is None:
-            from cachescope.columns import rows_of
-
-            assert self._frame is not None
-            self._rows = rows_of(self._frame, self.kind)  # type: ignore[type-var]
-        return self._rows
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The frame; nobody changes it."""
-        if self._frame is None:
-            from cachescope.columns import frame_of
-
-            self._frame = frame_of(self.rows, self.kind)
-        return self._frame
-
-    def __len__(self) -> int:
-        return len(self.rows if self._frame is None else self._frame)

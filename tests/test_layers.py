@@ -26,6 +26,7 @@ LAYERS = (
         "errors",
         "terms",
         "rows",
+        "table",
         "verdict_kinds",
         "columns",
         "notebook_cells",
@@ -102,6 +103,8 @@ LIGHT = {
 ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
+    # pandas; a frame is made for whoever asks for one
+    "cachescope.columns": {"table", "catalogue", "analysis", "answers", "report"},
     # pyarrow: a small log, which is not kept, does without it
     "cachescope.readers.index.log_tables": {"readers"},
     "cachescope.readers.index.log_folder": {"readers", "answers"},

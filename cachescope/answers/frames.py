@@ -19,7 +19,7 @@ from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
-from cachescope.rows import Table
+from cachescope.table import Table
 from cachescope.terms import VLLM
 
 if TYPE_CHECKING:

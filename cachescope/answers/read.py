@@ -14,6 +14,7 @@ from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
 from cachescope.answers.frames import Frames
+from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow

@@ -22,7 +22,8 @@ from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading
 from cachescope.readers.snapshot import context_row
-from cachescope.rows import TIME, Table, columns_of
+from cachescope.rows import TIME, columns_of
+from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
 OfFile = TypeVar("OfFile", TimingRow, FactorsRow)

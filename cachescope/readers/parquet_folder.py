@@ -18,7 +18,7 @@ from cachescope.frames.described import FRAMES
 from cachescope.readers.assemble import Tables
 from cachescope.readers.stored import MANIFEST
 from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
-from cachescope.rows import Table
+from cachescope.table import Table
 
 FORMAT: Final = 6
 SAVED_FRAMES: Final = (

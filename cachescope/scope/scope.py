@@ -193,7 +193,7 @@ class Scope(Shown):
         from cachescope.frames.compile_rows import CompileRow, SymbolRow
         from cachescope.frames.phases import PhaseRow
         from cachescope.frames.recorded_rows import ProblemRow
-        from cachescope.rows import Table
+        from cachescope.table import Table
 
         tables = replace(
             self.tables,

@@ -10,7 +10,7 @@ from cachescope.analysis.preflight.would_find import StoredEntries
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.assemble import Tables
-from cachescope.rows import Table
+from cachescope.table import Table
 from cachescope.terms import FXGRAPH, PREDICTED
 
 
