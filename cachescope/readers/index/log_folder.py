@@ -2,6 +2,8 @@
 
 One row, and one row group, is one log. Extra columns hold a hash and the direction of each set of hash details. These
 are enough to join and count lookups; the details themselves are read when something needs them.
+
+Lists refer to each other by counts and codes; after the check, every reference is valid.
 """
 
 from __future__ import annotations
@@ -48,8 +50,6 @@ _WORDS: Final = {
     ("lookups", "outcome"): tuple(OUTCOMES),
 }
 _DIRECTIONS: Final = ("forward", "backward", "inference")
-
-
 _WHAT: Final = "collected logs"
 _HASH_BYTES: Final = 16
 _DETAILS: Final = ("components", "set_sizes", "set_codes")
