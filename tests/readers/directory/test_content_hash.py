@@ -28,5 +28,5 @@ def test_what_is_no_plain_file_has_none(tmp_path: Path) -> None:
 def test_what_is_too_big_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "big").write_bytes(b"12345")
     assert content_hash(str(tmp_path / "big")) is not None
-    monkeypatch.setattr(module, "_MOST_BYTES", 4)
+    monkeypatch.setattr(module, "_MOST_BYTES_HASHED", 4)
     assert content_hash(str(tmp_path / "big")) is None
