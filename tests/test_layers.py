@@ -123,7 +123,13 @@ OWN_AND_HEAVY = {
 
 
 # What was read works out each grain when it is asked for, and a Scope each answer: the modules that do are loaded then.
-WHEN_ASKED = {"answers/frames.py", "answers/read.py", "scope/scope.py", "scope/shown.py"}
+WHEN_ASKED = {
+    "answers/recording.py",
+    "answers/frames.py",
+    "answers/read.py",
+    "scope/scope.py",
+    "scope/shown.py",
+}
 
 
 # Who loads a module by a name that is no literal of the call. Those of the package are literals elsewhere, so that they count too.

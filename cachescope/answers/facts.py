@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 
-from cachescope.answers.frames import Frames
+from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -16,39 +16,39 @@ from cachescope.wording import short_names
 class Facts:
     """What was read and judged, by id; misses by the lookup that missed."""
 
-    def __init__(self, frames: Frames) -> None:
-        self._frames = frames
-        self.contexts = len(frames.tables.contexts)
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.contexts = len(recording.tables.contexts)
 
     @cached_property
     def runs(self) -> Mapping[int, RunRow]:
         """The runs by number."""
-        return {row.run: row for row in self._frames.tables.runs.rows}
+        return {row.run: row for row in self._recording.tables.runs.rows}
 
     @cached_property
     def lookups(self) -> Mapping[int, LookupRow]:
         """The lookups by number, in the order in which torch made them."""
-        return {row.lookup: row for row in self._frames.shown.rows}
+        return {row.lookup: row for row in self._recording.shown.rows}
 
     @cached_property
     def misses(self) -> Mapping[int, MissRow]:
         """The misses by the number of the lookup."""
-        return {row.lookup: row for row in self._frames.missed.rows}
+        return {row.lookup: row for row in self._recording.missed.rows}
 
     @cached_property
     def causes(self) -> Sequence[CauseRow]:
         """The causes, the costliest first."""
-        return self._frames.explained.rows
+        return self._recording.explained.rows
 
     @cached_property
     def entries(self) -> Mapping[int, EntryRow]:
         """The entries by number."""
-        return {row.entry: row for row in self._frames.tables.entries.rows}
+        return {row.entry: row for row in self._recording.tables.entries.rows}
 
     @cached_property
     def problems(self) -> Sequence[ProblemRow]:
         """What could not be read."""
-        return self._frames.tables.problems.rows
+        return self._recording.tables.problems.rows
 
     @cached_property
     def files(self) -> dict[str, str]:

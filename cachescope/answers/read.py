@@ -7,12 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.named import detail_set_of
 from cachescope.analysis.preflight.words import outcome_as_if_made
 from cachescope.analysis.rates import grouped, rates
 from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
-from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
 from cachescope.answers.frames import Frames
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
@@ -122,6 +120,7 @@ class Read(Frames):
         NotFoundError
             If there is no such key or lookup, or no source recorded its details.
         """
+        from cachescope.analysis.named import detail_set_of
         from cachescope.columns import frame_of
 
         detail_set = detail_set_of(self.tables, cache_key, lookup)
@@ -286,6 +285,8 @@ class Read(Frames):
 
     def changed_since(self, baseline: Read) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""
+        from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
+
         keys = (row.cache_key for row in self.settled.rows if row.cache_key is not None)
         misses = self._judged[0]
         before: list[Candidate] = [*baseline.lookup_rows, *baseline.tables.entries.rows]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.analysis.verdicts.misses import Miss
-from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.analysis.vllm.advice import vllm_advice
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import FXGRAPH, VLLM
+
+if TYPE_CHECKING:
+    from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
 
 class Adviser:

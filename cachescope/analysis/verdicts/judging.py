@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
@@ -20,10 +20,12 @@ from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.predicted_misses import guards_would_fail, judge_predicted
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
-from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.terms import VLLM, Evidence
 from cachescope.verdict_kinds import AOT_INDUCTOR
+
+if TYPE_CHECKING:
+    from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
 _AOT_MODE: Final = Why(
     "disabled",

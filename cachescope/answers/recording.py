@@ -1,0 +1,300 @@
+"""What was read, as plain rows of each grain, worked out when they are asked for: what every answer is computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cachescope.analysis.history.history import History
+from cachescope.analysis.history.inferred_guard_misses import is_open, settled_history
+from cachescope.analysis.preflight.words import outcome_as_if_made
+from cachescope.analysis.verdicts.judging import judged
+from cachescope.analysis.verdicts.misses import Miss, miss_row
+from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.table import Table
+from cachescope.terms import VLLM
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
+    from cachescope.analysis.verdicts.baselines import Choice
+    from cachescope.analysis.verdicts.vllm_misses import VllmMisses
+    from cachescope.analysis.vllm.factors import Named
+    from cachescope.frames.checks import FalseHit
+    from cachescope.frames.compile_rows import CompileRow, SymbolRow
+    from cachescope.frames.phases import PhaseRow
+    from cachescope.frames.ranks import RankDifference
+    from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
+    from cachescope.readers.assemble import Tables
+
+
+class Recording:
+    """What was read. It never changes.
+
+    Attributes
+    ----------
+    tables : Tables
+        The rows that come straight from the sources, and the store of hash details with its codes.
+    sources : tuple of str
+        The paths and patterns it was read from; empty if it was recorded in this process.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        baseline: str | int = "auto",
+        sources: tuple[str, ...] = (),
+        index: bool = True,
+    ) -> None:
+        if any(run.is_preflight for run in tables.runs.rows):
+            from cachescope.analysis.preflight.frame import with_predictions
+
+            tables = with_predictions(tables)
+        self.tables = tables
+        self.sources = sources
+        self._baseline = baseline
+        self._index = index
+
+    @cached_property
+    def history(self) -> History:
+        """What was stored when, by whom, and under which guards."""
+        tables = self.tables
+        return settled_history(self.lookup_rows, tables.entries.rows, tables.runs.rows, tables.hash_details)
+
+    @cached_property
+    def lookup_rows(self) -> list[LookupRow]:
+        """The lookups as they were read, predicted ones as if they had been made."""
+        return [
+            row if row.prediction is None else replace(row, outcome=outcome_as_if_made(row))
+            for row in self.tables.lookups.rows
+        ]
+
+    @cached_property
+    def of_vllm_alone(self) -> frozenset[int]:
+        """The runs that made no lookup in torch's caches, and some of vLLM's own."""
+        return frozenset(row.run for row in self.lookup_rows if row.cache == VLLM).difference(
+            self.asked_torch
+        )
+
+    @cached_property
+    def asked_torch(self) -> list[int]:
+        """The runs that made a lookup in torch's caches, in order."""
+        return sorted({row.run for row in self.lookup_rows if row.cache != VLLM})
+
+    @cached_property
+    def settled(self) -> Table[LookupRow]:
+        """The lookups, predicted ones as if they had been made, with the guard misses that follow from all that was read."""
+        rows = self.lookup_rows
+        # Traces record guard misses themselves, and then the history is not asked for.
+        if any(map(is_open, rows)) and (inferred := frozenset(self.history.inferred)):
+            rows = [replace(row, outcome="guard_miss") if row.lookup in inferred else row for row in rows]
+        return Table(LookupRow, rows)
+
+    @cached_property
+    def shown(self) -> Table[LookupRow]:
+        """The lookups as users see them: a predicted outcome in its own word."""
+        read = self.tables.lookups.rows
+        if all(row.prediction is None for row in read):
+            return self.settled
+        pairs = zip(read, self.settled.rows, strict=True)
+        return Table(
+            LookupRow,
+            [row if was.prediction is None else replace(row, outcome=was.outcome) for was, row in pairs],
+        )
+
+    @cached_property
+    def _contexts(self) -> pd.DataFrame:
+        from cachescope.analysis.contexts.of_runs import all_contexts
+
+        tables = self.tables
+        runs = tables.runs.frame
+        of_torch = runs[~runs["run"].isin(self.of_vllm_alone)]
+        return all_contexts(tables.contexts.frame, of_torch, self.settled.frame, tables.hash_details)
+
+    @cached_property
+    def _judged(self) -> tuple[list[Miss], list[CauseRow]]:
+        of_vllm = self._vllm_misses if any(row.cache == VLLM for row in self.lookup_rows) else None
+        return judged(self.history, self._choice(), of_vllm)
+
+    @cached_property
+    def _miss_of(self) -> dict[int, Miss]:
+        """The misses by their lookups."""
+        return {miss.row.lookup: miss for miss in self._judged[0]}
+
+    @cached_property
+    def missed(self) -> Table[MissRow]:
+        """The misses, in the order of the lookups."""
+        return Table(MissRow, [miss_row(miss) for miss in self._judged[0]])
+
+    @cached_property
+    def explained(self) -> Table[CauseRow]:
+        """The causes, the costliest first."""
+        return Table(CauseRow, self._judged[1])
+
+    @cached_property
+    def _links_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.directory.links import links_frame
+
+        tables = self.tables
+        frames = (tables.entries.frame, tables.autotune.frame, tables.contexts.frame)
+        return links_frame(*frames, tables.hash_details)
+
+    @cached_property
+    def _orphans_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.directory.unused import orphans_frame
+
+        return orphans_frame(self.tables.entries.frame, self._links_frame)
+
+    @cached_property
+    def _devices_frame(self) -> pd.DataFrame:
+        from cachescope.devices.frame import devices_frame
+
+        tables = self.tables
+        of_runs = (self._contexts, tables.runs.frame, self.settled.frame)
+        return devices_frame(*of_runs, tables.entries.frame, tables.autotune.frame, tables.hash_details)
+
+    @cached_property
+    def _vllm_misses(self) -> VllmMisses:
+        from cachescope.analysis.verdicts.vllm_misses import VllmMisses
+
+        tables = self.tables
+        return VllmMisses(tables.vllm_starts.rows, tables.vllm_factors.rows, self._factor_files)
+
+    @cached_property
+    def _factor_files(self) -> list[EntryRow]:
+        files = {row.entry for row in self.tables.vllm_factors.rows}
+        return [entry for entry in self.tables.entries.rows if entry.entry in files] if files else []
+
+    @property
+    def folders_of_vllm(self) -> list[FolderRow]:
+        """The parts of models that ranks keep in folders of vLLM's torch_compile_cache."""
+        from cachescope.analysis.vllm.folders import folders_of
+
+        tables = self.tables
+        return folders_of(tables.vllm_factors.rows, tables.entries.rows, self._vllm_named)
+
+    @property
+    def fragments_of_vllm(self) -> list[FragmentRow]:
+        """The factors that make folders of vLLM many."""
+        from cachescope.analysis.vllm.folders import fragments
+
+        return fragments(self._vllm_named)
+
+    @property
+    def ranks_of_vllm(self) -> list[RankRow]:
+        """The factors in which the folders of ranks with one vLLM configuration differ."""
+        from cachescope.analysis.vllm.ranks import ranks_apart
+
+        return [*ranks_apart(self.tables.vllm_factors.rows, self._vllm_named)]
+
+    @cached_property
+    def _vllm_named(self) -> list[Named]:
+        from cachescope.analysis.vllm.factors import named_folders
+
+        return named_folders(self.tables.vllm_factors.rows, self._factor_files)
+
+    @cached_property
+    def generated_code(self) -> GeneratedCode:
+        """Compares the generated code of two entries."""
+        from cachescope.analysis.directory.equal_code import GeneratedCode
+        from cachescope.readers.directory.file_contents import source_of
+
+        return GeneratedCode(self.tables.entries.frame, source_of)
+
+    @cached_property
+    def kernel_binaries(self) -> KernelBinaries:
+        """Compares the compiled kernels of two entries."""
+        from cachescope.analysis.directory.equal_code import KernelBinaries
+        from cachescope.readers.directory.file_contents import content_hash
+
+        return KernelBinaries(self.tables.entries.frame, self._links_frame, content_hash)
+
+    @cached_property
+    def _past_misses_frame(self) -> pd.DataFrame:
+        from cachescope.analysis.directory.past_misses import past_misses_frame
+
+        code, binaries = self.generated_code, self.kernel_binaries
+        return past_misses_frame(
+            self.history.entries, self.history.keys, self.tables.hash_details, code, binaries
+        )
+
+    @cached_property
+    def suspected(self) -> Table[FalseHit]:
+        """Keys that seem to stand for more than one thing."""
+        from cachescope.analysis.directory.false_hits import false_hits
+        from cachescope.frames.checks import FalseHit
+        from cachescope.readers.directory.file_contents import source_of
+
+        tables = self.tables
+        rows = (self.settled.rows, tables.entries.rows, tables.runs.rows, tables.contexts.rows)
+        return Table(FalseHit, false_hits(*rows, tables.hash_details, source_of))
+
+    def _choice(self) -> Choice:
+        from cachescope.analysis.named import baseline_choice
+
+        return baseline_choice(self.tables, self._baseline)
+
+    @cached_property
+    def _phases_read(self) -> tuple[Table[PhaseRow], list[ProblemRow]]:
+        """The phases, and what could not be read for them."""
+        from cachescope.analysis.phases.frame import read_phases
+        from cachescope.frames.phases import PhaseRow
+
+        if self.tables.phases is not None:
+            return self.tables.phases, []
+        phases, problems = read_phases(self.tables.runs.rows, self.tables.stamps)
+        return Table(PhaseRow, phases), problems
+
+    @cached_property
+    def _compiles_read(self) -> tuple[Table[CompileRow], Table[SymbolRow], list[ProblemRow]]:
+        """The compiles, their symbols, and what could not be read for them."""
+        compiles, symbols = self.tables.compiles, self.tables.symbols
+        if compiles is not None and symbols is not None:
+            return compiles, symbols, []
+        return self._read_compiles(self.tables.runs.rows, self.settled.rows)
+
+    def _read_compiles(
+        self, runs: Iterable[RunRow], lookups: Iterable[LookupRow]
+    ) -> tuple[Table[CompileRow], Table[SymbolRow], list[ProblemRow]]:
+        from cachescope.analysis.compiles.frames import read_compiles
+        from cachescope.frames.compile_rows import CompileRow, SymbolRow
+
+        read = read_compiles(runs, self.tables.stamps, lookups)
+        return Table(CompileRow, read.compiles), Table(SymbolRow, read.symbols), read.problems
+
+    def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
+        """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""
+        missing_runs = set(runs) - self._symbols_of_run.keys()
+        if "_compiles_read" in self.__dict__ or self.tables.symbols is not None or most_bytes is None:
+            return True
+        stamps = self.tables.stamps
+        missing = (row for row in self.tables.runs.rows if row.run in missing_runs)
+        return sum(stamps.get(source, (0, 0))[0] for row in missing for source in row.sources) <= most_bytes
+
+    def symbols_of(self, run: int) -> list[SymbolRow]:
+        """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""
+        if "_compiles_read" in self.__dict__ or self.tables.symbols is not None:
+            return [row for row in self._compiles_read[1].rows if row.run == run]
+        if run not in self._symbols_of_run:
+            own = [row for row in self.tables.runs.rows if row.run == run]
+            self._symbols_of_run[run] = self._read_compiles(own, [])[1].rows
+        return self._symbols_of_run[run]
+
+    @cached_property
+    def _symbols_of_run(self) -> dict[int, list[SymbolRow]]:
+        return {}
+
+    @cached_property
+    def differing_ranks(self) -> Table[RankDifference]:
+        """The fields in which some ranks of a job differ from the majority."""
+        from cachescope.analysis.verdicts.ranks import rank_differences
+        from cachescope.frames.ranks import RankDifference
+
+        tables = self.tables
+        found = rank_differences(self.settled.rows, tables.runs.rows, tables.hash_details)
+        return Table(RankDifference, [*found])
