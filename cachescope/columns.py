@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -40,25 +40,22 @@ STORED: Final = {
 def frame_of(rows: Iterable[object], kind: type) -> pd.DataFrame:
     """The frame of rows of a class: its columns and types, even without rows; times in nanoseconds, missing values None."""
     listed = list(rows)
-    return frame_of_columns({c.name: list(map(attrgetter(c.name), listed)) for c in columns_of(kind)}, kind)
-
-
-def frame_of_columns(columns: Mapping[str, Sequence[Any] | pa.Array], kind: type) -> pd.DataFrame:
-    """Like `frame_of`, from the values of each column."""
-    if not len(columns[columns_of(kind)[0].name]):
+    if not listed:
         return _without_rows(kind).copy(deep=DEEP)
-    return _made(columns, kind)
+    return _made(listed, kind)
 
 
 @cache
 def _without_rows(kind: type) -> pd.DataFrame:
     # Most frames of a small recording are empty, and a copy takes a tenth of the time.
-    return _made({column.name: () for column in columns_of(kind)}, kind)
+    return _made([], kind)
 
 
-def _made(columns: Mapping[str, Sequence[Any] | pa.Array], kind: type) -> pd.DataFrame:
+def _made(rows: list[object], kind: type) -> pd.DataFrame:
     # Of arrays, not of Series: pandas aligns and copies those, which takes five times as long for a few rows.
-    return pd.DataFrame({c.name: _array(columns[c.name], c.dtype) for c in columns_of(kind)}, copy=False)
+    return pd.DataFrame(
+        {c.name: _array(list(map(attrgetter(c.name), rows)), c.dtype) for c in columns_of(kind)}, copy=False
+    )
 
 
 def pandas_type(dtype: str) -> Any:
@@ -71,16 +68,11 @@ def pandas_type(dtype: str) -> Any:
 _TYPES: Final = {dtype: pandas_type(dtype) for dtype in STORED}
 
 
-def _array(values: Sequence[Any] | pa.Array, dtype: str) -> Any:
+def _array(values: list[Any], dtype: str) -> Any:
     if dtype == TUPLE:
         return np.fromiter(values, dtype=object, count=len(values))
     # pandas itself inspects each value several times: ten times slower if most are missing.
-    stored = (
-        values.cast(STORED[dtype])
-        if isinstance(values, pa.Array)
-        else pa.array(values, type=STORED[dtype], from_pandas=True)
-    )
-    return _TYPES[dtype].__from_arrow__(stored)
+    return _TYPES[dtype].__from_arrow__(pa.array(values, type=STORED[dtype], from_pandas=True))
 
 
 def rows_of(frame: pd.DataFrame, kind: type[SomeRow]) -> list[SomeRow]:

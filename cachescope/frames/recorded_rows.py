@@ -136,6 +136,10 @@ class LookupRow:
     """Whether lines of its hash details are missing; none are kept then."""
 
 
+OF_ALL_LOGS = ("lookup", "run", "order", "direction", "aot_lookup", "details", "prediction", "predicted_entry")
+"""What no single log tells of a lookup."""
+
+
 @row("problems")
 class ProblemRow:
     """One thing that could not be read."""

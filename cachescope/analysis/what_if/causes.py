@@ -10,7 +10,7 @@ import pandas as pd
 from cachescope.analysis.what_if.frames import Counts, ReplayInput
 from cachescope.analysis.what_if.recorded import HIT, UNKNOWN, Outcomes, Positions
 from cachescope.analysis.what_if.why_still import why_still
-from cachescope.columns import frame_of, frame_of_columns, plain_columns, rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.keys.key_fields import Removed
@@ -29,18 +29,21 @@ def causes_frame(
     group = np.full(len(after), -1, dtype=np.int64)
     group[places] = [number[cause] for cause in misses["cause"].tolist()]
     counts = Counts.of(replayed.times, after, group, len(causes))
-    described = plain_columns(causes, ["cause", "verdict", "summary"])
-    return frame_of_columns(
-        {
-            **described,
-            "misses": counts.lookups,
-            "hits_after": counts.turned,
-            "unknown": counts.unknown,
-            "time_won_ns": counts.time_won_ns,
-            "why": _reasons(replayed, removed, after, causes, group, counts),
-        },
-        WhatIfCause,
+    reasons = _reasons(replayed, removed, after, causes, group, counts)
+    rows = (
+        WhatIfCause(
+            cause=cause.cause,
+            verdict=cause.verdict,
+            summary=cause.summary,
+            misses=counts.lookups[at],
+            hits_after=counts.turned[at],
+            unknown=counts.unknown[at],
+            time_won_ns=counts.time_won_ns[at],
+            why=reasons[at],
+        )
+        for at, cause in enumerate(rows_of(causes, CauseRow))
     )
+    return frame_of(rows, WhatIfCause)
 
 
 def _reasons(

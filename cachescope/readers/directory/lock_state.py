@@ -11,7 +11,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Final
 
-from cachescope.columns import frame_of_columns, plain_columns
+from cachescope.columns import frame_of, plain_columns
 from cachescope.frames.directory_rows import LockRow
 from cachescope.terms import LOCK
 
@@ -25,7 +25,8 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFO
 def locks_frame(entries: pd.DataFrame) -> pd.DataFrame:
     """The frame locks: every lock file of the frame entries is tried once."""
     locks = plain_columns(entries[entries["cache"] == LOCK], ["entry", "path"])
-    return frame_of_columns({**locks, "lock_held": [is_lock_held(path) for path in locks["path"]]}, LockRow)
+    rows = (LockRow(entry, path, is_lock_held(path)) for entry, path in zip(*locks.values(), strict=True))
+    return frame_of(rows, LockRow)
 
 
 def is_lock_held(path: str) -> bool | None:

@@ -17,14 +17,10 @@ import pyarrow as pa
 
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
-from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow, ProblemRow
 from cachescope.readers.reading import Process, Reading
 
 _TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_(), "Time": pa.int64()}
-# What no single log tells of a lookup: it is known once all are read.
-_OF_ALL_LOGS: Final = (
-    "lookup", "run", "order", "direction", "aot_lookup", "details", "prediction", "predicted_entry"
-)  # fmt: skip
 
 
 def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
@@ -34,7 +30,7 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
 
 # Every row of a log has the source of the log.
 _PROCESS: Final = _columns(Process, ["source", "lookups"])
-_LOOKUP: Final = _columns(LookupRow, _OF_ALL_LOGS)
+_LOOKUP: Final = _columns(LookupRow, OF_ALL_LOGS)
 _PROBLEM: Final = _columns(ProblemRow, ["source"])
 
 

@@ -7,10 +7,10 @@ also has to fall on the same moment.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
-from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow
 from cachescope.readers.logs.log_prefix import moment_ns, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.restarts import parts_by_trace
@@ -20,31 +20,12 @@ from cachescope.terms import AOTAUTOGRAD, VLLM
 
 _SLACK_US: Final = 60_000_000
 _SAME_MOMENT_NS: Final = 250_000_000
-_FILLED: Final = (
-    "cache_state",
-    "status_detailed",
-    "compile_id",
-    "is_backward",
-    "bypass_reason",
-    "bypass_exception",
-    "aot_mode",
-    "guards_expr",
-    "load_error",
-    "time_taken_ns",
-    "time_saved_ns",
-    "end_time",
-    "logged_time",
-    "detail_set",
-    "entry_path",
-    "save_bypass",
-    "save_error",
-    "compile_error",
-    "compile_ended",
-    "function",
-    "file",
-    "line",
-    "preflight_note",
-)
+# What one log may tell of a lookup and another may not.
+_FILLED: Final = [
+    one.name
+    for one in fields(LookupRow)
+    if one.default is None and one.name not in ("time", "cache_key", *OF_ALL_LOGS)
+]
 
 
 @dataclass(slots=True)
