@@ -90,15 +90,11 @@ class KeyDistances:
     Parameters
     ----------
     details : HashDetails
-        Nothing may be added to it any more.
     """
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
-        self._fields = list(map(int, details.field_codes))
-        self._hashes = list(map(int, details.hash_codes))
-        self._is_input = list(map(is_input, details.fields))
-        self._graph_field = details.field_code(_GRAPH)
+        self._take()
         self._blocks: dict[int, Blocks] = {}
         self._bases: dict[int, _Base] = {}
         # Where the graph is in each base that has it, and each of its fields once.
@@ -117,6 +113,13 @@ class KeyDistances:
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._input_parts: dict[tuple[int | None, int | None], frozenset[str]] = {}
 
+    def _take(self) -> None:
+        """Take over what the store has by now."""
+        self._fields = list(map(int, self._details.field_codes))
+        self._hashes = list(map(int, self._details.hash_codes))
+        self._is_input = list(map(is_input, self._details.fields))
+        self._graph_field = self._details.field_code(_GRAPH)
+
     def graph(self, detail_set: int | None) -> int | None:
         """The hash code of the graph of a set; equal codes are equal graphs."""
         return None if detail_set is None else self.blocks(detail_set).graph
@@ -125,6 +128,8 @@ class KeyDistances:
         """The graph and the rest of a set."""
         found = self._blocks.get(detail_set)
         if found is None:
+            if len(self._fields) < len(self._details.components):
+                self._take()
             found = self._blocks[detail_set] = self._made_blocks(detail_set)
         return found
 

@@ -296,7 +296,7 @@ class Baselines:
     @cached_property
     def _runs_before(self) -> list[int | None]:
         """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
-        found = _greatest_other_before([row.run for row in self._lookups], self._group)
+        found = greatest_other_before([row.run for row in self._lookups], self._group)
         rank_of = self._history.rank_of
         several = Counter(rank_of.get(run) for run in {row.run for row in self._lookups})
         if len(several) == 1 or max(several.values(), default=0) < 2:
@@ -306,7 +306,7 @@ class Baselines:
             None if group is None else group * len(number) + number[rank_of.get(row.run)]
             for row, group in zip(self._lookups, self._group, strict=True)
         ]
-        same = _greatest_other_before([row.run for row in self._lookups], of_rank)
+        same = greatest_other_before([row.run for row in self._lookups], of_rank)
         return [run if of_same is None else of_same for run, of_same in zip(found, same, strict=True)]
 
     def _right_before(self, at: int) -> tuple[int, int]:
@@ -391,7 +391,7 @@ class Baselines:
         return best
 
 
-def _greatest_other_before(values: Sequence[int], groups: Sequence[int | None]) -> list[int | None]:
+def greatest_other_before(values: Sequence[int], groups: Sequence[int | None]) -> list[int | None]:
     """For each value, the greatest before it in its group that is another one."""
     greatest: dict[int, int] = {}
     second: dict[int, int] = {}

@@ -20,6 +20,7 @@ from cachescope.analysis.contexts.process_fields import (
 from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.snapshot import context_row
 from cachescope.terms import (
     AOT_REMOTE_SWITCH,

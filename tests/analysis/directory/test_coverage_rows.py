@@ -9,7 +9,9 @@ from cachescope.analysis.history.rows import LookupRow
 
 from cachescope.analysis.directory.coverage import coverage_rows
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.directory.bundles import Held
+from tests.analysis.plain_rows import entry_row, lookup_row
 
 SMALL, LARGE = "L['t0'] < 8", "L['t0'] > 8"
 IN_IT = "its key is in the bundle"
@@ -37,7 +39,7 @@ def bundle(*entries: EntryRow, **told: Any) -> Held:
 def lookup(key: str | None = "f1", outcome: str = "full_miss", *, lookup: int = 0, **told: Any) -> LookupRow:
     nothing = dict.fromkeys(LookupRow.__dataclass_fields__)
     usual = {"lookup": lookup, "cache": "fxgraph", "cache_key": key, "outcome": outcome}
-    return LookupRow(**{**nothing, **usual, **told})  # type: ignore[arg-type]
+    return lookup_row(**{**nothing, **usual, **told})  # type: ignore[arg-type]
 
 
 def entry(key: str | None = "f1", cache: str = "fxgraph", **told: Any) -> EntryRow:
@@ -50,7 +52,7 @@ def entry(key: str | None = "f1", cache: str = "fxgraph", **told: Any) -> EntryR
         "root": "/c",
         "status": "ok",
     }
-    return EntryRow(**{**nothing, **usual, **told})  # type: ignore[arg-type]
+    return entry_row(**{**nothing, **usual, **told})  # type: ignore[arg-type]
 
 
 def of_lookup(row: LookupRow, held: Held, *entries: EntryRow) -> tuple[str, str]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes, resolution_ns
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row, history_of
 from tests.analysis.verdicts.test_graph_alignment import rows
 
 S = 10**9
@@ -18,7 +19,7 @@ HOUR = 3600 * S
 
 
 def entry(key: str, modified: int | None, root: str = "/cache") -> EntryRow:
-    return EntryRow(0, "fxgraph", key, root, "p", modified, "ok", None, None, None, None, None, None, None)
+    return entry_row(0, "fxgraph", key, root, "p", modified)
 
 
 def miss(key: str, at: int | None, took: int | None = S, **told: object) -> LookupRow:
@@ -77,7 +78,7 @@ def test_when_one_entry_was_stored(
 ) -> None:
     made = entry("f1", modified)
     lookup = miss("f1", T)
-    history = History.of_rows([replace(lookup, **told)], [made])  # type: ignore[arg-type]
+    history = history_of([replace(lookup, **told)], entries=[made])  # type: ignore[arg-type]
     assert EntryTimes(history).interval(made) == wanted
 
 
@@ -88,7 +89,7 @@ def shifts(*before_end: int) -> list[int | None]:
         began = 1_000 * S * (number + 1) + 7
         lookups.append(miss(f"f{number}", began, 0))
         entries.append(entry(f"f{number}", began - shift))
-    times = EntryTimes(History.of_rows(lookups, entries))
+    times = EntryTimes(history_of(lookups, entries=entries))
     found = [times.interval(one) for one in entries]
     return [
         None if interval == ANY else interval[0] - (one.modified_time or 0)
@@ -125,17 +126,17 @@ def test_by_how_much_a_clock_is_off(before_end: tuple[int, ...], shift: int | No
 def test_a_key_that_several_missed_was_written_by_none_that_is_known() -> None:
     entries = [entry("f1", T - HOUR), entry("f2", 2 * T)]
     lookups = [miss("f1", T), miss("f1", T + S), miss("f2", 2 * T)]
-    assert EntryTimes(History.of_rows(lookups, entries)).interval(entries[0]) == (T - HOUR, T - HOUR + 1)
-    assert EntryTimes(History.of_rows(lookups[1:], entries)).interval(entries[0]) == ANY
+    assert EntryTimes(history_of(lookups, entries=entries)).interval(entries[0]) == (T - HOUR, T - HOUR + 1)
+    assert EntryTimes(history_of(lookups[1:], entries=entries)).interval(entries[0]) == ANY
 
 
 def test_each_directory_has_a_clock_of_its_own() -> None:
     entries = [entry("f1", T - HOUR, "/late"), entry("f2", 2 * T, "/right"), entry("f3", 4 * S, "/whole")]
-    times = EntryTimes(History.of_rows([miss("f1", T), miss("f2", 2 * T)], entries))
+    times = EntryTimes(history_of([miss("f1", T), miss("f2", 2 * T)], entries=entries))
     assert [times.interval(one) for one in entries] == [ANY, (2 * T, 2 * T + 1), (4 * S, 6 * S)]
 
 
 def test_whole_seconds_may_lie_before_their_miss() -> None:
     made = entry("f1", 7 * S)
     for began, wanted in ((8 * S, (7 * S, 8 * S)), (8 * S + 1, ANY)):
-        assert EntryTimes(History.of_rows([miss("f1", began)], [made])).interval(made) == wanted
+        assert EntryTimes(history_of([miss("f1", began)], entries=[made])).interval(made) == wanted

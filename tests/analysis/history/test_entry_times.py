@@ -11,6 +11,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.analysis.history.history import is_miss
 from cachescope.frames.directory_rows import EntryRow
 from tests.analysis.preflight.test_frame import remotely, stored_remotely
 from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of
@@ -68,10 +69,10 @@ def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]
         missed = [
             at
             for at, row in enumerate(history.lookups)
-            if row.cache_key == one.cache_key and row.is_miss and row.time is not None
+            if row.cache_key == one.cache_key and is_miss(row) and row.time is not None
         ]
         if len(missed) == 1:
-            time, end = history.lookups.time[missed[0]], history.end[missed[0]]
+            time, end = history.lookups[missed[0]].time, history.timeline.end[missed[0]]
             found.append((times.interval(one), int(time), int(end)))
     assert found
     return found

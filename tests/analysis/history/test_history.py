@@ -1,4 +1,4 @@
-"""What was stored when: columns against the rows that they are made of, and one history for whoever asks."""
+"""What was stored when: one history for whoever asks."""
 
 from __future__ import annotations
 
@@ -7,29 +7,15 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.lookups import MISSING, Lookups
-from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.history.history import program_of
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row, history_of, run_row
 from tests.analysis.verdicts.test_graph_alignment import rows
 from tests.made import aot, fx, miss_rows, run, scope_of
 
 (TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
-BARE = replace(
-    TEMPLATE,
-    **dict.fromkeys(("time", "end_time", "time_taken_ns", "cache_key", "compile_id", "aot_lookup")),
-    **dict.fromkeys(("direction", "detail_set", "gm", "details", "compile_ended", "function")),
-)
-FULL = replace(
-    TEMPLATE, lookup=1, time=3, end_time=4, aot_lookup=0, bypass_reason="b", save_bypass="s", compile_ended=False
-)  # fmt: skip
 SYMBOLIC = {"example_inputs[0]": "TensorMetadata(dtype=torch.float32, shape=torch.Size([s77, 8]))"}
-
-
-@pytest.mark.parametrize("row", [BARE, FULL, replace(FULL, compile_ended=True)])
-def test_a_row_comes_back_as_it_was_put_in(row: LookupRow) -> None:
-    assert list(Lookups.of_rows([row, BARE])) == [row, BARE]
-    assert Lookups.of_rows([BARE, row])[1] == row
 
 
 def test_a_lookup_that_a_clock_set_back_made_stays_behind_those_of_its_run_before_it() -> None:
@@ -50,7 +36,7 @@ def test_a_lookup_that_a_clock_set_back_made_stays_behind_those_of_its_run_befor
 @pytest.mark.parametrize(
     ("told", "end"),
     [
-        ({"time": None, "end_time": 9, "time_taken_ns": 2}, MISSING),
+        ({"time": None, "end_time": 9, "time_taken_ns": 2}, None),
         ({"time": 5, "end_time": 9, "time_taken_ns": 2}, 7),
         ({"time": 5, "end_time": 9, "time_taken_ns": None}, 9),
         # The record was written at once, which says nothing of the end.
@@ -58,8 +44,8 @@ def test_a_lookup_that_a_clock_set_back_made_stays_behind_those_of_its_run_befor
         ({"time": 5, "end_time": None, "time_taken_ns": None}, 5 + 2_000_000_000),
     ],
 )
-def test_when_a_compile_ended(told: dict[str, Any], end: int) -> None:
-    assert History.of_rows([replace(TEMPLATE, **told)]).end.tolist() == [end]
+def test_when_a_compile_ended(told: dict[str, Any], end: int | None) -> None:
+    assert history_of([replace(TEMPLATE, **told)]).timeline.end == [end]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +63,7 @@ def test_the_compile_of_autograd_ends_with_the_last_of_its_graphs(
     inner = [
         replace(TEMPLATE, lookup=n, aot_lookup=0, end_time=None, **told) for n, told in enumerate(graphs, 1)
     ]
-    assert History.of_rows([aot, *inner]).end[0] == end
+    assert history_of([aot, *inner]).timeline.end[0] == end
 
 
 def test_a_process_that_was_killed_stored_nothing_for_whoever_asks() -> None:
@@ -89,6 +75,110 @@ def test_a_process_that_was_killed_stored_nothing_for_whoever_asks() -> None:
         run(aot("a11", at=100, **open_miss), cache_dir="/cache", exit_status=0),
     )
     assert scope.lookups["outcome"].tolist() == ["full_miss"] * 3
-    assert scope.history.stored[:2].tolist() == [False, True]
+    assert [scope.history.has_stored(at) for at in (0, 1)] == [False, True]
     assert [row["kind"] for row in miss_rows(scope)][-1] == "process ended"
     assert 0 in scope.history.timeline.not_stored
+
+
+def order_of(*told: tuple[int, float | None]) -> list[int]:
+    """The order of lookups of some runs, each with its time; by their numbers."""
+    runs = [
+        run(*(fx(f"f{at}", at=time) for at, (one, time) in enumerate(told) if one == number))
+        for number in range(3)
+    ]
+    return [int((row.cache_key or "")[1:]) for row in scope_of(*runs).history.lookups]
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ([(0, 1), (1, 2), (0, 3)], [0, 1, 2]),
+        ([(0, 5), (1, 2), (0, 6)], [1, 0, 2]),
+        # A clock that was set back, or that is not there, leaves the order of its run.
+        ([(0, 5), (0, 2), (1, 4)], [2, 0, 1]),
+        ([(0, 5), (0, None), (1, 6)], [0, 1, 2]),
+        ([(0, 5), (1, 6), (0, None), (0, 7)], [0, 2, 1, 3]),
+    ],
+)
+def test_lookups_are_in_time_order(told: list[tuple[int, float | None]], wanted: list[int]) -> None:
+    assert order_of(*told) == wanted
+
+
+def lookups(*told: dict[str, Any]) -> list[LookupRow]:
+    return [replace(TEMPLATE, **{"lookup": at, **one}) for at, one in enumerate(told)]
+
+
+def test_the_latest_lookup_of_a_key() -> None:
+    keys = ("k", "l", "k", None, "k", None, "l")
+    found = history_of(lookups(*({"cache_key": key} for key in keys)))
+    assert [found.latest_of_key(at) for at in range(7)] == [None, None, 0, None, 2, None, 1]
+    found = history_of(lookups({"cache_key": "k"}, {"cache_key": "k", "cache": "aotautograd"}))
+    assert [found.latest_of_key(at) for at in (0, 1)] == [None, None]
+
+
+def test_the_guards_that_lookups_of_a_key_show() -> None:
+    found = history_of(
+        lookups(
+            {"cache_key": "k", "outcome": "hit", "guards_expr": "a"},
+            {"cache_key": "k", "outcome": "guard_miss", "guards_expr": "b"},
+            {"cache_key": "l", "outcome": "hit", "guards_expr": "c"},
+            {"cache_key": "k", "outcome": "full_miss", "guards_expr": "d"},
+            {"cache_key": "k", "outcome": "hit", "guards_expr": "a"},
+            {"cache_key": "k", "outcome": "hit", "guards_expr": None},
+            {"cache_key": None, "outcome": "hit", "guards_expr": "e"},
+            {"cache_key": "k", "outcome": "hit", "guards_expr": "f"},
+            {"cache_key": "k", "outcome": "hit"},
+            {"cache_key": None, "outcome": "hit"},
+        )
+    )
+    assert [found.guards_before(at) for at in (0, 1, 2, 4, 7, 8)] == [
+        [],
+        ["a"],
+        [],
+        ["a", "b"],
+        ["a", "b"],
+        ["a", "b", "f"],
+    ]
+    assert found.guards_before(9) == []
+
+
+def test_the_lookups_of_an_entry() -> None:
+    entries = [entry_row(0, "fxgraph", "k"), entry_row(1, "aotautograd", "k"), entry_row(2, "fxgraph", "m")]
+    keys: list[dict[str, Any]] = [
+        {"cache_key": "k"},
+        {"cache_key": "l"},
+        {"cache_key": "k", "cache": "aotautograd"},
+        {"cache_key": "k"},
+    ]
+    found = history_of(lookups(*keys), entries=entries)
+    assert [list(found.lookups_of(one)) for one in entries] == [[0, 3], [2], []]
+
+
+def test_which_misses_stored_a_result() -> None:
+    told: list[dict[str, Any]] = [
+        {},
+        {"outcome": "hit"},
+        {"save_bypass": "no"},
+        {"outcome": "guard_miss"},
+        {"outcome": "bypass"},
+    ]
+    found = history_of(lookups(*told))
+    assert [found.has_stored(at) for at in range(5)] == [True, False, False, True, False]
+    assert list(found.timeline.not_stored) == [2]
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        (None, None),
+        ("", None),
+        ("python train.py --lr 1", "train.py"),
+        ("python -u -m train --lr 1", "train"),
+        ("python -m", ""),
+        ("torchrun --nproc 2 'my train.py' x.py", "my train.py"),
+        ("pytest -q", "pytest"),
+        ("it's not closed", None),
+    ],
+)
+def test_the_program_of_a_run(command: str | None, program: str | None) -> None:
+    assert program_of(run_row(0, command=command)) == program

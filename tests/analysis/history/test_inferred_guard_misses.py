@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.inferred_guard_misses import inferred_guard_misses
-from cachescope.analysis.history.lookups import Lookups
-from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.history.timeline import Timeline
+from cachescope.analysis.history.inferred_guard_misses import settled_history
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row
 from tests.analysis.verdicts.test_graph_alignment import rows
 from tests.made import component
 
@@ -31,18 +30,12 @@ Told = dict[str, Any]
 
 def found(*told: Told, entries: tuple[Told, ...] = ()) -> list[int]:
     made: list[LookupRow] = [
-        replace(TEMPLATE, **{"lookup": at, "run": at, "time": 100 * at, "time_taken_ns": 1, "cache_key": "k", "gm": None,
+        replace(TEMPLATE, **{"lookup": at, "run": at, "time": 100 * at, "time_taken_ns": 1, "cache_key": "k",
                              "detail_set": SYMBOLIC, **one})
         for at, one in enumerate(told)
     ]  # fmt: skip
-    stored = [
-        replace(
-            EntryRow(n, "fxgraph", "k", "r", "p", None, "ok", None, None, None, None, None, None, None), **one
-        )
-        for n, one in enumerate(entries)
-    ]
-    lookups = Lookups.of_rows(made)
-    return sorted(inferred_guard_misses(lookups, stored, Timeline(lookups, ()), STORE))
+    stored = [replace(entry_row(n, "fxgraph", "k", "r", "p", None), **one) for n, one in enumerate(entries)]
+    return sorted(settled_history(made, stored, [], STORE).inferred)
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from cachescope.analysis.history.lookups import Lookups
-from cachescope.analysis.history.rows import LookupRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.analysis.history.history import History
+from cachescope.analysis.history.history import is_miss
 from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
 from cachescope.analysis.history.timeline import Timeline
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import history_of
 from tests.analysis.verdicts.test_graph_alignment import rows
 
 DIRECTORIES = {0: "/a", 1: "/b", 2: "/a", 3: None, 4: "/c"}
@@ -63,27 +62,27 @@ def made(values: list[tuple]) -> list[LookupRow]:
 def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tuple]) -> None:
     history = made(values)
     pasts, timeline = pasts_of(history, DIRECTORIES)
-    guards = History.of_rows(history).guards_before
+    guards = history_of(history).guards_before
     asked = []
-    for at, past in pasts.of_each(np.ones(len(history), dtype=bool)):
+    for at, past in pasts.of_each(range(len(history))):
         asked.append(at)
         row = history[at]
         earlier = [one for one in history[:at] if one.cache_key == row.cache_key is not None]
         stored = [one for one in earlier if had_stored(one, row)]
         assert past.latest == (earlier[-1].lookup if earlier else None)
         assert past.latest_stored == (stored[-1].lookup if stored else None)
-        others = [one for one in earlier if one.is_hit or not is_one_compile(one, row)]
-        told = [one for one in others if one.is_hit or one.is_miss]
-        refused = told[-1] if told and not told[-1].is_hit and told[-1].save_bypass else None
+        others = [one for one in earlier if one.outcome == "hit" or not is_one_compile(one, row)]
+        told = [one for one in others if one.outcome == "hit" or is_miss(one)]
+        refused = told[-1] if told and told[-1].outcome != "hit" and told[-1].save_bypass else None
         if refused is not None and None not in (row.time, refused.time) and end(refused) >= row.time:
             refused = None
         assert past.refused == (None if refused is None else refused.lookup)
         assert past.refused is None or past.refused in timeline.not_stored
-        hits = [one for one in others if one.is_hit]
+        hits = [one for one in others if one.outcome == "hit"]
         assert past.latest_hit == (hits[-1].lookup if hits else None)
         shown = [one.guards_expr for one in earlier if one.outcome in ("hit", "guard_miss")]
         assert guards(at) == list(dict.fromkeys(text for text in shown if text))
-        elsewhere = None if past.elsewhere is None else pasts.directory(past.elsewhere)
+        elsewhere = past.elsewhere
         there = {DIRECTORIES[one.run] for one in stored or earlier} - {None}
         here = DIRECTORIES[row.run]
         assert elsewhere == (None if here is None or here in there else max(there, default=None))
@@ -99,9 +98,8 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
 
 
 def pasts_of(history: list[LookupRow], directories: dict[int, str | None]) -> tuple[PastOfKeys, Timeline]:
-    lookups = Lookups.of_rows(history)
-    timeline = Timeline(lookups, ())
-    return PastOfKeys(lookups, timeline, directories), timeline
+    found = history_of(history)
+    return PastOfKeys(found, directories), found.timeline
 
 
 def may_share(one: LookupRow, row: LookupRow) -> bool:
@@ -111,7 +109,7 @@ def may_share(one: LookupRow, row: LookupRow) -> bool:
 
 def had_stored(one: LookupRow, row: LookupRow) -> bool:
     """Whether an entry was there because of an earlier lookup."""
-    if one.is_hit:
+    if one.outcome == "hit":
         return True
     if one.outcome == "bypass" or one.save_bypass is not None or is_one_compile(one, row):
         return False
@@ -123,7 +121,7 @@ def is_one_compile(one: LookupRow, row: LookupRow) -> bool:
 
 
 def was_compiling(one: LookupRow, row: LookupRow) -> bool:
-    if None in (one.time, row.time) or not one.is_miss or one.run == row.run:
+    if None in (one.time, row.time) or not is_miss(one) or one.run == row.run:
         return False
     return row.time is not None and end(one) >= row.time
 
@@ -137,7 +135,7 @@ def end(one: LookupRow) -> int:
 def test_a_fleet_that_races_is_counted_and_not_listed(runs: int) -> None:
     history = [replace(TEMPLATE, lookup=at, run=at, time=at, time_taken_ns=10**9) for at in range(runs)]
     pasts, _ = pasts_of(history, {})
-    found = [past.racing() for _, past in pasts.of_each(np.ones(runs, dtype=bool))]
+    found = [past.racing() for _, past in pasts.of_each(range(runs))]
     assert found[-1] == (0, tuple(range(8)), runs - 1 - 8)
 
 
@@ -150,8 +148,7 @@ def past_of_last(
 ) -> tuple[PastOfKeys, KeyPast]:
     history = [replace(one, lookup=at) for at, one in enumerate(made)]
     pasts, _ = pasts_of(history, directories or {})
-    asked = np.arange(len(history)) == len(history) - 1
-    ((_, past),) = pasts.of_each(asked)
+    ((_, past),) = pasts.of_each([len(history) - 1])
     return pasts, past
 
 
@@ -179,8 +176,8 @@ def test_of_compiles_that_ended_in_another_order_the_latest_lookup_is_found() ->
 )
 def test_the_directory_in_which_it_was_stored(directories: dict[int, str | None], wanted: str | None) -> None:
     """The last by name of the others, the lookup of the same compile aside."""
-    pasts, past = past_of_last(row(1, 0), row(2, 5), row(0, 10), row(0, 20), directories=directories)
-    assert (None if past.elsewhere is None else pasts.directory(past.elsewhere)) == wanted
+    _, past = past_of_last(row(1, 0), row(2, 5), row(0, 10), row(0, 20), directories=directories)
+    assert past.elsewhere == wanted
 
 
 @pytest.mark.parametrize(

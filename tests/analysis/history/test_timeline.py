@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from cachescope.analysis.history.lookups import Lookups
-from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.history.timeline import Timeline, last_line, shows_symbol
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import history_of, run_row
 from tests.analysis.verdicts.test_graph_alignment import rows
 
 (TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
@@ -33,7 +32,7 @@ def fx(at: int = 1, above: int | None = 0, **told: Any) -> LookupRow:
 
 
 def timeline(*made: LookupRow, exit_status: int | None = None) -> Timeline:
-    return Timeline(Lookups.of_rows(made), [RunRow(0, None, None, None, exit_status=exit_status)])
+    return history_of(made, runs=[run_row(0, None, exit_status=exit_status)]).timeline
 
 
 @pytest.mark.parametrize(
@@ -136,7 +135,7 @@ def test_why_nothing_was_stored(case: str) -> None:
     made, exit_status, wanted = NOT_STORED[case]
     found = timeline(*made, exit_status=exit_status)
     why = found.not_stored.get(0)
-    assert bool(found.stores[0]) is (wanted is None)
+    assert (0 not in found.not_stored) is (wanted is None)
     if wanted is None:
         assert why is None
     else:
@@ -208,5 +207,4 @@ def test_the_last_line(text: str, last: str) -> None:
 
 def test_the_graphs_of_a_lookup() -> None:
     found = timeline(aot(), fx(1), aot(2), fx(3), fx(4, 2), fx(5, None))
-    assert [found.graphs_of(at).tolist() for at in range(6)] == [[1, 3], [], [4], [], [], []]
-    assert found.stores.dtype == np.bool_
+    assert [list(found.graphs_of(at)) for at in range(6)] == [[1, 3], [], [4], [], [], []]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import history_of, run_row
 from tests.analysis.verdicts.test_graph_alignment import NEW, A, B, C, D, graph, rows
 
 A2 = graph("mm", "tanh", "add", "sum")
@@ -18,10 +15,10 @@ A3 = graph("mm", "tanh", "sub", "sum")
 def found(store: HashDetails, runs: list[list[LookupRow]], choice: Choice | None = None) -> list[int | None]:
     """The baseline of every lookup of the last run."""
     every = [row for run in runs for row in run]
-    about = [RunRow(n, None, n, None) for n in range(len(runs))]
-    baselines = Baselines(History.of_rows(every, runs=about), store, choice or Choice())
-    places = np.arange(len(every) - len(runs[-1]), len(every))
-    return [None if at == NONE else every[at].lookup for at in baselines.find_each(places).lookup.tolist()]
+    about = [run_row(n, start_time=n) for n in range(len(runs))]
+    baselines = Baselines(history_of(every, store, runs=about), choice or Choice())
+    found = [baselines.find(at) for at in range(len(every) - len(runs[-1]), len(every))]
+    return [every[one].lookup if isinstance(one, int) else None for one in found]
 
 
 def runs_of(*programs: list[str]) -> tuple[HashDetails, list[list[LookupRow]]]:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
+from cachescope.analysis.fields import is_input
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
+from cachescope.analysis.verdicts.recompiles import is_recompiled
+from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row, history_of, run_row
 from tests.analysis.verdicts.test_graph_alignment import rows
 from tests.made import component
 
@@ -41,14 +43,14 @@ class Made:
         self.store = HashDetails()
         self.rows = [self._row(at, *one) for at, one in enumerate(made)]
         self.entries = [self._entry(number, *one) for number, one in enumerate(entries)]
-        runs = [RunRow(run, rank, None, None) for run, rank in (ranks or {}).items()]
-        self.baselines = Baselines(
-            History.of_rows(self.rows, self.entries, runs), self.store, choice or Choice()
-        )
+        runs = [run_row(run, rank) for run, rank in (ranks or {}).items()]
+        self.history = history_of(self.rows, self.store, self.entries, runs)
+        self.baselines = Baselines(self.history, choice or Choice())
 
     def set_of(self, letters: str, told: dict[str, Any]) -> int:
         graph, x, y, dtype, size = letters.ljust(5, "1")
         fields = {"gm": WORDS[graph], "x": x, "y": y, "example_inputs[0]": TENSOR.format(dtype, size)}
+        fields |= {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
         code, _ = self.store.add(
             component(name, text) for name, text in (fields | told.pop("fields", {})).items()
         )
@@ -59,30 +61,24 @@ class Made:
         details = self.set_of(letters, told)
         made = replace(
             TEMPLATE, lookup=100 + at, run=at, time=10 * at + 10, time_taken_ns=1, cache_key=f"f{at}", detail_set=details,
-            gm=self.store.hash_code(details, "gm"), compile_id="0/0",
+            compile_id="0/0",
         )  # fmt: skip
         return replace(made, **told)
 
     def _entry(self, number: int, letters: str, told: dict[str, Any]) -> EntryRow:
         code = self.set_of(letters, told)
-        made = EntryRow(number, "fxgraph", f"e{number}", "/cache", "p", 1 + 2 * number, "ok", None, None, None, None,
-                        "inference", code, self.store.hash_code(code, "gm"))  # fmt: skip
+        made = entry_row(number, "fxgraph", f"e{number}", "/cache", "p", 1 + 2 * number, detail_set=code)  # fmt: skip
         return replace(made, **told)
 
     def of(self, at: int) -> str | None:
-        found = self.baselines.find_each(np.array([at]))
-        return self.named(int(found.lookup[0]), int(found.entry[0]))
-
-    def named(self, lookup: int, entry: int) -> str | None:
-        assert NONE in (lookup, entry)
-        return f"lookup {lookup}" if lookup != NONE else None if entry == NONE else f"entry {entry}"
+        found = self.baselines.find(at)
+        return (
+            None if found is None else f"lookup {found}" if isinstance(found, int) else f"entry {found.entry}"
+        )
 
     @property
     def of_last(self) -> str | None:
-        alone = self.of(len(self.rows) - 1)
-        together = self.baselines.find_each(np.arange(len(self.rows)))
-        assert self.named(int(together.lookup[-1]), int(together.entry[-1])) == alone
-        return alone
+        return self.of(len(self.rows) - 1)
 
 
 NEAR, FAR = look("A2"), look("A22")
@@ -165,8 +161,7 @@ def test_a_key_that_is_still_compiled_counts_if_it_differs_by_its_rank(
     made = Made(first, look("A", fields={"path": now}), ranks={0: 0, 1: 1})
     assert made.of_last == wanted
     row, other = made.rows[1], made.rows[0]
-    assert made.baselines.are_concurrent(other, row)
-    assert not made.baselines.are_concurrent(row, row)
+    assert was_running(made.history, made.history.index_of[other.lookup], made.history.index_of[row.lookup])
 
 
 RUNS = [
@@ -230,10 +225,10 @@ def test_of_a_run_that_was_asked_for_another_form_is_found() -> None:
 def nearer(*made: Told, entries: Sequence[Told] = (), choice: Choice | None = None) -> str | None:
     """The nearer key of the last lookup, and in how many fields the baseline differs."""
     found = Made(*made, entries=entries, choice=choice)
-    places = np.arange(len(found.rows))
-    compared = found.baselines.find_each(places)
-    others, apart = found.baselines.nearer(places, compared)
-    return None if others[-1] == NONE else f"lookup {others[-1]}, not {apart[-1]}"
+    at = len(found.rows) - 1
+    compared = found.baselines.find(at)
+    nearer = None if compared is None else found.baselines.nearer(at, compared)
+    return None if nearer is None else f"lookup {nearer[0]}, not {nearer[1]}"
 
 
 NEARER: dict[str, tuple[list[Told], list[Told], str | None]] = {
@@ -251,8 +246,6 @@ NEARER: dict[str, tuple[list[Told], list[Told], str | None]] = {
     "of its run in another frame": ([FAR, look("A2", run=2, compile_id="1/0"), look("A", run=2)], [], "lookup 1, not 2"),
     "of its run, by another field": ([FAR, look("A1121", run=2, compile_id="0/1"), look("A", run=2)], [], None),
     "than an entry": ([look("A1121", compile_id="5/0", time_taken_ns=999), look("A")], [FAR], None),
-    "of graphs that are not known": (
-        [look("A2", gm=None), look("A22", gm=None, run=2), look("A", gm=None, run=2, compile_id="0/1")], [], None),
     "31 between": ([NEAR, *[FAR] * 31, look("A")], [], "lookup 0, not 2"),
     "32 between": ([NEAR, *[FAR] * 32, look("A")], [], None),
 }  # fmt: skip
@@ -276,8 +269,9 @@ def in_parts(*made: Told, at: int = -1, found: int = -2, choice: Choice | None =
     row, before = scene.rows[at], scene.rows[found]
     assert row.detail_set is not None and before.detail_set is not None
     changed = scene.store.changed_fields(before.detail_set, row.detail_set)
-    better = scene.baselines.nearer_in_parts(at, before, changed)
-    return None if better is None else better.lookup - 100
+    if not all(map(is_input, changed)):
+        return None
+    return scene.baselines.nearer_in_parts(at, before)
 
 
 DTYPE, SIZE, BOTH = look("A112"), look("A1112"), look("A1122")
@@ -305,7 +299,7 @@ def test_a_key_whose_inputs_differ_in_fewer_parts() -> None:
 @pytest.mark.parametrize(("between", "wanted"), [(30, 0), (31, 0 - 1)])
 def test_of_the_last_32_lookups(between: int, wanted: int) -> None:
     found = in_parts(DTYPE, *[BOTH] * between, BOTH, look("A"))
-    assert (NONE if found is None else found) == wanted
+    assert (-1 if found is None else found) == wanted
 
 
 # What is said of the two.
@@ -337,26 +331,18 @@ def test_an_earlier_compile_of_one_function() -> None:
         entries=[look("A")],
     )
     first, second, elsewhere = made.rows
-    assert made.baselines.are_of_one_process(first, second)
-    assert not made.baselines.are_of_one_process(second, first)
-    assert not made.baselines.are_of_one_process(first, elsewhere)
-    assert not made.baselines.are_of_one_process(first, replace(second, compile_id="1/1"))
-    assert not made.baselines.are_of_one_process(made.entries[0], second)
-    assert not made.baselines.are_concurrent(made.entries[0], second)
+    assert is_recompiled(first, second)
+    assert not is_recompiled(second, first)
+    assert not is_recompiled(first, elsewhere)
+    assert not is_recompiled(first, replace(second, compile_id="1/1"))
 
 
-def test_the_sets_and_the_graphs_of_what_they_are_compared_with() -> None:
-    made = Made(
-        look("A2"),
-        look("A"),
-        look("A", direction="backward", compile_id="3/0"),
-        entries=[look("A22", direction="backward")],
-    )
-    at = np.array([1, 2])
-    found = made.baselines.find_each(at)
-    assert (found.lookup.tolist(), found.entry.tolist()) == ([0, NONE], [NONE, 0])
-    assert made.baselines.sets_of(found).tolist() == [made.rows[0].detail_set, made.entries[0].detail_set]
-    assert made.baselines.are_of_one_graph(at, found).tolist() == [True, True]
-    assert made.baselines.are_of_one_graph(np.array([2, 1]), found).tolist() == [True, True]
+def test_the_graphs_of_what_they_are_compared_with() -> None:
+    made = Made(look("A2"), look("A"), look("A", direction="backward", compile_id="3/0"))
+    assert [made.baselines.find(at) for at in (1, 2)] == [0, None]
+    assert made.baselines.are_of_one_graph(1, 0) and made.baselines.are_of_one_graph(2, 0)
+    stored = Made(look("A"), entries=[look("A22")])
+    found = stored.baselines.find(0)
+    assert found == stored.entries[0] and stored.baselines.are_of_one_graph(0, found)
     other = Made(look("a", function="f", file="/a"), look("A", function="f", file="/a"))
-    assert other.baselines.are_of_one_graph(at[:1], other.baselines.find_each(at[:1])).tolist() == [False]
+    assert other.baselines.find(1) == 0 and not other.baselines.are_of_one_graph(1, 0)

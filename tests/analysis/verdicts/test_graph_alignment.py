@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.analysis.graphs import graph_diff, graph_words, likeness
-from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import lookup_row
 
 Recording = Callable[[str, str], Path]
 
@@ -34,7 +36,7 @@ def rows(store: HashDetails, graphs: Sequence[str], run: int, function: str | No
         details, _ = store.add([f"[{digest}] gm: {code}", f"[{'b' * 51}] example_inputs[0]: T"])
         assert details is not None
         made.append(
-            LookupRow(
+            lookup_row(
                 lookup=100 * run + n,
                 run=run,
                 order=n,
@@ -54,7 +56,6 @@ def rows(store: HashDetails, graphs: Sequence[str], run: int, function: str | No
                 guards_expr=None,
                 time_taken_ns=None,
                 detail_set=details,
-                gm=store.hash_code(details, "gm"),
                 function=function,
                 file=None if function is None else "train.py",
             )
@@ -74,7 +75,7 @@ def partners(
     before: Sequence[str], after: Sequence[str], functions: tuple[str | None, str | None] = (None, None)
 ) -> dict[int, int]:
     store = HashDetails()
-    pairs = GraphAligner(store).partners(
+    pairs = GraphAligner(store, KeyDistances(store)).partners(
         rows(store, before, 0, functions[0]), rows(store, after, 1, functions[1])
     )
     return {new.lookup - 100: old.lookup for old, new in pairs}
@@ -115,7 +116,7 @@ def test_a_graph_looked_up_twice_is_one_place(recording: Recording) -> None:
     store = scope.tables.hash_details
     by_run = [[r for r in scope.history.lookups if r.run == run and r.cache == "fxgraph"] for run in (1, 2)]
     assert len(by_run[1]) == 2
-    assert GraphAligner(store).partners(*by_run) == []
+    assert GraphAligner(store, KeyDistances(store)).partners(*by_run) == []
 
 
 CODE = st.text("abcdef =()\n.", max_size=60)
@@ -148,5 +149,5 @@ def test_a_long_stretch_of_changed_graphs_is_paired_in_order() -> None:
     store = HashDetails()
     before = rows(store, [f"def forward(x_{n}): return relu(x_{n} @ x_{n})" for n in range(110)], 0, "f")
     after = rows(store, [f"def forward(x_{n}): return tanh(x_{n} @ x_{n})" for n in range(110)], 1, "f")
-    pairs = GraphAligner(store).partners(before, after)
+    pairs = GraphAligner(store, KeyDistances(store)).partners(before, after)
     assert {new.lookup: old.lookup for old, new in pairs} == {100 + n: n for n in range(110)}

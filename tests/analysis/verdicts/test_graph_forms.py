@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from cachescope.analysis.history.rows import LookupRow
+from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner, replaced_stretches
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.verdicts.test_graph_alignment import rows
 from tests.made import component
 
@@ -22,7 +23,6 @@ class Made:
 
     def __init__(self) -> None:
         self.store = HashDetails()
-        self.aligner: GraphAligner[LookupRow] = GraphAligner(self.store)
 
     def graph(
         self, words: str, function: Function = (None, None), compile_id: str | None = "0/0", inputs: str = "T"
@@ -30,17 +30,20 @@ class Made:
         code = " ".join(f"{word}_op" for word in words)
         details, _ = self.store.add([component("gm", code), component("example_inputs[0]", inputs)])
         assert details is not None
-        gm = self.store.hash_code(details, "gm")
         name, file = function
         return replace(
             TEMPLATE,
             detail_set=details,
-            gm=gm,
             function=name,
             file=file,
             compile_id=compile_id,
             cache_key=words,
         )
+
+    @property
+    def aligner(self) -> GraphAligner[LookupRow]:
+        """Of all graphs made so far."""
+        return GraphAligner(self.store, KeyDistances(self.store))
 
     def alike(self, shared: int, one: Function, other: Function, is_one_program: bool = False) -> bool:
         a, b = self.graph("abcdefghij", one, "0/0"), self.graph(sharing(shared), other, "7/0")
@@ -94,7 +97,9 @@ def test_how_many_of_ten_words_make_two_graphs_forms_of_one(
 def test_graphs_of_one_graph_above_are_forms_of_one() -> None:
     made = Made()
     above = {"abcdefghij": 5, "klmnopqrst": 5, "uvwxyzABCD": None, "EFGHIJKLMN": None, "OPQRSTUVWX": 6}
-    aligner = GraphAligner[LookupRow](made.store, lambda graph: above[str(graph.cache_key)])
+    aligner = GraphAligner[LookupRow](
+        made.store, KeyDistances(made.store), lambda graph: above[str(graph.cache_key)]
+    )
     one, other, none, nor, third = map(made.graph, above)
     assert aligner.are_alike(one, other)
     assert not aligner.are_alike(one, third)
@@ -151,10 +156,6 @@ def test_likeness_is_known_again_by_the_graph_and_else_by_the_details() -> None:
         assert made.aligner.code_likeness(one, half) == 0.5
         assert made.aligner.code_likeness(one, other) == 0
         assert made.aligner.code_likeness(one, one) == 1
-    nameless = [replace(graph, gm=None) for graph in (half, other)]
-    assert [made.aligner.code_likeness(one, graph) for graph in nameless] == [0.5, 0]
-    assert [made.aligner.code_likeness(graph, one) for graph in nameless] == [0.5, 0]
-    assert made.aligner.code_likeness(*nameless) == 0.5
 
 
 F: Function = ("f", "/a.py")
@@ -238,7 +239,7 @@ def test_runs_that_share_a_graph_are_of_one_program() -> None:
 def test_what_has_no_graph_and_what_is_looked_up_again_has_no_place() -> None:
     made = Made()
     one, edited = made.graph(A, F), made.graph(A9, F)
-    nothing = replace(one, gm=None, cache_key="nothing")
+    nothing = replace(one, detail_set=None, cache_key="nothing")
     assert changed_to([nothing, one, one], [edited, edited], made) == [f"{A} {A9}"]
     # Again later is another place.
     between = made.graph(Z, F)

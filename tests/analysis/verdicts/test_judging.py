@@ -1,40 +1,18 @@
-"""What is noted of misses while they are judged, and the frames that it becomes; made by hand."""
+"""How misses are judged, and the frames that it becomes; made by hand."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
+from cachescope.answers.judged_frames import settled_lookups
 
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.verdicts.judged_frames import has_open_misses, settled_lookups
-from cachescope.analysis.verdicts.misses import Why
-from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from cachescope.analysis.history.inferred_guard_misses import is_open as is_open_miss
 from tests.made import CODE, Details, Made, aot, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1"}
 SYMBOLIC: Details = {**G, "example_inputs[0]": "TensorMetadata(shape=torch.Size([s7, 8]))"}
 HERE = {"cache_dir": "/cache"}
-ONE, OTHER = Why("disabled", "one", "recorded", ""), Why("disabled", "other", "recorded", "")
-
-
-def test_equal_reasons_are_one() -> None:
-    found = ReasonsFound(6)
-    assert [found.number(why) for why in (ONE, OTHER, Why("disabled", "one", "recorded", ""), OTHER)] == [
-        0,
-        1,
-        0,
-        1,
-    ]
-    found.record(2, OTHER, 1)
-    found.record(3, OTHER)
-    found.record(np.array([0, 5]), ONE, 2)
-    found.record(3, ONE, 4)
-    assert found.whys == [ONE, OTHER]
-    assert found.why.tolist() == [0, NONE, 1, 0, NONE, 0]
-    assert found.baseline.tolist() == [2, NONE, 1, 4, NONE, 2]
-    assert found.baseline_entry.tolist() == [NONE] * 6
 
 
 def test_only_misses_have_changes() -> None:
@@ -60,18 +38,18 @@ def test_only_misses_have_changes() -> None:
     ],
 )
 def test_misses_that_a_text_log_leaves_open(lookups: list[Made], is_open: bool) -> None:
-    assert has_open_misses(scope_of(run(*lookups)).tables.lookups) is is_open
+    assert any(map(is_open_miss, scope_of(run(*lookups)).history.lookups)) is is_open
 
 
 def test_guard_misses_that_follow_are_settled_in_a_frame_of_their_own() -> None:
     told: dict[str, Any] = {"details": SYMBOLIC, "took": 1.0, "entry_path": "/cache/fxgraph/1/f1/e"}
     scope = scope_of(run(fx("f1", at=0, **told), **HERE), run(fx("f1", at=9, **told), **HERE))
     recorded = scope.tables.lookups
-    settled = settled_lookups(recorded, scope.history)
+    settled = settled_lookups(recorded, scope.history.inferred)
     assert settled["outcome"].tolist() == ["full_miss", "guard_miss"]
     assert recorded["outcome"].tolist() == ["full_miss"] * 2
     alone = scope_of(run(fx("f1", at=0, **told), **HERE))
-    assert settled_lookups(alone.tables.lookups, alone.history)["outcome"].tolist() == ["full_miss"]
+    assert settled_lookups(alone.tables.lookups, alone.history.inferred)["outcome"].tolist() == ["full_miss"]
 
 
 @pytest.mark.parametrize(

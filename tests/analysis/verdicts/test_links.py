@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from cachescope.analysis.history.lookups import Lookups
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.history.rows import LookupRow
 
 from cachescope.analysis.verdicts.causes import link_consequences
-from cachescope.analysis.verdicts.misses import Misses, Why
+from cachescope.analysis.verdicts.misses import Miss, Why
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.verdict_kinds import Verdict
+from tests.analysis.plain_rows import history_of
 from tests.analysis.verdicts.test_graph_alignment import rows
 
 (TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 AOT = replace(TEMPLATE, lookup=0, cache=AOTAUTOGRAD, cache_key="a1")
 FX = replace(TEMPLATE, lookup=1, aot_lookup=0, cache_key="f1")
+
+
+NONE = -1
 
 
 def why(verdict: Verdict, kind: str = "", *changed: str) -> Why:
@@ -28,11 +29,11 @@ def why(verdict: Verdict, kind: str = "", *changed: str) -> Why:
 
 def follows(found: list[LookupRow], *whys: Why) -> list[int]:
     """The number of the miss that each follows from, and -1 for a root."""
-    numbers, none = np.arange(len(found)), np.full(len(found), NONE)
-    misses = Misses(Lookups.of_rows(found), numbers, list(whys), numbers, (), none, none)
-    link_consequences(misses)
-    assert misses.is_root.tolist() == (misses.follows == NONE).tolist()
-    return misses.follows.tolist()
+    rows = enumerate(zip(found, whys, strict=True))
+    misses = [Miss(at, row, why, None) for at, (row, why) in rows]
+    link_consequences(misses, history_of([replace(row, detail_set=None) for row in found]))
+    assert [miss.root for miss in misses] == [miss.follows is None for miss in misses]
+    return [-1 if miss.follows is None else miss.follows.index for miss in misses]
 
 
 FIRST, NEW_DETAILS, GUARDS = why("first_lookup"), why("details_not_recorded"), why("guard_failed")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.analysis.history.entry_times import EntryTimes
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import NONE, Grouped, paired
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
-from cachescope.analysis.verdicts.baselines import Baselines, Candidate, Choice
+from cachescope.analysis.verdicts.baselines import Baselines, Choice, greatest_other_before
+from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row, history_of, run_row
 from tests.analysis.verdicts.test_graph_alignment import rows
 
 FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
@@ -44,7 +44,7 @@ class Made:
     def __init__(self, made: Sequence[tuple], entries: Sequence[tuple], ranks: Sequence[int | None]) -> None:
         self.store = HashDetails()
         (template,) = rows(self.store, ["def forward(): return ()"], 0)
-        self.runs = [RunRow(run, rank, None, None) for run, rank in enumerate(ranks)]
+        self.runs = [run_row(run, rank) for run, rank in enumerate(ranks)]
         self.lookups = []
         for at, (values, run, compile_id, has_details) in enumerate(made):
             code = self.set_of(values)
@@ -59,34 +59,16 @@ class Made:
                     cache_key="f" + "".join(values),
                     compile_id=compile_id,
                     detail_set=code if has_details else None,
-                    gm=self.store.hash_code(code, "gm") if has_details else None,
                 )
             )
         self.entries = []
         for number, (values, modified) in enumerate(entries):
             code = self.set_of(values)
-            gm = self.store.hash_code(code, "gm")
             key = "f" + "".join(values)
-            self.entries.append(
-                EntryRow(
-                    number,
-                    "fxgraph",
-                    key,
-                    "r",
-                    "p",
-                    None if modified is None else 10 * modified,
-                    "ok",
-                    None,
-                    None,
-                    None,
-                    None,
-                    "inference",
-                    code,
-                    gm,
-                )
-            )
+            time = None if modified is None else 10 * modified
+            self.entries.append(entry_row(number, "fxgraph", key, "r", "p", time, detail_set=code))
 
-        self.history = History.of_rows(self.lookups, self.entries, self.runs)
+        self.history = history_of(self.lookups, self.store, self.entries, self.runs)
 
     def stored_before(self, row: LookupRow) -> list[EntryRow]:
         """Entries that were there by their times and that no lookup stands for: every recorded miss wrote its own."""
@@ -105,6 +87,9 @@ class Made:
         assert code is not None and not rejected
         return code
 
+    def gm(self, one: Candidate) -> int | None:
+        return None if one.detail_set is None else self.store.hash_code(one.detail_set, "gm")
+
     def changed(self, one: Candidate, other: Candidate) -> set[str]:
         assert one.detail_set is not None and other.detail_set is not None
         before, after = (
@@ -120,9 +105,11 @@ def expected(history: Made, at: int) -> Candidate | None:
     earlier = [one for one in history.lookups[:at] if one.detail_set is not None]
     stored = history.stored_before(row)
     same: list[Candidate] = [
-        one for one in earlier if one.gm == row.gm and not is_another_call(history, one, row)
+        one
+        for one in earlier
+        if history.gm(one) == history.gm(row) and not is_another_call(history, one, row)
     ]
-    same += [entry for entry in stored if entry.gm == row.gm]
+    same += [entry for entry in stored if history.gm(entry) == history.gm(row)]
     others = [one for one in same if isinstance(one, LookupRow) and one.run != row.run]
     rank = {run.run: run.rank for run in history.runs}
     of_rank = [one.run for one in others if rank[one.run] == rank[row.run]]
@@ -147,12 +134,8 @@ def is_another_call(history: Made, one: LookupRow, row: LookupRow) -> bool:
 
 def baseline_of(baselines: Baselines, history: Made, at: int) -> Candidate | None:
     """What one lookup is compared with."""
-    found = baselines.find_each(np.array([at]))
-    (lookup,), (entry,) = found.lookup.tolist(), found.entry.tolist()
-    assert NONE in (lookup, entry)
-    if lookup != NONE:
-        return history.lookups[lookup]
-    return None if entry == NONE else baselines.stored.rows[entry]
+    found = baselines.find(at)
+    return history.lookups[found] if isinstance(found, int) else found
 
 
 @pytest.mark.slow
@@ -166,7 +149,7 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
     made: list[tuple], entries: list[tuple], ranks: list[int | None]
 ) -> None:
     history = Made(made, entries, ranks)
-    baselines = Baselines(history.history, history.store, Choice())
+    baselines = Baselines(history.history, Choice())
     for at, row in enumerate(history.lookups):
         if row.detail_set is None:
             continue
@@ -175,7 +158,7 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
             assert found == wanted
         elif found is not None:
             # It stands in the place of another graph.
-            assert found.gm != row.gm
+            assert history.gm(found) != history.gm(row)
 
 
 @pytest.mark.slow
@@ -185,7 +168,7 @@ def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
     made: list[tuple], entries: list[tuple]
 ) -> None:
     history = Made(made, entries, [None] * 4)
-    baselines = Baselines(history.history, history.store, Choice("nearest"))
+    baselines = Baselines(history.history, Choice("nearest"))
     for at, row in enumerate(history.lookups):
         if row.detail_set is None:
             continue
@@ -212,15 +195,16 @@ def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
     made: list[tuple], entries: list[tuple], ranks: list[int | None]
 ) -> None:
     history = Made(made, entries, ranks)
-    baselines = Baselines(history.history, history.store, Choice())
+    baselines = Baselines(history.history, Choice())
     for at, row in enumerate(history.lookups):
         if row.detail_set is None or (found := baseline_of(baselines, history, at)) is None:
             continue
-        places = np.array([at])
-        (nearer,), (apart,) = baselines.nearer(places, baselines.find_each(places))
+        compared = baselines.find(at)
+        assert compared is not None
+        nearer = baselines.nearer(at, compared)
         wanted = nearest_by_search(history, at, found)
-        assert (None if nearer == NONE else history.lookups[nearer]) == wanted
-        assert wanted is None or apart == len(history.changed(found, row))
+        assert (None if nearer is None else history.lookups[nearer[0]]) == wanted
+        assert nearer is None or nearer[1] == len(history.changed(found, row))
 
 
 def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | None:
@@ -233,7 +217,7 @@ def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | N
     fewer = [
         one
         for one in history.lookups[:at]
-        if one.gm == row.gm == found.gm
+        if history.gm(one) == history.gm(row) == history.gm(found)
         and one.detail_set is not None
         and not is_another_call(history, one, row)
         and 0 < len(history.changed(one, row)) < len(fields)
@@ -248,27 +232,12 @@ def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | N
 
 
 @settings(max_examples=20)
-@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), max_size=30))
+@given(st.lists(st.tuples(st.none() | st.integers(0, 3), st.integers(0, 4)), max_size=30))
 def test_the_greatest_other_value_before_is_the_one_that_looking_back_finds(
-    pairs: list[tuple[int, int]],
+    pairs: list[tuple[int | None, int]],
 ) -> None:
-    group = np.array([one for one, _ in pairs], dtype=np.int64)
-    values = np.array([value for _, value in pairs], dtype=np.int64)
     wanted = [
-        max((v for g, v in pairs[:at] if g == one and v != value), default=NONE) if one != NONE else NONE
+        None if one is None else max((v for g, v in pairs[:at] if g == one and v != value), default=None)
         for at, (one, value) in enumerate(pairs)
     ]
-    assert Grouped(group).greatest_other_before(values).tolist() == wanted
-    for at, (one, _) in enumerate(pairs):
-        before = [place for place, (g, _) in enumerate(pairs[:at]) if g == one and g != NONE]
-        assert Grouped(group).before(one, at).tolist() == before
-
-
-@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), max_size=20))
-def test_pairs_are_equal_where_both_numbers_are(pairs: list[tuple[int, int]]) -> None:
-    first, second = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
-    numbers = paired(first, second).tolist()
-    for one, number in zip(pairs, numbers, strict=True):
-        assert (number == NONE) == (one[0] == NONE)
-        for other, another in zip(pairs, numbers, strict=True):
-            assert one[0] == NONE or (number == another) == (one == other)
+    assert greatest_other_before([value for _, value in pairs], [group for group, _ in pairs]) == wanted

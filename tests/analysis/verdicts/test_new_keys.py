@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.change_kinds import ChangeKinds
-from cachescope.analysis.verdicts.judged_frames import judged
+from cachescope.analysis.verdicts.judging import judged
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.detail_hash import detail_hash
+from tests.analysis.plain_rows import history_of, run_row
 from tests.analysis.verdicts.test_graph_alignment import rows as rows_of_graphs
 from tests.made import CODE, Details, Made, Run, aot, component, entry, fx, miss_rows, run, scope_of
 
@@ -382,7 +382,7 @@ def test_what_was_set_besides_another_torch(
         )[0]
         for at, value in enumerate(values)
     ]
-    runs = [RunRow(at, None, None, None, torch_version=version) for at, version in enumerate(versions)]
+    runs = [run_row(at, None, torch_version=version) for at, version in enumerate(versions)]
     assert None not in sets
     found = ChangeKinds(store, runs).changed_besides(*sets, (0, 1))  # type: ignore[arg-type]
     assert found == besides
@@ -392,7 +392,7 @@ def test_what_was_set_besides_another_torch(
 def test_an_option_of_which_no_default_is_known_is_not_said_to_be_set() -> None:
     store = HashDetails()
     sets = [store.add([hashed("inductor_config[cpp.cxx]", value)])[0] for value in (True, False)]
-    runs = [RunRow(at, None, None, None, torch_version="2.13.0") for at in (0, 1)]
+    runs = [run_row(at, None, torch_version="2.13.0") for at in (0, 1)]
     assert ChangeKinds(store, runs).changed_besides(*sets, (0, 1)) == ()  # type: ignore[arg-type]
 
 
@@ -490,7 +490,7 @@ def looked_up(store: HashDetails, *sets: list[str]) -> list[LookupRow]:
         details, _ = store.add(components)
         assert details is not None
         found.append(replace(template, lookup=at, run=at, time=10 * at, time_taken_ns=1, cache_key=f"f{at}",
-                             detail_set=details, gm=store.hash_code(details, "gm"), function="f", file="/a.py"))  # fmt: skip
+                             detail_set=details, function="f", file="/a.py"))  # fmt: skip
     return found
 
 
@@ -500,10 +500,8 @@ def test_what_was_set_besides_an_upgrade_is_named() -> None:
         [component("gm", CODE), component("torch_version", f"b'{at}'"), hashed(DEFAULTED, not at)]
         for at in (0, 1)
     ]
-    runs = [
-        RunRow(at, None, None, None, torch_version=version) for at, version in enumerate(("2.10.0", "2.13.0"))
-    ]
-    misses, causes = judged(History.of_rows(looked_up(store, *sets), runs=runs), store, Choice())
+    runs = [run_row(at, None, torch_version=version) for at, version in enumerate(("2.10.0", "2.13.0"))]
+    misses, causes = judged(history_of(looked_up(store, *sets), store, runs=runs), Choice())
     reason = "torch 2.10.0 -> 2.13.0; 1 other field of the key follows"
     assert misses[1].why.reason == f"{reason}; also changed: {DEFAULTED}"
     assert causes[1].summary == "torch 2.10.0 -> 2.13.0; 1 fields follow"
@@ -513,9 +511,7 @@ def test_a_graph_whose_printed_code_is_equal_has_no_edit() -> None:
     """What it captured is another tensor: another hash of the same text."""
     store = HashDetails()
     captured = "[" + "a" * 51 + f"] gm: {CODE}"
-    misses, _ = judged(
-        History.of_rows(looked_up(store, [component("gm", CODE)], [captured])), store, Choice()
-    )
+    misses, _ = judged(history_of(looked_up(store, [component("gm", CODE)], [captured]), store), Choice())
     assert (misses[1].why.verdict, misses[1].why.changed, misses[1].why.kind) == ("key_changed", ("gm",), "")
     assert "the printed code is equal" in misses[1].why.reason
 
@@ -526,13 +522,9 @@ def test_misses_by_the_number_of_their_lookup() -> None:
         store, [component("gm", CODE)], [component("gm", CODE), component("x", "1")], [component("gm", CODE)]
     )
     found[0] = replace(found[0], outcome="hit")
-    misses, _ = judged(History.of_rows(found), store, Choice())
+    misses, _ = judged(history_of(found, store), Choice())
     assert [miss.row.lookup for miss in misses] == [1, 2]
-    assert [None if (miss := misses.of_lookup(one)) is None else miss.row.lookup for one in (0, 1, 2, 3, -1)] == [
-        None, 1, 2, None, None,
-    ]  # fmt: skip
-    assert [miss.row.lookup for miss in misses[1:]] == [2]
-    assert misses[0].baseline is misses.lookups[0]
+    assert misses[0].baseline == found[0]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.history.rows import EntryRow, LookupRow
-from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.analysis.verdicts.predicted_misses import guards_would_fail, judge_predicted
-from cachescope.analysis.verdicts.reasons_found import ReasonsFound
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row, history_of
 from tests.analysis.what_if.test_replay import row
 
 TOLD = "its entry in /cache is damaged"
@@ -23,15 +23,15 @@ def lookup(at: int = 0, cache: str = "fxgraph", key: str = "f1", **told: Any) ->
     return replace(row(at, 0, at, cache, key, False, None, None, None), **{"prediction": TOLD, **told})
 
 
-def entry(cache: str, key: str, status: str, damage: str | None) -> EntryRow:
-    return EntryRow(0, cache, key, "/cache", "/cache/e", 1, status, damage, *[None] * 6)
+def entry(cache: str, key: str, status: str = "ok", damage: str | None = None) -> EntryRow:
+    return entry_row(0, cache, key, "/cache", "/cache/e", 1, status, damage)
 
 
 DAMAGED = entry("fxgraph", "f1", "damaged", "truncated at 4 bytes")
 
 
-def judged(history: History, *said: tuple[int, Why]) -> ReasonsFound:
-    found = ReasonsFound(len(history.lookups))
+def judged(history: History, *said: tuple[int, Why]) -> VerdictsSoFar:
+    found = VerdictsSoFar(len(history.lookups))
     for at, why in said:
         found.record(at, why)
     judge_predicted(history, found)
@@ -42,13 +42,13 @@ def judged(history: History, *said: tuple[int, Why]) -> ReasonsFound:
     ("made", "entries", "kind"),
     [
         (lookup(), [DAMAGED], "damaged"),
-        (lookup(), [entry("fxgraph", "f1", "ok", None), DAMAGED], "damaged"),
+        (lookup(), [entry("fxgraph", "f1"), DAMAGED], "damaged"),
         # torch found the AOTAutograd entry, and not the graph that it points to.
         (lookup(cache="aotautograd", key="a1", status_detailed="hit"), [], "graph entry"),
         (lookup(status_detailed="miss"), [DAMAGED], "damaged"),
         # Nothing lies there, or what torch may load; nothing of it under another key, or in another cache.
         (lookup(), [], None),
-        (lookup(), [entry("fxgraph", "f1", "ok", None)], None),
+        (lookup(), [entry("fxgraph", "f1")], None),
         (lookup(), [entry("fxgraph", "f1", "damaged", None)], None),
         (lookup(), [entry("fxgraph", "f1", "damaged", "content hash differs from the name")], None),
         (lookup(), [entry("fxgraph", "f1", "unreadable", "truncated")], None),
@@ -63,14 +63,14 @@ def judged(history: History, *said: tuple[int, Why]) -> ReasonsFound:
     ids=range(15),
 )
 def test_what_the_directory_shows(made: LookupRow, entries: list[EntryRow], kind: str | None) -> None:
-    found = judged(History.of_rows([made], entries))
+    found = judged(history_of([made], entries=entries))
     if kind is None:
-        assert (found.whys, found.why.tolist()) == ([], [NONE])
+        assert found.why == [None]
         return
     why = "predicted: the directory shows it as it is now"
-    assert found.whys == [Why("entry_unavailable", TOLD, "inferred", why, kind=kind)]
+    assert found.why == [Why("entry_unavailable", TOLD, "inferred", why, kind=kind)]
     # It is compared with nothing: no lookup was made before.
-    assert (found.why.tolist(), found.baseline.tolist()) == ([0], [NONE])
+    assert found.baseline == [None]
 
 
 def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
@@ -82,8 +82,8 @@ def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
         lookup(4, prediction=""),
     ]
     before = Why("disabled", "its caches are off", "recorded", "")
-    found = judged(History.of_rows(rows, [DAMAGED]), (3, before))
-    reasons = [None if number == NONE else found.whys[number].reason for number in found.why.tolist()]
+    found = judged(history_of(rows, entries=[DAMAGED]), (3, before))
+    reasons = [None if why is None else why.reason for why in found.why]
     assert reasons == [None, TOLD, "other", "its caches are off", ""]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from cachescope.analysis.history.places_by_group import NONE
 from cachescope.analysis.verdicts.rank_fields import RankFields
 from cachescope.details import HashDetails
 from tests.made import component
@@ -19,16 +17,16 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[int, int], bool]] =
     "a path": ({"a": "/r0"}, {"a": "/r1"}, (0, 1), True),
     "a path of other ranks": ({"a": "/r0"}, {"a": "/r1"}, (0, 2), False),
     "a path the other way round": ({"a": "/r0"}, {"a": "/r1"}, (1, 0), False),
-    "one rank is not known": ({"a": "/r0"}, {"a": "/r7"}, (0, NONE), True),
-    "the other rank is not known": ({"a": "/r0"}, {"a": "/r7"}, (NONE, 0), True),
-    "no rank is known": ({"a": "/r5"}, {"a": "/r3"}, (NONE, NONE), True),
+    "one rank is not known": ({"a": "/r0"}, {"a": "/r7"}, (0, -1), True),
+    "the other rank is not known": ({"a": "/r0"}, {"a": "/r7"}, (-1, 0), True),
+    "no rank is known": ({"a": "/r5"}, {"a": "/r3"}, (-1, -1), True),
     "of equal ranks": ({"a": "/r0"}, {"a": "/r1"}, (1, 1), False),
     "two fields": ({"a": "/r0", "b": "x2"}, {"a": "/r1", "b": "x3"}, (0, 1), True),
     "two fields, one by a word": ({"a": "/r0", "b": "x"}, {"a": "/r1", "b": "y"}, (0, 1), False),
     "two fields, one by more": ({"a": "/r0", "b": "x2"}, {"a": "/r1", "b": "x4"}, (0, 1), False),
     "a field that is equal besides": ({"a": "/r0", "b": "x"}, {"a": "/r1", "b": "x"}, (0, 1), True),
     "two numbers by one rank": ({"a": "/r0/5"}, {"a": "/r1/6"}, (0, 1), True),
-    "two numbers by two": ({"a": "/r0/5"}, {"a": "/r1/7"}, (NONE, NONE), True),
+    "two numbers by two": ({"a": "/r0/5"}, {"a": "/r1/7"}, (-1, -1), True),
     "two numbers, not both by the rank": ({"a": "/r0/5"}, {"a": "/r1/7"}, (0, 1), False),
     "another word beside it": ({"a": "/r0/x"}, {"a": "/r1/y"}, (0, 1), False),
     "a field on one side": ({"a": "/r0"}, {"a": "/r0", "b": "/r1"}, (0, 1), False),
@@ -60,12 +58,13 @@ def held(*cases: tuple[dict[str, str], dict[str, str], tuple[int, int], bool]) -
         assert found is not None and not rejected
         return found
 
-    before, after = (np.array([code(case[side]) for case in cases], dtype=np.int64) for side in (0, 1))  # type: ignore[arg-type]
-    ranks = tuple(np.array([case[2][side] for case in cases], dtype=np.int64) for side in (0, 1))
-    fields = RankFields(store)
-    found = fields.all_hold_a_rank(before, after, ranks)  # type: ignore[arg-type]
-    assert fields.all_hold_a_rank(before, after, ranks).tolist() == found.tolist()  # type: ignore[arg-type]
-    return found.tolist()
+    fields, found = RankFields(store), []
+    for before, after, ranks, _ in cases:
+        one, other = (None if rank == -1 else rank for rank in ranks)
+        changes = store.changes(code(before), code(after))
+        found.append(fields.all_hold_a_rank(changes, (one, other)))
+        assert fields.all_hold_a_rank(changes, (one, other)) is found[-1]
+    return found
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -73,9 +72,5 @@ def test_whether_keys_differ_by_the_rank_alone(case: str) -> None:
     assert held(CASES[case]) == [CASES[case][3]]
 
 
-def test_of_many_pairs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = [case[3] for case in CASES.values()]
-    assert held(*CASES.values()) == wanted
-    monkeypatch.setattr("cachescope.analysis.verdicts.changed_fields._AT_ONCE", 4)
-    assert held(*CASES.values()) == wanted
-    assert held() == []
+def test_of_one_store() -> None:
+    assert held(*CASES.values()) == [case[3] for case in CASES.values()]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.lookups import Lookups
-from cachescope.analysis.history.rows import LookupRow
-from cachescope.analysis.verdicts.nearness import Nearness
-from cachescope.analysis.verdicts.recompiles import Recompiles
+from cachescope.analysis.key_distance import KeyDistances
+from cachescope.analysis.verdicts.recompiles import Recompiles, is_recompiled
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import history_of
 from tests.analysis.verdicts.test_graph_alignment import rows
 from tests.made import component
 
@@ -19,18 +19,16 @@ from tests.made import component
 Told = tuple[str | None, str, dict[str, Any]]
 
 
-def made(*told: Told) -> tuple[Recompiles, list[LookupRow], Nearness]:
+def made(*told: Told) -> tuple[Recompiles, list[LookupRow], KeyDistances]:
     """Lookups of one process by their compile ids, with a letter for the value of each of three fields."""
     store = HashDetails()
     found = []
     for at, (compile_id, values, others) in enumerate(told):
         code, _ = store.add(component(name, value) for name, value in zip("abc", values, strict=True))
-        row = replace(
-            TEMPLATE, lookup=at, run=0, compile_id=compile_id, cache_key=f"f{at}", detail_set=code, gm=None
-        )
+        row = replace(TEMPLATE, lookup=at, run=0, compile_id=compile_id, cache_key=f"f{at}", detail_set=code)
         found.append(replace(row, **others))
-    nearness = Nearness(store)
-    return Recompiles(Lookups.of_rows(found), nearness), found, nearness
+    history = history_of(found, store)
+    return Recompiles(history), found, history.keys
 
 
 def at(compile_id: str | None, values: str = "222", **told: Any) -> Told:
@@ -78,7 +76,7 @@ def at(compile_id: str | None, values: str = "222", **told: Any) -> Told:
 def test_the_nearest_earlier_compile(before: list[Told], now: Told, wanted: int | None) -> None:
     recompiles, _, _ = made(*before, now)
     found = recompiles.before(len(before))
-    assert (None if found is None else found.lookup) == wanted
+    assert found == wanted
 
 
 @pytest.mark.parametrize(
@@ -98,8 +96,8 @@ def test_the_nearest_earlier_compile(before: list[Told], now: Told, wanted: int 
 def test_whether_a_compile_is_an_earlier_one_of_the_same_function(
     one: Told, other: Told, is_before: bool
 ) -> None:
-    recompiles, (before, after), _ = made(one, other)
-    assert recompiles.is_before(before, after) is is_before
+    _, (before, after), _ = made(one, other)
+    assert is_recompiled(before, after) is is_before
 
 
 TENSOR = "TensorMetadata(dtype={}, shape={})"
@@ -129,8 +127,10 @@ def test_how_far_two_keys_are_apart(
         replace(TEMPLATE, detail_set=store.add(component(*each) for each in side.items())[0])
         for side in (before, after)
     )
-    nearness = Nearness(store)
+    nearness = KeyDistances(store)
     assert one.detail_set is not None and other.detail_set is not None
     for _ in range(2):
         assert nearness.parts(one.detail_set, other.detail_set) == parts
-        assert nearness.between(one, other) == nearness.between(other, one) == (fields, len(parts))
+        for pair in ((one.detail_set, other.detail_set), (other.detail_set, one.detail_set)):
+            assert nearness.fields(*pair) == fields
+            assert nearness.fields_and_parts(*pair) == (fields, len(parts))

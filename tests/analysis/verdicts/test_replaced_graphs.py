@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.history.entry_times import EntryTimes
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.places_by_group import NONE
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
-from cachescope.analysis.verdicts.running_compiles import RunningCompiles
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+from tests.analysis.plain_rows import entry_row, history_of, run_row
 from tests.analysis.verdicts.test_graph_alignment import rows
 from tests.made import component
 
@@ -46,10 +45,9 @@ class Made:
         self.store = HashDetails()
         self.rows = [self._row(at, *one) for at, one in enumerate(graphs)]
         stored = [self._entry(number, words) for number, words in enumerate(entries)]
-        history = History.of_rows(self.rows, stored, runs)
+        history = history_of(self.rows, self.store, stored, runs)
         candidates = StoredCandidates(history, EntryTimes(history))
-        running = RunningCompiles(history)
-        self.replaced = ReplacedGraphs(history, self.store, candidates, only, running)
+        self.replaced = ReplacedGraphs(history, candidates, only)
 
     def _row(self, at: int, words: str, run: int, told: dict[str, Any]) -> LookupRow:
         fields = {"gm": " ".join(f"{word}_op" for word in words), "example_inputs[0]": "T"} | told.pop(
@@ -59,40 +57,41 @@ class Made:
         assert details is not None
         made = replace(
             TEMPLATE, lookup=at, run=run, time=10 * at + 10, time_taken_ns=1, cache_key=f"f{at}",
-            detail_set=details, gm=self.store.hash_code(details, "gm"), **NAMED,
+            detail_set=details, **NAMED,
         )  # fmt: skip
         return replace(made, **told)
 
     def _entry(self, number: int, words: str) -> EntryRow:
-        code, _ = self.store.add([component("gm", " ".join(f"{word}_op" for word in words))])
+        fields = {"gm": " ".join(f"{word}_op" for word in words)} | INFERENCE
+        code, _ = self.store.add(component(name, text) for name, text in fields.items())
         assert code is not None
-        return EntryRow(
-            number, "fxgraph", f"e{number}", "/cache", "p", 1 + 2 * number, "ok",
-            None, None, None, None, "inference", code, self.store.hash_code(code, "gm"),
+        return entry_row(
+            number, "fxgraph", f"e{number}", "/cache", "p", 1 + 2 * number, detail_set=code,
         )  # fmt: skip
 
     @property
-    def of_last(self) -> int:
+    def of_last(self) -> int | None:
         return self.replaced.by(len(self.rows) - 1)
 
 
+INFERENCE = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
 UNNAMED: dict[str, Any] = {"function": None, "file": None}
 FORWARD, BACKWARD = {"direction": "forward"}, {"direction": "backward"}
 AOT = {"cache": "aotautograd"}
 
-CASES: dict[str, tuple[list[Told], int]] = {
+CASES: dict[str, tuple[list[Told], int | None]] = {
     "the graph in its place": ([graph(A, 0), graph(like(5), 1)], 0),
-    "nothing before": ([graph(A, 0)], NONE),
-    "another graph": ([graph(A, 0), graph(Z, 1)], NONE),
-    "an equal graph has not changed": ([graph(A, 0), graph(A, 1)], NONE),
-    "of its own process": ([graph(A, 0), graph(like(5), 0)], NONE),
-    "a lookup without a graph": ([graph(A, 0), graph("", 1)], NONE),
+    "nothing before": ([graph(A, 0)], None),
+    "another graph": ([graph(A, 0), graph(Z, 1)], None),
+    "an equal graph has not changed": ([graph(A, 0), graph(A, 1)], None),
+    "of its own process": ([graph(A, 0), graph(like(5), 0)], None),
+    "a lookup without a graph": ([graph(A, 0), graph("", 1)], None),
     "instead of one without a graph": ([graph("", 0), graph(A, 0), graph("", 1), graph(like(5), 1)], 1),
-    "in another cache": ([graph(A, 0, **AOT), graph(like(5), 1)], NONE),
-    "of another function": ([graph(A, 0), graph(like(9), 1, function="g", file="/b.py")], NONE),
+    "in another cache": ([graph(A, 0, **AOT), graph(like(5), 1)], None),
+    "of another function": ([graph(A, 0), graph(like(9), 1, function="g", file="/b.py")], None),
     # Each stands where another one stood.
     "the second of two": ([graph(A, 0), graph(B, 0), graph(A, 1), graph(like(5, B), 1)], 1),
-    "between two that are there": ([graph(A, 0), graph(B, 0), graph(A, 1), graph(like(5), 1), graph(B, 1)], NONE),
+    "between two that are there": ([graph(A, 0), graph(B, 0), graph(A, 1), graph(like(5), 1), graph(B, 1)], None),
     "looked up twice in a row": (
         [graph(A, 0, cache_key="f1"), graph(A, 0, cache_key="f1"), graph(B, 0), graph(like(5), 1)], 0),
     "looked up again after another": ([graph(A, 0), graph(B, 0), graph(A, 0), graph(like(6), 1)], 0),
@@ -100,7 +99,7 @@ CASES: dict[str, tuple[list[Told], int]] = {
     "trained now": ([graph(A, 0), graph(like(5), 1, **FORWARD)], 0),
     "not trained now": ([graph(A, 0, **FORWARD), graph(like(5), 1)], 0),
     "of its own direction first": ([graph(A, 0, **FORWARD), graph(A, 1), graph(like(5), 2, **FORWARD)], 0),
-    "a backward graph of a forward one": ([graph(A, 0, **FORWARD), graph(like(5), 1, **BACKWARD)], NONE),
+    "a backward graph of a forward one": ([graph(A, 0, **FORWARD), graph(like(5), 1, **BACKWARD)], None),
     "a backward graph": ([graph(A, 0, **BACKWARD), graph(like(5), 1, **BACKWARD)], 0),
     # Of several runs.
     "the latest of as many fields": ([graph(A, 0), graph(like(5) + "", 1), graph(like(4), 2)], 1),
@@ -109,9 +108,9 @@ CASES: dict[str, tuple[list[Told], int]] = {
         [graph(like(8), 0), graph(A, 1, details={"x": "2"}), graph(like(9) + "", 2)], 0),
     "the more alike by more than a little": (
         [graph(like(4), 0), graph(A, 1, details={"x": "2"}), graph(like(9) + "", 2)], 1),
-    "one without hash details between": ([graph(A, 0), graph(B, 1, detail_set=None, gm=None), graph(like(5), 2)], 0),
+    "one without hash details between": ([graph(A, 0), graph(B, 1, detail_set=None), graph(like(5), 2)], 0),
     # A compile that is still running has stored nothing.
-    "still being compiled": ([graph(A, 0, time_taken_ns=99), graph(like(5), 1)], NONE),
+    "still being compiled": ([graph(A, 0, time_taken_ns=99), graph(like(5), 1)], None),
     "the other is still being compiled": ([graph(A, 0), graph(A, 1, time_taken_ns=99), graph(like(5), 2)], 0),
 }  # fmt: skip
 
@@ -124,17 +123,17 @@ def test_the_graph_that_it_replaced(case: str) -> None:
 
 def test_each_of_a_run_has_replaced_another() -> None:
     made = Made(graph(A, 0), graph(B, 0), graph(C, 0), graph(like(5), 1), graph(B, 1), graph(like(5, C), 1))
-    assert [made.replaced.by(at) for at in range(6)] == [NONE, NONE, NONE, 0, NONE, 2]
+    assert [made.replaced.by(at) for at in range(6)] == [None, None, None, 0, None, 2]
 
 
 def test_what_comes_later_in_a_run_that_goes_on_was_no_earlier_form() -> None:
-    assert Made(graph(B, 0), graph(like(5), 1), graph(A, 0)).replaced.by(1) == NONE
+    assert Made(graph(B, 0), graph(like(5), 1), graph(A, 0)).replaced.by(1) is None
     assert Made(graph(A, 0), graph(like(5), 1), graph(like(5), 0)).replaced.by(1) == 0
     assert Made(graph(A, 0), graph(like(5), 1), graph(B, 0), graph(like(5), 1)).replaced.by(1) == 0
 
 
 def runs(*ranks: int | None) -> list[RunRow]:
-    return [RunRow(number, rank, None, None) for number, rank in enumerate(ranks)]
+    return [run_row(number, rank) for number, rank in enumerate(ranks)]
 
 
 @pytest.mark.parametrize(
@@ -145,29 +144,29 @@ def test_of_runs_about_as_alike_that_of_the_same_rank(ranks: tuple[int | None, .
     assert Made(graph(A, 0), graph(like(9), 1), graph(like(8), 2), runs=runs(*ranks)).of_last == wanted
 
 
-@pytest.mark.parametrize(("only", "wanted"), [(None, 1), (0, 0), (1, 1), (2, NONE), (7, NONE)])
+@pytest.mark.parametrize(("only", "wanted"), [(None, 1), (0, 0), (1, 1), (2, None), (7, None)])
 def test_a_chosen_run_is_the_only_one(only: int | None, wanted: int) -> None:
     assert Made(graph(A, 0), graph(A, 1), graph(like(5), 2), only=only).of_last == wanted
 
 
-@pytest.mark.parametrize(("between", "wanted"), [(15, 0), (16, NONE)])
+@pytest.mark.parametrize(("between", "wanted"), [(15, 0), (16, None)])
 def test_sixteen_runs_are_looked_at(between: int, wanted: int) -> None:
     others = [graph(Z, 1 + number) for number in range(between)]
     assert Made(graph(A, 0), *others, graph(like(5), 99)).of_last == wanted
 
 
 def program(run: int, command: str | None) -> RunRow:
-    return RunRow(run, None, None, None, command)
+    return run_row(run, command=command)
 
 
 @pytest.mark.parametrize(
     ("commands", "wanted"),
     [
         (("python train.py --lr 1", "python train.py --lr 2"), 0),
-        (("python train.py", "python test.py"), NONE),
-        ((None, None), NONE),
-        (("python train.py", None), NONE),
-        ((None, "python train.py"), NONE),
+        (("python train.py", "python test.py"), None),
+        ((None, None), None),
+        (("python train.py", None), None),
+        ((None, "python train.py"), None),
     ],
 )
 def test_where_no_function_is_named_runs_of_one_command_are_compared(
@@ -175,18 +174,18 @@ def test_where_no_function_is_named_runs_of_one_command_are_compared(
 ) -> None:
     about = [program(run, command) for run, command in enumerate(commands)]
     assert Made(graph(A, 0, **UNNAMED), graph(like(6), 1, **UNNAMED), runs=about).of_last == wanted
-    assert Made(graph(A, 0, **UNNAMED), graph(like(5), 1, **UNNAMED), runs=about).of_last == NONE
+    assert Made(graph(A, 0, **UNNAMED), graph(like(5), 1, **UNNAMED), runs=about).of_last is None
 
 
 @pytest.mark.parametrize(
     ("shared", "wanted"),
     [
         ([graph(B, 0, **AOT), graph(B, 1, **AOT)], 0),
-        ([graph(B, 0, **AOT), graph(C, 1, **AOT)], NONE),
+        ([graph(B, 0, **AOT), graph(C, 1, **AOT)], None),
         # In the FX graph cache it stands for itself alone: many programs make small graphs.
-        ([graph(B, 0, **BACKWARD), graph(B, 1, **BACKWARD)], NONE),
-        ([graph(B, 0, **AOT), graph(B, 7, **AOT)], NONE),
-        ([graph("", 0, **AOT), graph("", 1, **AOT)], NONE),
+        ([graph(B, 0, **BACKWARD), graph(B, 1, **BACKWARD)], None),
+        ([graph(B, 0, **AOT), graph(B, 7, **AOT)], None),
+        ([graph("", 0, **AOT), graph("", 1, **AOT)], None),
     ],
 )
 def test_where_no_function_is_named_runs_that_share_a_program_are_compared(
@@ -196,7 +195,7 @@ def test_where_no_function_is_named_runs_that_share_a_program_are_compared(
     assert Made(before, *shared, graph(like(6), 1, **UNNAMED)).of_last == wanted
 
 
-@pytest.mark.parametrize(("other", "wanted"), [(B, 1), (C, NONE)])
+@pytest.mark.parametrize(("other", "wanted"), [(B, 1), (C, None)])
 def test_where_no_function_is_named_runs_with_an_equal_graph_before_it_are_compared(
     other: str, wanted: int
 ) -> None:
@@ -209,11 +208,11 @@ def test_where_no_function_is_named_runs_with_an_equal_graph_before_it_are_compa
     [
         ((0, 2), 1),
         # Of another program, of none that is recorded, and under a lookup that is none of AOTAutograd.
-        ((0, 3), NONE),
-        ((None, None), NONE),
-        ((4, 5), NONE),
-        ((6, 7), NONE),
-        ((77, 77), NONE),
+        ((0, 3), None),
+        ((None, None), None),
+        ((4, 5), None),
+        ((6, 7), None),
+        ((77, 77), None),
     ],
 )
 def test_graphs_that_autograd_made_from_one_program_are_forms_of_one(

@@ -7,14 +7,23 @@ from dataclasses import replace
 import pytest
 
 from cachescope.analysis.history.entry_times import EntryTimes
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import EntryRow, LookupRow
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row, history_of
 from tests.analysis.verdicts.test_graph_alignment import A, B, rows
+from tests.made import component
 
 STORE = HashDetails()
-OF_A, OF_B = rows(STORE, [A, B], 0)
+OF_A, OF_B = (replace(row, direction=None) for row in rows(STORE, [A, B], 0))
+BACKWARD, WITHOUT_GRAPH = (
+    replace(OF_A, detail_set=STORE.add(component(name, text) for name, text in fields.items())[0])
+    for fields in (
+        {"gm": A, "fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"},
+        {"x": "1"},
+    )
+)
 # Times that are no whole seconds: those of entries are exact to 1 ns.
 AT = 10**9 + 1
 
@@ -26,20 +35,24 @@ def lookup(key: str, time: int | None, graph: LookupRow = OF_A, **told: str | in
 def entry(
     number: int, key: str, modified: int | None, graph: LookupRow = OF_A, **told: str | int | None
 ) -> EntryRow:
-    made = EntryRow(
-        number, "fxgraph", key, "/cache", f"/cache/{key}", modified, "ok",
-        None, None, None, None, "inference", graph.detail_set, graph.gm,
+    made = entry_row(
+        number, "fxgraph", key, "/cache", f"/cache/{key}", modified, detail_set=graph.detail_set,
     )  # fmt: skip
     return replace(made, **told)  # type: ignore[arg-type]
 
 
 def candidates(lookups: list[LookupRow], *entries: EntryRow) -> StoredCandidates:
-    history = History.of_rows(lookups, entries)
+    lookups = [replace(one, lookup=at) for at, one in enumerate(lookups)]
+    history = history_of(lookups, STORE, entries)
     return StoredCandidates(history, EntryTimes(history))
 
 
+def ids(entries: list[EntryRow]) -> list[int]:
+    return [0 if one.entry == 0 else 1 for one in entries]
+
+
 def of_last(lookups: list[LookupRow], *entries: EntryRow) -> list[int]:
-    return candidates(lookups, *entries).of_kind(len(lookups) - 1)
+    return ids(candidates(lookups, *entries).of_kind(len(lookups) - 1))
 
 
 OTHER = entry(9, "f9", 3)
@@ -70,43 +83,38 @@ def test_a_lookup_stands_for_the_entry_of_its_key(earlier: list[LookupRow], ther
 def test_until_its_first_lookup_an_entry_is_there_if_that_hit() -> None:
     later = lookup("f2", 2 * AT), lookup("f1", 3 * AT, outcome="hit"), lookup("f4", 4 * AT)
     found = candidates(list(later), entry(0, "f1", AT), OTHER)
-    assert [found.of_kind(at) for at in range(3)] == [[0, 1], [0, 1], [1]]
+    assert [ids(found.of_kind(at)) for at in range(3)] == [[0, 1], [0, 1], [1]]
     missed = candidates([later[0], lookup("f1", 3 * AT), later[2]], entry(0, "f1", 3 * AT + 1), OTHER)
-    assert [missed.of_kind(at) for at in range(3)] == [[1], [1], [1]]
+    assert [ids(missed.of_kind(at)) for at in range(3)] == [[1], [1], [1]]
 
 
 def test_entries_are_those_of_the_cache_the_direction_and_the_graph() -> None:
     entries = [
         entry(0, "f10", AT),
         entry(1, "f11", AT + 1, OF_B),
-        entry(2, "f12", AT + 2, direction="forward"),
+        entry(2, "f12", AT + 2, BACKWARD),
         entry(3, "a13", AT + 3, cache="aotautograd"),
-        entry(4, "f14", AT + 4, detail_set=None, gm=None),
-        entry(5, "f15", AT + 5, gm=None),
+        entry(4, "f14", AT + 4, detail_set=None),
+        entry(5, "f15", AT + 5, WITHOUT_GRAPH),
     ]
     asked = [
         lookup("f1", 2 * AT),
         lookup("f2", 2 * AT, OF_B),
-        lookup("f3", 2 * AT, direction="forward"),
+        lookup("f3", 2 * AT, BACKWARD, direction="backward"),
         lookup("a4", 2 * AT, cache="aotautograd"),
-        lookup("f5", 2 * AT, gm=None),
-        lookup("f6", 2 * AT, direction="backward"),
+        lookup("f5", 2 * AT, WITHOUT_GRAPH),
+        lookup("f6", 2 * AT, direction="forward"),
     ]
-    found = candidates(asked, *entries)
-    assert [one.entry for one in found.rows] == [0, 1, 2, 3, 5]
-    keys = [[found.rows[number].entry for number in found.of_kind(at)] for at in range(6)]
-    assert keys == [[0, 1, 5], [0, 1, 5], [2], [3], [0, 1, 5], []]
-    keys = [[found.rows[number].entry for number in found.of_graph(at)] for at in range(6)]
-    assert keys == [[0], [1], [2], [3], [5], []]
-    for at in range(6):
-        assert list(found.with_kind(at)) == found.of_kind(at)
-        assert list(found.with_graph(at)) == found.of_graph(at)
+    found = candidates([replace(one, lookup=at) for at, one in enumerate(asked)], *entries)
+    of_kind = [[one.entry for one in found.of_kind(at)] for at in range(6)]
+    assert of_kind == [[0, 1, 5], [0, 1, 5], [2], [3], [0, 1, 5], []]
+    assert [[one.entry for one in found.of_graph(at)] for at in range(6)] == [[0], [1], [2], [3], [5], []]
+    assert [[one.entry for one in found.with_kind(at)] for at in range(6)] == of_kind
 
 
 def test_without_entries_there_are_none() -> None:
     found = candidates([lookup("f1", AT)])
-    assert (found.of_kind(0), found.of_graph(0)) == ([], [])
-    assert (list(found.with_kind(0)), list(found.with_graph(0))) == ([], [])
+    assert (found.of_kind(0), found.of_graph(0), found.with_kind(0)) == ([], [], [])
     assert not found.may_be_of_graph(0)
 
 
@@ -126,7 +134,9 @@ def test_without_entries_there_are_none() -> None:
 def test_an_entry_may_have_been_there_if_nothing_shows_it(
     modified: int | None, time: int | None, may_be: bool
 ) -> None:
-    found = candidates([lookup("f2", time)], entry(0, "f1", modified), replace(OTHER, gm=OF_B.gm))
+    found = candidates(
+        [lookup("f2", time)], entry(0, "f1", modified), replace(OTHER, detail_set=OF_B.detail_set)
+    )
     assert found.may_be_of_graph(0) is may_be
 
 
@@ -142,6 +152,6 @@ def test_an_entry_that_a_lookup_stands_for_may_not_have_been_there_by_itself() -
 def test_the_first_of_several_lookups_of_a_key_stands_for_its_entry() -> None:
     hits = lookup("f1", 3 * AT, outcome="hit"), lookup("f1", 4 * AT, outcome="hit")
     found = candidates([lookup("f2", 2 * AT), *hits, lookup("f3", 5 * AT)], entry(0, "f1", AT), OTHER)
-    assert [found.of_kind(at) for at in range(4)] == [[0, 1], [0, 1], [1], [1]]
+    assert [ids(found.of_kind(at)) for at in range(4)] == [[0, 1], [0, 1], [1], [1]]
     lookups = [lookup("f2", None), lookup("f1", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
     assert not any(candidates(lookups, entry(0, "f1", None)).may_be_of_graph(at) for at in range(4))

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.what_if.cell_walk import CellWalk, Step
 from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import run_row
 from tests.analysis.what_if.test_replay import row
 from tests.made import entry, fx, run, scope_of
 
@@ -40,7 +41,7 @@ def history_of(found: list[tuple[int, int, str, int, int, str | None]]) -> Histo
         made = row(at, directory, time, "fxgraph", f"f{key}", outcome == "hit", None, took, None)
         rows.append(replace(made, outcome=outcome, status_detailed=outcome, guards_expr=guards))
         time += wait
-    return History.of_rows(rows, runs=[RunRow(n, None, None, f"dir{n}") for n in range(2)])
+    return History(rows, (), [run_row(n, cache_dir=f"dir{n}") for n in range(2)])
 
 
 def steps_of(recorded: Recorded, found: list[tuple[int, int, str, int, int, str | None]]) -> list[list[Step]]:

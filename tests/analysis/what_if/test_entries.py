@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import EntryRow, LookupRow, RunRow
 from cachescope.analysis.what_if.entries import NO_GUARDS, NOT_KNOWN, EntriesOfCells
 from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import Removed
+from tests.analysis.plain_rows import entry_row, history_of, run_row
 from tests.analysis.what_if.test_replay import hash_of, row
 
 
@@ -28,7 +30,7 @@ def hit(key: str, time: int, **told: Any) -> dict[str, Any]:
 def stored(number: int, key: str, time: int | None, **told: Any) -> EntryRow:
     nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
     made = {"entry": number, "cache": "fxgraph", "cache_key": key, "root": "d", "path": f"/d/{key}/{number}", "status": "ok"}  # fmt: skip
-    return EntryRow(**{**nothing, **made, "modified_time": time, **told})
+    return entry_row(**{**nothing, **made, "modified_time": time, **told})
 
 
 def rows_of(*lookups: dict[str, Any]) -> list[LookupRow]:
@@ -44,9 +46,7 @@ def history(
 ) -> History:
     rows = rows_of(*lookups)
     named = dirs or ("d",) * len(rows)
-    return History.of_rows(
-        rows, entries, [RunRow(at, None, None, directory) for at, directory in enumerate(named)]
-    )
+    return history_of(rows, entries, [run_row(at, cache_dir=directory) for at, directory in enumerate(named)])
 
 
 def columns(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> list[tuple[int, ...]]:

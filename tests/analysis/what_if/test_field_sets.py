@@ -7,15 +7,14 @@ from dataclasses import replace
 from itertools import groupby
 
 import pytest
-from cachescope.analysis.history.rows import RunRow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.history.history import History
 from cachescope.analysis.what_if import field_sets as searched
 from cachescope.analysis.what_if.field_sets import field_sets
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
+from tests.analysis.plain_rows import history_of, run_row
 from tests.analysis.what_if.test_replay import hash_of, row
 
 FIELDS = ("a", "b", "c", "d")
@@ -38,7 +37,7 @@ def replay_of(found: list[Key]) -> Replay:
         code, _ = store.add(lines)
         took = 1 if is_missed else None
         rows.append(row(at, 0, 10 + at, "fxgraph", f"f{at}", not is_missed, None, took, code))
-    return Replay(History.of_rows(rows, runs=[RunRow(0, None, None, "d")]), store)
+    return Replay(history_of(rows, runs=[run_row(0, cache_dir="d")]), store)
 
 
 def slow(found: list[Key], largest: int) -> list[frozenset[str]]:
@@ -146,5 +145,5 @@ def test_a_graph_of_another_direction_is_another() -> None:
         code, _ = store.add(lines)
         one = row(at, 0, 10 + at, "fxgraph", f"f{at}", False, None, 1, code)
         rows.append(replace(one, direction=direction))
-    replay = Replay(History.of_rows(rows, runs=[RunRow(0, None, None, "d")]), store)
+    replay = Replay(history_of(rows, runs=[run_row(0, cache_dir="d")]), store)
     assert field_sets(replay, 2) == [frozenset("ab")]

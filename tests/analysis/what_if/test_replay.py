@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.rows import LookupRow, RunRow
 from cachescope.analysis.what_if.keys import what_if_key
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import Removed
+from tests.analysis.plain_rows import history_of, lookup_row, run_row
 
 AOT_FIELDS = ("gm", "config", "tag", "aot_only")
 FX_FIELDS = ("gm", "config", "tag")
@@ -66,7 +66,7 @@ class Recording:
     def __init__(self, history: list[Compile], before: list[tuple[Values, int]]) -> None:
         self.store = HashDetails()
         self.rows: list[LookupRow] = []
-        self.runs = [RunRow(n, None, None, f"dir{c.directory}") for n, c in enumerate(history)]
+        self.runs = [run_row(n, cache_dir=f"dir{c.directory}") for n, c in enumerate(history)]
         there: dict[tuple[str, Values, int], int] = {}
         for values, directory in before:
             there["aotautograd", (*values, 0), directory] = there["fxgraph", (*values[:-1], 0), directory] = 0
@@ -118,7 +118,7 @@ def row(
         "direction": None if cache == "aotautograd" else "inference", "time_taken_ns": taken, "detail_set": detail_set,
         "end_time": None,
     }  # fmt: skip
-    return LookupRow(**values)
+    return lookup_row(**values)
 
 
 @dataclass
@@ -199,7 +199,7 @@ def test_it_equals_going_through_the_lookups_one_by_one(
     history: list[Compile], before: list[tuple[Values, int]]
 ) -> None:
     recording = Recording(history, before)
-    replay = Replay(History.of_rows(recording.rows, runs=recording.runs), recording.store)
+    replay = Replay(history_of(recording.rows, runs=recording.runs), recording.store)
     for removed in SUBSETS:
         found = replay.outcomes(Removed(removed)).tolist()
         assert found == slow(recording, removed), removed
@@ -211,7 +211,7 @@ def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
     history: list[Compile], before: list[tuple[Values, int]]
 ) -> None:
     recording = Recording(history, before)
-    replay = Replay(History.of_rows(recording.rows, runs=recording.runs), recording.store)
+    replay = Replay(history_of(recording.rows, runs=recording.runs), recording.store)
     recorded = [HIT if row.is_hit else MISS for row in recording.rows]
     assert replay.outcomes(Removed()).tolist() == recorded
 
@@ -230,7 +230,7 @@ def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[
     for removed in SUBSETS[:6]:
         names = []
         for lookups, store in ((recording.rows, recording.store), (rows, other)):
-            replay = Replay(History.of_rows(lookups, runs=recording.runs), store)
+            replay = Replay(history_of(lookups, runs=recording.runs), store)
             lanes = replay.table.lanes(Removed(removed))
             names.append([what_if_key(lanes, int(key)) for key in replay.recorded.key])
         assert names[0] == names[1]
@@ -252,7 +252,7 @@ def test_graphs_found_through_an_aot_entry_store_nothing_themselves() -> None:
         row(3, 1, 201, "fxgraph", "f2", False, 2, 10, detail_set(layout=2)),
         row(4, 2, 300, "fxgraph", "f3", False, None, 10, detail_set(layout=2, aot_only=3)),
     ]
-    replay = Replay(History.of_rows(rows, runs=[RunRow(n, None, None, "d") for n in range(3)]), store)
+    replay = Replay(history_of(rows, runs=[run_row(n, cache_dir="d") for n in range(3)]), store)
     assert replay.outcomes(Removed(frozenset({"aot_only"}))).tolist() == [MISS, MISS, HIT, HIT, MISS]
 
 
@@ -264,7 +264,7 @@ def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None
         row(at, at, 100 * at, "fxgraph", f"f{at}", False, None, 10, detail_set)
         for at, detail_set in enumerate([one, other, other])
     ]
-    replay = Replay(History.of_rows(rows, runs=[RunRow(n, None, None, "d") for n in range(3)]), store)
+    replay = Replay(history_of(rows, runs=[run_row(n, cache_dir="d") for n in range(3)]), store)
     assert replay.outcomes(Removed(frozenset({"x"}))).tolist() == [MISS, MISS, MISS]
 
 
@@ -286,8 +286,8 @@ class Guarded:
         return self
 
     def after(self, *removed: str) -> list[int]:
-        runs = [RunRow(at, None, None, "d") for at in range(len(self.rows))]
-        history = History.of_rows(self.rows, runs=runs)
+        runs = [run_row(at, cache_dir="d") for at in range(len(self.rows))]
+        history = history_of(self.rows, runs=runs)
         return Replay(history, self.store).outcomes(Removed(frozenset(removed))).tolist()
 
 
