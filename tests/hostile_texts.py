@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import cachescope
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.scope import Scope
+from cachescope.table import Table
 
 MARK = "<script>alert(1)</script><img src=x onerror=alert(2)></table>'\""
 HOSTILE = f"{MARK}\x1b[31m\u202e\x00\u200b\u2066\ufe0f\U000e0041]]>--><!--" + "A" * 1_000_000
@@ -36,7 +39,7 @@ def hostile_scope() -> Scope:
     """A recorded sample with its texts replaced by hand."""
     tables = cachescope.read(cachescope.sample("entry_truncated")).tables
     lookups, entries, runs, problems = (
-        frame.copy() for frame in (tables.lookups, tables.entries, tables.runs, tables.problems)
+        table.frame.copy() for table in (tables.lookups, tables.entries, tables.runs, tables.problems)
     )
     lookups.loc[0, "compile_id"] = HOSTILE
     lookups.loc[5, "load_error"] = HOSTILE
@@ -45,4 +48,12 @@ def hostile_scope() -> Scope:
     entries.loc[1, "damage"] = HOSTILE
     runs.loc[:, "torch_version"] = HOSTILE
     problems.loc[0, ["kind", "source", "message"]] = HOSTILE
-    return Scope(replace(tables, lookups=lookups, entries=entries, runs=runs, problems=problems))
+    return Scope(
+        replace(
+            tables,
+            lookups=Table(LookupRow, frame=lookups),
+            entries=Table(EntryRow, frame=entries),
+            runs=Table(RunRow, frame=runs),
+            problems=Table(ProblemRow, frame=problems),
+        )
+    )

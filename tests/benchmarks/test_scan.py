@@ -19,7 +19,7 @@ from time import perf_counter
 import pandas as pd
 import pytest
 
-from cachescope.readers.assemble import entries_frame
+from cachescope.readers.assemble import entry_rows
 from cachescope.readers.directory.cache_dir import CacheWalk
 from cachescope.readers.reading import Entries, Reading
 
@@ -82,7 +82,7 @@ def scan_to_frame(tree: Path) -> pd.DataFrame:
     """On to the frame of all files, of which none is opened."""
     entries = Entries()
     entries.add(scan(tree).files, {})
-    return entries_frame(entries)
+    return entry_rows(entries)
 
 
 @pytest.mark.benchmark(group="scan")

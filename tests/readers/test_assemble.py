@@ -63,7 +63,7 @@ def origins(tables: Tables) -> list[tuple[str, str | None]]:
             if row["detail_set"] is None
             else tables.hash_details.details(row["detail_set"])[0].value_text,
         )
-        for row in records(tables.lookups)
+        for row in records(tables.lookups.frame)
     ]
 
 
@@ -118,7 +118,7 @@ def test_a_graph_is_under_the_latest_autograd_lookup_of_its_compile() -> None:
     second = Process("/logs/b.log", "trace", 8)
     second.lookups = [fx("f5", compile_id="0/0")]
     reading.processes.append(second)
-    lookups = assemble(reading).lookups
+    lookups = assemble(reading).lookups.frame
     assert lookups["lookup"].tolist() == list(range(9))
     assert lookups["run"].tolist() == [0] * 8 + [1]
     assert lookups["order"].tolist() == [*range(8), 0]
@@ -145,7 +145,7 @@ def test_the_direction_is_told_by_the_details_before_anything_else(
     if fields:
         kwargs = [component(f"fx_kwargs[{name}]", value) for name, value in fields.items()]
         process.lookups[0].detail_set, _ = reading.details.add(kwargs)
-    (row,) = records(assemble(reading).lookups)
+    (row,) = records(assemble(reading).lookups.frame)
     assert (row["direction"], row["is_backward"]) == (direction, is_backward)
 
 
@@ -160,7 +160,7 @@ def test_a_file_may_have_any_time_and_a_column_some(time_ns: int | None, wanted:
         {},
         9,
     )
-    frame = assemble(reading).entries
+    frame = assemble(reading).entries.frame
     assert [None if pd.isna(at) else at.value for at in frame["modified_time"]] == [wanted, 7]
     assert [at.value for at in frame["changed_time"]] == [5, 5]
     assert [at.value for at in frame["seen_time"]] == [9, 9]
@@ -171,7 +171,7 @@ def test_each_listing_of_files_has_its_moment() -> None:
     for count, seen_ns in ((2, 5), (0, 6), (1, 7)):
         facts = [("code", f"/c/{seen_ns}{at}", "/c", 1, 1, None, "ok", 1) for at in range(count)]
         reading.entries.add(facts, {}, seen_ns)
-    frame = assemble(reading).entries
+    frame = assemble(reading).entries.frame
     assert [at.value for at in frame["seen_time"]] == [5, 5, 7]
     assert frame["entry"].tolist() == [0, 1, 2]
 
@@ -193,14 +193,14 @@ def test_an_entry_that_was_opened_has_its_own_facts_in_well_formed_texts() -> No
     one.detail, one.fx_keys, one.damage = "half \ud800", ("whole", "half \udfff"), "why"
     facts = [("code", "/c/a", "/c", 1, 1, None, "ok", 1), ("fxgraph", "/c/b", "/c", 2, 4, "f1", "ok", 6)]
     reading.entries.add(facts, {1: one})  # type: ignore[arg-type]
-    plain, opened = records(assemble(reading).entries)
+    plain, opened = records(assemble(reading).entries.frame)
     assert (plain["status"], plain["detail"], plain["fx_keys"], plain["size_bytes"]) == ("ok", None, (), 1)
     assert (opened["status"], opened["damage"], opened["size_bytes"]) == ("damaged", "why", 3)
     assert (opened["detail"], opened["fx_keys"]) == ("half \\ud800", ("whole", "half \\udfff"))
     # One that was gone when it was opened is no row.
     reading = Reading()
     reading.entries.add(facts, {1: None})
-    assert [row["path"] for row in records(assemble(reading).entries)] == ["/c/a"]
+    assert [row["path"] for row in records(assemble(reading).entries.frame)] == ["/c/a"]
 
 
 def test_details_of_a_text_log_that_lost_lines_are_not_used() -> None:
@@ -209,4 +209,4 @@ def test_details_of_a_text_log_that_lost_lines_are_not_used() -> None:
     tables = assemble(reading)
     # It has neither a version nor anything else that every key has.
     assert origins(tables) == [("incomplete", None)]
-    assert tables.problems["kind"].tolist() == ["incomplete_details"]
+    assert tables.problems.frame["kind"].tolist() == ["incomplete_details"]

@@ -75,10 +75,12 @@ def read(data: bytes, folder: Path) -> Scope:
     json.loads(json_text(explain_object(scope)).encode())
     scope.save(folder / "saved")
     again = cachescope.read(folder / "saved")
-    pd.testing.assert_frame_equal(again.tables.lookups, scope.tables.lookups)
+    pd.testing.assert_frame_equal(again.tables.lookups.frame, scope.tables.lookups.frame)
     shutil.rmtree(folder / "collected", ignore_errors=True)
     cachescope.collect(log, folder=folder / "collected")
-    pd.testing.assert_frame_equal(cachescope.read(folder / "collected").tables.lookups, scope.tables.lookups)
+    pd.testing.assert_frame_equal(
+        cachescope.read(folder / "collected").tables.lookups.frame, scope.tables.lookups.frame
+    )
     return scope
 
 

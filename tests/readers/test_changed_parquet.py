@@ -220,7 +220,7 @@ def test_the_rest_is_collected_where_one_log_cannot_be_read(tmp_path: Path) -> N
     count = cachescope.collect(logs, folder=tmp_path / "fleet")
     assert count == 3
     there = cachescope.read(tmp_path / "fleet")
-    pd.testing.assert_frame_equal(there.tables.lookups, whole.tables.lookups)
+    pd.testing.assert_frame_equal(there.tables.lookups.frame, whole.tables.lookups.frame)
     with pytest.raises(SourceError):
         cachescope.collect(tmp_path / "nowhere.log", logs, folder=tmp_path / "fleet")
 

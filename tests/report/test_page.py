@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import cachescope
+from cachescope import table as grain
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.report.page.file import page_of
 from cachescope.report.page.parts import (
     Diff,
@@ -49,7 +51,7 @@ def directory(page: PageOf) -> Page:
 @pytest.fixture(scope="module")
 def nothing() -> Page:
     tables = cachescope.read(cachescope.sample("config_flip")).tables
-    return page_of(Scope(replace(tables, lookups=tables.lookups.head(0), runs=tables.runs.head(0))))
+    return page_of(Scope(replace(tables, lookups=grain.Table(LookupRow, []), runs=grain.Table(RunRow, []))))
 
 
 def section(page: Page, anchor: str) -> Section:
@@ -182,8 +184,8 @@ def test_long_tables_are_cut_and_it_is_said_where_the_rest_is() -> None:
     one = cachescope.read(cachescope.sample("tour"))
     tables, misses = one.tables, []
     for part in range(13):
-        misses.append(tables.lookups.assign(lookup=tables.lookups["lookup"] + 48 * part))
-    many = replace(tables, lookups=pd.concat(misses, ignore_index=True))
+        misses.append(tables.lookups.frame.assign(lookup=tables.lookups.frame["lookup"] + 48 * part))
+    many = replace(tables, lookups=grain.Table(LookupRow, frame=pd.concat(misses, ignore_index=True)))
     page = page_of(Scope(many))
     found = table(page, "why", "Lookups that missed")
     assert len(found.rows) == 300

@@ -63,7 +63,7 @@ class Truth:
 
 
 def details_of(tables: Tables) -> Iterator[tuple[tuple[str, str], Details]]:
-    for row in records(tables.lookups):
+    for row in records(tables.lookups.frame):
         if row["detail_set"] is not None:
             found = tables.hash_details.details(row["detail_set"])
             key = (row["cache"], row["cache_key"])
@@ -74,7 +74,7 @@ def outcomes_of(tables: Tables) -> Counter[tuple[str, str | None, str]]:
     # Of guard misses a text log tells nothing since 2.8.
     return Counter(
         (row["cache"], row["cache_key"], "missed" if row["outcome"] in MISSED else row["outcome"])
-        for row in records(tables.lookups)
+        for row in records(tables.lookups.frame)
         if row["outcome"] != "unknown"
     )
 
@@ -103,8 +103,8 @@ def assert_nothing_is_invented(tables: Tables, truth: Truth) -> Counter[str]:
         # Nothing shows that a set without another of its cache has lost a line, and nothing is compared with it.
         assert details == expected or (alone[key[0]] == 1 and details < expected), key
     assert outcomes_of(tables) <= truth.outcomes
-    counts = Counter(tables.lookups["outcome"].tolist())
-    return counts + Counter(f"details {origin}" for origin in tables.lookups["details"])
+    counts = Counter(tables.lookups.frame["outcome"].tolist())
+    return counts + Counter(f"details {origin}" for origin in tables.lookups.frame["details"])
 
 
 def without_some(lines: Lines, rng: random.Random, share: float) -> Lines:
@@ -221,7 +221,7 @@ def readings(tables: Tables) -> list[tuple[object, ...]]:
             row["bypass_reason"],
         )
         + (() if row["detail_set"] is None else (tuple(sorted(next(details)[1])),))
-        for row in records(tables.lookups)
+        for row in records(tables.lookups.frame)
     ]
     return sorted(rows, key=str)
 
@@ -364,11 +364,11 @@ def test_a_trace_and_its_thinned_log_are_one_run(
             if looks_like_text_log(path.read_bytes()):
                 read_text_log(str(path), reading)
         tables = assemble(reading)
-        assert len(tables.runs) == len(without.runs), name
+        assert len(tables.runs.frame) == len(without.runs.frame), name
         # Traces of 2.6 do not tell everything, and what the log adds comes and goes with its lines.
         assert version == "2.6.0" or told_outcomes(tables) == told_outcomes(without), name
 
 
 def told_outcomes(tables: Tables) -> list[tuple[object, ...]]:
     names = ("run", "order", "cache", "cache_key", "outcome")
-    return [tuple(row[name] for name in names) for row in records(tables.lookups)]
+    return [tuple(row[name] for name in names) for row in records(tables.lookups.frame)]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from cachescope.analysis.history.rows import LookupRow
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.analysis.contexts.keys import context_groups, joining_schemas, known_contexts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cachescope.analysis.history.rows import LookupRow
 
 from cachescope.analysis.directory.coverage import coverage_rows
 from cachescope.frames.directory_rows import EntryRow

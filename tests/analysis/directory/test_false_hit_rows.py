@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from cachescope.analysis.directory.false_hits import false_hits_frame
-from cachescope.columns import frame_of
-from cachescope.frames.context_rows import ContextRow
+from cachescope.analysis.directory.equal_code import SourceOf
+from cachescope.analysis.directory.false_hits import false_hits
+from cachescope.scope import Scope
 from tests.made import Stored, entry, fx, run, scope_of
 
 
@@ -18,12 +19,13 @@ def stored(name: str, **told: Any) -> Stored:
 
 def found(*entries: Stored, sources: dict[int, str] | None = None) -> list[dict[str, Any]]:
     scope = scope_of(entries=entries)
-    frame = false_hits_frame(
-        scope.lookups, scope.entries, scope.runs, frame_of([], ContextRow), scope.tables.hash_details,
-        lambda row: (sources or {}).get(row.entry),
-    )  # fmt: skip
-    rows: list[dict[str, Any]] = frame.to_dict("records")
-    return rows
+    return doubts_of(scope, lambda row: (sources or {}).get(row.entry))
+
+
+def doubts_of(scope: Scope, source_of: SourceOf) -> list[dict[str, Any]]:
+    tables = scope.tables
+    read = (scope.shown.rows, tables.entries.rows, tables.runs.rows, ())
+    return [asdict(one) for one in false_hits(*read, tables.hash_details, source_of)]
 
 
 CODE = "entries of one key and equal guards hold different generated code: "
@@ -74,11 +76,8 @@ def test_the_code_of_one_key(told: list[dict[str, Any]], sources: dict[int, str]
 def test_code_is_read_where_keys_differ_and_once_for_each() -> None:
     asked: list[int] = []
     scope = scope_of(entries=[stored(f"e{at}", **told) for at, told in enumerate((A, B, A, B))])
-    frame = false_hits_frame(
-        scope.lookups, scope.entries, scope.runs, frame_of([], ContextRow), scope.tables.hash_details,
-        lambda row: asked.append(row.entry),
-    )  # fmt: skip
-    assert len(frame) == 1
+    rows = doubts_of(scope, lambda row: asked.append(row.entry))
+    assert len(rows) == 1
     assert len(asked) == 2
 
 

@@ -44,7 +44,7 @@ def stored(
     *entries: object, roots: tuple[str, ...] = ("/cache",), locks: tuple[ListedEntry, ...] = ()
 ) -> StoredEntries:
     tables = scope_of(entries=entries).tables  # type: ignore[arg-type]
-    return StoredEntries(tables.entries, roots, locks)
+    return StoredEntries(tables.entries.rows, roots, locks)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_lines_of_a_remote_cache_that_could_not_be_read_are_said() -> None:
     places = [f"redis://host:{port}/0" for port in (1, 2)]
     entries = scope_of(
         entries=[entry(*FX, root=root, path=f"{root}/pt2:fx-graph-v1::f1:c1") for root in places]
-    ).tables.entries
+    ).tables.entries.rows
     for problems, said in ((places[1:], f"some lines of {places[1]} could not be read"), (["/cache"], "")):
         assert StoredEntries(entries, (), (), frozenset(problems)).unread_remotely == said
     assert stored().unread_remotely == "a remote cache was not asked"

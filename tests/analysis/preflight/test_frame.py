@@ -12,6 +12,8 @@ import pytest
 
 import cachescope
 from cachescope.analysis.preflight.frame import with_predictions
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.table import Table
 from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
@@ -122,8 +124,8 @@ def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
     scope.save(tmp_path / "saved")
     saved = cachescope.read(tmp_path / "saved")
     assert saved.lookups["prediction"].tolist() == scope.lookups["prediction"].tolist()
-    tables = replace(saved.tables, entries=saved.entries.iloc[:0])
-    assert with_predictions(tables).lookups["outcome"].tolist() == ["would_hit", "would_miss"]
+    tables = replace(saved.tables, entries=Table(EntryRow, []))
+    assert [row.outcome for row in with_predictions(tables).lookups.rows] == ["would_hit", "would_miss"]
 
 
 def test_a_remote_cache_is_asked_where_the_program_asks_one() -> None:

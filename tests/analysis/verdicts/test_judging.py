@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cachescope.answers.judged_frames import settled_lookups
 
 from cachescope.analysis.history.inferred_guard_misses import is_open as is_open_miss
 from tests.made import CODE, Details, Made, aot, entry, fx, miss_rows, run, scope_of
@@ -41,15 +40,13 @@ def test_misses_that_a_text_log_leaves_open(lookups: list[Made], is_open: bool) 
     assert any(map(is_open_miss, scope_of(run(*lookups)).history.lookups)) is is_open
 
 
-def test_guard_misses_that_follow_are_settled_in_a_frame_of_their_own() -> None:
+def test_guard_misses_that_follow_are_settled_in_rows_of_their_own() -> None:
     told: dict[str, Any] = {"details": SYMBOLIC, "took": 1.0, "entry_path": "/cache/fxgraph/1/f1/e"}
     scope = scope_of(run(fx("f1", at=0, **told), **HERE), run(fx("f1", at=9, **told), **HERE))
-    recorded = scope.tables.lookups
-    settled = settled_lookups(recorded, scope.history.inferred)
-    assert settled["outcome"].tolist() == ["full_miss", "guard_miss"]
-    assert recorded["outcome"].tolist() == ["full_miss"] * 2
+    assert [row.outcome for row in scope.settled.rows] == ["full_miss", "guard_miss"]
+    assert [row.outcome for row in scope.tables.lookups.rows] == ["full_miss"] * 2
     alone = scope_of(run(fx("f1", at=0, **told), **HERE))
-    assert settled_lookups(alone.tables.lookups, alone.history.inferred)["outcome"].tolist() == ["full_miss"]
+    assert [row.outcome for row in alone.settled.rows] == ["full_miss"]
 
 
 @pytest.mark.parametrize(

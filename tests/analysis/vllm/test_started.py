@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from cachescope.analysis.history.lookups import MISSING
 
 from cachescope.analysis.vllm.starts import Part, Started, clock_off
 from cachescope.frames.vllm import StartRow

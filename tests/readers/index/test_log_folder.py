@@ -82,8 +82,8 @@ def test_details_stay_in_the_files_until_they_are_asked_for(fleet: Path) -> None
     assert isinstance(details, StoredDetails)
     assert len(scope.runs) == 6
     assert len(scope.problems) == 1
-    assert len(scope.tables.lookups) == 48
-    assert scope.tables.lookups["direction"].notna().any()
+    assert len(scope.tables.lookups.frame) == 48
+    assert scope.tables.lookups.frame["direction"].notna().any()
     assert "components" not in vars(details)
     assert len(scope.hash_details(lookup=0)) > 400
     assert "components" in vars(details)
