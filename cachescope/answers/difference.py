@@ -91,7 +91,7 @@ def _stored(read: Read, places: tuple[str, ...]) -> Iterator[SeenKey]:
         if entry.path.startswith(places) and entry.status == "ok":
             yield SeenKey(
                 entry.cache,
-                entry.cache_key,
+                entry.cache_key or "",
                 None if entry.detail_set is None else read.tables.hash_details.direction(entry.detail_set),
                 None,
                 None,

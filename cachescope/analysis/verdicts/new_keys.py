@@ -70,7 +70,8 @@ class NewKeys:
 
     def judge(self, indexes: Sequence[int]) -> None:
         """Judge lookups, given by their indexes in time order."""
-        autograd, others = [], []
+        autograd: list[int] = []
+        others: list[int] = []
         for at in indexes:
             row = self._lookups[at]
             if row.detail_set is None:

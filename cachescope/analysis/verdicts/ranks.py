@@ -89,7 +89,7 @@ def _differences(
 ) -> Iterator[_Difference]:
     """The differences at one place. For another graph only the graph is reported; other fields are compared within a graph."""
     varying = _values(members, details)
-    graphs = varying.get(details.field_code(_GRAPH))
+    graphs = next((held for field, held in varying.items() if details.fields[field] == _GRAPH), None)
     if graphs is None:
         of_graph = [members]
     else:
@@ -104,11 +104,11 @@ def _differences(
             yield _difference(details.fields[field], mine, within[field], rank_of)
 
 
-def _values(members: Sequence[LookupRow], details: HashDetails) -> dict[int | None, list[int]]:
+def _values(members: Sequence[LookupRow], details: HashDetails) -> dict[int, list[int]]:
     """By the code of each field that is not equal in all of some lookups: its hash code in each, -1 where it is missing."""
     sets = [row.detail_set for row in members if row.detail_set is not None]
     first = sets[0]
-    found: dict[int | None, dict[int, int]] = defaultdict(dict)
+    found: dict[int, dict[int, int]] = defaultdict(dict)
     for other in dict.fromkeys(sets):
         for field, old, new in details.changes(first, other):
             found[field][first] = _hash_of(old, details)

@@ -46,9 +46,9 @@ class Recompiles:
         return min(before, key=lambda one: self._distance(one, at), default=None)
 
     def _distance(self, one: int, at: int) -> tuple[int, int]:
-        sets = self._history.lookups[one].detail_set, self._history.lookups[at].detail_set
-        assert sets[0] is not None and sets[1] is not None
-        return self._history.keys.fields_and_parts(*sets)
+        before, own = self._history.lookups[one].detail_set, self._history.lookups[at].detail_set
+        assert before is not None and own is not None
+        return self._history.keys.fields_and_parts(before, own)
 
     @cached_property
     def _of_frame(self) -> dict[_Frame | None, list[int]]:

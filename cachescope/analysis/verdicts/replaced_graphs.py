@@ -94,9 +94,9 @@ class ReplacedGraphs:
         return min(alike, key=lambda partner: self._distance(partner, at))
 
     def _distance(self, one: int, at: int) -> tuple[int, int]:
-        sets = self._history.lookups[one].detail_set, self._history.lookups[at].detail_set
-        assert sets[0] is not None and sets[1] is not None
-        return self._history.keys.fields_and_parts(*sets)
+        before, own = self._history.lookups[one].detail_set, self._history.lookups[at].detail_set
+        assert before is not None and own is not None
+        return self._history.keys.fields_and_parts(before, own)
 
     @cached_property
     def _of_stream(self) -> dict[_Stream, list[int]]:

@@ -257,8 +257,8 @@ def _warning(name: str, what: str, entry: EntryRow, other: EntryRow) -> WhatIfWa
         what=what,
         entry=entry.entry,
         other_entry=other.entry,
-        cache_key=entry.cache_key,
-        other_key=other.cache_key,
+        cache_key=entry.cache_key or "",
+        other_key=other.cache_key or "",
         code_key=entry.code_key,
         other_code_key=other.code_key,
     )

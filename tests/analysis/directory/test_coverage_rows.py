@@ -36,22 +36,14 @@ def bundle(*entries: EntryRow, **told: Any) -> Held:
 
 
 def lookup(key: str | None = "f1", outcome: str = "full_miss", *, lookup: int = 0, **told: Any) -> LookupRow:
-    nothing = dict.fromkeys(LookupRow.__dataclass_fields__)
-    usual = {"lookup": lookup, "cache": "fxgraph", "cache_key": key, "outcome": outcome}
-    return lookup_row(**{**nothing, **usual, **told})  # type: ignore[arg-type]
+    usual: dict[str, Any] = {"lookup": lookup, "cache_key": key, "outcome": outcome}
+    return lookup_row(**(usual | told))
 
 
 def entry(key: str | None = "f1", cache: str = "fxgraph", **told: Any) -> EntryRow:
-    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
-    usual = {
-        "entry": 5,
-        "cache": cache,
-        "cache_key": key,
-        "path": f"/c/ab/{key}",
-        "root": "/c",
-        "status": "ok",
-    }
-    return entry_row(**{**nothing, **usual, **told})  # type: ignore[arg-type]
+    return entry_row(
+        **({"entry": 5, "cache": cache, "cache_key": key, "root": "/c", "path": f"/c/ab/{key}"} | told)
+    )
 
 
 def of_lookup(row: LookupRow, held: Held, *entries: EntryRow) -> tuple[str, str]:

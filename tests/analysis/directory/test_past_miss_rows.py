@@ -28,7 +28,9 @@ def missed(*entries: Stored, sources: dict[int, str] | None = None) -> pd.DataFr
     scope = scope_of(entries=entries)
     code = GeneratedCode(scope.entries, lambda row: (sources or {}).get(row.entry))
     binaries = KernelBinaries(scope.entries, scope.links, lambda path: None)
-    return past_misses_frame(scope.history.entries, scope.tables.hash_details, code, binaries)
+    return past_misses_frame(
+        scope.history.entries, scope.history.keys, scope.tables.hash_details, code, binaries
+    )
 
 
 def table(*entries: Stored) -> list[tuple[Any, ...]]:

@@ -9,6 +9,9 @@ import pytest
 
 import cachescope
 from cachescope.analysis.vllm.starts import Part, Parts
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.vllm import FactorsRow
 from tests.analysis.vllm.test_started import started
 from tests.vllm_folders import make_folder
 
@@ -21,7 +24,7 @@ def test_of_several_trees_the_one_is_taken_that_a_log_names(name: str | None, tm
         folder = make_folder(tmp_path / tree, name=name)
     make_folder(tmp_path, prefix="encoder")
     scope = cachescope.read(tmp_path)
-    parts = Parts(scope.vllm_factors, scope.entries)
+    parts = Parts(rows_of(scope.vllm_factors, FactorsRow), rows_of(scope.entries, EntryRow))
     paths = [
         str(tmp_path / tree / "torch_compile_cache" / folder / "rank_0_0" / "backbone")
         for tree in ("one", "two")

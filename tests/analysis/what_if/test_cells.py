@@ -41,7 +41,7 @@ def history_of(found: list[tuple[int, int, str, int, int, str | None]]) -> Histo
         made = row(at, directory, time, "fxgraph", f"f{key}", outcome == "hit", None, took, None)
         rows.append(replace(made, outcome=outcome, status_detailed=outcome, guards_expr=guards))
         time += wait
-    return History(rows, (), [run_row(n, cache_dir=f"dir{n}") for n in range(2)])
+    return History(rows, (), [run_row(n, cache_dir=f"dir{n}") for n in range(2)], HashDetails())
 
 
 def steps_of(recorded: Recorded, found: list[tuple[int, int, str, int, int, str | None]]) -> list[list[Step]]:

@@ -17,6 +17,12 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import Removed
 from tests.analysis.plain_rows import entry_row, history_of, run_row
 from tests.analysis.what_if.test_replay import hash_of, row
+from tests.made import component
+
+STORE = HashDetails()
+for number in range(11):
+    of_9 = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"} if number == 9 else {}
+    STORE.add(component(field, text) for field, text in {"x": str(number), **of_9}.items())
 
 
 def miss(key: str, time: int, taken: int | None = 10, **told: Any) -> dict[str, Any]:
@@ -28,9 +34,8 @@ def hit(key: str, time: int, **told: Any) -> dict[str, Any]:
 
 
 def stored(number: int, key: str, time: int | None, **told: Any) -> EntryRow:
-    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
-    made = {"entry": number, "cache": "fxgraph", "cache_key": key, "root": "d", "path": f"/d/{key}/{number}", "status": "ok"}  # fmt: skip
-    return entry_row(**{**nothing, **made, "modified_time": time, **told})
+    usual = {"cache": "fxgraph", "root": "d", "path": f"/d/{key}/{number}", "modified_time": time}
+    return entry_row(number, cache_key=key, **(usual | told))
 
 
 def rows_of(*lookups: dict[str, Any]) -> list[LookupRow]:
@@ -46,7 +51,8 @@ def history(
 ) -> History:
     rows = rows_of(*lookups)
     named = dirs or ("d",) * len(rows)
-    return history_of(rows, entries, [run_row(at, cache_dir=directory) for at, directory in enumerate(named)])
+    runs = [run_row(at, cache_dir=directory) for at, directory in enumerate(named)]
+    return history_of(rows, STORE, entries=entries, runs=runs)
 
 
 def columns(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> list[tuple[int, ...]]:
@@ -171,7 +177,7 @@ def test_the_keys_and_their_details() -> None:
         hit("f1", 1, direction="forward"), hit("f1", 2, detail_set=3, direction="backward"), hit("f1", 3, detail_set=4),
         hit("f2", 4), aot,
         entries=(
-            stored(0, "f1", 1, detail_set=8), stored(1, "f2", 1, detail_set=9, direction="inference"),
+            stored(0, "f1", 1, detail_set=8), stored(1, "f2", 1, detail_set=9),
             stored(2, "f3", 1), stored(3, "f3", 2, detail_set=10), stored(4, "f1", 3, cache="aotautograd"),
             stored(5, "f2", 3, cache="aotautograd"),
         ),

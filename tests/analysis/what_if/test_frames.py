@@ -168,7 +168,7 @@ def test_differences_in_the_order_of_lookups() -> None:
         run(fx("f1", details=G, at=0, took=1.0), fx("f1", details=G, at=60, took=1.0, compile_id="1/0"), **HERE),
         run(fx("f2", details=G, at=5, took=None, compile_error="E: x"), fx("f2", "hit", G, at=9, compile_id="1/0"), **HERE),
     )  # fmt: skip
-    found = differences_frame(scope.replayed.replay, {1: "it was damaged"})
+    found = differences_frame(scope.replayed, {1: "it was damaged"})
     assert table(found, "lookup", "run", "outcome", "expected", "reason") == [
         (1, 0, "full_miss", "hit", "it was damaged"),
         (3, 1, "hit", "full_miss", "nothing that was stored explains it: the entry came from elsewhere"),

@@ -111,9 +111,8 @@ def row(
     lookup: int, run: int, time: int, cache: str, key: str, hits: bool, above: int | None, taken: int | None,
     detail_set: int | None,
 ) -> LookupRow:  # fmt: skip
-    nothing = dict.fromkeys(LookupRow.__dataclass_fields__)
     values = {
-        **nothing, "lookup": lookup, "run": run, "order": 0, "time": time, "cache": cache, "cache_key": key,
+        "lookup": lookup, "run": run, "order": 0, "time": time, "cache": cache, "cache_key": key,
         "outcome": "hit" if hits else "full_miss", "compile_id": "0/0", "aot_lookup": above,
         "direction": None if cache == "aotautograd" else "inference", "time_taken_ns": taken, "detail_set": detail_set,
         "end_time": None,
@@ -199,7 +198,7 @@ def test_it_equals_going_through_the_lookups_one_by_one(
     history: list[Compile], before: list[tuple[Values, int]]
 ) -> None:
     recording = Recording(history, before)
-    replay = Replay(history_of(recording.rows, runs=recording.runs), recording.store)
+    replay = Replay(history_of(recording.rows, recording.store, runs=recording.runs), recording.store)
     for removed in SUBSETS:
         found = replay.outcomes(Removed(removed)).tolist()
         assert found == slow(recording, removed), removed
@@ -211,8 +210,8 @@ def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
     history: list[Compile], before: list[tuple[Values, int]]
 ) -> None:
     recording = Recording(history, before)
-    replay = Replay(history_of(recording.rows, runs=recording.runs), recording.store)
-    recorded = [HIT if row.is_hit else MISS for row in recording.rows]
+    replay = Replay(history_of(recording.rows, recording.store, runs=recording.runs), recording.store)
+    recorded = [HIT if row.outcome == "hit" else MISS for row in recording.rows]
     assert replay.outcomes(Removed()).tolist() == recorded
 
 
@@ -230,7 +229,7 @@ def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[
     for removed in SUBSETS[:6]:
         names = []
         for lookups, store in ((recording.rows, recording.store), (rows, other)):
-            replay = Replay(history_of(lookups, runs=recording.runs), store)
+            replay = Replay(history_of(lookups, store, runs=recording.runs), store)
             lanes = replay.table.lanes(Removed(removed))
             names.append([what_if_key(lanes, int(key)) for key in replay.recorded.key])
         assert names[0] == names[1]
@@ -252,7 +251,7 @@ def test_graphs_found_through_an_aot_entry_store_nothing_themselves() -> None:
         row(3, 1, 201, "fxgraph", "f2", False, 2, 10, detail_set(layout=2)),
         row(4, 2, 300, "fxgraph", "f3", False, None, 10, detail_set(layout=2, aot_only=3)),
     ]
-    replay = Replay(history_of(rows, runs=[run_row(n, cache_dir="d") for n in range(3)]), store)
+    replay = Replay(history_of(rows, store, runs=[run_row(n, cache_dir="d") for n in range(3)]), store)
     assert replay.outcomes(Removed(frozenset({"aot_only"}))).tolist() == [MISS, MISS, HIT, HIT, MISS]
 
 
@@ -264,7 +263,7 @@ def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None
         row(at, at, 100 * at, "fxgraph", f"f{at}", False, None, 10, detail_set)
         for at, detail_set in enumerate([one, other, other])
     ]
-    replay = Replay(history_of(rows, runs=[run_row(n, cache_dir="d") for n in range(3)]), store)
+    replay = Replay(history_of(rows, store, runs=[run_row(n, cache_dir="d") for n in range(3)]), store)
     assert replay.outcomes(Removed(frozenset({"x"}))).tolist() == [MISS, MISS, MISS]
 
 
@@ -287,7 +286,7 @@ class Guarded:
 
     def after(self, *removed: str) -> list[int]:
         runs = [run_row(at, cache_dir="d") for at in range(len(self.rows))]
-        history = history_of(self.rows, runs=runs)
+        history = history_of(self.rows, self.store, runs=runs)
         return Replay(history, self.store).outcomes(Removed(frozenset(removed))).tolist()
 
 
