@@ -101,9 +101,9 @@ class KeyDistances:
         self._graph_places: dict[int, bytes] = {}
         self._of_rest: dict[bytes, tuple[int, int]] = {}
         self._texts = 0
-        # The number of inputs, or of a rest, by what they are; and one set that has it.
-        self._by_digest: dict[tuple[tuple[int, ...], bytes], int] = {}
-        self._set_with: list[int] = []
+        # The number of inputs, or of a rest, by what they are; and one set that has it, and whether they are inputs.
+        self._by_digest: dict[tuple[bool, tuple[int, ...], bytes], int] = {}
+        self._set_with: list[tuple[int, bool]] = []
         # The numbers of contents by those of their inputs and rest; and the other way round.
         self._contents: dict[tuple[int, int], int] = {}
         self._parts_of_content: list[tuple[int, int]] = []
@@ -207,9 +207,9 @@ class KeyDistances:
             return frozenset()
         found = self._changed.get((one, other))
         if found is None:
-            sets = self._set_with[one], self._set_with[other]
-            changed = [field for field, _, _ in self._details.changes(*sets) if field != self._graph_field]
-            are_inputs = self.inputs(sets[0]) == one
+            (before, are_inputs), (after, _) = self._set_with[one], self._set_with[other]
+            changes = self._details.changes(before, after)
+            changed = [field for field, _, _ in changes if field != self._graph_field]
             found = frozenset([field for field in changed if self._is_input[field] == are_inputs])
             self._changed[one, other] = self._changed[other, one] = found
         return found
@@ -269,10 +269,14 @@ class KeyDistances:
         detail_set: int,
     ) -> int:
         numbers = []
-        for block, replaced in ((base.inputs, patch_of_inputs), (base.rest, patch)):
-            found = self._by_digest.setdefault((block.fields, block.digest(replaced)), len(self._set_with))
+        for are_inputs, block, replaced in (
+            (True, base.inputs, patch_of_inputs),
+            (False, base.rest, patch),
+        ):
+            digest = are_inputs, block.fields, block.digest(replaced)
+            found = self._by_digest.setdefault(digest, len(self._set_with))
             if found == len(self._set_with):
-                self._set_with.append(detail_set)
+                self._set_with.append((detail_set, are_inputs))
             numbers.append(found)
         inputs, rest = numbers
         content = self._contents.setdefault((inputs, rest), len(self._contents))

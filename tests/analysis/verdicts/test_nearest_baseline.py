@@ -38,6 +38,9 @@ def component(field: str, value: str) -> str:
     return f"[{letters[-51:].rjust(51, 'k')}] {field}: {value}"
 
 
+INFERENCE = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
+
+
 class Made:
     """Lookups and entries with hash details of a few fields; every lookup has a key of its own set."""
 
@@ -81,9 +84,8 @@ class Made:
         ]
 
     def set_of(self, values: tuple[str, ...]) -> int:
-        code, rejected = self.store.add(
-            component(field, value) for field, value in zip(FIELDS, values, strict=True) if value
-        )
+        fields = {field: value for field, value in zip(FIELDS, values, strict=True) if value} | INFERENCE
+        code, rejected = self.store.add(component(field, value) for field, value in fields.items())
         assert code is not None and not rejected
         return code
 

@@ -1,0 +1,77 @@
+"""Distances between keys, and the nearest of earlier ones: against comparing each pair field by field."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
+from cachescope.details import HashDetails
+from tests.made import component
+
+FIELDS = ("gm", "example_inputs[0]", "inputs_to_check[0]", "x", "y", "z", "w")
+# Fields in any order, some of them missing or there twice; most sets differ from another one in little.
+usual = st.tuples(*[st.sampled_from("1112")] * len(FIELDS)).map(
+    lambda values: list(zip(FIELDS, values, strict=True))
+)
+odd = st.lists(st.tuples(st.sampled_from(FIELDS), st.sampled_from("12")), min_size=1, max_size=9)
+sets = st.lists(usual | odd, min_size=1, max_size=8)
+
+
+def stored(found: list[list[tuple[str, str]]]) -> tuple[HashDetails, list[int]]:
+    store = HashDetails()
+    codes = []
+    for fields in found:
+        code, _ = store.add(component(field, value) for field, value in fields)
+        assert code is not None
+        codes.append(code)
+    return store, codes
+
+
+def differing(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> set[str]:
+    """Of a field that is there twice the last counts."""
+    mine, others = dict(one), dict(other)
+    return {field for field in mine.keys() | others.keys() if mine.get(field) != others.get(field)}
+
+
+@given(sets)
+def test_in_how_many_fields_two_keys_differ(found: list[list[tuple[str, str]]]) -> None:
+    store, codes = stored(found)
+    keys = KeyDistances(store)
+    for one, mine in zip(codes, found, strict=True):
+        for other, others in zip(codes, found, strict=True):
+            wanted = differing(mine, others)
+            assert keys.fields(one, other) == len(wanted)
+            contents = keys.blocks(one).content, keys.blocks(other).content
+            names = {store.fields[field] for field in keys.changed(*contents)}
+            assert names == wanted - {"gm"}
+            assert (contents[0] == contents[1]) == (not wanted - {"gm"})
+            assert (keys.graph(one) == keys.graph(other)) == ("gm" not in wanted)
+            inputs = {field for field in wanted if "input" in field}
+            assert keys.only_inputs(*contents) == (bool(inputs) and inputs == wanted - {"gm"})
+            assert set(keys.change(one, other).names) == wanted
+
+
+@given(sets, sets)
+def test_a_store_may_grow(found: list[list[tuple[str, str]]], more: list[list[tuple[str, str]]]) -> None:
+    store, codes = stored(found)
+    keys = KeyDistances(store)
+    assert [keys.fields(codes[0], one) for one in codes] == [len(differing(found[0], one)) for one in found]
+    for fields in more:
+        code, _ = store.add(component(f"new {field}" if field == "x" else field, v) for field, v in fields)
+        if code is not None:
+            assert keys.fields(codes[0], code) == len(store.changes(codes[0], code))
+
+
+@given(sets)
+def test_the_nearest_earlier_key_is_the_one_that_a_full_search_finds(
+    found: list[list[tuple[str, str]]],
+) -> None:
+    store, codes = stored(found)
+    earlier = EarlierKeys(KeyDistances(store), [(10 * at, code) for at, code in enumerate(codes)])
+    # In the order of time, and then once more from the beginning.
+    for at in [*range(len(codes)), 0, len(codes) - 1]:
+        distances = [(len(differing(found[one], found[at])), -one) for one in range(at)]
+        fewest, latest = min(distances, default=(0, None))
+        wanted = None if latest is None else -10 * latest
+        assert earlier.nearest(10 * at, codes[at]) == (wanted, fewest)
