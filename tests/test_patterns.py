@@ -36,7 +36,7 @@ BOUNDED = {
     "keys.device_text._NAME": "10,000 characters at most",
     "keys.device_text._NAME_BEFORE_MAJOR": "a text that ends with its bracket matches at the last of its beginnings",
     "keys.device_text._PART": "10,000 characters at most",
-    "readers.logs.launcher_prefixes._VARIES": "1,000 bytes of a lead at most",
+    "readers.logs.log_prefix._VARIES": "1,000 bytes of a lead at most",
 }
 
 

@@ -48,7 +48,7 @@ def read(folder: Path, ranks: list[bytes]) -> Scope:
 def test_equal_ranks_differ_in_nothing(trace: bytes, tmp_path: Path) -> None:
     scope = read(tmp_path, [trace, trace.replace(b" 23440 ", b" 23441 ")])
     assert scope.rank_differences.empty
-    assert list(rank_lines(scope.rank_differences)) == []
+    assert list(rank_lines(scope.differing_ranks.rows)) == []
 
 
 def test_the_odd_rank_and_its_field_are_named(trace: bytes, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_the_odd_rank_and_its_field_are_named(trace: bytes, tmp_path: Path) -> N
     assert (row["field"], row["ranks"], row["has_majority"]) == (FIELD, (2,), True)
     assert (row["ranks_compared"], row["values"], row["graphs"]) == (5, 2, 8)
     assert (row["majority_value"], row["other_value"]) == ("-1", "17")
-    text = " ".join(line.text for line in rank_lines(scope.rank_differences))
+    text = " ".join(line.text for line in rank_lines(scope.differing_ranks.rows))
     assert "1 rank of 5 (2): 17, the others -1" in text
 
 
@@ -68,7 +68,7 @@ def test_a_field_that_holds_the_rank_is_one_row(trace: bytes, tmp_path: Path) ->
     assert (row["field"], row["ranks"], row["has_majority"]) == (FIELD, (0, 1, 2, 3), False)
     assert row["values"] == 4
     assert "each of 4 ranks has its own: 100 in rank 0" in " ".join(
-        line.text for line in rank_lines(scope.rank_differences)
+        line.text for line in rank_lines(scope.differing_ranks.rows)
     )
 
 
