@@ -21,15 +21,7 @@ def as_array(codes: array[int]) -> Codes:
 
 
 def differing(details: HashDetails, sets: Sequence[int]) -> tuple[Codes, Codes]:
-    """The fields in which some sets differ, and the hashes of each set there.
-
-    Returns
-    -------
-    fields : array of int
-        Field codes.
-    hashes : array of int
-        Hash codes, a row for each set and a column for each field; -1 if a set has no such field.
-    """
+    """The fields in which some sets differ, and the hashes of each set there."""
     bases, sizes, places, codes = joined(details.sets, sets)
     field_codes, hash_codes = as_array(details.field_codes), as_array(details.hash_codes)
 

@@ -78,16 +78,7 @@ class FieldChange:
 def field_changes(
     details: HashDetails, before: int, after: int, sides: Sides = (None, None)
 ) -> list[FieldChange]:
-    """Every field that differs between two sets, is new or is gone, and what changed in it.
-
-    Parameters
-    ----------
-    details : HashDetails
-    before, after : int
-        The sets.
-    sides : tuple
-        The processes that made them, where they are known.
-    """
+    """Every field that differs between two sets, is new or is gone, and what changed in it."""
     changes = []
     for field in details.changed_fields(before, after):
         old, new = details.detail(before, field), details.detail(after, field)

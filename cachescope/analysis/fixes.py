@@ -93,13 +93,6 @@ _FILL: Final = "torch.utils.deterministic.fill_uninitialized_memory"
 def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> Sequence[Way]:
     """The ways to give a field its stored value, the smallest change first; none where its value is not known.
 
-    Parameters
-    ----------
-    stored, now : Detail
-        The field in the stored key and in that of the program.
-    environment : mapping
-        The variables that the program gets.
-
     Examples
     --------
     >>> from cachescope.keys.detail_hash import detail_hash

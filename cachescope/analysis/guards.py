@@ -101,13 +101,7 @@ def holds(expression: str | None, sizes: Sequence[Number] | Mapping[str, Number]
 
 
 def guard_symbols(expression: str | None) -> tuple[str, ...]:
-    """The names of the sizes that guards use: ``('t0', 't1')``.
-
-    Raises
-    ------
-    GuardError
-        If the expression cannot be parsed.
-    """
+    """The names of the sizes that guards use: ``('t0', 't1')``."""
     if not expression:
         return ()
     found = (_symbol(node) for node in ast.walk(_parse(expression)))

@@ -34,24 +34,12 @@ class Blocks(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """What changed from one set to another.
+    """What changed from one set to another."""
 
-    Attributes
-    ----------
-    components : list of (field, before, after)
-        See `HashDetails.changes`.
-    names : tuple of str
-        The changed fields.
-    are_inputs : bool
-        Whether they all describe the inputs, and there is one.
-    is_of_torch : bool
-        Whether torch itself is another.
-    """
-
-    components: list[tuple[int, int | None, int | None]]
-    names: tuple[str, ...]
-    are_inputs: bool
-    is_of_torch: bool
+    components: list[tuple[int, int | None, int | None]]  # see `HashDetails.changes`
+    names: tuple[str, ...]  # the changed fields
+    are_inputs: bool  # whether they all describe the inputs, and there is one
+    is_of_torch: bool  # whether torch itself is another
 
     @property
     def alone(self) -> tuple[int | None, int | None] | None:
@@ -85,12 +73,7 @@ class _Base(NamedTuple):
 
 
 class KeyDistances:
-    """Distances between sets of hash details; answers are kept.
-
-    Parameters
-    ----------
-    details : HashDetails
-    """
+    """Distances between sets of hash details; answers are kept."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
@@ -297,14 +280,7 @@ class KeyDistances:
 
 
 class EarlierKeys:
-    """The sets of some lookups or entries in order, up to the one that is asked about.
-
-    Parameters
-    ----------
-    keys : KeyDistances
-    sets : sequence of (index, set)
-        In the order of the indexes.
-    """
+    """The sets of some lookups or entries in order, up to the one that is asked about."""
 
     def __init__(self, keys: KeyDistances, sets: Sequence[tuple[int, int]]) -> None:
         self._keys = keys

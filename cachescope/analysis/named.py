@@ -25,13 +25,7 @@ def is_number(text: str) -> bool:
 
 
 def full_key(tables: Tables, start: str) -> str:
-    """The full key of a lookup, or of an FX or AOTAutograd entry, from the beginning of it.
-
-    Raises
-    ------
-    NotFoundError
-        If no key begins with it, or several do.
-    """
+    """The full key of a lookup, or of an FX or AOTAutograd entry, from the beginning of it."""
     found = _keys_beginning(tables, start)
     if not found:
         raise NotFoundError(f"no key {start!r} in what was read")
@@ -48,15 +42,7 @@ def _keys_beginning(tables: Tables, start: str) -> list[str]:
 
 
 def lookup_named(tables: Tables, which: int | str) -> int:
-    """The number of a lookup, given that number or a key: the last miss of the key, else its last lookup.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such lookup or key.
-    TypeError
-        If it is neither text nor a whole number.
-    """
+    """The number of a lookup, given that number or a key: the last miss of the key, else its last lookup."""
     lookups = tables.lookups.rows
     if isinstance(which, str) and not is_number(which):
         key = full_key(tables, which)
@@ -72,13 +58,7 @@ def lookup_named(tables: Tables, which: int | str) -> int:
 
 
 def detail_set_of(tables: Tables, cache_key: str | None, lookup: int | None) -> int:
-    """The code of the hash details of a key or of a lookup.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such key or lookup, or no source recorded its details.
-    """
+    """The code of the hash details of a key or of a lookup."""
     if (cache_key is None) == (lookup is None):
         raise TypeError("hash_details() takes a cache_key or a lookup")
     if lookup is not None:
@@ -98,13 +78,7 @@ def detail_set_of(tables: Tables, cache_key: str | None, lookup: int | None) -> 
 
 
 def baseline_choice(tables: Tables, baseline: str | int) -> Choice:
-    """What misses are compared with, from ``auto``, ``nearest``, the number of a run, or a key.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such run or key.
-    """
+    """What misses are compared with, from ``auto``, ``nearest``, the number of a run, or a key."""
     if isinstance(baseline, str) and is_number(baseline):
         baseline = int(baseline)
     if isinstance(baseline, int):

@@ -63,18 +63,10 @@ _OF_CUTLASS: Final = frozenset(
 
 @dataclass(slots=True)
 class Audit:
-    """The findings, and the number of files that were audited.
+    """The findings, and the number of files that were audited."""
 
-    Attributes
-    ----------
-    findings : list of Finding
-        The worst first.
-    files : int
-        Regular files, or values of remote caches, that were audited.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    files: int = 0
+    findings: list[Finding] = field(default_factory=list)  # the worst first
+    files: int = 0  # regular files, or values of remote caches, that were audited
 
     def add(self, other: Audit) -> None:
         """Add the findings in another source."""

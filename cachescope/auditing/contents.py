@@ -86,17 +86,7 @@ _PICKLED: Final = {
 def audit_mega_cache(
     path: str, data: bytes, audit_entry: Callable[[File], Iterator[Finding]]
 ) -> Iterator[Finding]:
-    """Yield the findings in each artifact of a mega-cache.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    data : bytes
-        Its whole content.
-    audit_entry : callable
-        Audits an FX or AOTAutograd entry.
-    """
+    """Yield the findings in each artifact of a mega-cache."""
     try:
         for kind, key, content, at in artifacts(data):
             yield from _key(path, kind, key, at)

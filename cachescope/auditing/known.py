@@ -87,15 +87,7 @@ def _known() -> dict[str, frozenset[tuple[str, str]]]:
 
 
 def is_known(kind: str, found: Global) -> bool:
-    """Whether torch itself writes a global into entries of a kind.
-
-    Parameters
-    ----------
-    kind : str
-        A kind of entries that are pickles, as `cachescope.terms` names it, or one of this module's.
-    found : Global
-        The global, as the pickle spells it.
-    """
+    """Whether torch itself writes a global into entries of a kind."""
     if kind in (AOTAUTOGRAD, PRECOMPILE) and found.module == _VIEWS and _VIEW.fullmatch(found.name):
         return True
     return _is_in(_known()[kind], found)

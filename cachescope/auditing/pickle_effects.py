@@ -79,30 +79,15 @@ class Act:
 
 @dataclass(slots=True)
 class Program:
-    """The results of following one pickle.
+    """The results of following one pickle."""
 
-    Attributes
-    ----------
-    acts : list of Act
-        The acts of the pickle, each once, in order.
-    bytes_inside : list of Bytes
-        Bytes that may be pickles themselves.
-    texts_inside : list of (bytes, int)
-        Bytes that the pickle writes as text, as in protocols 0 to 2, and their offsets.
-    end : int
-        The offset after its last opcode.
-    damage : str or None
-        Why it cannot be loaded further.
-    is_cut : bool
-        Whether a limit was reached before the end.
-    """
-
-    acts: list[Act] = field(default_factory=list)
-    bytes_inside: list[Bytes] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)  # the acts of the pickle, each once, in order
+    bytes_inside: list[Bytes] = field(default_factory=list)  # bytes that may be pickles themselves
+    # Bytes that the pickle writes as text, as in protocols 0 to 2, and their offsets.
     texts_inside: list[tuple[bytes, int]] = field(default_factory=list)
-    end: int = 0
-    damage: str | None = None
-    is_cut: bool = False
+    end: int = 0  # the offset after its last opcode
+    damage: str | None = None  # why it cannot be loaded further
+    is_cut: bool = False  # whether a limit was reached before the end
 
 
 class Broken(Exception):  # noqa: N818 - what it is

@@ -67,15 +67,7 @@ class Audited:
 
 
 def audit_pickle(data: bytes, place: Place) -> Audited:
-    """Audit what loading bytes as a pickle would do, including nested pickles.
-
-    Parameters
-    ----------
-    data : bytes
-        The bytes, with or without the header of torch's on-disk caches.
-    place : Place
-        The place of the bytes.
-    """
+    """Audit what loading bytes as a pickle would do, including nested pickles."""
     start = len(HEADER) if data.startswith(HEADER) else 0
     program = follow(data, start)
     found = list(_findings(data, program, place))

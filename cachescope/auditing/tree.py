@@ -75,18 +75,7 @@ class Disk:
 
 
 class Archive:
-    """A tar file, compressed or not, that is never unpacked.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Raises
-    ------
-    SourceError
-        If it is damaged, or exceeds the limits.
-    """
+    """A tar file, compressed or not, that is never unpacked."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -93,13 +93,6 @@ def versions() -> tuple[str, ...]:
 def bypass_facts(reason: str, cache: str) -> BypassFacts | None:
     """What is known of a reason as torch gave it; None if its words are in no covered version.
 
-    Parameters
-    ----------
-    reason : str
-        The whole reason; empty where torch gave none.
-    cache : str
-        The cache that was bypassed, which decides where there is no reason.
-
     Examples
     --------
     >>> bypass_facts("Can't cache HigherOrderOperator: cond", "fxgraph").message

@@ -125,13 +125,6 @@ def versions() -> tuple[str, ...]:
 def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
     """The facts on one field; None if no version has it, or not this one.
 
-    Parameters
-    ----------
-    field : str
-        A field as in hash details: ``inductor_config[epilogue_fusion]``, ``example_inputs[3]``.
-    version : str, optional
-        A version of torch, as for `fields`.
-
     Examples
     --------
     >>> field_facts("example_inputs[3]").field

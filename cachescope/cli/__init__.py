@@ -48,18 +48,7 @@ _EPILOG: Final = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run one command."""
     arguments = sys.argv[1:] if argv is None else argv
     args = argparse.Namespace()
     Parser.redacts = "--redact" in arguments

@@ -30,37 +30,22 @@ _MEMORY_RANGE: Final = (0.85, 1.2)
 
 @dataclass(frozen=True, slots=True)
 class Datasheet:
-    """The figures of one model.
-
-    Attributes
-    ----------
-    words : tuple of frozenset
-        The name must contain one word of each.
-    dense : mapping
-        dtype -> TFLOPS (int8: TOPS), as printed, or half the figure printed with sparsity.
-    with_sparsity : mapping
-        The figures printed with 2:4 sparsity.
-    halved : tuple of str
-        dtypes that the sheet gives only with sparsity.
-    checked : str
-        What the figures were checked against.
-    because : str or None
-        Why these words identify this board.
-    """
+    """The figures of one model."""
 
     model: str
-    words: tuple[frozenset[str], ...]
+    words: tuple[frozenset[str], ...]  # the name must contain one word of each
     arch: str | None
+    # dtype -> TFLOPS (int8: TOPS), as printed, or half the figure printed with sparsity.
     dense: Mapping[str, float]
-    with_sparsity: Mapping[str, float]
-    halved: tuple[str, ...]
+    with_sparsity: Mapping[str, float]  # the figures printed with 2:4 sparsity
+    halved: tuple[str, ...]  # dtypes that the sheet gives only with sparsity
     memory_gb: tuple[int, ...]
     bandwidth_gbs: float
     title: str
     url: str
-    checked: str
+    checked: str  # what the figures were checked against
     remark: str | None = None
-    because: str | None = None
+    because: str | None = None  # why these words identify this board
 
     @property
     def source(self) -> str:
@@ -139,13 +124,6 @@ def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:
     ``NVIDIA H100 80GB HBM3`` is an H100 SXM, since only that board has HBM3 in its name; an
     ``NVIDIA GeForce RTX 4090 Laptop GPU`` is no RTX 4090. A size in the name, and `memory_bytes` if
     known, must match the sheet: a part of a board (MIG, a virtual function) does not get the rates of a whole one.
-
-    Parameters
-    ----------
-    name : str
-        As returned by ``torch.cuda.get_device_name()``.
-    memory_bytes : int, optional
-        As reported by the device.
 
     Notes
     -----

@@ -188,16 +188,7 @@ def devices_frame(
     autotune: pd.DataFrame,
     details: HashDetails,
 ) -> pd.DataFrame:
-    """The frame devices.
-
-    Parameters
-    ----------
-    contexts, runs, lookups, entries, autotune : DataFrame
-        The frames of these names. For entries, files are opened again: generated code, one kernel of each Triton
-        target, and metadata of AOTInductor. Files that are gone by then contribute nothing.
-    details : HashDetails
-        The hash details that lookups and entries point to.
-    """
+    """The frame devices."""
     return frame_of_mentions(
         [
             *in_contexts(contexts, runs),

@@ -35,13 +35,7 @@ class ThisMachine:
 
 
 def this_machine(torch: Any = None, nvml: Any = None) -> ThisMachine:
-    """Ask torch, NVML and Python.
-
-    Parameters
-    ----------
-    torch, nvml : module, optional
-        Imported by default, if installed.
-    """
+    """Ask torch, NVML and Python."""
     cpu = Mention("Python on this machine", "cpu", arch=platform.machine() or None, sm_count=os.cpu_count())
     of_torch, torch_note = torch_mentions(torch)
     of_nvml, nvml_note = nvml_mentions(nvml)
@@ -140,13 +134,7 @@ def _pci(bus_id: str) -> str | None:
 
 
 def measurements_frame(torch: Any = None, benchmark: Any = None) -> pd.DataFrame:
-    """The frame device_measurements: every GPU that torch sees, measured, with its datasheet.
-
-    Raises
-    ------
-    CachescopeError
-        If torch has no usable GPU, or is not installed.
-    """
+    """The frame device_measurements: every GPU that torch sees, measured, with its datasheet."""
     devices = torch_devices(torch)
     if not devices:
         raise CachescopeError("--measure needs a GPU that torch can use, and there is none here")

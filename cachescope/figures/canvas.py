@@ -193,17 +193,7 @@ def stepped(colours: Sequence[str]) -> list[tuple[float, str]]:
 def origins(
     runs: pd.DataFrame, begun: pd.Series[Any], ended: pd.Series[Any], joins: bool = True
 ) -> tuple[pd.Series[Any], str]:
-    """The moment from which time counts in each run, and what to call it.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Columns run, start_time.
-    begun, ended : Series
-        By run: the first and the last moment of what is drawn.
-    joins : bool
-        Whether time counts from the first run where all ran at once.
-    """
+    """The moment from which time counts in each run, and what to call it."""
     started = runs.set_index("run")["start_time"].dropna()
     start = started.reindex(begun.index).fillna(begun)
     start = start.where(start <= begun, begun)

@@ -19,23 +19,12 @@ MOST_ROWS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """The row of each run.
-
-    Attributes
-    ----------
-    row_of : dict of run to row
-    labels : list of str
-        One per row.
-    first : list of int
-        The first run of each row.
-    members : int
-        The number of runs.
-    """
+    """The row of each run."""
 
     row_of: dict[int, int]
-    labels: list[str]
-    first: list[int]
-    members: int
+    labels: list[str]  # one per row
+    first: list[int]  # the first run of each row
+    members: int  # the number of runs
 
     @property
     def folded(self) -> bool:
@@ -102,15 +91,7 @@ class Kind:
 
 
 def folded_entries(entries: pd.DataFrame, most_folders: int, most_files: int) -> list[Kind]:
-    """Entries by kind and folder, the largest first; only files that have a box of their own become objects.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        The frame entries.
-    most_folders, most_files : int
-        Folders of a kind and files of a folder that get a box of their own.
-    """
+    """Entries by kind and folder, the largest first; only files that have a box of their own become objects."""
     sizes = entries["size_bytes"].fillna(0).to_numpy(dtype=np.int64)
     damaged = (entries["status"] == "damaged").to_numpy(dtype=bool)
     kind_of, kinds = pd.factorize(entries["cache"].astype(object))

@@ -108,13 +108,6 @@ _OF_COLOURS: Final = ("color", "colors", "colorscale")
 def in_the_dark(figure: Any, is_colour: bool = False) -> Iterator[tuple[list[str | int], str]]:
     """The places of a drawn figure that differ in the dark, and their dark values.
 
-    Parameters
-    ----------
-    figure : dict or list
-        A figure drawn for a light background, as plain values; or a part of one.
-    is_colour : bool
-        Whether the texts of this part are colours.
-
     Examples
     --------
     >>> list(in_the_dark({"font": {"color": "#333333"}, "text": ["#333333"]}))

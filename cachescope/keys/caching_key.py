@@ -28,41 +28,16 @@ Number = bool | int | float | complex
 
 @dataclass(frozen=True, slots=True)
 class CachingNames:
-    """The names that one call can have.
+    """The names that one call can have."""
 
-    Attributes
-    ----------
-    name : str
-        The name for exactly these objects.
-    others : tuple of str
-        The names for equal objects that are shared differently or have another numeric type.
-    doubt : str or None
-        Why the name does not follow from the values alone; None if it does.
-    """
-
-    name: str
+    name: str  # the name for exactly these objects
+    # The names for equal objects that are shared differently or have another numeric type.
     others: tuple[str, ...] = ()
-    doubt: str | None = None
+    doubt: str | None = None  # why the name does not follow from the values alone; None if it does
 
 
 def caching_names(callee: str, params: object, isolation_key: str, protocol: int = 4) -> CachingNames:
     """Return the file names that a call has in the on-disk cache of torch 2.10.
-
-    Parameters
-    ----------
-    callee : str
-        ``fn.__name__``.
-    params : object
-        ``(args, kwargs)``, or the result of the custom encoder.
-    isolation_key : str
-        The key of the schema and the context.
-    protocol : int, optional
-        4 through Python 3.13, 5 from 3.14.
-
-    Raises
-    ------
-    UnsupportedValueError
-        If a parameter is no plain value.
 
     Notes
     -----
@@ -100,18 +75,6 @@ def caching_names(callee: str, params: object, isolation_key: str, protocol: int
 def with_isolation_key(pickled_key: bytes, isolation_key: str) -> bytes:
     r"""Return a pickled key of torch 2.10 with another isolation key: exactly the bytes that torch would write.
 
-    Parameters
-    ----------
-    pickled_key : bytes
-        As stored in ``imc.save``.
-    isolation_key : str
-        32 hexadecimal digits.
-
-    Raises
-    ------
-    CachescopeError
-        If the bytes do not end like such a key.
-
     Examples
     --------
     >>> import pickle
@@ -133,24 +96,6 @@ def pickled_name(pickled_key: bytes) -> str:
 
 def memoizer_keys(encoded_params: object, protocol: int = 4) -> tuple[str, ...]:
     """Return the keys that stored parameters can have in a memoizer of torch 2.11 and later.
-
-    Parameters
-    ----------
-    encoded_params : object
-        As stored in the entry, with the same shared objects.
-    protocol : int, optional
-        The protocol of the entry's pickle.
-
-    Returns
-    -------
-    tuple of str
-        One key. Two if the parameters look as if stored without an encoder: then the key may also be that of
-        ``(args, kwargs)``.
-
-    Raises
-    ------
-    UnsupportedValueError
-        If a parameter is no plain value.
 
     Notes
     -----

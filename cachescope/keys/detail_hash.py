@@ -72,18 +72,6 @@ def detail_hash(value: object, protocol: int = 4) -> str:
 def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str | None:
     """Return the hash of the hash detail ``torch_version``, computed from the context form of the same torch.
 
-    Parameters
-    ----------
-    torch_version_hash : str or None
-        The context form: torch's own key in base64.
-    protocol : int, optional
-        As for `detail_hash`.
-
-    Returns
-    -------
-    str or None
-        None if the form is not base64.
-
     Notes
     -----
     ``FxGraphHashDetails.torch_version`` is ``torch_key()`` (torch/_inductor/codecache.py), and the form is

@@ -35,11 +35,6 @@ _ARCH: Final = re.compile(r"gfx\w+(?::[\w+:-]*)?")
 def device_parts(text: str) -> dict[str, str]:
     """Return the properties by name, as text; empty if it is another text.
 
-    Parameters
-    ----------
-    text : str
-        ``repr(torch.cuda.get_device_properties())``, of CUDA or ROCm, or of XPU.
-
     Notes
     -----
     Mirrors the ``__repr__`` of ``_CudaDeviceProperties`` (torch/csrc/cuda/Module.cpp, 2.4 to 2.15) and of
@@ -62,11 +57,6 @@ def device_parts(text: str) -> dict[str, str]:
 
 def kernel_device_parts(source: str) -> list[dict[str, str]]:
     """The properties of every device in generated code, as text, each distinct set once.
-
-    Parameters
-    ----------
-    source : str
-        Generated Python, in which ``triton_meta`` and the headers of kernels contain ``DeviceProperties(…)``.
 
     Notes
     -----
@@ -124,12 +114,6 @@ def _commas(text: str) -> Iterator[tuple[int, bool]]:
 
 def device_difference(before: str, after: str) -> str | None:
     """How the device differs between two values of one field; None if they name no device, or equal ones.
-
-    Parameters
-    ----------
-    before, after : str
-        Texts of ``accelerator_properties`` (``repr(torch.cuda.get_device_properties())``), of
-        ``system_info[device]``, or any text that contains a tensor's ``device``.
 
     Examples
     --------

@@ -208,13 +208,7 @@ def _normal(section: str, selection: Selection) -> Selection:
 
 
 def loaded(text: str | bytes, what: str) -> Any:
-    """Return the value of JSON text; `what` names it in the error message.
-
-    Raises
-    ------
-    SchemaError
-        If the text is not JSON.
-    """
+    """Return the value of JSON text; `what` names it in the error message."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

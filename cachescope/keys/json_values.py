@@ -29,16 +29,6 @@ class UnsupportedValueError(CachescopeError, TypeError):
 def sorted_json(value: object) -> str:
     """Return the JSON text torch hashes: keys sorted, default separators, ASCII.
 
-    Parameters
-    ----------
-    value : object
-        Mappings must be dicts, as torch's are.
-
-    Raises
-    ------
-    UnsupportedValueError
-        If JSON cannot represent a part of it (torch raises TypeError); `path` names the part.
-
     Notes
     -----
     Mirrors ``json.dumps(…, sort_keys=True)`` in ``_isolation_key``
@@ -67,17 +57,6 @@ def json_ready(value: object) -> tuple[object, list[str]]:
 
     If the list is empty, `value` and its JSON round trip give torch the same text, and
     so the same key.
-
-    Parameters
-    ----------
-    value : object
-        Anything; tuples become lists, as in JSON.
-
-    Returns
-    -------
-    tuple of (object, list of str)
-        The copy, and the paths of values stored as text and of dicts whose keys JSON cannot
-        represent or would sort differently after a round trip.
 
     Examples
     --------

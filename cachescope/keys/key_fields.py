@@ -98,13 +98,6 @@ class Removed:
 def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
     """The fields, and parts of fields, that represent the given context forms.
 
-    Parameters
-    ----------
-    forms : iterable of str
-        Context forms that do not count.
-    fields : sequence of str
-        All existing fields.
-
     Examples
     --------
     >>> sorted(form_fields(["inductor_configs"], ["gm", "inductor_config[max_autotune]"]).fields)
@@ -131,19 +124,6 @@ def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str
 
     ``*`` matches anything; brackets are literal. A bare name includes its elements: ``example_inputs``
     is ``example_inputs[*]``. ``example_inputs[*].device`` is one part of each tensor.
-
-    Parameters
-    ----------
-    pattern : str
-    fields : sequence of str
-        All existing fields.
-    is_tensor : callable
-        Whether a field contains the metadata of a tensor.
-
-    Raises
-    ------
-    NotFoundError
-        If nothing matches.
 
     Examples
     --------

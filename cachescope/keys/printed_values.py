@@ -30,11 +30,6 @@ _NUMBERS: Final = {"K": "<B", "M": "<H", "J": "<i", "G": ">d"}
 def literal_value(text: str) -> object:
     """The value of a literal.
 
-    Raises
-    ------
-    ValueError
-        If the text is no literal, or nested too deep to be parsed.
-
     Examples
     --------
     >>> literal_value("{'a': (1, None)}")
@@ -48,13 +43,7 @@ def literal_value(text: str) -> object:
 
 
 def parsed_expression(text: str) -> ast.expr:
-    """The syntax tree of an expression.
-
-    Raises
-    ------
-    ValueError
-        If the text is no expression, or nested too deep to be parsed.
-    """
+    """The syntax tree of an expression."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

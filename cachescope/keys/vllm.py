@@ -46,11 +46,6 @@ def place_in_tree(path: str) -> PlaceInTree:
 def vllm_env_hash(env: JsonObject) -> str:
     """The hash of the environment variables that vLLM counts: 64 hexadecimal digits.
 
-    Parameters
-    ----------
-    env : dict
-        As ``cache_key_factors.json`` holds it.
-
     Notes
     -----
     Mirrors ``hash_factors`` of ``vllm/config/utils.py`` (0.13.0 and 0.33.0). JSON turns the tuples of

@@ -70,13 +70,7 @@ class Recording:
         self._block: Block | None = None
 
     def __enter__(self) -> Recording:
-        """Begin to record.
-
-        Raises
-        ------
-        CachescopeError
-            If torch is not there, this recording was used before, or this process is being recorded already.
-        """
+        """Begin to record."""
         if self._state != "not begun":
             raise CachescopeError("a recording is for one block: call cachescope.recording() again")
         self._trace.start()

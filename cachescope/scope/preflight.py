@@ -102,14 +102,7 @@ class Preflight:
         self._scope: Scope | None = None
 
     def __enter__(self) -> Preflight:
-        """Begin.
-
-        Raises
-        ------
-        CachescopeError
-            If torch is not there, this pre-flight was used before, or this process is being recorded already; or if
-            its targets cannot be read.
-        """
+        """Begin."""
         check_against(self._against or ())
         if self._state != "not begun":
             raise CachescopeError("a pre-flight is for one block: call cachescope.preflight() again")

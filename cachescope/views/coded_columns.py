@@ -25,12 +25,7 @@ Codes = npt.NDArray[np.intp]
 
 
 class CodedColumns:
-    """The columns of a frame, each made into codes when it is first asked for.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    """
+    """The columns of a frame, each made into codes when it is first asked for."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame

@@ -43,12 +43,7 @@ _SHORT = 10 * 10**9
 
 
 class SpanChip(Pane):
-    """The span with how many lookups it has, and a button that clears it; nothing if none is chosen.
-
-    Parameters
-    ----------
-    state : State
-    """
+    """The span with how many lookups it has, and a button that clears it; nothing if none is chosen."""
 
     def __init__(self, state: State) -> None:
         self._state = state

@@ -42,13 +42,7 @@ _MOST_SHARES: Final = 8
 
 
 class Folding:
-    """What is below what, and what is open.
-
-    Parameters
-    ----------
-    above : array of int
-        For each row the place of the one that it belongs to; -1 for none. Two levels, not more.
-    """
+    """What is below what, and what is open."""
 
     def __init__(self, above: Positions) -> None:
         self.above = above
@@ -103,13 +97,7 @@ def lookups_frame(scope: Read) -> pd.DataFrame:
 
 
 class LookupRows:
-    """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        From `lookups_frame`.
-    """
+    """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame

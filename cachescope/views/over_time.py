@@ -38,13 +38,7 @@ _COLUMNS: Final = [
 
 
 class OverTime(Pane):
-    """The timeline, with its clock.
-
-    Parameters
-    ----------
-    scope : Read
-    state : State
-    """
+    """The timeline, with its clock."""
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)

@@ -62,15 +62,7 @@ _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "out
 
 
 class WorklistView(Control):
-    """The worklist of what was read, or of some of its lookups.
-
-    Parameters
-    ----------
-    chosen : Chosen
-        What is counted.
-    on_open : callable
-        Called with a pane and a number: ``Why`` and a lookup, or ``Lookups`` and a cause.
-    """
+    """The worklist of what was read, or of some of its lookups."""
 
     _esm = script("make.js", "focus.js", "worklist.js")
     _css = STYLE

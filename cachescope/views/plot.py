@@ -30,19 +30,7 @@ _UNITS: Final = ("_ns", "_bytes")
 
 
 class Plot(Control):
-    """A figure, made for the theme of the page.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the figure; called with whether the theme is dark, when the figure is first seen.
-    label : str
-        What the figure shows, for screen readers.
-    on_click : callable, optional
-        Called with the clicked point: ``x``, ``y``, ``label``, ``curve``, ``index`` and ``data``, its customdata.
-    guarded : callable, optional
-        Wraps calls from the page, to show their errors.
-    """
+    """A figure, made for the theme of the page."""
 
     _esm = drawing_js() + script("plot.js")
     _css = STYLE
@@ -89,14 +77,7 @@ class Plot(Control):
 
 
 class Tabled(Pane):
-    """A figure and, once it is asked for, its table.
-
-    Parameters
-    ----------
-    plot : Plot
-    frame : callable
-        Returns the rows that the figure is drawn from.
-    """
+    """A figure and, once it is asked for, its table."""
 
     def __init__(self, plot: Plot, frame: Callable[[], pd.DataFrame]) -> None:
         self._plot, self._frame = plot, frame

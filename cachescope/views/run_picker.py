@@ -21,13 +21,6 @@ class RunPicker(Control):
 
     A click picks this run alone; with Ctrl or ⌘ it is added or taken away, with Shift all up to it are added. The row of
     a job represents all its ranks.
-
-    Parameters
-    ----------
-    starts : sequence of Start
-        In the order of time.
-    on_pick : callable
-        Called with the two sides.
     """
 
     _esm = script("make.js", "run_picker.js")

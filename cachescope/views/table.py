@@ -279,16 +279,7 @@ def _columns(rows: Rows) -> list[JsonObject]:
 
 
 class FrameRows:
-    """Rows of a frame, sorted by its values and shown as text.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        With a column for each head; the first is the id of the row.
-    heads : sequence of Head
-    texts : mapping of column to callable
-        How to write a value if ``str`` is not enough. A missing value is a dash.
-    """
+    """Rows of a frame, sorted by its values and shown as text."""
 
     def __init__(
         self, frame: pd.DataFrame, heads: Sequence[Head], texts: Mapping[str, Callable[[Any], str]]

@@ -32,13 +32,7 @@ _NAMED: Final = 6
 
 
 class Tree(Control):
-    """Check boxes for what counts; what does not count is in `off`.
-
-    Parameters
-    ----------
-    groups : list of dict
-        The forms with their fields, from `tree_groups`.
-    """
+    """Check boxes for what counts; what does not count is in `off`."""
 
     _esm = script("make.js", "tree.js")
     _css = STYLE
@@ -57,19 +51,7 @@ class Tree(Control):
 def tree_groups(
     fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields, savings: Mapping[str, str]
 ) -> list[JsonObject]:
-    """The forms with the fields that carry them, and the fields that no form carries; varying fields first, by safety.
-
-    Parameters
-    ----------
-    fields : sequence of str
-        Every field that some key has.
-    varying : iterable of str
-        Fields with more than one value.
-    safety : SafetyOfFields
-        What is known about leaving a field out; shown next to the varying ones.
-    savings : mapping of name to text
-        What leaving out a form or a varying field saves by itself.
-    """
+    """The forms with the fields that carry them, and the fields that no form carries; varying fields first, by safety."""
     if not fields:
         return []
     known = {name: safety.on([name]) for name in varying}
@@ -125,15 +107,7 @@ def _form_note(fields: Sequence[str], varies: set[str], is_part: bool) -> str:
 
 
 class Ranking(Control):
-    """Sets of fields that would help if they did not count; what does not count is in `off`.
-
-    Parameters
-    ----------
-    rows : sequence of SensitivityRow
-        In the order of the frame.
-    form_of : mapping of field to form
-        The context form that holds a field.
-    """
+    """Sets of fields that would help if they did not count; what does not count is in `off`."""
 
     _esm = script("make.js", "ranking.js")
     _css = STYLE

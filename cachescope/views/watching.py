@@ -22,21 +22,12 @@ PAUSES_PER_WORK: Final = 5
 class Following:
     """The newest reading of the sources of a scope.
 
-    Parameters
-    ----------
-    scope : Read
-
     Attributes
     ----------
     scope : Read
         The last reading.
     pause_s : float
         The wait before the next look, in seconds.
-
-    Raises
-    ------
-    SourceError
-        If the scope was recorded in this process and not read.
     """
 
     def __init__(self, scope: Read) -> None:
@@ -48,13 +39,7 @@ class Following:
         self._stamps: Stamps | None = None
 
     def look(self) -> bool:
-        """Look once, in any thread; return whether something changed and `scope` is new.
-
-        Raises
-        ------
-        CachescopeError
-            If the sources cannot be read now; the next look tries again.
-        """
+        """Look once, in any thread; return whether something changed and `scope` is new."""
         began = time.monotonic()
         try:
             now = stamps(self.scope.sources)
@@ -70,16 +55,7 @@ class Following:
 
 
 class Watching(Pane):
-    """Looks repeatedly in the kernel's event loop; reading runs in a thread, which keeps the page responsive.
-
-    Parameters
-    ----------
-    following : Following
-    take : callable
-        Called with the new scope, in the event loop.
-    is_seen : callable
-        Whether the page is seen; nothing is read if it is not.
-    """
+    """Looks repeatedly in the kernel's event loop; reading runs in a thread, which keeps the page responsive."""
 
     def __init__(
         self, following: Following, take: Callable[[Read], None], is_seen: Callable[[], bool]
@@ -95,13 +71,7 @@ class Watching(Pane):
         self._say()
 
     def start(self) -> None:
-        """Start following, in the running event loop.
-
-        Raises
-        ------
-        CachescopeError
-            If no event loop runs, as in a plain script.
-        """
+        """Start following, in the running event loop."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError as error:

@@ -63,13 +63,7 @@ _KINDS = {
 
 
 class SameCause(Pane):
-    """A table of them, each of which opens Why; nothing where there is no other.
-
-    Parameters
-    ----------
-    scope : Read
-    state : State
-    """
+    """A table of them, each of which opens Why; nothing where there is no other."""
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope = scope

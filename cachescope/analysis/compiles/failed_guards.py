@@ -30,24 +30,14 @@ _OTHER_KIND: Final = re.compile(r"(?:zf|u|zuf)\d+")
 
 @dataclass(frozen=True, slots=True)
 class FailedGuards:
-    """What the guards of stored entries failed for.
+    """What the guards of stored entries failed for."""
 
-    Attributes
-    ----------
-    sizes : tuple of (SymbolRow, int)
-        The sizes and numbers that they failed for, each with its value in the lookup.
-    bounds : tuple of Bounds
-        If it is one size, the bounds of it in each entry, as far as that is what failed; else empty.
-    conditions : tuple of str
-        For each entry what did not hold, in the words of the program.
-    entries : int
-        Number of entries that this covers: a log may have the guards of only some.
-    """
-
+    # The sizes and numbers that they failed for, each with its value in the lookup.
     sizes: tuple[tuple[SymbolRow, int], ...]
+    # If it is one size, the bounds of it in each entry, as far as that is what failed; else empty.
     bounds: tuple[Bounds, ...]
-    conditions: tuple[str, ...]
-    entries: int
+    conditions: tuple[str, ...]  # for each entry what did not hold, in the words of the program
+    entries: int  # number of entries that this covers: a log may have the guards of only some
 
 
 def in_words(source: str) -> str:
@@ -63,13 +53,6 @@ def in_words(source: str) -> str:
 
 def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
     """The symbols that ``t0``, ``t1``, … stand for in the guards of an entry; None if that is not certain.
-
-    Parameters
-    ----------
-    example_inputs : sequence of str
-        The inputs of the lookup as its hash details print them, in order.
-    symbols : sequence of SymbolRow
-        The symbols of its compile.
 
     Notes
     -----
@@ -103,20 +86,7 @@ def _whole(symbols: Sequence[SymbolRow]) -> list[SymbolRow]:
 
 
 def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedGuards | None:
-    """What the guards of the stored entries, which all failed, failed for.
-
-    Parameters
-    ----------
-    guards : sequence of str
-        The guards of each entry.
-    of : mapping
-        The result of `placeholders`.
-
-    Returns
-    -------
-    FailedGuards or None
-        None if the values that were recorded do not make all of them fail, or they involve something that is not recorded.
-    """
+    """What the guards of the stored entries, which all failed, failed for."""
     values = {name: int(row.value or 0) for name, row in of.items()}
     failed: dict[str, None] = {}
     conditions, bounds = [], []
@@ -145,20 +115,7 @@ def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedG
 
 
 def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow]) -> FailedGuards | None:
-    """As `failed_guards`, where no log has the guards of entries: from the guards that the compiles added which stored them.
-
-    Parameters
-    ----------
-    compiles : sequence of sequence of SymbolRow
-        The symbols of each compile that stored an entry under the key.
-    own : sequence of SymbolRow
-        The symbols of the compile of the lookup.
-
-    Returns
-    -------
-    FailedGuards or None
-        None if there is one among these compiles of which no guard is known to fail.
-    """
+    """As `failed_guards`, where no log has the guards of entries: from the guards that the compiles added which stored them."""
     named = {row.symbol: row for row in own if row.source and _NUMBER.fullmatch(row.value or "")}
     values = {name: int(row.value or 0) for name, row in named.items()}
     failed: dict[str, None] = {}

@@ -50,13 +50,7 @@ class OfCompile:
 
 
 def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -> list[OfCompile]:
-    """For each compile the lookups that were certainly made in it.
-
-    Parameters
-    ----------
-    compiles : sequence of CompileRow
-    lookups : iterable of LookupRow
-    """
+    """For each compile the lookups that were certainly made in it."""
     named: dict[_Name, list[int]] = defaultdict(list)
     of_id: dict[tuple[int, str], list[int]] = defaultdict(list)
     for place, one in enumerate(compiles):
@@ -107,13 +101,6 @@ def _counted(rows: Sequence[LookupRow]) -> OfCompile:
 def value_before(source: str | None, value: str | None, reasons: Iterable[str]) -> str | None:
     """The value of a symbol's source in an earlier compile, if its change is among the reasons to compile again.
 
-    Parameters
-    ----------
-    source, value : str or None
-        Of the symbol.
-    reasons : iterable of str
-        Of its compile, the latest of the earlier compiles first.
-
     Examples
     --------
     >>> value_before("L['n']", "3", ["0/0: n == 2 # return x * n"])
@@ -134,31 +121,15 @@ def value_before(source: str | None, value: str | None, reasons: Iterable[str]) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompilesRead:
-    """The compiles in traces.
-
-    Attributes
-    ----------
-    compiles : list of CompileRow
-    symbols : list of SymbolRow
-    problems : list of Problem
-        Records and traces that could not be read for it.
-    """
+    """The compiles in traces."""
 
     compiles: list[CompileRow]
     symbols: list[SymbolRow]
-    problems: list[ProblemRow]
+    problems: list[ProblemRow]  # records and traces that could not be read for it
 
 
 def read_compiles(runs: Iterable[RunRow], stamped: Stamps, lookups: Iterable[LookupRow]) -> CompilesRead:
-    """Read the traces of runs once more, for their compiles.
-
-    Parameters
-    ----------
-    runs : iterable of RunRow
-    lookups : iterable of LookupRow
-    stamped : dict
-        Size and time of their files when they were read: see `read_traces`.
-    """
+    """Read the traces of runs once more, for their compiles."""
     read, problems = read_traces(runs, stamped, "its compiles", _compiled)
     every = [(run, one) for run, rows in read for one in rows]
     rows = [_compile_row(run, one) for run, one in every]

@@ -75,13 +75,6 @@ def bounds_of(text: str | None) -> Bounds | None:
 def guarded_bounds(expr: str, names: Mapping[str, str] | None = None) -> dict[str, Bounds]:
     """What one guard alone says of each symbol, as bounds of whole numbers; a guard that is no such bound says nothing.
 
-    Parameters
-    ----------
-    expr : str
-        A guard as torch prints it: ``s0 > 10``, ``2*s0 <= 40``, ``Eq(s0, 12)``.
-    names : mapping, optional
-        Symbols that stand for others, by their name.
-
     Examples
     --------
     >>> guarded_bounds("2*s0 + 1 > 10")

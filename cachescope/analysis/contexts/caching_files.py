@@ -26,22 +26,7 @@ _NO_NAME: Final = "no name can be made of these parameters"
 
 
 def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Call]) -> pd.DataFrame:
-    """The file that each call would find under an isolation key; see ``describe("caching_files")``.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        The frame entries of a scope.
-    isolation_key : str
-        The key of a context under the schema that the calls would use.
-    calls : iterable of (callee, params) or bytes
-        ``params`` is ``(args, kwargs)``, or what the custom encoder makes of them; bytes are pickled keys.
-
-    Raises
-    ------
-    CachescopeError
-        If bytes are no pickled key of torch 2.10.
-    """
+    """The file that each call would find under an isolation key; see ``describe("caching_files")``."""
     files = plain_columns(entries[entries["cache"] == CACHING_PACKAGE], ("name", "path", "entry"))
     stored = {
         (name, os.path.basename(path)): entry for name, path, entry in zip(*files.values(), strict=True)

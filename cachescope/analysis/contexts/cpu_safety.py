@@ -45,17 +45,11 @@ _TILES: Final = re.compile(r"\b_?(?:amx|tile)_")
 
 @dataclass(frozen=True, slots=True)
 class VectorCode:
-    """One vectorized kernel.
+    """One vectorized kernel."""
 
-    Attributes
-    ----------
-    widths : frozenset of int
-        How wide its vectors may be, in bits; a single width if that is certain.
-    has_whole : bool
-        Whether it reads or writes a whole vector; code that uses only parts of vectors may be right for other widths too.
-    """
-
-    widths: frozenset[int]
+    widths: frozenset[int]  # how wide its vectors may be, in bits; a single width if that is certain
+    # Whether it reads or writes a whole vector; code that uses only parts of vectors may be right for other
+    # widths too.
     has_whole: bool = True
 
     def fits(self, width: int) -> bool | None:
@@ -167,17 +161,7 @@ _NOT_READ: Final = Safety(
 
 
 class CpuSafety:
-    """Judges entries for one process.
-
-    Parameters
-    ----------
-    source_of : callable
-        Returns the generated source of an entry. Called once for each code key.
-    width : int or None
-        Vector width of the process's CPU in bits, 0 if it compiles without vectors; None if unknown.
-    capability : str
-        ATen's name for that CPU.
-    """
+    """Judges entries for one process."""
 
     def __init__(self, source_of: SourceOf, width: int | None, capability: str) -> None:
         self._source_of = source_of

@@ -17,16 +17,7 @@ _LEVEL: Final = "cutlass_instantiation_level"
 def cutlass_machine(
     request_key: str, devices: pd.DataFrame, contexts: pd.DataFrame, autotune: pd.DataFrame
 ) -> str:
-    """Describe the device, CUDA version, level and torch that a request key was made from, as far as they were recorded.
-
-    Parameters
-    ----------
-    request_key : str
-        Taken from the file name: the column ``cache_key`` of its entry.
-    devices, contexts, autotune : DataFrame
-        The frames of these names: compute capabilities; CUDA versions and instantiation levels; CUDA versions.
-        Every combination is tried, with each torch release whose part of the key is known.
-    """
+    """Describe the device, CUDA version, level and torch that a request key was made from, as far as they were recorded."""
     names: dict[str, list[str]] = {}
     known = plain_columns(devices, ["name", "compute_capability"])
     for name, capability in zip(*known.values(), strict=True):

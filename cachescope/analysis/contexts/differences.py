@@ -59,13 +59,7 @@ def _pair(before: KnownContext, after: KnownContext) -> PairRow:
 
 
 def context_difference(contexts: pd.DataFrame, before: int, after: int) -> pd.DataFrame:
-    """The fields that differ between two contexts; see ``describe("context_difference")``.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such context.
-    """
+    """The fields that differ between two contexts; see ``describe("context_difference")``."""
     rows = {row.context: row for row in rows_of(contexts, ContextRow)}
     for number in (before, after):
         if number not in rows:

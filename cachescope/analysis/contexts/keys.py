@@ -28,27 +28,14 @@ Token = str | None
 
 @dataclass(frozen=True, slots=True)
 class KnownContext:
-    """One context, as far as it is known.
+    """One context, as far as it is known."""
 
-    Attributes
-    ----------
-    number : int
-        Its number.
-    context : dict
-        In torch's shape, with the known forms.
-    tokens : dict of form to str or None
-        Equal tokens mean equal values, different tokens different values; None is unknown.
-    newer : tuple of str
-        Forms of a newer torch, which "all" would choose as well.
-    text_only : tuple of str
-        Paths of values that JSON cannot hold.
-    """
-
-    number: int
-    context: dict[str, dict[str, object]]
+    number: int  # its number
+    context: dict[str, dict[str, object]]  # in torch's shape, with the known forms
+    # Equal tokens mean equal values, different tokens different values; None is unknown.
     tokens: dict[str, Token]
-    newer: tuple[str, ...]
-    text_only: tuple[str, ...]
+    newer: tuple[str, ...]  # forms of a newer torch, which "all" would choose as well
+    text_only: tuple[str, ...]  # paths of values that JSON cannot hold
 
     def lacking(self, schema: IsolationSchema) -> tuple[str, ...]:
         """The chosen forms whose values are unknown."""
@@ -152,15 +139,7 @@ def context_groups(
     contexts: pd.DataFrame | Sequence[Mapping[str, object]],
     schema: IsolationSchema | Mapping[str, object] | None = None,
 ) -> pd.DataFrame:
-    """Which contexts are equal under which schema; see ``describe("context_groups")``.
-
-    Parameters
-    ----------
-    contexts : DataFrame or list of dict
-        As for `isolation_keys`.
-    schema : IsolationSchema or mapping, optional
-        By default: all forms, then every smallest change of the schema that makes two of the contexts equal.
-    """
+    """Which contexts are equal under which schema; see ``describe("context_groups")``."""
     known = known_contexts(contexts)
     schemas = joining_schemas(known) if schema is None else [as_schema(schema)]
     return frame_of((row for one in schemas for row in _group_rows(known, one)), GroupRow)

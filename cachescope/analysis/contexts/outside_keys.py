@@ -30,21 +30,11 @@ _AFTERWARDS_NS: Final = 60 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class OutsideKeys:
-    """One such fact of a process.
+    """One such fact of a process."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in ``settings`` of a snapshot.
-    field : str or None
-        The field that keys have for it since 2.13; None if no torch has one.
-    is_of_cpu_code : bool
-        Whether only code for the CPU depends on it.
-    """
-
-    name: str
-    field: str | None
-    is_of_cpu_code: bool
+    name: str  # its name in ``settings`` of a snapshot
+    field: str | None  # the field that keys have for it since 2.13; None if no torch has one
+    is_of_cpu_code: bool  # whether only code for the CPU depends on it
 
 
 CPU_CAPABILITY: Final = "torch.backends.cpu.get_cpu_capability()"
@@ -63,11 +53,6 @@ _VECTOR_WIDTHS: Final = {"AVX512": 512, "AVX2": 256, "SVE256": 256, "ZVECTOR": 2
 
 def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
     """The vector width, in bits, that a process generates code for; 0 if it uses no vectors, None if unknown.
-
-    Parameters
-    ----------
-    settings, platform
-        From a snapshot.
 
     Examples
     --------
@@ -120,18 +105,7 @@ def different_circumstances(
     snapshots: Sequence[ContextRow],
     cpu_keys: Collection[Key] = (),
 ) -> Iterator[Doubt]:
-    """The keys that were looked up under different circumstances.
-
-    Parameters
-    ----------
-    of_key : mapping
-        The lookups of each key.
-    runs, snapshots : sequence of RunRow, of ContextRow
-        The recorded runs, and the captured contexts. What is reconstructed from hash details is in the
-        key already.
-    cpu_keys : collection
-        Keys with an entry that holds code for the CPU.
-    """
+    """The keys that were looked up under different circumstances."""
     for fact in _facts(runs, _by_process(snapshots, runs)):
         if len(set(fact.of_run.values())) < 2:
             continue

@@ -52,17 +52,7 @@ OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
 def predictions_frame(
     entries: pd.DataFrame, details: HashDetails, process: ProcessFields, source_of: SourceOf
 ) -> pd.DataFrame:
-    """The frame predictions: whether the process would find each FX and AOTAutograd entry.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        The frame entries.
-    details : HashDetails
-    process : ProcessFields
-    source_of : callable
-        Returns the generated source of an entry, or None if it has none.
-    """
+    """The frame predictions: whether the process would find each FX and AOTAutograd entry."""
     rows = [row for row in rows_of(entries, EntryRow) if row.cache in CACHES and row.cache_key is not None]
     compare = _Comparison(details, process, rows, source_of)
     graphs: dict[tuple[str, str], list[_Prediction]] = defaultdict(list)

@@ -33,11 +33,6 @@ _KNOWN: Final[dict[tuple[str, str], Rule]] = {
 def variables_of_keys(version: str | None = None) -> dict[str, dict[str, Rule]]:
     """By variable, the fields that it sets in the keys of a torch, and how.
 
-    Parameters
-    ----------
-    version : str, optional
-        A version of torch; the newest that is covered by default.
-
     Examples
     --------
     >>> found = variables_of_keys("2.13.0")

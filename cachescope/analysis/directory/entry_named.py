@@ -15,20 +15,7 @@ _FIRST: Final = (".py", ".cpp", ".cu", ".source", ".ttir", ".ttgir", ".llir", ".
 
 
 def files_named(rows: list[EntryRow], which: int | str) -> list[EntryRow]:
-    """The files of one key, the one to show first: sound before damaged, then readable, then the newest.
-
-    Parameters
-    ----------
-    rows : list of EntryRow
-        The rows of the frame entries.
-    which : int or str
-        The number of an entry; or a key, the name of a file or of its folder, or the beginning of one.
-
-    Raises
-    ------
-    NotFoundError
-        If no file has that name, or several do.
-    """
+    """The files of one key, the one to show first: sound before damaged, then readable, then the newest."""
     # Numbers from a frame are numpy's.
     if not isinstance(which, str) or is_number(which):
         found = [row for row in rows if row.entry == int(which)]

@@ -232,19 +232,7 @@ def links_frame(
     contexts: pd.DataFrame | None = None,
     details: HashDetails | None = None,
 ) -> pd.DataFrame:
-    """The frame links; a reference to a missing file has a row without a child.
-
-    Parameters
-    ----------
-    entries : DataFrame
-    autotune : DataFrame, optional
-        Its choices are looked for among the generated code.
-    contexts : DataFrame, optional
-        Snapshots of isolation contexts, which hold torch's own key: part of the name of a best configuration
-        from 2.8 (`best_config_name`).
-    details : HashDetails, optional
-        Source of cache key tags, another part of that name.
-    """
+    """The frame links; a reference to a missing file has a row without a child."""
     torch_keys = [] if contexts is None else _torch_keys(contexts)
     parts = NameParts(_cache_key_tags(entries, details), torch_keys)
     timings: list[tuple[int, str]] = []

@@ -35,20 +35,7 @@ def past_misses_frame(
     code: GeneratedCode,
     binaries: KernelBinaries,
 ) -> pd.DataFrame:
-    """The frame past_misses.
-
-    Parameters
-    ----------
-    entries : sequence of EntryRow
-        Only sound entries of the FX graph cache with hash details are used (2.8 and later): AOTAutograd
-        entries do not hold the details of their own key.
-    keys : KeyDistances
-    details : HashDetails
-    code : GeneratedCode
-        Compares the generated source of entries.
-    binaries : KernelBinaries
-        Compares the compiled kernels of entries whose generated source is the same.
-    """
+    """The frame past_misses."""
     of_root: dict[str, list[EntryRow]] = defaultdict(list)
     for entry in entries:
         of_root[entry.root].append(entry)

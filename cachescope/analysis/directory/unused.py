@@ -69,13 +69,7 @@ def is_refused(row: EntryRow) -> bool:
 
 
 class Unread:
-    """The parts of cache directories that were not read.
-
-    Parameters
-    ----------
-    rows : iterable of EntryRow
-        The rows of the frame entries.
-    """
+    """The parts of cache directories that were not read."""
 
     def __init__(self, rows: Iterable[EntryRow]) -> None:
         self._kinds: dict[str, set[str]] = defaultdict(set)
@@ -138,13 +132,6 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
     What may still be in use by a writer stays: refused entries must be a minute old, temporaries an hour, code a day. A time
     that is missing, 0 or in the future proves no age. For temporaries and code, neither does the modification time alone,
     which any program can set.
-
-    Parameters
-    ----------
-    entries, orphans : DataFrame
-    now_ns : int, optional
-        The time to count ages from, nanoseconds since the epoch. By default the time when each file was seen: a file
-        that was not needed then may be needed by now.
     """
     rows = rows_of(entries, EntryRow)
     alone = {row.entry: row for row in rows_of(orphans, OrphanRow)}

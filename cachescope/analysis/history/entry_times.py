@@ -40,12 +40,7 @@ class _Clock:
 
 
 class EntryTimes:
-    """The times of entries, checked against the recorded misses that wrote them.
-
-    Parameters
-    ----------
-    history : History
-    """
+    """The times of entries, checked against the recorded misses that wrote them."""
 
     def __init__(self, history: History) -> None:
         of_root: dict[str, list[EntryRow]] = defaultdict(list)

@@ -33,14 +33,7 @@ class Racing(NamedTuple):
 
 
 class KeyPast:
-    """The past of one key, as of the lookup that `move_to` was last given.
-
-    Parameters
-    ----------
-    history : History
-    directories : mapping
-        The cache directory of each run, if known.
-    """
+    """The past of one key, as of the lookup that `move_to` was last given."""
 
     def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
         self._history = history
@@ -126,14 +119,7 @@ class KeyPast:
 
 
 class PastOfKeys:
-    """The pasts of all keys.
-
-    Parameters
-    ----------
-    history : History
-    directories : mapping
-        The cache directory of each run, if known.
-    """
+    """The pasts of all keys."""
 
     def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
         self._history = history
@@ -152,13 +138,7 @@ class PastOfKeys:
         return key is not None and self._history.of_key[key][0] != at
 
     def of_each(self, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
-        """Some lookups, those of them that have a past, key by key, each with it; it is valid until the next one is taken.
-
-        Parameters
-        ----------
-        chosen : iterable of int
-            In time order.
-        """
+        """Some lookups, those of them that have a past, key by key, each with it; it is valid until the next one is taken."""
         of_key: dict[int, list[int]] = defaultdict(list)
         for at in chosen:
             key = self._history.key[at]

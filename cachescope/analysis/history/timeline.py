@@ -27,23 +27,13 @@ CANNOT_WRITE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NotStored:
-    """Why nothing was stored after a miss.
+    """Why nothing was stored after a miss."""
 
-    Attributes
-    ----------
-    kind : str
-        ``failed compile``, ``process ended``, ``not saved``, ``never stored`` or ``not known``.
-    why : str
-        A clause that states the reason.
-    is_recorded : bool
-        Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
-    is_of_process : bool
-        Whether its process ended, or its log: what was compiled below it was not stored either.
-    """
-
-    kind: str
-    why: str
+    kind: str  # ``failed compile``, ``process ended``, ``not saved``, ``never stored`` or ``not known``
+    why: str  # A clause that states the reason
+    # Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
     is_recorded: bool
+    # Whether its process ended, or its log: what was compiled below it was not stored either.
     is_of_process: bool = False
 
 
@@ -60,16 +50,7 @@ def _ended_abnormally(how: str) -> NotStored:
 
 
 class Timeline:
-    """What was compiled and stored, and when. Lookups are named by their index in time order.
-
-    Parameters
-    ----------
-    lookups : sequence of LookupRow
-    aot : sequence of int or None
-        The AOTAutograd lookup that each was made under.
-    runs : iterable of RunRow
-        How the processes ended.
-    """
+    """What was compiled and stored, and when. Lookups are named by their index in time order."""
 
     def __init__(
         self, lookups: Sequence[LookupRow], aot: Sequence[int | None], runs: Iterable[RunRow]

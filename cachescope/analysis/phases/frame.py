@@ -45,24 +45,12 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Spent:
-    """The events of one name in one compile.
+    """The events of one name in one compile."""
 
-    Attributes
-    ----------
-    count : int
-        How many began.
-    unended : int
-        How many of them the trace has no end of.
-    time_ns : int
-        The time in which at least one of them was open.
-    self_time_ns : int
-        The part of it in which no later event was open.
-    """
-
-    count: int = 0
-    unended: int = 0
-    time_ns: int = 0
-    self_time_ns: int = 0
+    count: int = 0  # how many began
+    unended: int = 0  # how many of them the trace has no end of
+    time_ns: int = 0  # the time in which at least one of them was open
+    self_time_ns: int = 0  # the part of it in which no later event was open
 
 
 @dataclass(slots=True, eq=False)
@@ -205,14 +193,7 @@ class Sweep:
 
 
 def read_phases(runs: Iterable[RunRow], stamped: Stamps) -> tuple[list[PhaseRow], list[ProblemRow]]:
-    """Read the traces of runs once more, for their events; and the problems of events and traces that cannot be read.
-
-    Parameters
-    ----------
-    runs : iterable of RunRow
-    stamped : dict
-        Size and time of their files when they were read: see `read_traces`.
-    """
+    """Read the traces of runs once more, for their events; and the problems of events and traces that cannot be read."""
     read, problems = read_traces(runs, stamped, "its phases", _spent)
     return [row for run, spent in read for row in _rows(run, spent)], problems
 

@@ -12,21 +12,11 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of a compile.
+    """A part of a compile."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    is_skipped_by_hit : bool
-        Whether a hit in the AOTAutograd cache leaves it out.
-    events : tuple of str
-        Patterns of the names of its events.
-    """
-
-    name: str
-    is_skipped_by_hit: bool
-    events: tuple[str, ...]
+    name: str  # what it is called
+    is_skipped_by_hit: bool  # whether a hit in the AOTAutograd cache leaves it out
+    events: tuple[str, ...]  # patterns of the names of its events
 
 
 REST: Final = "no event covers"

@@ -14,35 +14,21 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The time of one process in three ways.
+    """The time of one process in three ways."""
 
-    Attributes
-    ----------
-    total_ns : int
-        The time that its outermost events cover.
-    could_save_ns : int
-        The self times of phases that an AOTAutograd hit skips, in compiles that had none. No bound: a hit still asks the
-        compiler what the CPU has, and loads code, which takes other times than where it was just compiled.
-    stays_ns : int
-        The rest, which stays even if everything hits, as far as its phases tell.
-    saved_ns : int or None
-        The compile time that its hits saved, as measured when their entries were made; None if it had hits, and none
-        of their times is recorded.
-    hits : int
-        Hits whose times add up to it: of the FX cache, and of AOTAutograd where no FX lookup is recorded.
-    hits_without_time : int
-        How many of them have no recorded time: what they saved is not in `saved_ns`.
-    unended : int
-        Events that have no end in the trace.
-    """
-
-    total_ns: int
+    total_ns: int  # the time that its outermost events cover
+    # The self times of phases that an AOTAutograd hit skips, in compiles that had none. No bound: a hit still
+    # asks the compiler what the CPU has, and loads code, which takes other times than where it was just
+    # compiled.
     could_save_ns: int
-    stays_ns: int
+    stays_ns: int  # the rest, which stays even if everything hits, as far as its phases tell
+    # The compile time that its hits saved, as measured when their entries were made; None if it had hits, and
+    # none of their times is recorded.
     saved_ns: int | None
+    # Hits whose times add up to it: of the FX cache, and of AOTAutograd where no FX lookup is recorded.
     hits: int
-    hits_without_time: int
-    unended: int
+    hits_without_time: int  # how many of them have no recorded time: what they saved is not in `saved_ns`
+    unended: int  # events that have no end in the trace
 
 
 def readings_of_runs(phases: Iterable[PhaseRow], lookups: Iterable[LookupRow]) -> dict[int, Readings]:

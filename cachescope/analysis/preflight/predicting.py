@@ -35,42 +35,21 @@ _NO_NOTE = "this process compiled for real: it was no pre-flight"
 
 @dataclass(frozen=True, slots=True)
 class PredictedLookup:
-    """One lookup that a real run would make.
+    """One lookup that a real run would make."""
 
-    Attributes
-    ----------
-    row : LookupRow
-        The lookup of the pre-flight that it is, or that it is most like.
-    found : PredictedOutcome
-        How it would end.
-    key : str or None
-        Its key.
-    aot : LookupRow or None
-        The AOTAutograd lookup that it is made under.
-    """
-
-    row: LookupRow
-    found: PredictedOutcome
-    key: str | None
-    aot: LookupRow | None = None
+    row: LookupRow  # the lookup of the pre-flight that it is, or that it is most like
+    found: PredictedOutcome  # how it would end
+    key: str | None  # its key
+    aot: LookupRow | None = None  # the AOTAutograd lookup that it is made under
 
 
 @dataclass(slots=True)
 class World:
-    """What the lookups of a command are checked against.
+    """What the lookups of a command are checked against."""
 
-    Attributes
-    ----------
-    entries : StoredEntries
-        What lies in the directories and remote caches that were read.
-    recorded : StoredByRuns or None
-        What recorded runs left behind, where no directory was read that shows it.
-    beside : SiblingProcesses
-        What the processes of the command would store.
-    """
-
-    entries: StoredEntries
-    recorded: StoredByRuns | None
+    entries: StoredEntries  # what lies in the directories and remote caches that were read
+    recorded: StoredByRuns | None  # what recorded runs left behind, where no directory was read that shows it
+    # What the processes of the command would store.
     beside: SiblingProcesses = field(default_factory=SiblingProcesses)
 
     @property
@@ -80,15 +59,7 @@ class World:
 
 
 class PredictedRun:
-    """Goes through the lookups of one process.
-
-    Parameters
-    ----------
-    run : RunRow
-    lookups : sequence of LookupRow
-        Its lookups, in order.
-    world : World
-    """
+    """Goes through the lookups of one process."""
 
     def __init__(self, run: RunRow, lookups: Sequence[LookupRow], world: World) -> None:
         self._run = run

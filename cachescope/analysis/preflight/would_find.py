@@ -27,36 +27,18 @@ _WAYS: Final = {AOTAUTOGRAD: "the AOTAutograd entry", FXGRAPH: "the FX entry"}
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that lies under a key, or will when the lookup is made.
+    """Something that lies under a key, or will when the lookup is made."""
 
-    Attributes
-    ----------
-    what : str
-        What it is, in a few words.
-    is_there : {"yes", "no", "maybe"}
-        Whether torch could load it.
-    why_not : str
-        Why it could not, or may not be able to.
-    guards : str or None
-        Those that must hold; None if there are none.
-    are_guards_known : bool
-        Whether `guards` says all; a recording says nothing of the guards of what it stored, nor does a lock.
-    entry : int or None
-        Its number, where it is an entry that was read.
-    graphs : tuple of (key, guards)
-        The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
-    is_remote : bool
-        Whether it is in a remote cache.
-    """
-
-    what: str
-    is_there: Sure = "yes"
-    why_not: str = ""
-    guards: str | None = None
+    what: str  # what it is, in a few words
+    is_there: Sure = "yes"  # whether torch could load it
+    why_not: str = ""  # why it could not, or may not be able to
+    guards: str | None = None  # those that must hold; None if there are none
+    # Whether `guards` says all; a recording says nothing of the guards of what it stored, nor does a lock.
     are_guards_known: bool = True
-    entry: int | None = None
+    entry: int | None = None  # its number, where it is an entry that was read
+    # The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
     graphs: tuple[tuple[str, str | None], ...] = ()
-    is_remote: bool = False
+    is_remote: bool = False  # whether it is in a remote cache
 
     def fits(self, sizes: Sequence[float | None], *, skips_guards: bool) -> Sure:
         """Whether its guards hold for some sizes."""
@@ -184,45 +166,22 @@ Under = Callable[[str, str], Iterable[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class PredictedOutcome:
-    """How a lookup would end, and what that rests on.
-
-    Attributes
-    ----------
-    outcome : str
-    why : str
-    status : str or None
-        torch's finer word.
-    candidate : Candidate or None
-        What would be loaded; of an AOTAutograd entry also one whose graph is gone.
-    guards : str or None
-        The guards that hold, or the last ones that do not.
-    graphs : tuple of (key, bool)
-        The FX graphs that would be looked up through the AOTAutograd entry, and whether each would be found.
-    """
+    """How a lookup would end, and what that rests on."""
 
     outcome: Outcome
     why: str
-    status: str | None = None
+    status: str | None = None  # torch's finer word
+    # What would be loaded; of an AOTAutograd entry also one whose graph is gone.
     candidate: Candidate | None = None
-    guards: str | None = None
+    guards: str | None = None  # the guards that hold, or the last ones that do not
+    # The FX graphs that would be looked up through the AOTAutograd entry, and whether each would be found.
     graphs: tuple[tuple[str, bool], ...] = ()
 
 
 def found_under(
     candidates: Iterable[Candidate], note: LookupNote, where: str, graphs_under: Under | None = None
 ) -> PredictedOutcome:
-    """How a lookup under a key would end.
-
-    Parameters
-    ----------
-    candidates : iterable of Candidate
-        What lies under the key.
-    note : LookupNote
-    where : str
-        Where that is, for people: "in /tmp/cache".
-    graphs_under : callable, optional
-        The FX candidates under a key; of an AOTAutograd lookup, whose entry is of no use without its graphs.
-    """
+    """How a lookup under a key would end."""
     refused: list[Candidate] = []
     open_: list[str] = []
     failed: list[Candidate] = []

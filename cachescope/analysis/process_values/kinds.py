@@ -94,23 +94,13 @@ Sides = tuple[Run | None, Run | None]
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Two texts in the same place of two printed values.
+    """Two texts in the same place of two printed values."""
 
-    Attributes
-    ----------
-    name : str
-        The name in front of them, in lower case; empty if there is none.
-    before, after : str
-    sides : tuple
-        The processes.
-    is_behind_at : bool
-        Whether they are printed as addresses of objects are: ``<object object at 0x7f…>``.
-    """
-
-    name: str
+    name: str  # the name in front of them, in lower case; empty if there is none
     before: str
     after: str
-    sides: Sides = (None, None)
+    sides: Sides = (None, None)  # the processes
+    # Whether they are printed as addresses of objects are: ``<object object at 0x7f…>``.
     is_behind_at: bool = False
 
     @property

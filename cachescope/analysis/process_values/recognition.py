@@ -77,15 +77,6 @@ class DiffersBy:
 def differs_by(field: str, before: str, after: str, sides: Sides = (None, None)) -> DiffersBy | None:
     """The process-specific values in which two printed values of a field differ; None if none is recognised.
 
-    Parameters
-    ----------
-    field : str
-        Path of the field.
-    before, after : str
-        The texts.
-    sides : tuple
-        The processes of both, so far as they are known.
-
     Examples
     --------
     >>> differs_by("inductor_config[aot_inductor.metadata]", "{'rank': '3'}", "{'rank': '1'}").words

@@ -33,38 +33,19 @@ _DEFAULT: Final = re.compile(r"torchinductor_.*")
 
 @dataclass(frozen=True, slots=True)
 class AdviceFacts:
-    """The facts that advice depends on.
+    """The facts that advice depends on."""
 
-    Attributes
-    ----------
-    verdict, kind, reason
-        Of the root miss.
-    cache : str
-        The cache that was asked.
-    bypass_reason : str or None
-        Why torch would not look it up or, if the entry was never stored, why it would not store it.
-    bypass_exception : str or None
-        The class of the exception by which it was bypassed.
-    changes : tuple of FieldChange
-        What changed in the key.
-    were_graphs_found : bool
-        Whether the FX lookups of the same compile hit.
-    are_lines_missing : bool
-        Whether hash details were recorded, but some of their lines are lost.
-    cache_dir : str or None
-        The directory that was searched.
-    """
-
-    verdict: Verdict
+    verdict: Verdict  # of the root miss
     kind: str = ""
     reason: str = ""
-    cache: str = ""
+    cache: str = ""  # the cache that was asked
+    # Why torch would not look it up or, if the entry was never stored, why it would not store it.
     bypass_reason: str | None = None
-    bypass_exception: str | None = None
-    changes: tuple[FieldChange, ...] = ()
-    were_graphs_found: bool = False
-    are_lines_missing: bool = False
-    cache_dir: str | None = None
+    bypass_exception: str | None = None  # the class of the exception by which it was bypassed
+    changes: tuple[FieldChange, ...] = ()  # what changed in the key
+    were_graphs_found: bool = False  # whether the FX lookups of the same compile hit
+    are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
+    cache_dir: str | None = None  # the directory that was searched
 
 
 def cause_advice(facts: AdviceFacts) -> str | None:

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 
 class Adviser:
-    """Gives the advice for root misses.
-
-    Parameters
-    ----------
-    history : History
-    vllm : VllmMisses, optional
-        What changed for lookups of vLLM's own.
-    """
+    """Gives the advice for root misses."""
 
     def __init__(self, history: History, vllm: VllmMisses | None = None) -> None:
         self._vllm = vllm

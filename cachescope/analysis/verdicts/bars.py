@@ -51,19 +51,7 @@ def time_lost_bar(most: int, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
 def new_cause_bar(
     causes: Sequence[CauseRow], known: Collection[CauseName], rate: RateRow, hidden: Iterable[int] = ()
 ) -> Bar:
-    """Whether every cause was there before.
-
-    Parameters
-    ----------
-    causes : sequence of CauseRow
-        Every cause.
-    known : collection of CauseName
-        The causes of the baseline.
-    rate : RateRow
-        The hit rate of all lookups.
-    hidden : iterable of int
-        Causes that are new although the baseline has one of the same name.
-    """
+    """Whether every cause was there before."""
     hidden = set(hidden)
     new = [cause for cause in causes if cause_name(cause) not in known or cause.cause in hidden]
     reason = f"{len(new)} of {len(causes)} causes are new against the baseline"

@@ -50,13 +50,7 @@ class Choice:
 
 
 class Baselines:
-    """Finds the baselines of lookups among all earlier lookups and the entries that existed.
-
-    Parameters
-    ----------
-    history : History
-    choice : Choice
-    """
+    """Finds the baselines of lookups among all earlier lookups and the entries that existed."""
 
     def __init__(self, history: History, choice: Choice) -> None:
         self._history = history

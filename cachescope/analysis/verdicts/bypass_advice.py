@@ -22,17 +22,7 @@ def is_error(exception: str | None) -> bool:
 
 
 def bypass_advice(reason: str | None, cache: str, exception: str | None = None) -> str:
-    """What lifts a bypass: from the catalogue, or that it is not known.
-
-    Parameters
-    ----------
-    reason : str or None
-        The reason in torch's words; None or empty where it gave none.
-    cache : str
-        The cache that was bypassed.
-    exception : str, optional
-        The class of the exception that bypassed it, where that is recorded.
-    """
+    """What lifts a bypass: from the catalogue, or that it is not known."""
     if is_error(exception):
         return _ERROR
     facts = bypass_facts(reason or "", cache)

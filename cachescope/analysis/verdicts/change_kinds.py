@@ -32,15 +32,7 @@ class ChangeKinds:
         self._edits: dict[tuple[int | None, int | None], str] = {}
 
     def kind(self, before: int, after: int, runs: tuple[int | None, int]) -> str:
-        """The kind of the change from one set of hash details to another; empty if its fields describe it completely.
-
-        Parameters
-        ----------
-        before, after : int
-            The sets.
-        runs : tuple of int or None
-            The run of each side; None for an entry.
-        """
+        """The kind of the change from one set of hash details to another; empty if its fields describe it completely."""
         graph = None
         for field, old, new in self._details.changes(before, after):
             name = self._details.fields[field]

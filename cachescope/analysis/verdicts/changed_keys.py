@@ -21,13 +21,7 @@ from cachescope.wording import plural
 
 
 class ChangedKeys:
-    """Says why a key is another one than the key it is compared with.
-
-    Parameters
-    ----------
-    history : History
-    baselines : Baselines
-    """
+    """Says why a key is another one than the key it is compared with."""
 
     def __init__(self, history: History, baselines: Baselines) -> None:
         self._history = history
@@ -38,17 +32,7 @@ class ChangedKeys:
         self._summaries: dict[tuple[int | None, int | None], str] = {}
 
     def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
-        """Why a lookup missed whose key is another one than that of its baseline.
-
-        Parameters
-        ----------
-        at : int
-        baseline : int or EntryRow
-        change : Change
-            No field at all if torch hashes what its list of fields cannot show.
-        apart : int
-            How many fields separate it from the lookup of the run before, if the baseline is a nearer one; else 0.
-        """
+        """Why a lookup missed whose key is another one than that of its baseline."""
         if not change.names:
             return _NO_DETAIL_DIFFERS
         found = self._history.lookups[baseline] if isinstance(baseline, int) else baseline

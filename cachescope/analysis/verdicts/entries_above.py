@@ -26,16 +26,7 @@ _NO_DETAILS: Final = "AOTAutograd entries in the directory store no hash details
 
 
 def judge_by_graphs(history: History, found: VerdictsSoFar, autograd: Sequence[int]) -> None:
-    """Judge AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged.
-
-    Parameters
-    ----------
-    history : History
-    found : VerdictsSoFar
-        What is found out is noted here.
-    autograd : sequence of int
-        The misses.
-    """
+    """Judge AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged."""
     if not history.entries:
         return
     above = _EntriesAbove(history, found)

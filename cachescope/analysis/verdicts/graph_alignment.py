@@ -66,15 +66,7 @@ SomeGraph = TypeVar("SomeGraph", bound=Graph)
 
 
 class GraphAligner(Generic[SomeGraph]):
-    """Finds the graphs of another run that the graphs of a run replaced.
-
-    Parameters
-    ----------
-    details : HashDetails
-    keys : KeyDistances
-    graph_above : callable, optional
-        For an FX lookup, the graph that AOTAutograd made their graph from.
-    """
+    """Finds the graphs of another run that the graphs of a run replaced."""
 
     def __init__(
         self,
@@ -92,21 +84,7 @@ class GraphAligner(Generic[SomeGraph]):
     def partners(
         self, before: Sequence[SomeGraph], after: Sequence[SomeGraph], *, is_one_program: bool = False
     ) -> list[tuple[SomeGraph, SomeGraph]]:
-        """Pair the changed graphs of one cache and one direction.
-
-        Parameters
-        ----------
-        before, after : sequence of Graph
-            The graphs of two runs in order; those without `gm` are skipped.
-        is_one_program : bool
-            Whether both runs are known to be of one program. Runs that share a graph are too.
-
-        Returns
-        -------
-        list of pairs
-            Each graph in `before` that was replaced, and the one in `after` that replaced it. Equal graphs and new
-            graphs are left out.
-        """
+        """Pair the changed graphs of one cache and one direction."""
         old, new = self._distinct(before), self._distinct(after)
         graph = self._keys.graph
         replaced, share_a_graph = replaced_stretches(
@@ -209,20 +187,7 @@ class GraphAligner(Generic[SomeGraph]):
 def replaced_stretches(
     before: Sequence[int | None], after: Sequence[int | None]
 ) -> tuple[list[tuple[slice, slice]], bool]:
-    """Where graphs of one run are in the place of graphs of another, as in the diff of two files.
-
-    Parameters
-    ----------
-    before, after : sequence of int
-        The graphs of both runs, in order; equal numbers are equal graphs.
-
-    Returns
-    -------
-    stretches : list of pairs of slices
-        Each stretch of `before`, with the stretch of `after` in its place.
-    share_a_graph : bool
-        Whether any graph is in both.
-    """
+    """Where graphs of one run are in the place of graphs of another, as in the diff of two files."""
     steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     stretches = [(slice(i1, i2), slice(j1, j2)) for tag, i1, i2, j1, j2 in steps if tag == "replace"]
     return stretches, any(tag == "equal" for tag, *_ in steps)

@@ -47,16 +47,7 @@ _IS_NEW_IN_A_FILLED_CACHE: Final = replace(_IS_NEW, kind=NEW_GRAPH)
 
 
 class NewKeys:
-    """Judges misses of keys that had not been looked up before.
-
-    Parameters
-    ----------
-    history : History
-    choice : Choice
-    pasts : PastOfKeys
-    found : VerdictsSoFar
-        What is found out is noted here.
-    """
+    """Judges misses of keys that had not been looked up before."""
 
     def __init__(self, history: History, choice: Choice, pasts: PastOfKeys, found: VerdictsSoFar) -> None:
         self._history = history
@@ -93,15 +84,7 @@ class NewKeys:
         self._compare(at, *(nearer or (baseline, 0)))
 
     def _compare(self, at: int, baseline: Baseline, apart: int) -> None:
-        """Judge a lookup by what changed against its baseline.
-
-        Parameters
-        ----------
-        at : int
-        baseline : int or EntryRow
-        apart : int
-            How many fields separate it from the lookup of the run before, if a nearer one was found; else 0.
-        """
+        """Judge a lookup by what changed against its baseline."""
         row = self._lookups[at]
         found = self._lookups[baseline] if isinstance(baseline, int) else baseline
         assert found.detail_set is not None and row.detail_set is not None

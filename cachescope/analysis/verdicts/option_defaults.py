@@ -23,13 +23,6 @@ _SWITCH: Final = re.compile(r"os\.(?:environ\.get|getenv)\('\w+'(?:, '(?P<unset>
 def default_hashes(field: str, version: str | None = None) -> frozenset[str]:
     """The hashes of a field whose option was not set; empty if the default is unknown.
 
-    Parameters
-    ----------
-    field : str
-        A field such as ``inductor_config[epilogue_fusion]``.
-    version : str, optional
-        The version of torch; by default the newest that has the field.
-
     Examples
     --------
     >>> from cachescope.keys.detail_hash import detail_hash

@@ -31,15 +31,7 @@ class RankFields:
         self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
 
     def all_hold_a_rank(self, changes: Changes, ranks: tuple[int | None, int | None]) -> bool:
-        """Whether two sets of hash details differ, and only in fields that contain the rank.
-
-        Parameters
-        ----------
-        changes : sequence of (field, before, after)
-            What differs; see `HashDetails.changes`.
-        ranks : tuple of int or None
-            The rank of each side.
-        """
+        """Whether two sets of hash details differ, and only in fields that contain the rank."""
         one, other = ranks
         apart = None if one is None or other is None else other - one
         return bool(changes) and all(self._holds_a_rank(old, new, apart) for _, old, new in changes)

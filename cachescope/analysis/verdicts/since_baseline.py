@@ -35,21 +35,7 @@ def changed_since(
     before: Iterable[Candidate],
     details_before: HashDetails,
 ) -> list[ChangedSince]:
-    """What changed for the first lookups among `misses` whose graph `before` contains under other keys only.
-
-    Parameters
-    ----------
-    misses : iterable of Miss
-        The misses of a scope.
-    lookups : iterable of str
-        Every key that the scope looked up.
-    details : HashDetails
-        The store that the misses point into.
-    before : iterable of LookupRow and EntryRow
-        Lookups and entries of the other scope.
-    details_before : HashDetails
-        The store that these point into.
-    """
+    """What changed for the first lookups among `misses` whose graph `before` contains under other keys only."""
     firsts = [miss for miss in misses if _is_first(miss)]
     if not firsts:
         return []

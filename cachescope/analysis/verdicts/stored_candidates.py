@@ -22,13 +22,7 @@ class _Stored(NamedTuple):
 
 
 class StoredCandidates:
-    """The entries with hash details, by cache and direction. Lookups are named by their index in time order.
-
-    Parameters
-    ----------
-    history : History
-    times : EntryTimes
-    """
+    """The entries with hash details, by cache and direction. Lookups are named by their index in time order."""
 
     def __init__(self, history: History, times: EntryTimes) -> None:
         self._history = history

@@ -24,26 +24,15 @@ from cachescope.verdict_kinds import NOT_KNOWN
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Why the entry of a key was unavailable.
+    """Why the entry of a key was unavailable."""
 
-    Attributes
-    ----------
-    kind : str
-        ``load error``, ``damaged``, ``graph entry``, ``another directory``, ``deleted``, ``failed compile``,
-        ``process ended``, ``not saved``, ``never stored`` or ``not known``.
-    reason : str
-        One sentence.
-    evidence, evidence_text : str
-        What the reason rests on.
-    baseline : int or None
-        The index of the earlier lookup of the key.
-    """
-
+    # ``load error``, ``damaged``, ``graph entry``, ``another directory``, ``deleted``, ``failed compile``,
+    # ``process ended``, ``not saved``, ``never stored`` or ``not known``.
     kind: str
-    reason: str
-    evidence: Evidence
+    reason: str  # one sentence
+    evidence: Evidence  # what the reason rests on
     evidence_text: str
-    baseline: int | None = None
+    baseline: int | None = None  # the index of the earlier lookup of the key
 
     @property
     def why(self) -> Why:
@@ -52,12 +41,7 @@ class Unavailable:
 
 
 class UnavailableEntries:
-    """Judges full misses of keys that had been looked up before, or of which torch itself reports something.
-
-    Parameters
-    ----------
-    history : History
-    """
+    """Judges full misses of keys that had been looked up before, or of which torch itself reports something."""
 
     def __init__(self, history: History) -> None:
         self._history = history

@@ -37,13 +37,6 @@ from cachescope.terms import VLLM
 class VllmMisses:
     """Judges the misses of vLLM's own lookups.
 
-    Parameters
-    ----------
-    starts : sequence of StartRow
-    factors : sequence of FactorsRow
-    entries : sequence of EntryRow
-        The files of the factors, at least.
-
     Attributes
     ----------
     starts : dict
@@ -83,14 +76,7 @@ class VllmMisses:
         }
 
     def judge(self, history: History, found: VerdictsSoFar) -> None:
-        """Say why each missed.
-
-        Parameters
-        ----------
-        history : History
-        found : VerdictsSoFar
-            What is found out is noted here.
-        """
+        """Say why each missed."""
         if not self.starts:
             return
         parts = Parts(self._factors, self._entries)

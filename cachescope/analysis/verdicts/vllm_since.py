@@ -17,15 +17,7 @@ from cachescope.verdict_kinds import kind_of
 
 
 def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMisses) -> list[ChangedSince]:
-    """What changed for first starts among `misses` whose part `before` has in other folders only.
-
-    Parameters
-    ----------
-    misses : iterable of Miss
-        The misses of a scope.
-    mine, before : VllmMisses
-        What that scope and the other one know of vLLM.
-    """
+    """What changed for first starts among `misses` whose part `before` has in other folders only."""
     firsts = [miss for miss in misses if miss.row.cache == VLLM and kind_of(miss.why).is_first]
     found: dict[tuple[str, ...], list[Miss]] = defaultdict(list)
     nearest_of: dict[tuple[str, ...], Beside] = {}

@@ -24,21 +24,12 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A folder, and the nearest that was there before.
-
-    Attributes
-    ----------
-    folder, baseline : Named
-    is_order_known : bool
-        Whether the times of modification show that the baseline was there before.
-    changed : tuple of str
-        The factors in which they differ.
-    """
+    """A folder, and the nearest that was there before."""
 
     folder: Named
     baseline: Named
-    is_order_known: bool
-    changed: tuple[str, ...]
+    is_order_known: bool  # whether the times of modification show that the baseline was there before
+    changed: tuple[str, ...]  # the factors in which they differ
 
 
 def nearest(folders: Sequence[Named]) -> list[Beside]:

@@ -33,20 +33,11 @@ NAME_TEXTS: Final[Mapping[NameIs, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One folder whose name follows from its factors.
-
-    Attributes
-    ----------
-    name : str
-    values : dict
-        The value of each factor: JSON of a variable, else a hash.
-    written : int or None
-        When its factors were first written.
-    """
+    """One folder whose name follows from its factors."""
 
     name: str
-    values: Mapping[str, str]
-    written: int | None
+    values: Mapping[str, str]  # the value of each factor: JSON of a variable, else a hash
+    written: int | None  # when its factors were first written
 
 
 def variable(name: str) -> str:

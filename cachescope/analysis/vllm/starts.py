@@ -45,41 +45,19 @@ def part_of(start: StartRow) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """A part in a folder that was read.
+    """A part in a folder that was read."""
 
-    Attributes
-    ----------
-    entry : int
-        Its factors, an id into entries.
-    path : str
-        The folder of the part.
-    written : int or None
-        When its factors were written.
-    name_text : str or None
-        Why it is not known what the name of the folder was made of; None if it is known.
-    beside : Beside or None
-        The folder and the nearest that had the part before; None if there was none.
-    baseline_entry : int or None
-        The factors of the part in the latter, an id into entries.
-    """
-
-    entry: int
-    path: str
-    written: int | None
-    name_text: str | None
+    entry: int  # its factors, an id into entries
+    path: str  # the folder of the part
+    written: int | None  # when its factors were written
+    name_text: str | None  # why it is not known what the name of the folder was made of; None if it is known
+    # The folder and the nearest that had the part before; None if there was none.
     beside: Beside | None = None
-    baseline_entry: int | None = None
+    baseline_entry: int | None = None  # the factors of the part in the latter, an id into entries
 
 
 class Parts:
-    """The parts in all folders that were read.
-
-    Parameters
-    ----------
-    rows : sequence of FactorsRow
-    entries : sequence of EntryRow
-        The files of these, at least.
-    """
+    """The parts in all folders that were read."""
 
     def __init__(self, rows: Sequence[FactorsRow], entries: Sequence[EntryRow]) -> None:
         names = name_kinds(rows)
@@ -126,32 +104,17 @@ def _root(path: str, row: FactorsRow) -> str:
 
 
 class Started(NamedTuple):
-    """One start of one part of a model; vLLM's clock is in whole seconds.
+    """One start of one part of a model; vLLM's clock is in whole seconds."""
 
-    Attributes
-    ----------
-    at : int
-        The index of its lookup in time order.
-    row : StartRow
-    part : Part
-    run : int
-        Its process.
-    began, ended : int
-        The times of its first and of its last message; None where no clock says.
-    hashes : tuple of str or None
-        What its key was made of, as `LOGGED` names it; None if it was not logged.
-    off : int
-        By how much the times of files are ahead of its clock; see `clock_off`.
-    """
-
-    at: int
+    at: int  # the index of its lookup in time order
     row: StartRow
     part: Part
-    run: int
-    began: int | None
+    run: int  # its process
+    began: int | None  # the times of its first and of its last message; None where no clock says
     ended: int | None
+    # What its key was made of, as `LOGGED` names it; None if it was not logged.
     hashes: tuple[str, ...] | None = None
-    off: int = 0
+    off: int = 0  # by how much the times of files are ahead of its clock; see `clock_off`
 
     @classmethod
     def of(cls, at: int, row: StartRow, run: int, began: int | None, ended: int | None) -> Started:
@@ -182,13 +145,7 @@ class Started(NamedTuple):
         return self.row.outcome == "compiled" and mine[0] <= others[0] <= mine[1]
 
     def made(self, written: int | None) -> Made:
-        """Whether it wrote the factors of a folder, which vLLM writes only where they are not there yet.
-
-        Parameters
-        ----------
-        written : int or None
-            When they were written. A copy of a folder has a later time, and so has one that another start made again.
-        """
+        """Whether it wrote the factors of a folder, which vLLM writes only where they are not there yet."""
         if written is None or self.times is None:
             return "not known"
         began, ended = self.times
@@ -198,18 +155,7 @@ class Started(NamedTuple):
 
 
 def clock_off(made: Iterable[tuple[Started, int]]) -> int:
-    """By how much the times of files are ahead of the clock of logs, which have no time zone: 0 unless folders show another.
-
-    Parameters
-    ----------
-    made : iterable of (Started, int)
-        Starts that compiled, each with the time at which the factors of its folder were written.
-
-    Returns
-    -------
-    int
-        Whole quarters of an hour, as time zones differ. Two starts at least must have made two folders by it, and none without it.
-    """
+    """By how much the times of files are ahead of the clock of logs, which have no time zone: 0 unless folders show another."""
     folders: dict[int, set[str | None]] = defaultdict(set)
     for start, written in made:
         if start.made(written) == "by it":

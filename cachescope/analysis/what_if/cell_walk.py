@@ -45,13 +45,6 @@ class Difference(NamedTuple):
 class CellWalk:
     """The walk through one cell.
 
-    Parameters
-    ----------
-    entries : iterable of Stored
-        Those that no recorded miss stored.
-    guards_of : mapping
-        The guards of what misses stored, by their position, where a directory that was read shows them.
-
     Attributes
     ----------
     entries : list of Stored

@@ -24,15 +24,6 @@ from cachescope.frames.directory_rows import EntryRow
 class Cells:
     """Every key in every directory in which it was looked up or stored, by column.
 
-    Parameters
-    ----------
-    history : History
-    recorded : Recorded
-        Its `since` is corrected where a hit shows that an entry was stored sooner.
-    directories : Directories
-    is_symbolic : array of bool
-        For each key, whether its entries may have guards that no log shows.
-
     Attributes
     ----------
     key, directory : array of int

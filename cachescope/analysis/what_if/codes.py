@@ -18,68 +18,34 @@ from cachescope.keys.key_fields import VERSION_FIELD, form_fields
 
 @dataclass(frozen=True, slots=True)
 class MissCodes:
-    """The recorded misses in time order, by column.
+    """The recorded misses in time order, by column."""
 
-    Attributes
-    ----------
-    at : array of int
-        The position of each among all lookups.
-    cell : array of int
-        Its place in the cells; -1 if its key can never become equal to another one.
-    aot : array of int
-        For a graph whose AOTAutograd lookup missed too, the place of that miss; -1 for the others.
-    is_open : array of bool
-        Whether it may have hit anything under other keys.
-    since : array of int
-        From which position its result exists; `NEVER` if it stored nothing.
-    taken : array of int
-        The compile time in nanoseconds; -1 if it has none.
-    """
-
-    at: Positions
-    cell: Positions
+    at: Positions  # the position of each among all lookups
+    cell: Positions  # its place in the cells; -1 if its key can never become equal to another one
+    # For a graph whose AOTAutograd lookup missed too, the place of that miss; -1 for the others.
     aot: Positions
-    is_open: Flags
-    since: Positions
-    taken: Positions
+    is_open: Flags  # whether it may have hit anything under other keys
+    since: Positions  # from which position its result exists; `NEVER` if it stored nothing
+    taken: Positions  # the compile time in nanoseconds; -1 if it has none
 
 
 @dataclass(frozen=True, slots=True)
 class CellCodes:
-    """The cells whose keys can become equal to others, by column.
+    """The cells whose keys can become equal to others, by column."""
 
-    Attributes
-    ----------
-    home : array of int
-        The cache, direction and directory of each: cells of different homes never become one.
-    is_aot, is_plain : array of bool
-        As `Replay` and `Cells` have them.
-    early : array of int
-        Since when it has an entry that no recorded miss stored.
-    """
-
-    home: Positions
-    is_aot: Flags
+    home: Positions  # the cache, direction and directory of each: cells of different homes never become one
+    is_aot: Flags  # as `Replay` and `Cells` have them
     is_plain: Flags
-    early: Positions
+    early: Positions  # since when it has an entry that no recorded miss stored
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A context form that removes something that varies.
-
-    Attributes
-    ----------
-    name : str
-    fields : tuple of int
-        The varying fields that it removes, by their places.
-    part : int
-        A bit of its own if it removes parts of a varying field; 0 if it does not.
-    """
+    """A context form that removes something that varies."""
 
     name: str
-    fields: tuple[int, ...]
-    part: int
+    fields: tuple[int, ...]  # the varying fields that it removes, by their places
+    part: int  # A bit of its own if it removes parts of a varying field; 0 if it does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +58,18 @@ class Parted:
 
 @dataclass(frozen=True, slots=True)
 class ReplayCodes:
-    """Everything that a replay needs, without a text but the names of fields and forms.
-
-    Attributes
-    ----------
-    misses : MissCodes
-    cells : CellCodes
-    entries : Entries
-        Those of the cells that are not plain; ``cell`` and ``source`` are places in `cells` and `misses`.
-    fields : tuple of str
-        The fields that vary.
-    values : sequence of array of int
-        For each field, the value in each cell: equal numbers within a home mean equal hashes, and 0 is the most frequent.
-    forms : tuple of Form
-        The context forms that distinguish keys.
-    parted : Parted or None
-        None if no field varies of which forms remove parts.
-    """
+    """Everything that a replay needs, without a text but the names of fields and forms."""
 
     misses: MissCodes
     cells: CellCodes
+    # Those of the cells that are not plain; ``cell`` and ``source`` are places in `cells` and `misses`.
     entries: Entries
-    fields: tuple[str, ...]
+    fields: tuple[str, ...]  # the fields that vary
+    # For each field, the value in each cell: equal numbers within a home mean equal hashes, and 0 is the most
+    # frequent.
     values: Sequence[Positions]
-    forms: tuple[Form, ...]
-    parted: Parted | None
+    forms: tuple[Form, ...]  # the context forms that distinguish keys
+    parted: Parted | None  # none if no field varies of which forms remove parts
 
     @classmethod
     def of(cls, replayed: ReplayInput) -> ReplayCodes:

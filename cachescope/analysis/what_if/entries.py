@@ -15,24 +15,13 @@ NO_GUARDS: Final = 0
 
 
 class Entries(NamedTuple):
-    """Entries, by column.
-
-    Attributes
-    ----------
-    cell : array of int
-    since, gone : array of int
-        From which position each exists, and to which.
-    source : array of int
-        The position of the miss that stored it; -1 if no recorded miss did.
-    guards : array of int
-        A number for the guards that must hold; `NO_GUARDS`, or `NOT_KNOWN`.
-    """
+    """Entries, by column."""
 
     cell: Positions
-    since: Positions
+    since: Positions  # from which position each exists, and to which
     gone: Positions
-    source: Positions
-    guards: Positions
+    source: Positions  # the position of the miss that stored it; -1 if no recorded miss did
+    guards: Positions  # A number for the guards that must hold; `NO_GUARDS`, or `NOT_KNOWN`
 
     def take(self, places: Positions | Flags) -> Entries:
         """Some of them."""

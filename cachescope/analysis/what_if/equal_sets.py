@@ -31,13 +31,7 @@ class EqualSets:
         self.leader = leader
 
     def refined(self, moved: Sequence[tuple[npt.NDArray[np.integer], Lanes]]) -> EqualSets:
-        """The classes if some more fields have their usual value.
-
-        Parameters
-        ----------
-        moved : sequence of (sets, differences)
-            For each of these fields, the sets that have another value, and by how much it changes their sums.
-        """
+        """The classes if some more fields have their usual value."""
         sums = self._sums.copy()
         is_odd = np.zeros(len(self.leader), dtype=bool)
         for sets, differences in moved:

@@ -12,16 +12,7 @@ from cachescope.analysis.what_if.recorded import NEVER, Outcomes, Positions
 
 
 def decide(misses: Misses, entries: Entries, group: Positions) -> Outcomes:
-    """The outcome of each miss.
-
-    Parameters
-    ----------
-    misses : Misses
-    entries : Entries
-        Those of the cells of the groups, without what nested misses stored.
-    group : array of int
-        The group of each entry.
-    """
+    """The outcome of each miss."""
     count = int(max(misses.group.max(initial=-1), group.max(initial=-1))) + 1
     was_removed = np.zeros(count, dtype=bool)
     was_removed[group[entries.gone < NEVER]] = True

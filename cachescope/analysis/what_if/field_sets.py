@@ -29,15 +29,7 @@ _VALUES: Final = 1 << 25
 
 
 def field_sets(replay: Replay, largest: int) -> list[Fields]:
-    """Sets of at least two fields that separate keys of one graph, the most frequent first.
-
-    Parameters
-    ----------
-    replay : Replay
-    largest : int
-        Sets of up to this many fields are counted wherever two keys differ in them. Of larger sets, only the
-        smallest that separates a key from the others of its graph.
-    """
+    """Sets of at least two fields that separate keys of one graph, the most frequent first."""
     table = replay.table
     names = table.varying
     keys = np.flatnonzero(table.has_details)
@@ -71,20 +63,7 @@ Patterns = npt.NDArray[np.uint64]
 
 
 class _Search:
-    """Compares keys with others of their graph.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The fields.
-    values : array of int
-        A row for each field, a column for each key; keys of one graph are together.
-    graphs : array of int
-        The graph of each key.
-    missed : array of bool
-        Which keys some lookup missed.
-    largest : int
-    """
+    """Compares keys with others of their graph."""
 
     def __init__(
         self, names: Sequence[str], values: Codes, graphs: Positions, missed: Flags, largest: int

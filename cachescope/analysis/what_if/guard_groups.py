@@ -20,25 +20,13 @@ from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN, Flag
 
 
 class Misses(NamedTuple):
-    """Recorded misses, by column.
+    """Recorded misses, by column."""
 
-    Attributes
-    ----------
-    at, cell : array of int
-        The position and the cell of each.
-    group : array of int
-        The group of cells that share a what-if key and a directory.
-    guards : array of int
-        The guards of what it stored, as `Entries` has them.
-    is_nested : array of bool
-        Whether it is known to hit through an AOTAutograd entry, and so stores nothing.
-    """
-
-    at: Positions
+    at: Positions  # the position and the cell of each
     cell: Positions
-    group: Positions
-    guards: Positions
-    is_nested: Flags
+    group: Positions  # the group of cells that share a what-if key and a directory
+    guards: Positions  # the guards of what it stored, as `Entries` has them
+    is_nested: Flags  # whether it is known to hit through an AOTAutograd entry, and so stores nothing
 
     def take(self, places: Positions | Flags) -> Misses:
         """Some of them."""
@@ -52,16 +40,7 @@ class Misses(NamedTuple):
 
 
 def decide_groups(misses: Misses, entries: Entries, group: Positions) -> Outcomes:
-    """The outcome of each miss.
-
-    Parameters
-    ----------
-    misses : Misses
-    entries : Entries
-        Those of the cells of the groups, without what nested misses stored; none of them is gone.
-    group : array of int
-        The group of each entry.
-    """
+    """The outcome of each miss."""
     count = int(max(entries.guards.max(initial=NO_GUARDS), misses.guards.max(initial=NO_GUARDS))) + 1
     first = _Earliest(group, entries.cell, entries.since)
     is_of_first = entries.cell == first.cell_of(group)

@@ -14,15 +14,7 @@ from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN
 
 
 def walk(misses: Misses, entries: Entries) -> list[int]:
-    """The outcome of each miss.
-
-    Parameters
-    ----------
-    misses : Misses
-        Those of one group, in time order.
-    entries : Entries
-        Those of its cells, without what nested misses stored.
-    """
+    """The outcome of each miss."""
     coming = sorted(zip(*(column.tolist() for column in entries), strict=True), key=_since, reverse=True)
     there = _There()
     after: dict[int, int] = {-1: MISS}

@@ -39,16 +39,6 @@ class Joined(NamedTuple):
 class DetailSets:
     """Sets of hash details under any schema.
 
-    Parameters
-    ----------
-    values : Values
-    details : HashDetails
-    codes : array of int
-        The codes of the sets in the store.
-    homes : sequence of Home
-    home : array of int
-        For each set, the home it is in: a place in `homes`.
-
     Attributes
     ----------
     total : array of uint64

@@ -24,23 +24,12 @@ from cachescope.keys.key_fields import Removed, is_tensor_text
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys of torch, as far as they are known, by column.
+    """Keys of torch, as far as they are known, by column."""
 
-    Attributes
-    ----------
-    homes : sequence of Home
-        Each cache and direction once.
-    home : array of int
-        For each key, its place in `homes`.
-    detail_set : array of int
-        The hash details of each key; -1 if no source has them.
-    name_of : callable
-        The key itself: it is asked for only if nothing else shows what distinguishes a key from the others.
-    """
-
-    homes: Sequence[Home]
-    home: Numbers
-    detail_set: Numbers
+    homes: Sequence[Home]  # each cache and direction once
+    home: Numbers  # for each key, its place in `homes`
+    detail_set: Numbers  # the hash details of each key; -1 if no source has them
+    # The key itself: it is asked for only if nothing else shows what distinguishes a key from the others.
     name_of: Callable[[int], str]
 
     def __len__(self) -> int:

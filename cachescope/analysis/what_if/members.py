@@ -9,16 +9,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Members:
-    """Some places, grouped by the number there.
-
-    Parameters
-    ----------
-    places : array of int
-    numbers : array of int
-        The number of each of these places, from 0.
-    count : int
-        How many numbers there are.
-    """
+    """Some places, grouped by the number there."""
 
     def __init__(self, places: Numbers, numbers: Numbers, count: int) -> None:
         self._places: Numbers = places[np.argsort(numbers, kind="stable")]

@@ -50,20 +50,7 @@ def sensitivity_frame(
     largest: int = 2,
     of_causes: Iterable[tuple[str, ...]] = (),
 ) -> pd.DataFrame:
-    """The frame ``sensitivity``: by safety, what is compiled last; then the most compile time first.
-
-    Parameters
-    ----------
-    replay : Replay
-    times : Times
-    evidence : DataFrame
-        The frame evidence.
-    largest : int
-        Sets of up to this many fields are tried wherever two keys differ in them. Of larger sets, only the
-        smallest that separates a key from the others of its graph is tried.
-    of_causes : iterable of tuple of str
-        The changed fields of causes, which are tried as well: they may hold the graph.
-    """
+    """The frame ``sensitivity``: by safety, what is compiled last; then the most compile time first."""
     trial = _Trial(replay, times)
     alone = [frozenset([field]) for field in replay.table.varying]
     tried = dict.fromkeys([*alone, *field_sets(replay, largest), *map(frozenset, of_causes)])

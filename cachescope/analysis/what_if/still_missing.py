@@ -30,33 +30,14 @@ DIFFERS: Final = "differs"
 
 
 class Stays(NamedTuple):
-    """Misses that stay misses.
+    """Misses that stay misses."""
 
-    Attributes
-    ----------
-    reason : array of str
-        One of the words above, of each.
-    group : array of int
-        A number for its what-if key in its cache directory.
-    """
-
-    reason: Positions
-    group: Positions
+    reason: Positions  # one of the words above, of each
+    group: Positions  # A number for its what-if key in its cache directory
 
 
 def still_missing(replay: Replay, joined: Joined, after: Outcomes, at: Positions) -> Stays:
-    """Why some misses stay misses.
-
-    Parameters
-    ----------
-    replay : Replay
-    joined : Joined
-        What becomes equal.
-    after : array of int
-        The outcome of every lookup by that.
-    at : array of int
-        The positions of the misses.
-    """
+    """Why some misses stay misses."""
     cells, recorded = replay.cells, replay.recorded
     classes = replay.classes(joined)
     group_of_cell = np.unique(classes * replay.directories.count + cells.directory, return_inverse=True)[1]

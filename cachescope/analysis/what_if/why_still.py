@@ -42,34 +42,15 @@ _OTHER_KIND: Final = "the graph of {} is of another kind (forward, backward or i
 
 
 class Kept(NamedTuple):
-    """What keeps misses of a cause from hitting.
+    """What keeps misses of a cause from hitting."""
 
-    Attributes
-    ----------
-    why : str or None
-        In words; None if all of them are known to hit.
-    staggered : array of int
-        The misses that would hit if the first compile of each key had ended before the others began.
-    """
-
-    why: str | None
+    why: str | None  # in words; None if all of them are known to hit
+    # The misses that would hit if the first compile of each key had ended before the others began.
     staggered: Positions
 
 
 def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow, at: Positions) -> Kept:
-    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do.
-
-    Parameters
-    ----------
-    replay : Replay
-    removed : Removed
-        Holds all fields of the cause, if it has some.
-    after : array of int
-        The outcome of every lookup by that.
-    cause : CauseRow
-    at : array of int
-        The positions of its misses.
-    """
+    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do."""
     if (text := kind_of(cause).why_still) is not None:
         return Kept(text.format(kind=cause.kind), at[:0])
     if len(at) and replay.recorded.lookups.is_of_vllm[at].all():
