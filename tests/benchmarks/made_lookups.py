@@ -21,6 +21,7 @@ import random
 import re
 import tarfile
 import tempfile
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,9 +33,10 @@ import pandas as pd
 import cachescope
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
-from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.rows import columns_of
 from cachescope.scope import Scope
+from cachescope.table import Table
 
 KINDS: Final = ("varied", "hitting", "cold", "leaking", "mixed")
 GRAPHS: Final = 50
@@ -125,7 +127,10 @@ class _Fleet:
         tables = self._source.tables
         return Scope(
             replace(
-                tables, lookups=self._frame(columns), runs=self._processes(kind), hash_details=self._store
+                tables,
+                lookups=Table(LookupRow, frame=self._frame(columns)),
+                runs=Table(RunRow, frame=self._processes(kind)),
+                hash_details=self._store,
             )
         )
 
@@ -231,8 +236,8 @@ class _Fleet:
             ]
         return self._sets_of[name]
 
-    def _set_with(self, codes: np.ndarray, place: Mapping[str, int], fields: Changed) -> int:
-        mine = codes.copy()
+    def _set_with(self, codes: array[int], place: Mapping[str, int], fields: Changed) -> int:
+        mine = codes[:]
         for field, value in fields.items():
             if field in place:
                 mine[place[field]] = self._component(field, value)
