@@ -298,7 +298,8 @@ def scope_page() -> str:
         "The Scope",
         "What `cachescope.read` returns. Frames are attributes, and what each column means is in "
         "[Frames](frames/index.md); questions are methods.",
-        _auto("autoclass", "cachescope.Scope", members=True, inherited=True),
+        # The rows of the Recording that it is are for the answers.
+        _auto("autoclass", "cachescope.Scope", members=True, inherited_below="Recording"),
     )
 
 
@@ -348,13 +349,13 @@ def _toctree(names: Iterable[str]) -> str:
     return "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
 
 
-def _auto(directive: str, name: str, *, members: bool = False, inherited: bool = False) -> str:
+def _auto(directive: str, name: str, *, members: bool = False, inherited_below: str = "") -> str:
     return "\n".join(
         [
             "```{eval-rst}",
             f".. {directive}:: {name}",
             *["   :members:"][:members],
-            *["   :inherited-members:"][:inherited],
+            *[f"   :inherited-members: {inherited_below}"][: bool(inherited_below)],
             "```",
         ]
     )

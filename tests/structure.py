@@ -17,6 +17,11 @@ from pathlib import Path
 from statistics import median
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
+# The limits of the house.
+MOST_MODULES = 480
+MOST_LINES_OF_A_MODULE = 450
+MOST_LINES = 62_000
+MOST_LINES_OF_CODE = 37_500
 ROW = re.compile(r"^(?:type )?Row\b.*=", re.MULTILINE)
 
 
@@ -171,11 +176,14 @@ def main() -> None:
     statements = {(one.module, one.line) for one in imports if one.in_function}
     own = {(one.module, one.line) for one in imports if one.in_function and one.name.startswith("cachescope")}
     longest = max(paths, key=lengths.__getitem__)
-    print(f"modules                        {len(paths)}")
+    size = sum(map(size_of, paths), Counter[str]())
+    print(f"modules                        {len(paths)}, limit {MOST_MODULES}")
+    print(f"lines                          {size['lines']:,}, limit {MOST_LINES:,}")
+    print(f"lines of code                  {size['code']:,}, limit {MOST_LINES_OF_CODE:,}")
     print(f"median lines                   {median(lengths.values()):.0f}")
     print(
-        f"longest                        {lengths[longest]} ({longest.relative_to(PACKAGE)}), over 450: "
-        f"{sum(length > 450 for length in lengths.values())}"
+        f"longest                        {lengths[longest]}, limit {MOST_LINES_OF_A_MODULE} "
+        f"({longest.relative_to(PACKAGE)})"
     )
     print(f"imports inside functions       {len(statements)}, of cachescope itself {len(own)}")
     found = circles(edges(paths))

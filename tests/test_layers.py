@@ -15,7 +15,15 @@ from pathlib import Path
 
 import pytest
 import structure
-from structure import circles, edges, edges_of, imports_of, module_of
+from structure import (
+    MOST_LINES_OF_A_MODULE,
+    MOST_MODULES,
+    circles,
+    edges,
+    edges_of,
+    imports_of,
+    module_of,
+)
 
 from cachescope.cli import COMMANDS
 
@@ -212,6 +220,12 @@ def test_a_circle_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert found == [[f"{package}.one", f"{package}.two"]], text
 
 
+def test_modules_are_few_and_none_is_long() -> None:
+    assert len(MODULES) <= MOST_MODULES
+    for path in MODULES:
+        assert len(path.read_text().splitlines()) <= MOST_LINES_OF_A_MODULE, path
+
+
 def test_functions_import_only_what_is_heavy() -> None:
     for path in MODULES:
         layer = layer_of(path)
@@ -292,6 +306,28 @@ def test_bytes_become_rows_without_numpy_pandas_and_pyarrow(
     processes, entries, sets, *loaded = done.stdout.split()
     assert 0 not in map(int, (processes, entries, sets))
     assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
+
+
+@pytest.mark.parametrize("arguments", [(), ("--no-index",)], ids=["with the index", "without"])
+def test_bytes_become_an_answer_without_numpy_pandas_and_pyarrow(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And with few modules of the package."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("CACHESCOPE_NO_INDEX")
+    code = (
+        "import sys; from cachescope.cli import main\n"
+        "main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    )
+    command = ("explain", PACKAGE / "samples" / "config_flip", *arguments)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    loaded = done.stderr.split()
+    assert "inductor_config[epilogue_fusion]" in done.stdout
+    assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
+    # 203 when this was written.
+    assert sum(name.split(".")[0] == "cachescope" for name in loaded) <= 208
 
 
 @pytest.mark.slow

@@ -21,7 +21,8 @@ from cachescope.analysis.what_if.frames import (
     with_more_hits,
 )
 from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, UNKNOWN
-from cachescope.frames.answer_rows import RateRow
+from cachescope.columns import frame_of
+from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.keys.key_fields import Removed
 from cachescope.scope import Scope
 from tests.made import SECOND_NS, Stored, aot, entry, fx, run, scope_of
@@ -147,7 +148,10 @@ def test_runs_before_and_after() -> None:
 
 def test_causes_before_and_after() -> None:
     _, replayed = four()
-    causes = pd.DataFrame({"cause": [7, 3, 5], "verdict": ["a", "b", "c"], "summary": ["one", "two", "none"]})
+    told = [(7, "a", "one"), (3, "b", "two"), (5, "c", "none")]
+    causes = frame_of(
+        (CauseRow(n, verdict, "", (), 1, 1, (), (), None, text, None) for n, verdict, text in told), CauseRow
+    )
     misses = pd.DataFrame({"lookup": [3, 0, 2], "cause": [3, 7, 3]})
     names = ("cause", "verdict", "summary", "misses", "hits_after", "unknown", "time_won_ns")
     assert table(causes_frame(replayed, Removed(), AFTER, causes, misses), *names) == [
