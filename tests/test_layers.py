@@ -123,7 +123,11 @@ OWN_AND_HEAVY = {
 
 
 # What was read works out each grain when it is asked for, and a Scope each answer: the modules that do are loaded then.
+# A reader is loaded when there is a source of its kind.
 WHEN_ASKED = {
+    "readers/kinds.py",
+    "readers/sources.py",
+    "readers/logs/many_logs.py",
     "answers/recording.py",
     "answers/frames.py",
     "answers/read.py",

@@ -14,10 +14,9 @@ from cachescope.frames.directory_rows import EntryRow, KernelRow, TimingRow
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
-from cachescope.readers.cache_file import well_formed
 from cachescope.readers.directory.generated_files import Kernel, kernels_of
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
-from cachescope.readers.json_record import MOST_NS
+from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading

@@ -26,7 +26,7 @@ from cachescope.frames.vllm import (
     VllmChange,
 )
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
-from cachescope.readers.directory.vllm import is_of_sglang
+from cachescope.readers.directory.vllm_places import is_of_sglang
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
 from cachescope.wording import listed, plural
 

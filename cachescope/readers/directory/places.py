@@ -6,32 +6,12 @@ below it) and Triton 3.1 to 3.9; the first rule that matches a name wins.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.readers.cache_file import ReadFile
-from cachescope.readers.directory.autotune import read_autotune, read_cutlass_configs
-from cachescope.readers.directory.caching_package import (
-    read_imc,
-    read_memoized,
-    read_memoizer_dump,
-    read_on_disk,
-)
-from cachescope.readers.directory.dynamo_packages import read_precompile
-from cachescope.readers.directory.entry_file import reader_of_hidden
-from cachescope.readers.directory.generated_files import read_cpp_code, read_python_code
-from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
-from cachescope.readers.directory.pgo import read_code_state
-from cachescope.readers.directory.triton_files import (
-    TRITON_KEY,
-    read_best_config,
-    read_group,
-    read_intermediate,
-    read_kernel_metadata,
-    triton_hash,
-)
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUTOTUNE,
@@ -53,6 +33,15 @@ from cachescope.terms import (
     TRITON,
 )
 
+# triton/runtime/cache.py: hexadecimal in 3.1, `_base64` (URL-safe) in 3.2, `_base32` from 3.4; all without
+# padding, and all of the same 32 bytes: the last character of a base64 has two unused bits.
+TRITON_KEY: Final = r"[0-9a-f]{64}|[A-Z2-7]{52}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
+_BASE32_LENGTH: Final = 52
+_TO_BASE32HEX: Final = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+)
+_BASE64_LENGTH: Final = 43
+
 
 @dataclass(frozen=True, slots=True)
 class FileRule:
@@ -60,8 +49,8 @@ class FileRule:
 
     pattern: re.Pattern[str]
     kind: str
-    read: ReadFile | None = None
-    """None: the file is never opened."""
+    content: str | None = None
+    """What is in it, by its name in `CONTENT_READERS`; None: the file is never opened."""
     status: str = "ok"
 
 
@@ -101,8 +90,24 @@ class Place:
         return next((rule for rule in self.folders if rule.pattern.fullmatch(name)), None)
 
 
-def _file(pattern: str, kind: str, read: ReadFile | None = None, status: str = "ok") -> FileRule:
-    return FileRule(re.compile(pattern, re.DOTALL), kind, read, status)
+def triton_hash(key: str) -> str:
+    """The hash in the name of a Triton folder, as 64 hexadecimal digits, whatever its spelling.
+
+    Examples
+    --------
+    >>> triton_hash("A" * 52) == triton_hash("A" * 43) == "0" * 64
+    True
+    """
+    if len(key) == _BASE32_LENGTH:
+        # Python reads base 32 with other digits, and three times as fast as b32decode; 260 bits are 4 too many.
+        return f"{int(key.encode().translate(_TO_BASE32HEX), 32) >> 4:064x}"
+    if len(key) == _BASE64_LENGTH:
+        return base64.urlsafe_b64decode(key + "=").hex()
+    return key
+
+
+def _file(pattern: str, kind: str, content: str | None = None, status: str = "ok") -> FileRule:
+    return FileRule(re.compile(pattern, re.DOTALL), kind, content, status)
 
 
 def _folder(pattern: str, place: Place, is_named: bool = True) -> FolderRule:
@@ -119,24 +124,24 @@ _ANY_LOCK = _file(r"(.+)\.lock", LOCK)
 LOCKS: Final = Place(LOCK, (_ANY_LOCK,))
 
 
-def _key_folder(kind: str, read: ReadFile) -> Place:
+def _key_folder(kind: str) -> Place:
     """A folder in which torch loads every file: `iterate_over_candidates`, and `_lookup_graph` in 2.6."""
-    hidden = reader_of_hidden(read)
+    hidden = f"hidden {kind}"
     files = (
         _file(r"\..*\.tmp", kind, hidden, "temporary"),
         _file(r"\..*", kind, hidden, "foreign"),
-        _file(r".*", kind, read),
+        _file(r".*", kind, kind),
     )
     return Place(kind, files, key_of=str, loads_all=True)
 
 
-FX_KEY_FOLDER: Final = _key_folder(FXGRAPH, read_fxgraph_entry)
+FX_KEY_FOLDER: Final = _key_folder(FXGRAPH)
 FX_PREFIX: Final = Place(FXGRAPH, folders=(_folder(f"f{HASH}", FX_KEY_FOLDER),))
 FX_GRAPHS: Final = Place(
     FXGRAPH, folders=(_folder("[a-z2-7]{2}", FX_PREFIX), _folder(f"f{HASH}", FX_KEY_FOLDER))
 )
 
-AOT_KEY_FOLDER: Final = _key_folder(AOTAUTOGRAD, read_aotautograd_entry)
+AOT_KEY_FOLDER: Final = _key_folder(AOTAUTOGRAD)
 # If precompile mode cannot compute a key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
 AOT_GRAPHS: Final = Place(
     AOTAUTOGRAD, folders=(_folder(rf"a{HASH}|0\.\d+(?:e-\d+)?|{_HEX32}", AOT_KEY_FOLDER),)
@@ -149,11 +154,11 @@ def _code(ending: str) -> str:
 
 
 CODE_FILES: Final = (
-    _file(_code(r"\.py"), CODE, read_python_code),
-    _file(_code(r"\.best_config"), BEST_CONFIG, read_best_config),
+    _file(_code(r"\.py"), CODE, "python code"),
+    _file(_code(r"\.best_config"), BEST_CONFIG, BEST_CONFIG),
     # 2.5 named it after the kernel's file.
-    _file(rf"({_HEX64})\.best_config", BEST_CONFIG, read_best_config),
-    _file(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, read_cpp_code),
+    _file(rf"({_HEX64})\.best_config", BEST_CONFIG, BEST_CONFIG),
+    _file(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, "C++ code"),
     _file(rf"(c{HASH})(?:\.[^.].*)?", CODE),
 )
 CODE_FOLDER: Final = Place(
@@ -174,9 +179,9 @@ CODE_FOLDER: Final = Place(
 
 _TRITON_FILES: Final = (
     _file(r"lock|(.+)\.lock", LOCK),
-    _file(r"__grp__.*\.json", TRITON, read_group),
-    _file(r".*\.json", TRITON, read_kernel_metadata),
-    _file(r".*\.ttir", TRITON, read_intermediate),
+    _file(r"__grp__.*\.json", TRITON, "group of Triton"),
+    _file(r".*\.json", TRITON, "kernel of Triton"),
+    _file(r".*\.ttir", TRITON, "intermediate of Triton"),
     _file(r".*", TRITON),
 )
 TRITON_TEMPORARY: Final = Place(TRITON, (_file(r".*", TRITON),), is_deep=True, is_temporary=True)
@@ -192,26 +197,26 @@ TRITON_KEYS: Final = Place(
 TRITON_DEVICES: Final = Place(TRITON, TRITON_KEYS.files, (_folder(r"\d+", TRITON_KEYS), *TRITON_KEYS.folders))
 
 MEMOIZED: Final = Place(
-    MEMOIZER, (_file(f"({_HEX32})", CACHING_PACKAGE, read_memoized), _ANY_LOCK), is_deep=True
+    MEMOIZER, (_file(f"({_HEX32})", CACHING_PACKAGE, CACHING_PACKAGE), _ANY_LOCK), is_deep=True
 )
 SYSTEM_CACHE: Final = Place(
     AUTOTUNE,
     (
-        _file(f"({_HEX64})", AUTOTUNE, read_autotune),
+        _file(f"({_HEX64})", AUTOTUNE, AUTOTUNE),
         # A cached function of 2.10 without its own folder, and a memoizer without a sub_dir.
-        _file(f"({_HEX32})", CACHING_PACKAGE, read_memoized),
+        _file(f"({_HEX32})", CACHING_PACKAGE, CACHING_PACKAGE),
         _ANY_LOCK,
     ),
     (
         _folder(
             "dcache_dump",
-            Place(IMC, (_file(r"imc\.save", IMC, read_imc), _file(r"imc\.lock|.*\.lock", LOCK))),
+            Place(IMC, (_file(r"imc\.save", IMC, IMC), _file(r"imc\.lock|.*\.lock", LOCK))),
         ),
         _folder(
             "(?:inductor_)?on_disk_cache",
             Place(
                 ON_DISK_CACHE,
-                (_file(f"({_HEX32})", ON_DISK_CACHE, read_on_disk), _ANY_LOCK),
+                (_file(f"({_HEX32})", ON_DISK_CACHE, ON_DISK_CACHE), _ANY_LOCK),
                 (_folder("locks", LOCKS),),
             ),
         ),
@@ -220,19 +225,17 @@ SYSTEM_CACHE: Final = Place(
     ),
 )
 
-PRECOMPILE_FOLDER: Final = Place(
-    PRECOMPILE, (_file("entry", PRECOMPILE, read_precompile), _ANY_LOCK), key_of=str
-)
+PRECOMPILE_FOLDER: Final = Place(PRECOMPILE, (_file("entry", PRECOMPILE, PRECOMPILE), _ANY_LOCK), key_of=str)
 # torch 2.6 left the "/" of a job id in the name.
 PGO_FOLDER: Final = Place(
     PGO,
-    (_file(r".*\.pkl", PGO, read_code_state), _ANY_LOCK),
+    (_file(r".*\.pkl", PGO, PGO), _ANY_LOCK),
     key_of=lambda name: name.removeprefix("code_state_"),
     is_deep=True,
 )
 DYNAMO: Final = Place(
     PGO,
-    (_file(r"code_state_(.*)\.pkl", PGO, read_code_state), _ANY_LOCK),
+    (_file(r"code_state_(.*)\.pkl", PGO, PGO), _ANY_LOCK),
     (_folder("code_state_.*", PGO_FOLDER), _folder(".+", PRECOMPILE_FOLDER, False)),
 )
 
@@ -245,8 +248,8 @@ UNKNOWN: Final = Place(OTHER)
 ROOT: Final = Place(
     OTHER,
     (
-        _file(r"memoizer_cache\.json", MEMOIZER_DUMP, read_memoizer_dump),
-        _file(rf"configs_({_HEX8})\.json", CUTLASS_CONFIGS, read_cutlass_configs),
+        _file(r"memoizer_cache\.json", MEMOIZER_DUMP, MEMOIZER_DUMP),
+        _file(rf"configs_({_HEX8})\.json", CUTLASS_CONFIGS, CUTLASS_CONFIGS),
         _ANY_LOCK,
         # CUTLASS's own cache of compiled kernels, and constants that were too big for memory.
         _file(r"compiled_cache\.db|inductor_const_spill_.*", OTHER),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.index.log_state import is_large_enough
-from cachescope.readers.logs.text_log import read_on_text_log
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading, read_or_note
@@ -35,7 +34,6 @@ _PART_BYTES: Final = 64 << 20
 _MANY: Final = 16
 
 ReadLog = Callable[[str, Reading], None]
-_READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
 
 
 class _Task:
@@ -162,7 +160,7 @@ class _Asked:
         reading = Reading()
         before.merge_into(reading)
         try:
-            is_read = _READ_ON[reading.processes[0].kind](self.path, reading)
+            is_read = _read_on_of(reading.processes[0].kind)(self.path, reading)
         except SourceError:
             return None
         # Valid only if the file was not replaced meanwhile.
@@ -316,6 +314,15 @@ def _tables_of(path: str, reading: Reading) -> Any:
     tables = LogTables.of(path, reading)
     table = to_arrow([tables])
     return tables if table is None else table
+
+
+def _read_on_of(kind: str) -> Callable[[str, Reading], bool]:
+    """What continues reading a log of a kind that has grown."""
+    if kind == "trace":
+        return read_on_trace_log
+    from cachescope.readers.logs.text_log import read_on_text_log
+
+    return read_on_text_log
 
 
 def _from_worker(future: Future[Any]) -> Any:
