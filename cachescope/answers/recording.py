@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cachescope.frames.compile_rows import CompileRow, SymbolRow
     from cachescope.frames.phases import PhaseRow
     from cachescope.frames.ranks import RankDifference
-    from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
+    from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
     from cachescope.readers.assemble import Tables
     from cachescope.readers.directory.file_contents import NamedFile
 
@@ -298,10 +298,13 @@ class Recording:
     @cached_property
     def differing_ranks(self) -> Table[RankDifference]:
         """The fields in which some ranks of a job differ from the majority."""
-        from cachescope.analysis.verdicts.ranks import rank_differences
         from cachescope.frames.ranks import RankDifference
 
         tables = self.tables
+        if len({run.rank for run in tables.runs.rows if run.rank is not None}) < 2:
+            return Table(RankDifference, [])
+        from cachescope.analysis.verdicts.ranks import rank_differences
+
         found = rank_differences(self.settled.rows, tables.runs.rows, tables.hash_details)
         return Table(RankDifference, [*found])
 

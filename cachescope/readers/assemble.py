@@ -14,7 +14,6 @@ from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
-from cachescope.readers.logs.cut_details import mark_cut_details
 from cachescope.readers.logs.processes import Run, join_processes
 from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading, Snapshot
 from cachescope.rows import TIME, columns_of
@@ -58,7 +57,10 @@ class Tables:
 
 def assemble(reading: Reading) -> Tables:
     """Join the processes, complete missing hash details from other records of the same key, and build the frames."""
-    mark_cut_details(reading)
+    if any(process.kind == "text" for process in reading.processes):
+        from cachescope.readers.logs.cut_details import mark_cut_details
+
+        mark_cut_details(reading)
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)

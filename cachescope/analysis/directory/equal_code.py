@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cachescope.frames.directory_rows import EntryRow, LinkRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import LinkRow
 from cachescope.terms import CACHES, CODE
 from cachescope.wording import plural
 

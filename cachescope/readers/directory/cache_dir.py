@@ -23,7 +23,7 @@ from cachescope.readers.directory.place_of import (
     place_of_file,
     shown_target,
 )
-from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
+from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place, compiled
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import FileFacts, Reading, entry_of
 from cachescope.terms import CODE, OTHER, UNREADABLE
@@ -264,13 +264,16 @@ class _Names(dict[str, NameFacts]):
         self._rules: dict[int | None, tuple[str, str, ReadFile | None, int]] = {
             None: (OTHER, "foreign", _read_unknown, 0)
         }
-        self._folders = [(rank, rule, rule.pattern.fullmatch) for rank, rule in enumerate(place.folders)]
+        self._folders = [
+            (rank, rule, compiled(rule.pattern).fullmatch) for rank, rule in enumerate(place.folders)
+        ]
         groups = 1
         for rule in place.files:
             read = None if rule.content is None else CONTENT_READERS[rule.content]
-            self._rules[groups] = rule.kind, rule.status, read, groups + 1 if rule.pattern.groups else 0
-            groups += 1 + rule.pattern.groups
-        pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
+            own = compiled(rule.pattern).groups
+            self._rules[groups] = rule.kind, rule.status, read, groups + 1 if own else 0
+            groups += 1 + own
+        pattern = "|".join(f"({rule.pattern})" for rule in place.files) or "(?!)"
         self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
 
     def tell(self, name: str) -> NameFacts:

@@ -135,11 +135,11 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     if above == "cache":
         # `cache` may also be the name of a root that contains its own folders.
         for rule in SYSTEM_CACHE.folders:
-            if rule.pattern.fullmatch(parent) and (found := _ruled(rule.place, name)) is not None:
+            if rule.fits(parent) and (found := _ruled(rule.place, name)) is not None:
                 return found
     if parent == "dynamo":
         return _ruled(DYNAMO, name)
-    if any(rule.pattern.fullmatch(name) for rule in CODE_FILES):
+    if any(rule.fits(name) for rule in CODE_FILES):
         return _ruled(CODE_FOLDER, name)
     found = _ruled(ROOT, name)
     return found if found is not None and found[1].content is not None else vllm_place_of_file(path)
@@ -165,10 +165,10 @@ def is_linked_root(path: str) -> bool:
 
 def holds_file_of(path: str, place: Place) -> bool:
     """Whether a folder contains a file that the rules of a place read."""
-    read = [rule.pattern for rule in place.files if rule.content is not None]
+    read = [rule for rule in place.files if rule.content is not None]
     try:
         with os.scandir(path) as found:
-            return any(pattern.fullmatch(item.name) for item in islice(found, _LOOK_AT) for pattern in read)
+            return any(rule.fits(item.name) for item in islice(found, _LOOK_AT) for rule in read)
     except OSError:
         return False
 
@@ -226,8 +226,8 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
     """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
-    known = [*(rule.pattern for rule in ROOT.files), *(rule.pattern for rule in ROOT.folders)]
-    return all(any(pattern.fullmatch(item.name) for pattern in known) for item in items)
+    known = (*ROOT.files, *ROOT.folders)
+    return all(any(rule.fits(item.name) for rule in known) for item in items)
 
 
 class FollowedLinks:

@@ -46,36 +46,37 @@ _SGLANG_HANDLES: Final = "sglang_compile_cache.py"
 _SGLANG_GRAPH: Final = re.compile(r"computation_graph_\d{1,12}\.\d{1,12}\.py")
 _AOT_NAME: Final = "torch_aot_compile"
 _AOT_KEY: Final = re.compile("[0-9a-f]{64}")
-_ANY: Final = re.compile(r".+", re.DOTALL)
 
 _TORCH_CACHES: Final = (
-    FolderRule(re.compile("inductor_cache"), ROOT),
-    FolderRule(re.compile("triton_cache"), TRITON_DEVICES),
+    FolderRule("inductor_cache", ROOT),
+    FolderRule("triton_cache", TRITON_DEVICES),
 )
 _PART_FILES: Final = (
-    FileRule(re.compile(r"cache_key_factors\.json"), VLLM_FACTORS, VLLM_FACTORS),
-    FileRule(re.compile(r"vllm_compile_cache\.py"), VLLM_HANDLES, VLLM_HANDLES),
-    FileRule(re.compile(r"sglang_compile_cache\.py"), VLLM_HANDLES, VLLM_HANDLES),
-    FileRule(re.compile(r"computation_graph\.py|transformed_code\.py"), VLLM_GRAPH),
-    FileRule(_SGLANG_GRAPH, VLLM_GRAPH),
-    FileRule(re.compile(ARTIFACT.pattern.replace("(", "(?:")), VLLM_ARTIFACT, VLLM_ARTIFACT),
+    FileRule(r"cache_key_factors\.json", VLLM_FACTORS, VLLM_FACTORS),
+    FileRule(r"vllm_compile_cache\.py", VLLM_HANDLES, VLLM_HANDLES),
+    FileRule(r"sglang_compile_cache\.py", VLLM_HANDLES, VLLM_HANDLES),
+    FileRule(r"computation_graph\.py|transformed_code\.py", VLLM_GRAPH),
+    FileRule(_SGLANG_GRAPH.pattern, VLLM_GRAPH),
+    FileRule(ARTIFACT.pattern.replace("(", "(?:"), VLLM_ARTIFACT, VLLM_ARTIFACT),
 )
-PART: Final = Place(VLLM_ARTIFACT, _PART_FILES, (FolderRule(ARTIFACT, ROOT), *_TORCH_CACHES))
-RANK: Final = Place(VLLM_ARTIFACT, _PART_FILES, (*_TORCH_CACHES, FolderRule(_ANY, PART, False)))
-FOLDER: Final = Place(VLLM_ARTIFACT, folders=(FolderRule(RANK_FOLDER, RANK),), key_of=str)
-_MODEL: Final = FileRule(re.compile("model"), VLLM_AOT, VLLM_AOT)
-_UNFINISHED_MODEL: Final = FileRule(re.compile(r"model\.\d+\.tmp"), VLLM_AOT, None, "temporary")
+PART: Final = Place(VLLM_ARTIFACT, _PART_FILES, (FolderRule(ARTIFACT.pattern, ROOT), *_TORCH_CACHES))
+RANK: Final = Place(VLLM_ARTIFACT, _PART_FILES, (*_TORCH_CACHES, FolderRule(".+", PART, False)))
+FOLDER: Final = Place(VLLM_ARTIFACT, folders=(FolderRule(RANK_FOLDER.pattern, RANK),), key_of=str)
+_MODEL: Final = FileRule("model", VLLM_AOT, VLLM_AOT)
+_UNFINISHED_MODEL: Final = FileRule(r"model\.\d+\.tmp", VLLM_AOT, None, "temporary")
 AOT_RANK: Final = Place(VLLM_AOT, (_MODEL, _UNFINISHED_MODEL))
 AOT_FOLDER: Final = Place(
-    VLLM_AOT, folders=(_TORCH_CACHES[0], _TORCH_CACHES[1], FolderRule(RANK_FOLDER, AOT_RANK)), key_of=str
+    VLLM_AOT,
+    folders=(_TORCH_CACHES[0], _TORCH_CACHES[1], FolderRule(RANK_FOLDER.pattern, AOT_RANK)),
+    key_of=str,
 )
-AOT: Final = Place(VLLM_AOT, folders=(FolderRule(_AOT_KEY, AOT_FOLDER),))
+AOT: Final = Place(VLLM_AOT, folders=(FolderRule(_AOT_KEY.pattern, AOT_FOLDER),))
 TREE: Final = Place(
     VLLM_ARTIFACT,
     folders=(
-        FolderRule(re.compile(_AOT_NAME), AOT),
-        FolderRule(FOLDER_NAME, FOLDER),
-        FolderRule(RANK_FOLDER, RANK),
+        FolderRule(_AOT_NAME, AOT),
+        FolderRule(FOLDER_NAME.pattern, FOLDER),
+        FolderRule(RANK_FOLDER.pattern, RANK),
     ),
 )
 
