@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,6 +13,7 @@ from cachescope.notebook_cells import cell_names
 SHORT_KEY: Final = 8
 _WHOLE_KEY: Final = 12
 LONGEST_LINE: Final = 20_000
+_SPANS: Final = 8
 # Everything but printable ASCII, newline and tab; `is_shown` decides which of these characters stay.
 _UNUSUAL: Final = re.compile("[^\\n\\t -~]")
 # Spaces of other widths. Characters without any width are not included.
@@ -254,3 +255,21 @@ def clock(ns: int) -> str:
 def date(ns: int) -> str:
     """The day; UTC."""
     return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d}"
+
+
+def rank_names(ranks: Sequence[int]) -> str:
+    """Ranks in order, consecutive ones as spans.
+
+    Examples
+    --------
+    >>> rank_names((0, 1, 2, 3, 7, 9, 10))
+    '0-3, 7, 9-10'
+    """
+    spans: list[list[int]] = []
+    for rank in ranks:
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    named = [str(first) if first == last else f"{first}-{last}" for first, last in spans]
+    return listed(named, _SPANS)

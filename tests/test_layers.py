@@ -131,7 +131,18 @@ OWN_AND_HEAVY = {
 
 
 # What was read works out each grain when it is asked for, and a Scope each answer: the modules that do are loaded then.
+# A reader is loaded when there is a source of its kind, and what few recordings need for an answer when one does.
 WHEN_ASKED = {
+    "readers/kinds.py",
+    "readers/sources.py",
+    "readers/assemble.py",
+    "readers/logs/many_logs.py",
+    "analysis/directory/false_hits.py",
+    "analysis/verdicts/adviser.py",
+    "answers/causes.py",
+    "answers/explanation.py",
+    "answers/why.py",
+    "report/why_missed.py",
     "answers/recording.py",
     "answers/frames.py",
     "answers/read.py",

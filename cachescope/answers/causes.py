@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
+
+if TYPE_CHECKING:
+    from cachescope.answers.guard_miss import GuardMiss
 
 # A cause is one set of fields; the values in them may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
@@ -154,6 +156,8 @@ def ways(read: Read, cause: int, most: int) -> list[Explanation]:
 def _guards(read: Read, cause: CauseRow, root: MissRow) -> GuardMiss | None:
     if not kind_of(cause).is_by_guards:
         return None
+    from cachescope.answers.guard_miss import GuardMiss
+
     return GuardMiss.of(read, root.lookup, _MOST_BYTES)
 
 

@@ -14,7 +14,7 @@ from cachescope.answers.predictions import context_fields, predictions, run_fiel
 from cachescope.answers.read import Read
 from cachescope.answers.sides import Side
 from cachescope.columns import frame_of, rows_of
-from cachescope.frames.answer_rows import Built, CoverageRow, DifferenceRow
+from cachescope.frames.compared import Built, CoverageRow, DifferenceRow
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.readers.directory.bundles import held_in
 from cachescope.readers.directory.file_contents import content_hash

@@ -12,7 +12,8 @@ import pandas as pd
 from cachescope.analysis.directory.same_key import marks_beside
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
-from cachescope.frames.directory_rows import DuplicateRow, EntryRow, LockRow, OrphanRow, RemovableRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import DuplicateRow, LockRow, OrphanRow, RemovableRow
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.terms import CACHES, SHIPPED, UNREADABLE
 

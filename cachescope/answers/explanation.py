@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Self
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import lookup_named
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.guard_miss import GuardMiss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
@@ -20,6 +19,8 @@ from cachescope.wording import duration
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from cachescope.answers.guard_miss import GuardMiss
 
 
 # A fleet misses the same by the hundred thousand.
@@ -133,7 +134,7 @@ class Explanation:
         of_cause = facts.misses_of(miss.cause)
         first = (m.lookup for m in of_cause[: _SAME_CAUSE + 1] if m.lookup != lookup)
         others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
-        guards = GuardMiss.of(read, lookup) if kind_of(miss).is_by_guards else None
+        guards = _guards(read, lookup) if kind_of(miss).is_by_guards else None
         return cls(
             lookup,
             miss.verdict,
@@ -167,3 +168,9 @@ def costliest_root(chosen: Chosen) -> int:
     misses = chosen.roots_of(cause) or chosen.misses_of(cause)
     root: int = misses[0].lookup
     return root
+
+
+def _guards(read: Read, lookup: int) -> GuardMiss | None:
+    from cachescope.answers.guard_miss import GuardMiss
+
+    return GuardMiss.of(read, lookup)

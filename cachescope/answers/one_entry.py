@@ -12,7 +12,8 @@ from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.directory.entry_named import files_named
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
-from cachescope.frames.directory_rows import EntryRow, PastMiss
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import PastMiss
 from cachescope.readers.directory.file_contents import SourceCode, read_source_code
 from cachescope.terms import CACHES, CUTLASS_CONFIGS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.answers.read import Read
-from cachescope.frames.directory_rows import PastMiss
+from cachescope.frames.linked_rows import PastMiss
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.columns import rows_of
-from cachescope.frames.answer_rows import PredictionRow
+from cachescope.frames.sharing_rows import PredictionRow
 
 _ANSWERS: Final = ("yes", "no", "unknown")
 _WORST_FIRST: Final = ("no", "unknown", "yes")

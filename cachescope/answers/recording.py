@@ -16,7 +16,7 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.table import Table
-from cachescope.terms import VLLM
+from cachescope.terms import VLLM, VLLM_KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from cachescope.frames.compile_rows import CompileRow, SymbolRow
     from cachescope.frames.phases import PhaseRow
     from cachescope.frames.ranks import RankDifference
-    from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
+    from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
     from cachescope.readers.assemble import Tables
+    from cachescope.readers.directory.file_contents import NamedFile
 
 
 class Recording:
@@ -171,8 +172,15 @@ class Recording:
         return [entry for entry in self.tables.entries.rows if entry.entry in files] if files else []
 
     @property
+    def has_files_of_vllm(self) -> bool:
+        """Whether a file of vLLM's torch_compile_cache was read."""
+        return any(row.cache in VLLM_KINDS for row in self.tables.entries.rows)
+
+    @property
     def folders_of_vllm(self) -> list[FolderRow]:
         """The parts of models that ranks keep in folders of vLLM's torch_compile_cache."""
+        if not self.has_files_of_vllm:
+            return []
         from cachescope.analysis.vllm.folders import folders_of
 
         tables = self.tables
@@ -202,9 +210,8 @@ class Recording:
     def generated_code(self) -> GeneratedCode:
         """Compares the generated code of two entries."""
         from cachescope.analysis.directory.equal_code import GeneratedCode
-        from cachescope.readers.directory.file_contents import source_of
 
-        return GeneratedCode(self.tables.entries.frame, source_of)
+        return GeneratedCode(self.tables.entries.frame, _source_of)
 
     @cached_property
     def kernel_binaries(self) -> KernelBinaries:
@@ -228,11 +235,10 @@ class Recording:
         """Keys that seem to stand for more than one thing."""
         from cachescope.analysis.directory.false_hits import false_hits
         from cachescope.frames.checks import FalseHit
-        from cachescope.readers.directory.file_contents import source_of
 
         tables = self.tables
         rows = (self.settled.rows, tables.entries.rows, tables.runs.rows, tables.contexts.rows)
-        return Table(FalseHit, false_hits(*rows, tables.hash_details, source_of))
+        return Table(FalseHit, false_hits(*rows, tables.hash_details, _source_of))
 
     def _choice(self) -> Choice:
         from cachescope.analysis.named import baseline_choice
@@ -292,9 +298,18 @@ class Recording:
     @cached_property
     def differing_ranks(self) -> Table[RankDifference]:
         """The fields in which some ranks of a job differ from the majority."""
-        from cachescope.analysis.verdicts.ranks import rank_differences
         from cachescope.frames.ranks import RankDifference
 
         tables = self.tables
+        if len({run.rank for run in tables.runs.rows if run.rank is not None}) < 2:
+            return Table(RankDifference, [])
+        from cachescope.analysis.verdicts.ranks import rank_differences
+
         found = rank_differences(self.settled.rows, tables.runs.rows, tables.hash_details)
         return Table(RankDifference, [*found])
+
+
+def _source_of(file: NamedFile) -> str | None:
+    from cachescope.readers.directory.file_contents import source_of
+
+    return source_of(file)

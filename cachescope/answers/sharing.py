@@ -10,7 +10,8 @@ from cachescope.analysis.contexts.keys import FORMS, isolation_keys, schema_with
 from cachescope.answers.read import Read
 from cachescope.answers.side_by_side import SideBySide
 from cachescope.columns import rows_of
-from cachescope.frames.context_rows import ContextRow, FormDifference, GroupRow, IsolationKeyRow, PairRow
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow, PairRow
 from cachescope.keys import IsolationSchema
 
 

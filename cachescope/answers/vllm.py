@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachescope.answers.read import Read
-from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
+from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
 
 
 @dataclass(frozen=True, slots=True)

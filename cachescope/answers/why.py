@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.past import PastMisses, past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.summary import footer, headline
-from cachescope.answers.vllm import VllmFolders
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.ranks import RankDifference
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.verdict_kinds import kind_of
+
+if TYPE_CHECKING:
+    from cachescope.answers.past import PastMisses
+    from cachescope.answers.vllm import VllmFolders
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,13 +69,25 @@ class Why:
         return cls(
             headline=headline(read) if runs is None else None,
             causes=Causes.of(read, chosen, most),
-            past=() if read.asked_torch else tuple(past_misses(read)),
+            past=() if read.asked_torch else _past(read),
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
-            vllm=VllmFolders.of(read) if runs is None else None,
+            vllm=_vllm(read) if runs is None and read.has_files_of_vllm else None,
             footer=footer(read, chosen.causes),
             problems=tuple(read.facts.problems),
             false_hits=tuple(read.suspected.rows),
         )
+
+
+def _past(read: Read) -> tuple[PastMisses, ...]:
+    from cachescope.answers.past import past_misses
+
+    return tuple(past_misses(read))
+
+
+def _vllm(read: Read) -> VllmFolders | None:
+    from cachescope.answers.vllm import VllmFolders
+
+    return VllmFolders.of(read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from cachescope.columns import frame_of
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
-from cachescope.readers.directory.place_of import HEAD_BYTES, place_of_file, shipped_kind
+from cachescope.readers.directory.place_of import place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
+from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import without_password
 from cachescope.readers.remote_cache.stored import kind_and_key

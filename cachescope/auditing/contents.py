@@ -29,13 +29,13 @@ from cachescope.auditing.pickles import (
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.cache_file import DamagedContent
-from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile
 from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
-from cachescope.readers.directory.mega_cache import artifacts, looks_like_mega_cache
-from cachescope.readers.directory.standalone import content_of, looks_like_standalone
-from cachescope.readers.directory.triton_files import TRITON_KEY, triton_hash
-from cachescope.readers.directory.vllm import vllm_place_of_file
+from cachescope.readers.directory.mega_cache import artifacts
+from cachescope.readers.directory.places import TRITON_KEY, triton_hash
+from cachescope.readers.directory.standalone import content_of
+from cachescope.readers.directory.vllm_places import vllm_place_of_file
 from cachescope.readers.json_file import load_object
+from cachescope.readers.kinds import looks_like_aot_compile, looks_like_standalone, mega_cache_start
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import (
     AOT_COMPILE,
@@ -121,7 +121,7 @@ def _moved(finding: Finding, at: int) -> Finding:
 
 def audit_content(file: File) -> Iterator[Finding]:
     """Yield the findings in a file."""
-    if looks_like_mega_cache(file.data[:200]):
+    if mega_cache_start(file.data[:200]) is not None:
         yield from audit_mega_cache(file.path, file.data, audit_entry)
     elif looks_like_standalone(file.data[:200]):
         yield from _standalone(file)

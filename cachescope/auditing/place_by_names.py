@@ -19,10 +19,10 @@ from cachescope.readers.directory.places import (
     SYSTEM_CACHE,
     TRITON_DEVICES,
     TRITON_FOLDER,
+    TRITON_KEY,
     TRITON_KEYS,
     Place,
 )
-from cachescope.readers.directory.triton_files import TRITON_KEY
 from cachescope.terms import AOT_KEY, FX_KEY, HASH
 
 _TRITON_KEY: Final = re.compile(TRITON_KEY)

@@ -11,6 +11,7 @@ from cachescope.auditing.findings import File, Finding, shown
 from cachescope.keys.paths import get_path
 from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.json_file import load_object
+from cachescope.readers.kinds import looks_like_dump
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.reading import Reading
@@ -20,7 +21,6 @@ from cachescope.readers.remote_cache.stored import (
     Stored,
     content_of,
     kind_and_key,
-    looks_like_dump,
     stored_in_dump,
 )
 from cachescope.terms import BUNDLED_AUTOTUNE, OTHER

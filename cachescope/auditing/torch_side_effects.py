@@ -15,7 +15,7 @@ from typing import Any, Final
 from cachescope.auditing.findings import shown
 from cachescope.auditing.generated_code import foreign_parts, rule_of
 from cachescope.keys.hashing import stored_code_hash
-from cachescope.readers.directory.triton_files import TRITON_KEY
+from cachescope.readers.directory.places import TRITON_KEY
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import CODE_KEY
 

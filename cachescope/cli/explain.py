@@ -32,10 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print the answer."""
-    from cachescope.answers.why import Why
     from cachescope.cli.sources import read_given
-    from cachescope.report.explanation import explanation_lines
-    from cachescope.report.why_missed import answer_lines
 
     scope = read_given(args, args.paths, args.baseline)
     redaction = redaction_of(args, scope, args.paths)
@@ -49,7 +46,12 @@ def run(args: argparse.Namespace) -> int:
             printed["explanation"] = explanation_object(explained)
         write_json(printed, redaction)
     elif explained is not None:
+        from cachescope.report.explanation import explanation_lines
+
         write_lines(explanation_lines(explained), redaction)
     else:
+        from cachescope.answers.why import Why
+        from cachescope.report.why_missed import answer_lines
+
         write_lines(answer_lines(Why.of(scope, most=args.causes)), redaction)
     return 0

@@ -16,7 +16,7 @@ from cachescope.figures.canvas import canvas, empty, key_marks, legend_room, not
 from cachescope.figures.palette import CYCLE, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
-from cachescope.frames.context_rows import GroupRow
+from cachescope.frames.sharing_rows import GroupRow
 from cachescope.json_types import JsonObject
 from cachescope.wording import listed, plural, short_names
 

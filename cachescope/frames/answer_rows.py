@@ -1,4 +1,4 @@
-"""Rows of results: misses and their causes, changed fields, hit rates, predictions, differences."""
+"""Rows of results: misses and their causes, changed fields, hit rates."""
 
 from __future__ import annotations
 
@@ -88,63 +88,3 @@ class RateRow:
         missing="not recorded")
     time_hit_rate: float | None = col(
         "time saved / (time saved + time lost)", missing="the times of the hits, or those of the others, are not recorded")
-
-
-@row("predictions")
-class PredictionRow:
-    """One FX or AOTAutograd entry, and whether a process would find it."""
-
-    entry: int = col("an id into entries")
-    cache: str = col("aotautograd or fxgraph")
-    cache_key: str = col("its key")
-    will_hit: str = col("yes, no or unknown, under the assumptions in the last column")
-    is_unsafe: bool | None = col(
-        "whether its code was made for a different CPU, which no key contains: numbers may be wrong, or the process may crash",
-        missing="not known, or it would not be found")
-    fields: tuple[str, ...] = col("fields in which the process differs from the one that made the entry")
-    reason: str = col("one sentence")
-    unsafe_reason: str | None = col(
-        "why it is unsafe, or why that is not known", missing="it is safe as far as is known, or would not be found")
-    assuming: tuple[str, ...] = col("what was assumed; empty if the process looked the key up")
-
-
-@row("coverage")
-class CoverageRow:
-    """One key that a run looked up, or one entry of a cache directory, and whether a mega-cache holds it."""
-
-    cache: str = col("for a lookup aotautograd or fxgraph, for an entry its kind")
-    cache_key: str | None = col("the key", missing="torch made none, or the kind has none")
-    held: str = col("yes, no or unknown; never: torch never puts this kind into a mega-cache")
-    reason: str = col("one sentence")
-    lookups: int | None = col("number of lookups of the key", missing="it is an entry", default=None)
-    lookup: int | None = col("the first of them, an id into lookups", missing="it is an entry", default=None)
-    entry: int | None = col("an id into entries", missing="it is a looked-up key", default=None)
-
-
-@row("built")
-class Built:
-    """One item that two directories have under the same key, and whether both built it the same way."""
-
-    cache: str = col("fxgraph, best_config (of a Triton kernel) or autotune (of max-autotune)")
-    cache_key: str | None = col("the key, with equal guards", missing="max-autotune: its operator, inputs and device are equal")
-    name: str | None = col("the operator or kernel", missing="not recorded, or an FX graph")
-    result: str = col(
-        "same; code, kernels or choice: these differ; times: the choice is the same, only the measured times differ; not_known")
-    before: str | None = col("key of the generated code, configuration, or fastest choice", missing="none is named")
-    after: str | None = col("the same for the other side", missing="none is named")
-    evidence: str = col("what was compared, and how it differs")
-    entry_before: int = col("an id into entries")
-    entry_after: int = col("an id into entries")
-
-
-@row("differences")
-class DifferenceRow:
-    """One field that differs between the paired keys of two sides."""
-
-    group: int = col("number of the difference: keys that differ in the same fields in the same way")
-    field: str = col("path of the field")
-    kind: str = col("graph, tensor, value, opaque, new or gone")
-    summary: str = col("what differs, in one line")
-    before: str | None = col("the value as torch printed it, of the first pair", missing="the field is new")
-    after: str | None = col("the value as torch printed it, of the first pair", missing="the field is gone")
-    pairs: int = col("pairs of keys that differ this way")

@@ -10,42 +10,15 @@ from cachescope.catalogue.bypasses import BypassFacts
 from cachescope.catalogue.facts import FieldFacts
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError
-from cachescope.frames.answer_rows import (
-    Built,
-    CauseRow,
-    ChangeRow,
-    CoverageRow,
-    DifferenceRow,
-    MissRow,
-    PredictionRow,
-    RateRow,
-)
+from cachescope.frames.answer_rows import CauseRow, ChangeRow, MissRow, RateRow
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow, Bar, FalseHit
-from cachescope.frames.compared import ComparedLookup
+from cachescope.frames.compared import Built, ComparedLookup, CoverageRow, DifferenceRow
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
-from cachescope.frames.context_rows import (
-    CachingFile,
-    ContextRow,
-    FormDifference,
-    GroupRow,
-    IsolationKeyRow,
-    ManifestDifference,
-    PairRow,
-)
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
-from cachescope.frames.directory_rows import (
-    Candidate,
-    DuplicateRow,
-    EntryRow,
-    KernelRow,
-    LinkRow,
-    LockRow,
-    OrphanRow,
-    PastMiss,
-    RemovableRow,
-    TimingRow,
-)
+from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow, TimingRow
+from cachescope.frames.linked_rows import DuplicateRow, LinkRow, LockRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.ranks import RankDifference
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -60,7 +33,17 @@ from cachescope.frames.replay_rows import (
     WhatIfRun,
     WhatIfWarning,
 )
-from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, StartRow, VllmChange
+from cachescope.frames.sharing_rows import (
+    CachingFile,
+    FormDifference,
+    GroupRow,
+    IsolationKeyRow,
+    ManifestDifference,
+    PairRow,
+    PredictionRow,
+)
+from cachescope.frames.vllm import FactorsRow, StartRow
+from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow, VllmChange
 from cachescope.rows import columns_of, frame_name, grain
 from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES
 from cachescope.verdict_kinds import VERDICTS

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cachescope.details import HashDetails
-from cachescope.frames.compile_rows import CompileRow, SymbolRow
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow, KernelRow, TimingRow
-from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
-from cachescope.readers.cache_file import well_formed
-from cachescope.readers.directory.generated_files import Kernel, kernels_of
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
-from cachescope.readers.json_record import MOST_NS
-from cachescope.readers.logs.cut_details import mark_cut_details
+from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import Run, join_processes
-from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading
-from cachescope.readers.snapshot import context_row
+from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading, Snapshot
 from cachescope.rows import TIME, columns_of
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
+
+if TYPE_CHECKING:
+    from cachescope.frames.compile_rows import CompileRow, SymbolRow
+    from cachescope.frames.phases import PhaseRow
+    from cachescope.readers.directory.generated_files import Kernel
 
 OfFile = TypeVar("OfFile", TimingRow, FactorsRow)
 
@@ -58,7 +57,10 @@ class Tables:
 
 def assemble(reading: Reading) -> Tables:
     """Join the processes, complete missing hash details from other records of the same key, and build the frames."""
-    mark_cut_details(reading)
+    if any(process.kind == "text" for process in reading.processes):
+        from cachescope.readers.logs.cut_details import mark_cut_details
+
+        mark_cut_details(reading)
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)
@@ -66,7 +68,7 @@ def assemble(reading: Reading) -> Tables:
         runs=Table(RunRow, [_run_row(number, run) for number, run in enumerate(runs)]),
         lookups=Table(LookupRow, _number_lookups(runs, known, reading.details)),
         entries=Table(EntryRow, entry_rows(reading.entries)),
-        contexts=Table(ContextRow, [context_row(n, *context) for n, context in enumerate(reading.contexts)]),
+        contexts=Table(ContextRow, _context_rows(reading.contexts)),
         problems=Table(ProblemRow, [*reading.problems]),
         kernels=Table(KernelRow, [*_kernel_rows(reading.entries.opened)]),
         autotune=Table(TimingRow, [*_of_numbered_files(reading.timings)]),
@@ -209,14 +211,25 @@ def _numbered_starts(starts: list[StartRow]) -> list[StartRow]:
     return starts
 
 
+def _context_rows(contexts: Sequence[tuple[str, Snapshot]]) -> list[ContextRow]:
+    if not contexts:
+        return []
+    from cachescope.readers.snapshot import context_row
+
+    return [context_row(number, *context) for number, context in enumerate(contexts)]
+
+
 def _kernel_rows(opened: dict[int, EntryRow]) -> Iterator[KernelRow]:
+    written = {number: entry.source_code for number, entry in opened.items() if entry.source_code is not None}
+    if not written:
+        return
+    from cachescope.readers.directory.generated_files import kernels_of
+
     # Entries with different guards often contain the same code.
     known: dict[str, list[Kernel]] = {}
-    for number, entry in opened.items():
-        if entry.source_code is None:
-            continue
-        if entry.source_code not in known:
-            known[entry.source_code] = kernels_of(entry.source_code)
-        for order, kernel in enumerate(known[entry.source_code]):
+    for number, code in written.items():
+        if code not in known:
+            known[code] = kernels_of(code)
+        for order, kernel in enumerate(known[code]):
             nodes, ops = kernel.source_nodes, kernel.aten_ops
             yield KernelRow(number, order, kernel.name, kernel.kind, nodes, ops)

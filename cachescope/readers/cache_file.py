@@ -11,6 +11,7 @@ from typing import Final
 
 from cachescope.errors import CachescopeError
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.reading import Reading
 from cachescope.terms import UNREADABLE
@@ -149,8 +150,3 @@ def _mark(entry: EntryRow, status: str, kind: str, what: str, offset: int | None
     entry.status = status
     entry.damage = well_formed(what)
     reading.problem(entry.path, "" if offset is None else f"byte {offset}", kind, entry.damage)
-
-
-def well_formed(text: str) -> str:
-    """A text that can be encoded: half a surrogate pair, which JSON may contain, becomes an escape."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

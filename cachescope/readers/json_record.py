@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
 
 from cachescope.checked_json import called
 from cachescope.json_types import JsonObject
-from cachescope.readers.cache_file import well_formed
 
 MOST_OF_A_COLUMN: Final = (1 << 63) - 1
 MOST_OF_A_COUNT: Final = (1 << 31) - 1
@@ -166,3 +166,20 @@ class Record:
 
     def _say(self, name: str, value: object, wanted: str) -> None:
         self.wrong.append(f"{name} is {called(value)}, not {wanted}")
+
+
+def moment_ns(text: str | None) -> int | None:
+    """The time of a snapshot in nanoseconds since the epoch; None if it is no time, or outside the years 1970 to 2199."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+        # Whole microseconds: a float would lose some of them.
+        since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.fromtimestamp(0, UTC)
+    except (ValueError, OverflowError):
+        return None
+    found = ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
+    return found if 0 <= found <= MOST_NS else None
+
+
+def well_formed(text: str) -> str:
+    """A text that can be encoded: half a surrogate pair, which JSON may contain, becomes an escape."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -17,17 +15,14 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import CONTEXT_FORMS
 from cachescope.keys.detail_hash import torch_detail_hash
-from cachescope.readers.json_record import MOST_NS
-from cachescope.readers.reading import Context, Snapshot
+from cachescope.readers.json_record import MOST_NS, Record, moment_ns
+from cachescope.readers.reading import Context, Reading, Snapshot
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 SNAPSHOT_VERSION: Final = 1
 # A context is about 100 kB; a file far beyond that is no snapshot and is not loaded.
 MAX_BYTES: Final = 64 * 1024 * 1024
 
-_HEAD: Final = re.compile(
-    rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:cachescope_snapshot|runtime_context|compile_context)"\s*:'
-)
 # Everything besides the context, and its JSON type if present.
 _FIELDS: Final[dict[str, type]] = {
     "context_source": str,
@@ -45,24 +40,6 @@ _FIELDS: Final[dict[str, type]] = {
 }
 # For these, missing is not the same as empty.
 _FIELD_HASHES: Final = ("key_fields", "aot_key_fields")
-
-
-def looks_like_snapshot(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of a snapshot or a bare context.
-
-    Parameters
-    ----------
-    head : bytes
-        The start of the file; a hundred bytes are enough.
-
-    Examples
-    --------
-    >>> looks_like_snapshot(b'{"cachescope_snapshot": 1, "context": {')
-    True
-    >>> looks_like_snapshot(b'{"system": {')
-    False
-    """
-    return _HEAD.match(head) is not None
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
@@ -111,6 +88,19 @@ def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
     }
     _check_texts(name, context, checked)
     return cast("Snapshot", checked)
+
+
+def read_context(path: str, reading: Reading) -> None:
+    """Read a snapshot into ``reading.contexts``."""
+    snapshot = read_snapshot(path)
+    if snapshot["time"] is not None and moment_ns(snapshot["time"]) is None:
+        reading.problem(path, "time", "bad_value", f"time is no moment: {snapshot['time'][:40]!r}")
+    versions = Record(snapshot)
+    snapshot["torch_version"] = versions.version("torch_version")
+    snapshot["python_version"] = versions.version("python_version")
+    if versions.wrong:
+        reading.problem(path, "versions", "bad_value", "; ".join(versions.wrong))
+    reading.contexts.append((path, snapshot))
 
 
 def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
@@ -172,18 +162,6 @@ def _protocol(python_version: str | None) -> int:
 
 def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
-
-
-def moment_ns(text: str | None) -> int | None:
-    """The time of a snapshot in nanoseconds since the epoch; None if it is no time, or outside the years 1970 to 2199."""
-    try:
-        moment = datetime.fromisoformat(text or "")
-        # Whole microseconds: a float would lose some of them.
-        since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.fromtimestamp(0, UTC)
-    except (ValueError, OverflowError):
-        return None
-    found = ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
-    return found if 0 <= found <= MOST_NS else None
 
 
 def _load(name: str) -> object:

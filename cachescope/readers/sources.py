@@ -1,4 +1,4 @@
-"""Chooses the reader of a path by its content: names prove nothing."""
+"""Chooses the reader of a path by its content, and loads it only then: names prove nothing."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import glob
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from cachescope.errors import SourceError
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
-from cachescope.readers.directory.place_of import is_linked_root, place_of, shipped_kind
+from cachescope.readers.directory.place_of import is_linked_root, looks_like_cache_dir, place_of
 from cachescope.readers.directory.places import ROOT, Place
-from cachescope.readers.directory.vllm import TREE
-from cachescope.readers.json_record import Record
+from cachescope.readers.directory.vllm_places import TREE
 from cachescope.readers.kernel_files import is_of_kernel
+from cachescope.readers.kinds import (
+    looks_like_dump,
+    looks_like_snapshot,
+    looks_like_text_log,
+    looks_like_trace_log,
+    looks_like_vllm_log,
+    shipped_kind,
+)
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
-from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
-from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_log
-from cachescope.readers.logs.vllm_log import looks_like_vllm_log, read_vllm_log
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.readers.remote_cache.server import read_redis
-from cachescope.readers.remote_cache.stored import looks_like_dump, read_dump
-from cachescope.readers.snapshot import looks_like_snapshot, moment_ns, read_snapshot
 from cachescope.readers.stored import is_log_file
 
 if TYPE_CHECKING:
@@ -41,10 +41,54 @@ _PROBE_BYTES: Final = 1 << 14
 # A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
 
-_LOGS: Final = (read_trace_log, read_text_log)
+Kind = Literal[
+    "trace", "text", "vLLM log", "logs in columns", "directory", "shipped", "snapshot", "dump", "redis"
+]
+_LOGS: Final = ("trace", "text")
 
 Progress = Callable[[str, int, int], None]
 ReadSource = Callable[[str, Reading], None]
+
+
+def reader_of(kind: Kind) -> ReadSource:
+    """The reader of a kind of source."""
+    match kind:
+        case "trace":
+            from cachescope.readers.logs.trace_log import read_trace_log
+
+            return read_trace_log
+        case "text":
+            from cachescope.readers.logs.text_log import read_text_log
+
+            return read_text_log
+        case "vLLM log":
+            from cachescope.readers.logs.vllm_log import read_vllm_log
+
+            return read_vllm_log
+        case "logs in columns":
+            from cachescope.readers.index.log_folder import read_log_file
+
+            return read_log_file
+        case "directory":
+            from cachescope.readers.directory.cache_dir import read_cache_dir
+
+            return read_cache_dir
+        case "shipped":
+            from cachescope.readers.directory.cache_dir import read_shipped_file
+
+            return read_shipped_file
+        case "snapshot":
+            from cachescope.readers.snapshot import read_context
+
+            return read_context
+        case "dump":
+            from cachescope.readers.remote_cache.stored import read_dump
+
+            return read_dump
+        case "redis":
+            from cachescope.readers.remote_cache.server import read_redis
+
+            return read_redis
 
 
 def read_sources(
@@ -78,16 +122,19 @@ def read_sources(
     """
     work = list(_distinct(paths, reading))
     logs = read_logs(
-        [(read, path) for read, path in work if read in _LOGS], executor, index, strict=reading.strict
+        [(reader_of(kind), path) for kind, path in work if kind in _LOGS],
+        executor,
+        index,
+        strict=reading.strict,
     )
     with contextlib.closing(logs):
-        for done, (read, path) in enumerate(work):
+        for done, (kind, path) in enumerate(work):
             if progress is not None:
                 progress(path, done, len(work))
-            if read in _LOGS:
+            if kind in _LOGS:
                 next(logs)(reading)
             else:
-                read_or_note(read, path, reading)
+                read_or_note(reader_of(kind), path, reading)
     unread = [problem for problem in reading.problems if problem.where == WHOLE_SOURCE]
     given = {path for _, path in work}
     if unread and given <= {problem.source for problem in unread}:
@@ -123,13 +170,13 @@ def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
     for problem in reading.problems:
         if problem.source in paths:
             raise SourceError(problem.source, problem.message, problem.kind)
-    logs: list[tuple[ReadSource, str]] = [(read, path) for read, path in found if read in _LOGS]
+    logs: list[tuple[ReadSource, str]] = [(reader_of(kind), path) for kind, path in found if kind in _LOGS]
     if not logs:
         raise SourceError(", ".join(paths), "there is no log among these")
     return logs
 
 
-def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[Kind, str]]:
     """Every source once, even if it is given several times or under several names; other paths become problems."""
     seen: set[tuple[str, bool]] = set()
     for path in paths:
@@ -141,12 +188,12 @@ def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[ReadSource, 
         except SourceError as error:
             note_source(error, reading)
             continue
-        for read, one in found:
+        for kind, one in found:
             # What vLLM says is read besides what torch says in the same log.
-            real = os.path.realpath(one), read is read_vllm_log
+            real = os.path.realpath(one), kind == "vLLM log"
             if real not in seen:
                 seen.add(real)
-                yield read, one
+                yield kind, one
 
 
 def _nothing_in(path: str) -> SourceError:
@@ -172,18 +219,18 @@ def _expand(path: str) -> list[str]:
     return matches
 
 
-def _find(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     """The sources at a path and below it; what may not be read becomes a problem."""
     # A list rather than a call for each folder: folders may be nested more deeply than calls may.
     waiting = [path]
     while waiting:
         one = waiting.pop()
         if is_redis(one):
-            yield read_redis, one
+            yield "redis", one
         elif is_address(one):
             yield from _find_remote(one, reading)
         elif looks_like_cache_dir(one):
-            yield read_cache_dir, one
+            yield "directory", one
             if os.path.isdir(one):
                 yield from _logs_in_cache(one, reading)
         elif os.path.isdir(one):
@@ -213,30 +260,30 @@ def _is_looked_into(path: str) -> bool:
     return os.path.isfile(path)
 
 
-def _find_file(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+def _find_file(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     try:
-        read = _reader_of_file(path)
+        kind = _kind_of_file(path)
     except SourceError as error:
         note_source(error, reading)
         return
-    if read is not None:
-        yield read, path
-    if (read is None or read in _LOGS) and looks_like_vllm_log(read_head(path, _HEAD_BYTES)):
-        yield read_vllm_log, path
+    if kind is not None:
+        yield kind, path
+    if (kind is None or kind in _LOGS) and looks_like_vllm_log(read_head(path, _HEAD_BYTES)):
+        yield "vLLM log", path
 
 
-def _find_remote(address: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+def _find_remote(address: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     """The logs at an address; cache directories are read only from local paths."""
     found = addresses(address)
     with ThreadPoolExecutor(_OPEN_AT_ONCE) as threads:
-        for read, one in zip(threads.map(_reader_of_address, found), found, strict=True):
-            if isinstance(read, SourceError):
-                note_source(read, reading)
-            elif read is not None:
-                yield read, one
+        for kind, one in zip(threads.map(_kind_at_address, found), found, strict=True):
+            if isinstance(kind, SourceError):
+                note_source(kind, reading)
+            elif kind is not None:
+                yield kind, one
 
 
-def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[ReadSource, str]]:
+def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     """Logs in a cache directory, or in a folder of it that is not torch's."""
     around = TREE if place_of(path) is TREE else ROOT
     with contextlib.suppress(OSError), os.scandir(path) as items:
@@ -254,33 +301,33 @@ def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[ReadSource, st
 
 def _is_of_cache(item: os.DirEntry[str], around: Place) -> bool:
     rules = around.files if item.is_file() else around.folders
-    known = any(rule.pattern.fullmatch(item.name) for rule in rules)
+    known = any(rule.fits(item.name) for rule in rules)
     return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 
 
-def _reader_of_file(path: str) -> ReadSource | None:
+def _kind_of_file(path: str) -> Kind | None:
     if not os.path.exists(path):
         raise SourceError(path, "this link leads nowhere", "missing")
     if not os.access(path, os.R_OK):
         raise SourceError(path, "cannot be read: permission denied")
     if is_log_file(path):
-        return _read_log_file
+        return "logs in columns"
     head = read_head(path, _PROBE_BYTES)
     if shipped_kind(path, head) is not None:
-        return read_shipped_file
+        return "shipped"
     if looks_like_snapshot(head):
-        return _read_context
+        return "snapshot"
     if looks_like_dump(head):
-        return read_dump
-    return _reader_of_logs(path, head)
+        return "dump"
+    return _kind_of_logs(path, head)
 
 
-def _reader_of_logs(path: str, head: bytes) -> ReadSource | None:
-    read = _reader_of_log(path, head)
-    if read is not None and _is_tar(head):
+def _kind_of_logs(path: str, head: bytes) -> Kind | None:
+    kind = _kind_of_log(path, head)
+    if kind is not None and _is_tar(head):
         # Its logs follow each other in the file, and would be taken for one.
         raise _packed_in_tar(path)
-    return read
+    return kind
 
 
 def _is_tar(head: bytes) -> bool:
@@ -292,37 +339,19 @@ def _packed_in_tar(path: str) -> SourceError:
     return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
 
 
-def _reader_of_address(address: str) -> ReadSource | SourceError | None:
+def _kind_at_address(address: str) -> Kind | SourceError | None:
     try:
-        return _reader_of_logs(address, read_head(address, _PROBE_BYTES))
+        return _kind_of_logs(address, read_head(address, _PROBE_BYTES))
     except SourceError as error:
         return error
 
 
-def _reader_of_log(path: str, head: bytes) -> ReadSource | None:
+def _kind_of_log(path: str, head: bytes) -> Kind | None:
     for more in (head, b""):
         # A log may begin with foreign text, or with the rest of a record that is larger than the probe.
         begins = more or read_head(path, _HEAD_BYTES)
         if looks_like_trace_log(begins):
-            return read_trace_log
+            return "trace"
         if looks_like_text_log(begins):
-            return read_text_log
+            return "text"
     return None
-
-
-def _read_log_file(path: str, reading: Reading) -> None:
-    from cachescope.readers.index.log_folder import read_log_file
-
-    read_log_file(path, reading)
-
-
-def _read_context(path: str, reading: Reading) -> None:
-    snapshot = read_snapshot(path)
-    if snapshot["time"] is not None and moment_ns(snapshot["time"]) is None:
-        reading.problem(path, "time", "bad_value", f"time is no moment: {snapshot['time'][:40]!r}")
-    versions = Record(snapshot)
-    snapshot["torch_version"] = versions.version("torch_version")
-    snapshot["python_version"] = versions.version("python_version")
-    if versions.wrong:
-        reading.problem(path, "versions", "bad_value", "; ".join(versions.wrong))
-    reading.contexts.append((path, snapshot))

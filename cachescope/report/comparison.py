@@ -14,8 +14,8 @@ from cachescope.answers import comparison as answer
 from cachescope.answers.difference import Difference, Pair, SeenKey
 from cachescope.answers.prediction_summary import PredictionSummary, Reason
 from cachescope.columns import rows_of
-from cachescope.frames.answer_rows import Built, CoverageRow
-from cachescope.frames.context_rows import FormDifference
+from cachescope.frames.compared import Built, CoverageRow
+from cachescope.frames.sharing_rows import FormDifference
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import change_object, frame_rows
 from cachescope.report.contexts import difference_line

@@ -10,7 +10,8 @@ from cachescope.analysis.differences import short
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Pair, Sharing
 from cachescope.answers.side_by_side import SideBySide
-from cachescope.frames.context_rows import ContextRow, FormDifference, GroupRow, IsolationKeyRow
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import frame_rows

@@ -9,7 +9,8 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, Total, size_of
-from cachescope.frames.directory_rows import EntryRow, LockRow, OrphanRow, RemovableRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
 from cachescope.report.layout import Line
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import HASH

@@ -7,16 +7,8 @@ from typing import Final
 
 from cachescope.answers import one_entry as answer
 from cachescope.columns import rows_of
-from cachescope.frames.directory_rows import (
-    Candidate,
-    DuplicateRow,
-    EntryRow,
-    KernelRow,
-    LinkRow,
-    OrphanRow,
-    PastMiss,
-    RemovableRow,
-)
+from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow
+from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.file_contents import SourceCode
 from cachescope.report.as_json import frame_rows

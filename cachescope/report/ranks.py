@@ -8,10 +8,9 @@ from typing import Final
 from cachescope.analysis.differences import short
 from cachescope.frames.ranks import RankDifference
 from cachescope.report.layout import Line
-from cachescope.wording import and_more, harmless, listed, plural
+from cachescope.wording import and_more, harmless, plural, rank_names
 
 _SHOWN: Final = 8
-_SPANS: Final = 8
 _VALUE: Final = 60
 
 
@@ -39,21 +38,3 @@ def _difference(row: RankDifference) -> str:
 
 def _value(text: str | None) -> str:
     return "no such field" if text is None else short(text, _VALUE)
-
-
-def rank_names(ranks: Sequence[int]) -> str:
-    """Ranks in order, consecutive ones as spans.
-
-    Examples
-    --------
-    >>> rank_names((0, 1, 2, 3, 7, 9, 10))
-    '0-3, 7, 9-10'
-    """
-    spans: list[list[int]] = []
-    for rank in ranks:
-        if spans and rank == spans[-1][1] + 1:
-            spans[-1][1] = rank
-        else:
-            spans.append([rank, rank])
-    named = [str(first) if first == last else f"{first}-{last}" for first, last in spans]
-    return listed(named, _SPANS)

@@ -12,9 +12,17 @@ from cachescope.answers.run_time import Besides, RunTime
 from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, phase_differences
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.report.layout import Line
-from cachescope.report.ranks import rank_names
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import and_more, duration, harmless, harmless_line, listed, percent, plural
+from cachescope.wording import (
+    and_more,
+    duration,
+    harmless,
+    harmless_line,
+    listed,
+    percent,
+    plural,
+    rank_names,
+)
 
 _PHASES: Final = 3
 _RANKS: Final = 4

@@ -7,7 +7,7 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.vllm import Again, Apart, VllmFolders
-from cachescope.frames.vllm import FragmentRow
+from cachescope.frames.vllm_folders import FragmentRow
 from cachescope.report.layout import Line
 from cachescope.wording import and_more, harmless, listed, plural
 

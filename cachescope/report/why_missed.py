@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.causes import Causes, Place, Struck
-from cachescope.answers.in_short import InShort
 from cachescope.answers.names import lookups_of_cause
-from cachescope.answers.past import PastMisses
 from cachescope.answers.summary import outcomes
-from cachescope.answers.why import Block, RunsWent, Why
-from cachescope.frames.checks import FalseHit
-from cachescope.frames.directory_rows import PastMiss
-from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.report.explanation import change_lines, code_lines, explanation_html
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, wrapped
-from cachescope.report.ranks import rank_lines, rank_names
-from cachescope.report.vllm import vllm_lines
 from cachescope.verdict_kinds import KINDS, kind_of
-from cachescope.wording import SHORT_KEY, and_more, duration, harmless, harmless_line, listed, plural
+from cachescope.wording import (
+    SHORT_KEY,
+    and_more,
+    duration,
+    harmless,
+    harmless_line,
+    listed,
+    plural,
+    rank_names,
+)
+
+if TYPE_CHECKING:
+    from cachescope.answers.in_short import InShort
+    from cachescope.answers.past import PastMisses
+    from cachescope.answers.why import Block, RunsWent, Why
+    from cachescope.frames.checks import FalseHit
+    from cachescope.frames.linked_rows import PastMiss
+    from cachescope.frames.recorded_rows import ProblemRow
 
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
@@ -109,9 +118,13 @@ def answer_lines(why: Why) -> list[Line]:
         lines += [Line(), Line(more, style="dim")]
     if past := past_lines(why.past):
         lines += [Line(), *past]
-    if ranks := list(rank_lines(why.rank_differences)):
-        lines += [Line(), *ranks]
+    if why.rank_differences:
+        from cachescope.report.ranks import rank_lines
+
+        lines += [Line(), *rank_lines(why.rank_differences)]
     if why.vllm is not None:
+        from cachescope.report.vllm import vllm_lines
+
         lines += [Line(), *vllm_lines(why.vllm)]
     lines += [Line(), Line(why.footer, style="dim")]
     return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))

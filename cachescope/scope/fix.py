@@ -14,7 +14,7 @@ from cachescope.answers import fix as answer
 from cachescope.answers.read import Read
 from cachescope.capture.preflight_command import preflight
 from cachescope.errors import CachescopeError, SourceError
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir
+from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.report.fix import fix_lines
 from cachescope.report.html import CODE_STYLE, STYLE, safe
 from cachescope.report.layout import wrapped

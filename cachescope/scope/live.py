@@ -17,7 +17,8 @@ from cachescope.capture.fresh_caches import FreshCaches
 from cachescope.capture.live_trace import LiveTrace
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir
+from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources

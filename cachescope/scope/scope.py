@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.keys.key_schema import KeySchema, key_schema
 from cachescope.scope.shown import Shown
 
 if TYPE_CHECKING:
     from cachescope.keys import IsolationSchema
+    from cachescope.keys.key_schema import KeySchema
     from cachescope.report.check_forms import Check
     from cachescope.report.explanation import Explanation
     from cachescope.report.one_entry_forms import OneEntry
@@ -170,6 +170,7 @@ class Scope(Shown):
         >>> scope.what_if(without="inductor_config[epilogue_fusion]").rates["hits"].tolist()
         [2, 4]
         """
+        from cachescope.keys.key_schema import key_schema
         from cachescope.report.what_if_forms import WhatIf
 
         return WhatIf.of(self, key_schema(schema, without))

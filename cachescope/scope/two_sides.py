@@ -13,7 +13,8 @@ from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.answers.predictions import predictions, run_fields
 from cachescope.answers.sides import side_below, side_named
 from cachescope.errors import CachescopeError
-from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
+from cachescope.readers.kinds import looks_like_snapshot
+from cachescope.readers.snapshot import read_snapshot
 from cachescope.report.comparison import Comparison
 from cachescope.scope.read import read
 from cachescope.scope.scope import Scope

@@ -15,14 +15,13 @@ from cachescope.answers.compared_times import ComparedTimes
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
 from cachescope.answers.worklist import short_fields
-from cachescope.report.ranks import rank_names
 from cachescope.views import compare_text, html
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.lookups import NOTHING
 from cachescope.views.run_picker import RunPicker
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, listed
+from cachescope.wording import duration, listed, rank_names
 
 _FIELDS: Final = 3
 _HEADS: Final = (

@@ -14,12 +14,11 @@ from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.html import safe
-from cachescope.report.ranks import rank_names
 from cachescope.report.time_spent import signed
 from cachescope.terms import FXGRAPH
 from cachescope.views import html
 from cachescope.views.html import changed_fields
-from cachescope.wording import and_more, clock, duration, percent, plural
+from cachescope.wording import and_more, clock, duration, percent, plural, rank_names
 
 _GROUPS: Final = 8
 _NO_PHASE: Final = "–"

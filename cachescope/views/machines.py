@@ -19,18 +19,18 @@ from cachescope.columns import rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.figures.texts import run_labels
-from cachescope.frames.context_rows import ContextRow, FormDifference, PairRow
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow
+from cachescope.frames.sharing_rows import FormDifference, PairRow
 from cachescope.report.comparison import comparison_lines
 from cachescope.report.contexts import folded_differences, shared_lines
 from cachescope.report.devices import card_html
 from cachescope.report.html import safe
-from cachescope.report.ranks import rank_names
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.wording import and_more, listed
+from cachescope.wording import and_more, listed, rank_names
 
 _NOTE = "A prediction for a process that was recorded, from the fields of its keys; it assumes the program that made each entry."
 

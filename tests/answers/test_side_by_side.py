@@ -6,7 +6,7 @@ import pytest
 
 import cachescope
 from cachescope.answers.side_by_side import Form, SideBySide, context_names
-from cachescope.frames.context_rows import FormDifference
+from cachescope.frames.sharing_rows import FormDifference
 from cachescope.report.contexts import folded_differences, shared_lines
 from tests.conftest import Recording
 from tests.readings import read_once

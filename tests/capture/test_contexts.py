@@ -17,7 +17,8 @@ import pytest
 from cachescope.capture import contexts
 from cachescope.errors import CachescopeError
 from cachescope.keys import CONTEXT_FORMS, UnsupportedValueError, all_schemas, isolation_key
-from cachescope.readers.snapshot import looks_like_snapshot, read_snapshot
+from cachescope.readers.kinds import looks_like_snapshot
+from cachescope.readers.snapshot import read_snapshot
 
 
 def test_a_captured_context_has_torchs_key_under_every_schema(

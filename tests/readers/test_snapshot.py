@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from cachescope.errors import SourceError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.keys.detail_hash import torch_detail_hash
-from cachescope.readers.json_record import MOST_NS
+from cachescope.readers.json_record import MOST_NS, moment_ns
+from cachescope.readers.kinds import looks_like_snapshot
 from cachescope.readers.reading import Reading
-from cachescope.readers.snapshot import context_row, looks_like_snapshot, moment_ns, read_snapshot
+from cachescope.readers.snapshot import context_row, read_snapshot
 from cachescope.readers.sources import read_sources
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 

@@ -36,14 +36,6 @@ CONTENTS = {
     "notes": b"nothing of torch's",
     "empty": b"",
 }
-READERS = {
-    "read_trace_log": "trace",
-    "read_text_log": "text",
-    "_read_context": "snapshot",
-    "read_cache_dir": "cache",
-    "read_shipped_file": "mega",
-    "_read_log_file": "logs",
-}
 Sources = list[tuple[str, str]]
 
 
@@ -61,8 +53,8 @@ def found(root: Path, *paths: str) -> tuple[Sources, list[tuple[str, str, str]]]
     """What is read by what, and the problems, with paths below the root."""
     reading = Reading()
     sources = [
-        (READERS[read.__name__], os.path.relpath(path, root))
-        for read, path in _distinct([str(root / path) for path in paths], reading)
+        (kind, os.path.relpath(path, root))
+        for kind, path in _distinct([str(root / path) for path in paths], reading)
     ]
     return sources, [(os.path.relpath(one.source, root), one.kind, one.message) for one in reading.problems]
 
@@ -76,20 +68,20 @@ def found(root: Path, *paths: str) -> tuple[Sources, list[tuple[str, str, str]]]
         (["a:late"], "a", [("text", "a")]),
         (["a:packed"], "a", [("trace", "a")]),
         (["a:snapshot"], "a", [("snapshot", "a")]),
-        (["a:mega"], "a", [("mega", "a")]),
+        (["a:mega"], "a", [("shipped", "a")]),
         (["b:text", "a:trace", "c:notes", "d:empty"], ".", [("trace", "a"), ("text", "b")]),
         (["y/b:text", "x/deep/a:trace"], ".", [("trace", "x/deep/a"), ("text", "y/b")]),
         (["a1:trace", "a2:trace", "b:trace"], "a*", [("trace", "a1"), ("trace", "a2")]),
-        ([f"cache/{ENTRY}:entry"], "cache", [("cache", "cache")]),
-        ([f"cache/{ENTRY}:entry", "a:trace"], ".", [("trace", "a"), ("cache", "cache")]),
+        ([f"cache/{ENTRY}:entry"], "cache", [("directory", "cache")]),
+        ([f"cache/{ENTRY}:entry", "a:trace"], ".", [("trace", "a"), ("directory", "cache")]),
         # A log in a cache is one where torch writes nothing of that name.
-        ([f"c/{ENTRY}:entry", "c/a.log:trace"], "c", [("cache", "c"), ("trace", "c/a.log")]),
-        ([f"c/{ENTRY}:entry", "c/logs/a:trace", "c/logs/b/c:trace"], "c", [("cache", "c"), ("trace", "c/logs/a")]),
-        ([f"c/{ENTRY}:entry", "c/z:trace", "c/b:text"], "c", [("cache", "c"), ("text", "c/b"), ("trace", "c/z")]),
-        ([f"c/{ENTRY}:entry", "c/fxgraph/a:trace", "c/ab/a:trace", "c/triton/a:trace"], "c", [("cache", "c")]),
+        ([f"c/{ENTRY}:entry", "c/a.log:trace"], "c", [("directory", "c"), ("trace", "c/a.log")]),
+        ([f"c/{ENTRY}:entry", "c/logs/a:trace", "c/logs/b/c:trace"], "c", [("directory", "c"), ("trace", "c/logs/a")]),
+        ([f"c/{ENTRY}:entry", "c/z:trace", "c/b:text"], "c", [("directory", "c"), ("text", "c/b"), ("trace", "c/z")]),
+        ([f"c/{ENTRY}:entry", "c/fxgraph/a:trace", "c/ab/a:trace", "c/triton/a:trace"], "c", [("directory", "c")]),
         # A cache in a cache is read with it.
-        ([f"c/{ENTRY}:entry", f"c/inner/{ENTRY}:entry", "c/inner/a:trace"], "c", [("cache", "c")]),
-        ([f"c/{ENTRY}:entry", "c/memoizer_cache.json:trace"], "c", [("cache", "c")]),
+        ([f"c/{ENTRY}:entry", f"c/inner/{ENTRY}:entry", "c/inner/a:trace"], "c", [("directory", "c")]),
+        ([f"c/{ENTRY}:entry", "c/memoizer_cache.json:trace"], "c", [("directory", "c")]),
     ],
 )  # fmt: skip
 def test_what_is_at_a_path(files: list[str], path: str, wanted: Sources, tmp_path: Path) -> None:
@@ -101,7 +93,7 @@ def test_logs_in_a_cache_that_are_links_are_not_read(tmp_path: Path) -> None:
     put(tmp_path, f"c/{ENTRY}:entry", "a.log:trace", "logs/b.log:trace")
     (tmp_path / "c" / "a.log").symlink_to(tmp_path / "a.log")
     (tmp_path / "c" / "logs").symlink_to(tmp_path / "logs")
-    assert found(tmp_path, "c") == ([("cache", "c")], [])
+    assert found(tmp_path, "c") == ([("directory", "c")], [])
 
 
 def test_links_to_folders_are_followed_only_to_a_cache(tmp_path: Path) -> None:
@@ -109,7 +101,7 @@ def test_links_to_folders_are_followed_only_to_a_cache(tmp_path: Path) -> None:
     (tmp_path / "top" / "x").symlink_to(tmp_path / "cache")
     (tmp_path / "top" / "y").symlink_to(tmp_path / "logs")
     (tmp_path / "top" / "z").symlink_to(tmp_path / "logs" / "a")
-    assert found(tmp_path, "top") == ([("trace", "top/b"), ("cache", "top/x"), ("trace", "top/z")], [])
+    assert found(tmp_path, "top") == ([("trace", "top/b"), ("directory", "top/x"), ("trace", "top/z")], [])
 
 
 def test_a_source_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
@@ -241,7 +233,7 @@ def test_where_nothing_can_be_read_the_first_failure_is_raised(tmp_path: Path) -
 def test_a_file_of_collected_logs_is_read_as_one(tmp_path: Path) -> None:
     write_logs(tmp_path, [LogTables.of("/a", Reading())])
     (file,) = tmp_path.iterdir()
-    assert found(tmp_path, ".") == ([("logs", file.name)], [])
+    assert found(tmp_path, ".") == ([("logs in columns", file.name)], [])
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mountinfo"), reason="only Linux lists its mounts there")

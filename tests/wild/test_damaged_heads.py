@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.answers.why import Why
-from cachescope.readers.logs.trace_log import looks_like_trace_log
+from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.report.why_missed import answer_lines
 from tests.conftest import Recording
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir
+from cachescope.readers.directory.place_of import looks_like_cache_dir
 from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.directory.unused import removable_frame
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir
+from cachescope.readers.directory.place_of import looks_like_cache_dir
 
 pytestmark = pytest.mark.sweep
 

@@ -23,7 +23,8 @@ from _pytest.mark import ParameterSet
 
 from cachescope.columns import records
 from cachescope.readers.assemble import Tables, assemble
-from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
+from cachescope.readers.kinds import looks_like_text_log
+from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording

@@ -12,8 +12,8 @@ from cachescope.analysis.compiles.ranges import remaining_ranges
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.notebook_cells import code_file
-from cachescope.readers.cache_file import well_formed
 from cachescope.readers.file_fingerprints import Stamps
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import Place, first_attempt

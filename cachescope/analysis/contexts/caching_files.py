@@ -13,7 +13,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import frame_of, plain_columns
-from cachescope.frames.context_rows import CachingFile
+from cachescope.frames.sharing_rows import CachingFile
 from cachescope.keys.caching_key import CachingNames, caching_names, pickled_name, with_isolation_key
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.readers.directory.entry_file import value_text

@@ -14,9 +14,10 @@ from cachescope.analysis.contexts.keys import KnownContext, compared, known_cont
 from cachescope.analysis.differences import short
 from cachescope.columns import frame_of, rows_of
 from cachescope.errors import NotFoundError
-from cachescope.frames.context_rows import ContextRow, FormDifference, ManifestDifference, PairRow
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.sharing_rows import FormDifference, ManifestDifference, PairRow
 from cachescope.keys.device_text import OF_THE_BOARD, device_difference, device_parts
-from cachescope.readers.cache_file import well_formed
+from cachescope.readers.json_record import well_formed
 from cachescope.terms import RUNTIME_FORMS
 
 _OPAQUE: Final = {

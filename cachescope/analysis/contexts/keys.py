@@ -16,7 +16,8 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.columns import frame_of, rows_of
-from cachescope.frames.context_rows import ContextRow, GroupRow, IsolationKeyRow
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.sharing_rows import GroupRow, IsolationKeyRow
 from cachescope.keys import CONTEXT_FORMS, IsolationSchema, isolation_key, select_context
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS

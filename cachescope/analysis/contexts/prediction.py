@@ -25,8 +25,8 @@ from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.columns import frame_of, rows_of
 from cachescope.details import HashDetails
-from cachescope.frames.answer_rows import PredictionRow
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE

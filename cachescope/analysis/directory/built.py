@@ -16,7 +16,7 @@ from cachescope.analysis.directory.equal_code import (
     GeneratedCode,
     KernelBinaries,
 )
-from cachescope.frames.answer_rows import Built
+from cachescope.frames.compared import Built
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.readers.directory.triton_files import BY_DESCENT
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.history.history import is_miss
-from cachescope.frames.answer_rows import CoverageRow
+from cachescope.frames.compared import CoverageRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.directory.bundles import Held

@@ -14,13 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cachescope.frames.directory_rows import EntryRow, LinkRow
-from cachescope.readers.directory.file_contents import NamedFile
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import LinkRow
 from cachescope.terms import CACHES, CODE
 from cachescope.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from cachescope.readers.directory.file_contents import NamedFile
 
 
 ContentHash = Callable[[str], str | None]
@@ -31,7 +33,7 @@ SOURCE: Final = "equal code keys"
 SOURCE_BUT_FOR_THE_PROCESS: Final = "equal source but for comments and the cache directory in it"
 OTHER_SOURCE: Final = "other source"
 
-SourceOf = Callable[[NamedFile], str | None]
+SourceOf = Callable[["NamedFile"], str | None]
 """The generated source in a file of the frame entries; None if there is none."""
 
 # Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.contexts.outside_keys import (
     OF_EVERY_LATER_KEY,
@@ -20,7 +20,6 @@ from cachescope.analysis.contexts.outside_keys import (
     LookedUp,
     different_circumstances,
 )
-from cachescope.analysis.directory.equal_code import SourceOf, first_difference, same_code_form
 from cachescope.details import HashDetails
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.context_rows import ContextRow
@@ -28,6 +27,9 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.terms import CACHES
 from cachescope.wording import listed
+
+if TYPE_CHECKING:
+    from cachescope.analysis.directory.equal_code import SourceOf
 
 # Fields that 2.13 added: older torch shares keys between processes that differ in them.
 _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
@@ -132,6 +134,8 @@ def _different_code(rows: Sequence[_Stored], source_of: SourceOf) -> str | None:
     of_code = {row.code_key: row for row in rows if row.code_key is not None}
     if len(of_code) < 2:
         return None
+    from cachescope.analysis.directory.equal_code import first_difference, same_code_form
+
     sources = {code: source_of(row) for code, row in of_code.items()}
     bodies = {code: None if text is None else same_code_form(text) for code, text in sources.items()}
     known = list(dict.fromkeys(body for body in bodies.values() if body is not None))

@@ -22,7 +22,8 @@ import pandas as pd
 from cachescope.analysis.directory.linked_files import Files, is_cpp, is_python
 from cachescope.columns import frame_of, plain_columns, rows_of
 from cachescope.details import HashDetails
-from cachescope.frames.directory_rows import EntryRow, LinkRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import LinkRow
 from cachescope.keys.hashing import best_config_name
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, CACHES, CODE, FXGRAPH, HASH, LOCK, TRITON, UNREADABLE
 

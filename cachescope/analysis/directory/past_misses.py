@@ -24,7 +24,8 @@ from cachescope.analysis.history.entry_times import resolution_ns
 from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
 from cachescope.columns import frame_of
 from cachescope.details import HashDetails
-from cachescope.frames.directory_rows import EntryRow, PastMiss
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import PastMiss
 from cachescope.terms import FXGRAPH
 
 

@@ -17,7 +17,8 @@ import pandas as pd
 
 from cachescope.analysis.guards import GuardError, guard_symbols
 from cachescope.columns import frame_of, rows_of
-from cachescope.frames.directory_rows import Candidate, DuplicateRow, EntryRow
+from cachescope.frames.directory_rows import Candidate, EntryRow
+from cachescope.frames.linked_rows import DuplicateRow
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
 # In the order in which a reader should learn of them.

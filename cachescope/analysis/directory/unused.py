@@ -12,7 +12,8 @@ import pandas as pd
 
 from cachescope.analysis.directory.linked_files import is_cpp
 from cachescope.columns import frame_of, rows_of
-from cachescope.frames.directory_rows import EntryRow, LinkRow, OrphanRow, RemovableRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import LinkRow, OrphanRow, RemovableRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.directory.triton_files import MOVED
 from cachescope.terms import (

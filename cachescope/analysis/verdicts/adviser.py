@@ -8,7 +8,6 @@ from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.analysis.verdicts.misses import Miss
-from cachescope.analysis.vllm.advice import vllm_advice
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import FXGRAPH, VLLM
 
@@ -31,6 +30,8 @@ class Adviser:
             changes: tuple[FieldChange, ...] = (
                 () if self._vllm is None else self._vllm.changes.get(row.lookup, ())
             )
+            from cachescope.analysis.vllm.advice import vllm_advice
+
             return vllm_advice(root.why, changes)
         lookups = self._history.lookups
         graphs = [lookups[graph] for graph in self._history.timeline.graphs_of(root.index)]

@@ -9,7 +9,7 @@ from typing import Final
 
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.vllm.factors import CONFIGURATION, ENVIRONMENT, HASHES, Named, process_kinds
-from cachescope.frames.vllm import VllmChange
+from cachescope.frames.vllm_folders import VllmChange
 
 _HASH_TEXTS: Final = {
     "config_hash": "the configuration differs (the model, its settings, vLLM's version); vLLM keeps only its hash",

@@ -19,14 +19,10 @@ from cachescope.analysis.vllm.factors import (
 )
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.vllm import (
-    FactorsRow,
-    FolderRow,
-    FragmentRow,
-    VllmChange,
-)
+from cachescope.frames.vllm import FactorsRow
+from cachescope.frames.vllm_folders import FolderRow, FragmentRow, VllmChange
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
-from cachescope.readers.directory.vllm import is_of_sglang
+from cachescope.readers.directory.vllm_places import is_of_sglang
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
 from cachescope.wording import listed, plural
 

@@ -16,7 +16,8 @@ from typing import Final
 from cachescope.analysis.process_values.kinds import Kind
 from cachescope.analysis.vllm.changes import Beside, Codes, changes_of, coded
 from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, name_kinds, process_kinds
-from cachescope.frames.vllm import FactorsRow, RankRow, VllmChange
+from cachescope.frames.vllm import FactorsRow
+from cachescope.frames.vllm_folders import RankRow, VllmChange
 
 _Ranks = frozenset[tuple[int, int]]
 OF_A_RANK: Final[frozenset[Kind]] = frozenset({"rank", "port", "bundle index", "host"})

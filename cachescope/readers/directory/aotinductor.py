@@ -15,7 +15,8 @@ from collections import Counter
 from typing import IO, Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import mark_damaged, mark_unreadable, well_formed
+from cachescope.readers.cache_file import mark_damaged, mark_unreadable
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Reading
 from cachescope.terms import CODE_KEY
@@ -30,7 +31,6 @@ _LOCATOR: Final = b"PK\x06\x07"
 _LOCATOR_BYTES: Final = 20
 _END_64: Final = struct.Struct("<4sQHHIIQQQQ")
 
-_ZIP: Final = b"PK\x03\x04"
 # torch/csrc/export/pt2_archive_constants.h, `AOTINDUCTOR_DIR`; the archive's own name comes before it.
 _MEMBER: Final = re.compile(r"(?:[^/]+/)?data/aotinductor/([^/]+)/(?:.*/)?([^/]+)")
 _METADATA_BYTES: Final = 1 << 16
@@ -72,10 +72,8 @@ def check_directory(file: IO[bytes]) -> None:
         raise NotRead(f"its directory has {length} bytes: not read")
 
 
-def looks_like_aotinductor(path: str, head: bytes) -> bool:
-    """Whether a file is an archive with a model that AOTInductor compiled."""
-    if not head.startswith(_ZIP):
-        return False
+def holds_aotinductor(path: str, head: bytes) -> bool:
+    """Whether a file that begins as an archive does is one with a model that AOTInductor compiled."""
     try:
         with open(path, "rb") as file:
             check_directory(file)

@@ -13,8 +13,9 @@ from typing import Final
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.keys.hashing import system_hash
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.json_file import load_json, load_object
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.reading import Reading
 
 # `triton_key` (triton/runtime/cache.py): the version, followed without a separator by the first of many sha256.

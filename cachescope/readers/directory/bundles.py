@@ -15,15 +15,14 @@ from cachescope.readers.cache_file import DamagedContent, read_steady
 from cachescope.readers.directory.mega_cache import (
     CHECKS,
     loaded_artifacts,
-    looks_like_mega_cache,
     why_not_loaded,
 )
-from cachescope.readers.directory.standalone import content_of, looks_like_standalone
+from cachescope.readers.directory.standalone import content_of
+from cachescope.readers.kinds import HEAD_BYTES, looks_like_standalone, mega_cache_start
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import FileFacts, Reading
 from cachescope.terms import BEST_CONFIG, MEGA_CACHE, PGO, PRECOMPILE, UNREADABLE
 
-_HEAD_BYTES: Final = 256
 # What torch makes of the other artifacts that it loads (`CacheArtifact.populate_cache` of each).
 _FILES: Final = {"autotune": BEST_CONFIG, "pgo": PGO, "precompile": PRECOMPILE}
 # torch/_dynamo/pgo.py, `code_state_path`.
@@ -56,10 +55,10 @@ def is_bundle(path: str) -> bool:
     """Whether this is a file that begins as a mega-cache or a standalone artifact does."""
     try:
         with open(path, "rb", buffering=0) as file:
-            head = file.read(_HEAD_BYTES) or b""
+            head = file.read(HEAD_BYTES) or b""
     except OSError:
         return False
-    return looks_like_mega_cache(head) or looks_like_standalone(head)
+    return mega_cache_start(head) is not None or looks_like_standalone(head)
 
 
 def read_as_directory(path: str, reading: Reading) -> None:
@@ -115,7 +114,7 @@ def entries_inside(path: str, reading: Reading) -> list[EntryRow]:
 def _entries_in(data: bytes, path: str, reading: Reading) -> list[EntryRow]:
     found: list[EntryRow] = []
     try:
-        if looks_like_standalone(data[:_HEAD_BYTES]):
+        if looks_like_standalone(data[:HEAD_BYTES]):
             holds, data = content_of(data)
             if holds != MEGA_CACHE:
                 return []

@@ -16,16 +16,15 @@ from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import ReadFile, mark_unreadable, read_steady
+from cachescope.readers.directory.content_readers import CONTENT_READERS, SHIPPED_READERS
 from cachescope.readers.directory.place_of import (
-    HEAD_BYTES,
-    SHIPPED_READERS,
     FollowedLinks,
     place_of,
     place_of_file,
-    shipped_kind,
     shown_target,
 )
-from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
+from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place, compiled
+from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import FileFacts, Reading, entry_of
 from cachescope.terms import CODE, OTHER, UNREADABLE
 
@@ -42,16 +41,6 @@ _SHORT: Final = 40  # a key by itself is longer
 
 _Folder = tuple[str, Place, str, str | None, bool, str | None]
 """Path, place, cache root, key, whether everything in it is temporary, and the target of the link to it, if any."""
-
-
-def looks_like_cache_dir(path: str) -> bool:
-    """Whether a path is a cache root, a Triton directory, a folder of one, or a file in one.
-
-    Names decide (`place_of`), above all keys, wherever they are.
-    """
-    if os.path.isdir(path):
-        return place_of(path) is not None
-    return os.path.isfile(path) and place_of_file(path) is not None
 
 
 def read_cache_dir(path: str, reading: Reading) -> None:
@@ -275,12 +264,16 @@ class _Names(dict[str, NameFacts]):
         self._rules: dict[int | None, tuple[str, str, ReadFile | None, int]] = {
             None: (OTHER, "foreign", _read_unknown, 0)
         }
-        self._folders = [(rank, rule, rule.pattern.fullmatch) for rank, rule in enumerate(place.folders)]
+        self._folders = [
+            (rank, rule, compiled(rule.pattern).fullmatch) for rank, rule in enumerate(place.folders)
+        ]
         groups = 1
         for rule in place.files:
-            self._rules[groups] = rule.kind, rule.status, rule.read, groups + 1 if rule.pattern.groups else 0
-            groups += 1 + rule.pattern.groups
-        pattern = "|".join(f"({rule.pattern.pattern})" for rule in place.files) or "(?!)"
+            read = None if rule.content is None else CONTENT_READERS[rule.content]
+            own = compiled(rule.pattern).groups
+            self._rules[groups] = rule.kind, rule.status, read, groups + 1 if own else 0
+            groups += 1 + own
+        pattern = "|".join(f"({rule.pattern})" for rule in place.files) or "(?!)"
         self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
 
     def tell(self, name: str) -> NameFacts:

@@ -12,17 +12,12 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.entry_file import text
 from cachescope.readers.directory.graph_entries import take_bundled
+from cachescope.readers.kinds import AOT_MAGIC
 from cachescope.readers.pickles.inert_pickle import NotRead, Stub, global_name, loads_harmless
 from cachescope.readers.reading import Reading
 from cachescope.wording import plural
 
-# torch/_dynamo/aot_compile.py, `_AOT_COMPILE_MAGIC` and `_AOT_COMPILE_FORMAT_VERSION` (2.15).
-_MAGIC: Final = b"PT2AOT"
 _FORMAT: Final = b"\x01"
-# A dict whose first key is the first field of `CompileArtifacts`; of a model, in a list of such pickles.
-_PICKLE: Final = rb"\x80.{1,12}?"
-_FUNCTION: Final = rb"(?:PT2AOT.|" + _PICKLE + rb"\}\x94\(\x8c\x09signature\x94)"
-_BEGINS: Final = re.compile(_FUNCTION + rb"|" + _PICKLE + rb"\]\x94\(?[BC\x8e].{1,8}?" + _FUNCTION, re.DOTALL)
 _OBJECT: Final = re.compile(r"<([\w.]{1,200}) object at 0x[0-9a-f]{1,16}>")
 _PARTS: Final = frozenset({"signature", "compiled_fn", "original_code", "guards_state"})
 
@@ -78,11 +73,6 @@ def _file(codes: object) -> object:
 read_precompile = content_reader(fill_precompile)
 
 
-def looks_like_aot_compile(head: bytes) -> bool:
-    """Whether these are the first bytes of a compiled function, or of a model's compiled functions."""
-    return _BEGINS.match(head) is not None
-
-
 def fill_aot_compile(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Say what was compiled, for which torch, Python and device.
 
@@ -107,8 +97,8 @@ def _packages(data: bytes) -> list[dict[object, object]]:
 
 
 def _load(data: bytes) -> object:
-    if data.startswith(_MAGIC):
-        at = len(_MAGIC)
+    if data.startswith(AOT_MAGIC):
+        at = len(AOT_MAGIC)
         if data[at : at + 1] != _FORMAT:
             raise NotRead(f"format {data[at : at + 1].hex()} of a compiled function is not known", at)
         data = data[at + 1 :]

@@ -13,8 +13,8 @@ from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_file import ReadFile, mark_damaged, mark_unreadable, read_bytes, well_formed
-from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
+from cachescope.readers.cache_file import ReadFile, mark_damaged, mark_unreadable, read_bytes
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, well_formed
 from cachescope.readers.pickles.inert_pickle import (
     Limits,
     NotRead,

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from cachescope.columns import frame_of, plain_columns
-from cachescope.frames.directory_rows import LockRow
+from cachescope.frames.linked_rows import LockRow
 from cachescope.terms import LOCK
 
 if TYPE_CHECKING:

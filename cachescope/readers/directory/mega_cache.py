@@ -13,34 +13,13 @@ from typing import Final
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph
+from cachescope.readers.kinds import MEGA_TYPES, MEGA_VERSION, mega_cache_start
 from cachescope.readers.reading import Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
-CHECKSUM_BYTES: Final = 4
-_VERSION: Final = (1).to_bytes(8, "big")
 _ALTERED: Final = "checksum differs from the content"
-# `CacheArtifact.type` of the subclasses (torch/compiler/_cache.py names none of them itself).
-_TYPES: Final = frozenset({"inductor", "aot_autograd", "autotune", "pgo", "precompile", "precompile_dynamo"})
-_TYPE_NAMES: Final = tuple(base64.b64encode(name.encode()) for name in sorted(_TYPES))
 CHECKS: Final = {"inductor": (FXGRAPH, check_fxgraph), "aot_autograd": (AOTAUTOGRAD, check_aotautograd)}
 """The kind of entry, and what checks it, of the types that are entries."""
-
-
-def looks_like_mega_cache(head: bytes) -> bool:
-    """Whether these are the first bytes of a mega-cache: an optional checksum, the version, a known type.
-
-    Mirrors ``AppendingByteSerializer`` (torch/utils/_appending_byte_serializer.py).
-    """
-    return _start(head) is not None
-
-
-def _start(head: bytes) -> int | None:
-    for start in (CHECKSUM_BYTES, 0):
-        if head[start : start + 8] == _VERSION and any(
-            head[start + 8 :].startswith(len(name).to_bytes(8, "big") + name) for name in _TYPE_NAMES
-        ):
-            return start
-    return None
 
 
 def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
@@ -48,7 +27,7 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
 
     The entries are the same bytes as files on disk, so the hash details of their FX graphs are stored, too.
     """
-    if _start(data) is None:
+    if mega_cache_start(data) is None:
         raise DamagedContent("no mega-cache")
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -76,7 +55,7 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
 
 
 def _is_as_saved(data: bytes) -> bool:
-    start = _start(data)
+    start = mega_cache_start(data)
     return not start or zlib.crc32(data[start:]).to_bytes(4, "big") == data[:start]
 
 
@@ -116,7 +95,7 @@ def _grouped(data: bytes, at: int) -> Iterator[tuple[int, str, str, bytes, int]]
     while at < len(data):
         group = at
         kind, at = sized_text(data, at)
-        if kind not in _TYPES:
+        if kind not in MEGA_TYPES:
             raise DamagedContent(f"an artifact of unknown type {kind[:40]!r}", at)
         count, at = _number(data, at)
         for _ in range(count):
@@ -126,10 +105,10 @@ def _grouped(data: bytes, at: int) -> Iterator[tuple[int, str, str, bytes, int]]
 
 
 def _all_of(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
-    start = _start(data)
+    start = mega_cache_start(data)
     if start is None:
         raise DamagedContent("no mega-cache")
-    yield from _grouped(data, start + len(_VERSION))
+    yield from _grouped(data, start + len(MEGA_VERSION))
 
 
 def artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, int]]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.pickles.inert_pickle import Stub, global_name, loads_harmless
 from cachescope.readers.reading import Reading
 

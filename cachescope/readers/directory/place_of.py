@@ -1,4 +1,4 @@
-"""Determines which place of a cache a path is: by the names in and around it, through links, or by a shipped file's content.
+"""Determines which place of a cache a path is: by the names in and around it, through links.
 
 torch opens whatever a path leads to, so folders and entries may be links to a bigger disk. A stray link may
 lead to ``/``. So a link is followed only if its name or the target's contents identify a place, and behind a link
@@ -14,10 +14,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from cachescope.readers.cache_file import ReadFile
-from cachescope.readers.directory.aotinductor import looks_like_aotinductor, read_aotinductor
-from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile, read_aot_compile
-from cachescope.readers.directory.mega_cache import looks_like_mega_cache, read_mega_cache
 from cachescope.readers.directory.places import (
     AOT_GRAPHS,
     AOT_KEY_FOLDER,
@@ -33,24 +29,19 @@ from cachescope.readers.directory.places import (
     SYSTEM_CACHE,
     TRITON_DEVICES,
     TRITON_FOLDER,
+    TRITON_KEY,
     TRITON_KEYS,
     FileRule,
     FolderRule,
     Place,
 )
-from cachescope.readers.directory.standalone import looks_like_standalone, read_standalone
-from cachescope.readers.directory.triton_files import TRITON_KEY
-from cachescope.readers.directory.vllm import vllm_place_of, vllm_place_of_file
+from cachescope.readers.directory.vllm_places import vllm_place_of, vllm_place_of_file
 from cachescope.terms import (
-    AOT_COMPILE,
     AOT_KEY,
     AOTAUTOGRAD,
-    AOTINDUCTOR,
     FX_KEY,
     FXGRAPH,
     HASH,
-    MEGA_CACHE,
-    STANDALONE,
 )
 
 _LOOK_AT: Final = 1_000
@@ -98,14 +89,15 @@ _SHUT: Final = Place("")
 # A folder with a thousand links to it would be read a thousand times.
 _MOST_TIMES: Final = 16
 
-HEAD_BYTES: Final = 256
 
-SHIPPED_READERS: Final[dict[str, ReadFile]] = {
-    MEGA_CACHE: read_mega_cache,
-    STANDALONE: read_standalone,
-    AOT_COMPILE: read_aot_compile,
-    AOTINDUCTOR: read_aotinductor,
-}
+def looks_like_cache_dir(path: str) -> bool:
+    """Whether a path is a cache root, a Triton directory, a folder of one, or a file in one.
+
+    Names decide (`place_of`), above all keys, wherever they are.
+    """
+    if os.path.isdir(path):
+        return place_of(path) is not None
+    return os.path.isfile(path) and place_of_file(path) is not None
 
 
 def place_of(path: str, levels: int = _LEVELS) -> Place | None:
@@ -143,14 +135,14 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     if above == "cache":
         # `cache` may also be the name of a root that contains its own folders.
         for rule in SYSTEM_CACHE.folders:
-            if rule.pattern.fullmatch(parent) and (found := _ruled(rule.place, name)) is not None:
+            if rule.fits(parent) and (found := _ruled(rule.place, name)) is not None:
                 return found
     if parent == "dynamo":
         return _ruled(DYNAMO, name)
-    if any(rule.pattern.fullmatch(name) for rule in CODE_FILES):
+    if any(rule.fits(name) for rule in CODE_FILES):
         return _ruled(CODE_FOLDER, name)
     found = _ruled(ROOT, name)
-    return found if found is not None and found[1].read is not None else vllm_place_of_file(path)
+    return found if found is not None and found[1].content is not None else vllm_place_of_file(path)
 
 
 def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
@@ -173,10 +165,10 @@ def is_linked_root(path: str) -> bool:
 
 def holds_file_of(path: str, place: Place) -> bool:
     """Whether a folder contains a file that the rules of a place read."""
-    read = [rule.pattern for rule in place.files if rule.read is not None]
+    read = [rule for rule in place.files if rule.content is not None]
     try:
         with os.scandir(path) as found:
-            return any(pattern.fullmatch(item.name) for item in islice(found, _LOOK_AT) for pattern in read)
+            return any(rule.fits(item.name) for item in islice(found, _LOOK_AT) for rule in read)
     except OSError:
         return False
 
@@ -234,8 +226,8 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
     """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
-    known = [*(rule.pattern for rule in ROOT.files), *(rule.pattern for rule in ROOT.folders)]
-    return all(any(pattern.fullmatch(item.name) for pattern in known) for item in items)
+    known = (*ROOT.files, *ROOT.folders)
+    return all(any(rule.fits(item.name) for rule in known) for item in items)
 
 
 class FollowedLinks:
@@ -288,14 +280,3 @@ def shown_target(path: str) -> str:
         return f"a link to {os.readlink(path)}"
     except OSError:
         return "a link"
-
-
-def shipped_kind(path: str, head: bytes) -> str | None:
-    """What a file is that begins so; None for any other file."""
-    if looks_like_mega_cache(head):
-        return MEGA_CACHE
-    if looks_like_standalone(head):
-        return STANDALONE
-    if looks_like_aot_compile(head):
-        return AOT_COMPILE
-    return AOTINDUCTOR if looks_like_aotinductor(path, head) else None

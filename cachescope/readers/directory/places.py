@@ -6,32 +6,13 @@ below it) and Triton 3.1 to 3.9; the first rule that matches a name wins.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
-from cachescope.readers.cache_file import ReadFile
-from cachescope.readers.directory.autotune import read_autotune, read_cutlass_configs
-from cachescope.readers.directory.caching_package import (
-    read_imc,
-    read_memoized,
-    read_memoizer_dump,
-    read_on_disk,
-)
-from cachescope.readers.directory.dynamo_packages import read_precompile
-from cachescope.readers.directory.entry_file import reader_of_hidden
-from cachescope.readers.directory.generated_files import read_cpp_code, read_python_code
-from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
-from cachescope.readers.directory.pgo import read_code_state
-from cachescope.readers.directory.triton_files import (
-    TRITON_KEY,
-    read_best_config,
-    read_group,
-    read_intermediate,
-    read_kernel_metadata,
-    triton_hash,
-)
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUTOTUNE,
@@ -53,26 +34,49 @@ from cachescope.terms import (
     TRITON,
 )
 
+# triton/runtime/cache.py: hexadecimal in 3.1, `_base64` (URL-safe) in 3.2, `_base32` from 3.4; all without
+# padding, and all of the same 32 bytes: the last character of a base64 has two unused bits.
+TRITON_KEY: Final = r"[0-9a-f]{64}|[A-Z2-7]{52}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
+_BASE32_LENGTH: Final = 52
+_TO_BASE32HEX: Final = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+)
+_BASE64_LENGTH: Final = 43
+
 
 @dataclass(frozen=True, slots=True)
 class FileRule:
     """A file whose whole name matches is of this kind; a group in the pattern is its key."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     kind: str
-    read: ReadFile | None = None
-    """None: the file is never opened."""
+    content: str | None = None
+    """What is in it, by its name in `CONTENT_READERS`; None: the file is never opened."""
     status: str = "ok"
+
+    def fits(self, name: str) -> bool:
+        """Whether a file with this name is of this kind."""
+        return compiled(self.pattern).fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class FolderRule:
     """A folder whose whole name matches is this place."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     place: Place
     is_named: bool = True
     """Whether the name alone identifies the place; a link with such a name is followed whatever its target."""
+
+    def fits(self, name: str) -> bool:
+        """Whether a folder with this name is this place."""
+        return compiled(self.pattern).fullmatch(name) is not None
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of a rule; most are never asked for, where no cache directory is read."""
+    return re.compile(pattern, re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,52 +98,60 @@ class Place:
 
     def file_rule(self, name: str) -> FileRule | None:
         """The rule of a file in it."""
-        return next((rule for rule in self.files if rule.pattern.fullmatch(name)), None)
+        return next((rule for rule in self.files if rule.fits(name)), None)
 
     def folder_rule(self, name: str) -> FolderRule | None:
         """The rule of a folder in it."""
-        return next((rule for rule in self.folders if rule.pattern.fullmatch(name)), None)
+        return next((rule for rule in self.folders if rule.fits(name)), None)
 
 
-def _file(pattern: str, kind: str, read: ReadFile | None = None, status: str = "ok") -> FileRule:
-    return FileRule(re.compile(pattern, re.DOTALL), kind, read, status)
+def triton_hash(key: str) -> str:
+    """The hash in the name of a Triton folder, as 64 hexadecimal digits, whatever its spelling.
 
-
-def _folder(pattern: str, place: Place, is_named: bool = True) -> FolderRule:
-    return FolderRule(re.compile(pattern, re.DOTALL), place, is_named)
+    Examples
+    --------
+    >>> triton_hash("A" * 52) == triton_hash("A" * 43) == "0" * 64
+    True
+    """
+    if len(key) == _BASE32_LENGTH:
+        # Python reads base 32 with other digits, and three times as fast as b32decode; 260 bits are 4 too many.
+        return f"{int(key.encode().translate(_TO_BASE32HEX), 32) >> 4:064x}"
+    if len(key) == _BASE64_LENGTH:
+        return base64.urlsafe_b64decode(key + "=").hex()
+    return key
 
 
 def _all_of(kind: str) -> Place:
-    return Place(kind, (_file(r"(.+)\.lock", LOCK), _file(r".*", kind)), is_deep=True)
+    return Place(kind, (FileRule(r"(.+)\.lock", LOCK), FileRule(r".*", kind)), is_deep=True)
 
 
 _HEX8, _HEX32, _HEX64 = "[0-9a-f]{8}", "[0-9a-f]{32}", "[0-9a-f]{64}"
-_ANY_LOCK = _file(r"(.+)\.lock", LOCK)
+_ANY_LOCK = FileRule(r"(.+)\.lock", LOCK)
 
 LOCKS: Final = Place(LOCK, (_ANY_LOCK,))
 
 
-def _key_folder(kind: str, read: ReadFile) -> Place:
+def _key_folder(kind: str) -> Place:
     """A folder in which torch loads every file: `iterate_over_candidates`, and `_lookup_graph` in 2.6."""
-    hidden = reader_of_hidden(read)
+    hidden = f"hidden {kind}"
     files = (
-        _file(r"\..*\.tmp", kind, hidden, "temporary"),
-        _file(r"\..*", kind, hidden, "foreign"),
-        _file(r".*", kind, read),
+        FileRule(r"\..*\.tmp", kind, hidden, "temporary"),
+        FileRule(r"\..*", kind, hidden, "foreign"),
+        FileRule(r".*", kind, kind),
     )
     return Place(kind, files, key_of=str, loads_all=True)
 
 
-FX_KEY_FOLDER: Final = _key_folder(FXGRAPH, read_fxgraph_entry)
-FX_PREFIX: Final = Place(FXGRAPH, folders=(_folder(f"f{HASH}", FX_KEY_FOLDER),))
+FX_KEY_FOLDER: Final = _key_folder(FXGRAPH)
+FX_PREFIX: Final = Place(FXGRAPH, folders=(FolderRule(f"f{HASH}", FX_KEY_FOLDER),))
 FX_GRAPHS: Final = Place(
-    FXGRAPH, folders=(_folder("[a-z2-7]{2}", FX_PREFIX), _folder(f"f{HASH}", FX_KEY_FOLDER))
+    FXGRAPH, folders=(FolderRule("[a-z2-7]{2}", FX_PREFIX), FolderRule(f"f{HASH}", FX_KEY_FOLDER))
 )
 
-AOT_KEY_FOLDER: Final = _key_folder(AOTAUTOGRAD, read_aotautograd_entry)
+AOT_KEY_FOLDER: Final = _key_folder(AOTAUTOGRAD)
 # If precompile mode cannot compute a key: `str(random.random())` in 2.10, `uuid4().hex` in 2.15.
 AOT_GRAPHS: Final = Place(
-    AOTAUTOGRAD, folders=(_folder(rf"a{HASH}|0\.\d+(?:e-\d+)?|{_HEX32}", AOT_KEY_FOLDER),)
+    AOTAUTOGRAD, folders=(FolderRule(rf"a{HASH}|0\.\d+(?:e-\d+)?|{_HEX32}", AOT_KEY_FOLDER),)
 )
 
 
@@ -149,91 +161,93 @@ def _code(ending: str) -> str:
 
 
 CODE_FILES: Final = (
-    _file(_code(r"\.py"), CODE, read_python_code),
-    _file(_code(r"\.best_config"), BEST_CONFIG, read_best_config),
+    FileRule(_code(r"\.py"), CODE, "python code"),
+    FileRule(_code(r"\.best_config"), BEST_CONFIG, BEST_CONFIG),
     # 2.5 named it after the kernel's file.
-    _file(rf"({_HEX64})\.best_config", BEST_CONFIG, read_best_config),
-    _file(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, read_cpp_code),
-    _file(rf"(c{HASH})(?:\.[^.].*)?", CODE),
+    FileRule(rf"({_HEX64})\.best_config", BEST_CONFIG, BEST_CONFIG),
+    FileRule(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, "C++ code"),
+    FileRule(rf"(c{HASH})(?:\.[^.].*)?", CODE),
 )
 CODE_FOLDER: Final = Place(
     CODE,
     (
         *CODE_FILES,
         # `package_cpp_only` names them after their kernel.
-        _file(r".+\.(?:py|cpp|h|so|o|a|cu|cubin|ptx|hsaco|spv|amdgcn|zebin|json|txt|pt2)", CODE),
+        FileRule(r".+\.(?:py|cpp|h|so|o|a|cu|cubin|ptx|hsaco|spv|amdgcn|zebin|json|txt|pt2)", CODE),
     ),
     (
-        _folder(
+        FolderRule(
             "__pycache__",
-            Place(CODE, (_file(rf"(c{HASH})\..*\.pyc", CODE), _file(r".*\.pyc.*", CODE))),
+            Place(CODE, (FileRule(rf"(c{HASH})\..*\.pyc", CODE), FileRule(r".*\.pyc.*", CODE))),
             False,
         ),
     ),
 )
 
 _TRITON_FILES: Final = (
-    _file(r"lock|(.+)\.lock", LOCK),
-    _file(r"__grp__.*\.json", TRITON, read_group),
-    _file(r".*\.json", TRITON, read_kernel_metadata),
-    _file(r".*\.ttir", TRITON, read_intermediate),
-    _file(r".*", TRITON),
+    FileRule(r"lock|(.+)\.lock", LOCK),
+    FileRule(r"__grp__.*\.json", TRITON, "group of Triton"),
+    FileRule(r".*\.json", TRITON, "kernel of Triton"),
+    FileRule(r".*\.ttir", TRITON, "intermediate of Triton"),
+    FileRule(r".*", TRITON),
 )
-TRITON_TEMPORARY: Final = Place(TRITON, (_file(r".*", TRITON),), is_deep=True, is_temporary=True)
+TRITON_TEMPORARY: Final = Place(TRITON, (FileRule(r".*", TRITON),), is_deep=True, is_temporary=True)
 TRITON_FOLDER: Final = Place(
-    TRITON, _TRITON_FILES, (_folder(r"tmp\..*", TRITON_TEMPORARY),), key_of=triton_hash, is_deep=True
+    TRITON, _TRITON_FILES, (FolderRule(r"tmp\..*", TRITON_TEMPORARY),), key_of=triton_hash, is_deep=True
 )
 TRITON_KEYS: Final = Place(
     TRITON,
     (_ANY_LOCK,),
-    (_folder(TRITON_KEY, TRITON_FOLDER), _folder(r"tmp\..*", TRITON_TEMPORARY)),
+    (FolderRule(TRITON_KEY, TRITON_FOLDER), FolderRule(r"tmp\..*", TRITON_TEMPORARY)),
 )
 # torch adds one level per device, Triton none.
-TRITON_DEVICES: Final = Place(TRITON, TRITON_KEYS.files, (_folder(r"\d+", TRITON_KEYS), *TRITON_KEYS.folders))
+TRITON_DEVICES: Final = Place(
+    TRITON, TRITON_KEYS.files, (FolderRule(r"\d+", TRITON_KEYS), *TRITON_KEYS.folders)
+)
 
 MEMOIZED: Final = Place(
-    MEMOIZER, (_file(f"({_HEX32})", CACHING_PACKAGE, read_memoized), _ANY_LOCK), is_deep=True
+    MEMOIZER, (FileRule(f"({_HEX32})", CACHING_PACKAGE, CACHING_PACKAGE), _ANY_LOCK), is_deep=True
 )
 SYSTEM_CACHE: Final = Place(
     AUTOTUNE,
     (
-        _file(f"({_HEX64})", AUTOTUNE, read_autotune),
+        FileRule(f"({_HEX64})", AUTOTUNE, AUTOTUNE),
         # A cached function of 2.10 without its own folder, and a memoizer without a sub_dir.
-        _file(f"({_HEX32})", CACHING_PACKAGE, read_memoized),
+        FileRule(f"({_HEX32})", CACHING_PACKAGE, CACHING_PACKAGE),
         _ANY_LOCK,
     ),
     (
-        _folder(
+        FolderRule(
             "dcache_dump",
-            Place(IMC, (_file(r"imc\.save", IMC, read_imc), _file(r"imc\.lock|.*\.lock", LOCK))),
+            Place(IMC, (FileRule(r"imc\.save", IMC, IMC), FileRule(r"imc\.lock|.*\.lock", LOCK))),
         ),
-        _folder(
+        FolderRule(
             "(?:inductor_)?on_disk_cache",
             Place(
                 ON_DISK_CACHE,
-                (_file(f"({_HEX32})", ON_DISK_CACHE, read_on_disk), _ANY_LOCK),
-                (_folder("locks", LOCKS),),
+                (FileRule(f"({_HEX32})", ON_DISK_CACHE, ON_DISK_CACHE), _ANY_LOCK),
+                (FolderRule("locks", LOCKS),),
             ),
         ),
-        _folder("locks", LOCKS),
-        _folder(".+", MEMOIZED, False),
+        FolderRule("locks", LOCKS),
+        FolderRule(".+", MEMOIZED, False),
     ),
 )
 
 PRECOMPILE_FOLDER: Final = Place(
-    PRECOMPILE, (_file("entry", PRECOMPILE, read_precompile), _ANY_LOCK), key_of=str
+    PRECOMPILE, (FileRule("entry", PRECOMPILE, PRECOMPILE), _ANY_LOCK), key_of=str
 )
 # torch 2.6 left the "/" of a job id in the name.
 PGO_FOLDER: Final = Place(
     PGO,
-    (_file(r".*\.pkl", PGO, read_code_state), _ANY_LOCK),
+    (FileRule(r".*\.pkl", PGO, PGO), _ANY_LOCK),
     key_of=lambda name: name.removeprefix("code_state_"),
     is_deep=True,
 )
 DYNAMO: Final = Place(
     PGO,
-    (_file(r"code_state_(.*)\.pkl", PGO, read_code_state), _ANY_LOCK),
-    (_folder("code_state_.*", PGO_FOLDER), _folder(".+", PRECOMPILE_FOLDER, False)),
+    (FileRule(r"code_state_(.*)\.pkl", PGO, PGO), _ANY_LOCK),
+    (FolderRule("code_state_.*", PGO_FOLDER), FolderRule(".+", PRECOMPILE_FOLDER, False)),
 )
 
 # torch's own, but no key leads to them.
@@ -245,21 +259,21 @@ UNKNOWN: Final = Place(OTHER)
 ROOT: Final = Place(
     OTHER,
     (
-        _file(r"memoizer_cache\.json", MEMOIZER_DUMP, read_memoizer_dump),
-        _file(rf"configs_({_HEX8})\.json", CUTLASS_CONFIGS, read_cutlass_configs),
+        FileRule(r"memoizer_cache\.json", MEMOIZER_DUMP, MEMOIZER_DUMP),
+        FileRule(rf"configs_({_HEX8})\.json", CUTLASS_CONFIGS, CUTLASS_CONFIGS),
         _ANY_LOCK,
         # CUTLASS's own cache of compiled kernels, and constants that were too big for memory.
-        _file(r"compiled_cache\.db|inductor_const_spill_.*", OTHER),
+        FileRule(r"compiled_cache\.db|inductor_const_spill_.*", OTHER),
     ),
     (
-        _folder(FXGRAPH, FX_GRAPHS),
-        _folder(AOTAUTOGRAD, AOT_GRAPHS),
-        _folder(f"[a-z2-7]{{2}}|c{HASH}", CODE_FOLDER),
-        _folder("cache", SYSTEM_CACHE),
-        _folder("triton", TRITON_DEVICES),
-        _folder("dynamo", DYNAMO),
-        _folder("precompiled_headers", _all_of(PRECOMPILED_HEADER), False),
-        _folder("locks", LOCKS),
-        _folder(_OTHERS, _all_of(OTHER), False),
+        FolderRule(FXGRAPH, FX_GRAPHS),
+        FolderRule(AOTAUTOGRAD, AOT_GRAPHS),
+        FolderRule(f"[a-z2-7]{{2}}|c{HASH}", CODE_FOLDER),
+        FolderRule("cache", SYSTEM_CACHE),
+        FolderRule("triton", TRITON_DEVICES),
+        FolderRule("dynamo", DYNAMO),
+        FolderRule("precompiled_headers", _all_of(PRECOMPILED_HEADER), False),
+        FolderRule("locks", LOCKS),
+        FolderRule(_OTHERS, _all_of(OTHER), False),
     ),
 )

@@ -6,34 +6,15 @@ One in the unpacked format is a cache directory, and is read as one.
 from __future__ import annotations
 
 import zlib
-from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.graph_entries import take_bundled
 from cachescope.readers.directory.mega_cache import fill_mega_cache, sized_bytes, sized_text
+from cachescope.readers.kinds import AOT_HEADER, CACHE_HEADER, CHECKSUM_BYTES, TORCH_KEY_BYTES
 from cachescope.readers.pickles.inert_pickle import loads_harmless
 from cachescope.readers.reading import Reading
-from cachescope.terms import AOT_KEY, AOTAUTOGRAD, MEGA_CACHE
-
-# torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and
-# later); before, torch's key came first.
-_CACHE_HEADER: Final = b"CacheCompiledArtifact"
-_AOT_HEADER: Final = b"AOTCompiledArtifact"
-_CHECKSUM_BYTES: Final = 4
-_TORCH_KEY_BYTES: Final = 32
-
-
-def looks_like_standalone(head: bytes) -> bool:
-    """Whether these are the first bytes of a standalone artifact."""
-    try:
-        header, at = sized_bytes(head, _CHECKSUM_BYTES)
-        if header in (_CACHE_HEADER, _AOT_HEADER):
-            return True
-        key, _ = sized_text(head, at)
-    except DamagedContent:
-        return False
-    return len(header) == _TORCH_KEY_BYTES and AOT_KEY.fullmatch(key) is not None
+from cachescope.terms import AOTAUTOGRAD, MEGA_CACHE
 
 
 def fill_standalone(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
@@ -41,15 +22,15 @@ def fill_standalone(entry: EntryRow, name: str, data: bytes, reading: Reading) -
 
     Mirrors ``CacheCompiledArtifact.save`` and ``AOTCompiledArtifact.save``. torch loads it only if its own key is the same.
     """
-    is_whole = zlib.crc32(data[_CHECKSUM_BYTES:]).to_bytes(4, "big") == data[:_CHECKSUM_BYTES]
+    is_whole = zlib.crc32(data[CHECKSUM_BYTES:]).to_bytes(4, "big") == data[:CHECKSUM_BYTES]
     wrong = [] if is_whole else ["checksum differs from the content"]
-    header, at = sized_bytes(data, _CHECKSUM_BYTES)
-    torch_key, at = sized_bytes(data, at) if header in (_CACHE_HEADER, _AOT_HEADER) else (header, at)
-    if len(torch_key) != _TORCH_KEY_BYTES:
-        raise DamagedContent("no standalone artifact: it has no key of torch", _CHECKSUM_BYTES)
+    header, at = sized_bytes(data, CHECKSUM_BYTES)
+    torch_key, at = sized_bytes(data, at) if header in (CACHE_HEADER, AOT_HEADER) else (header, at)
+    if len(torch_key) != TORCH_KEY_BYTES:
+        raise DamagedContent("no standalone artifact: it has no key of torch", CHECKSUM_BYTES)
     made_by = f"torch key {torch_key.hex()}"
     entry.detail = made_by
-    if header == _AOT_HEADER:
+    if header == AOT_HEADER:
         pickled, at = sized_bytes(data, at)
         take_bundled(entry, loads_harmless(pickled), reading)
     else:
@@ -80,10 +61,10 @@ def content_of(data: bytes) -> tuple[str, bytes]:
     DamagedContent
         If the data breaks off before.
     """
-    header, at = sized_bytes(data, _CHECKSUM_BYTES)
-    if header in (_CACHE_HEADER, _AOT_HEADER):
+    header, at = sized_bytes(data, CHECKSUM_BYTES)
+    if header in (CACHE_HEADER, AOT_HEADER):
         _, at = sized_bytes(data, at)
-    if header == _AOT_HEADER:
+    if header == AOT_HEADER:
         return AOTAUTOGRAD, sized_bytes(data, at)[0]
     _, at = sized_text(data, at)
     return MEGA_CACHE, sized_bytes(data, at)[0]

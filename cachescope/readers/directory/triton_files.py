@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 from collections.abc import Iterable
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, content_reader, well_formed
+from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.generated_files import compiled_from
+from cachescope.readers.directory.places import TRITON_KEY, triton_hash
 from cachescope.readers.json_file import load_object
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.reading import Reading
 
-# triton/runtime/cache.py: hexadecimal in 3.1, `_base64` (URL-safe) in 3.2, `_base32` from 3.4; all without
-# padding, and all of the same 32 bytes: the last character of a base64 has two unused bits.
-TRITON_KEY: Final = r"[0-9a-f]{64}|[A-Z2-7]{52}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
 _KEY: Final = re.compile(TRITON_KEY)
-_BASE32_LENGTH: Final = 52
-_TO_BASE32HEX: Final = bytes.maketrans(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
-)
-_BASE64_LENGTH: Final = 43
 _HEAD_BYTES: Final = 4_096
 # Triton then finds no file of a group (`FileCacheManager.get_group`), and compiles again.
 MOVED: Final = "the directory was moved"
@@ -33,22 +26,6 @@ _ABOUT_IT: Final = ("configs_hash", "found_by_coordesc", "time_taken_ms", "trito
 
 BY_DESCENT: Final = " (found by coordinate descent)"
 """Behind the configuration, where that is how it was found."""
-
-
-def triton_hash(key: str) -> str:
-    """The hash in the name of a Triton folder, as 64 hexadecimal digits, whatever its spelling.
-
-    Examples
-    --------
-    >>> triton_hash("A" * 52) == triton_hash("A" * 43) == "0" * 64
-    True
-    """
-    if len(key) == _BASE32_LENGTH:
-        # Python reads base 32 with other digits, and three times as fast as b32decode; 260 bits are 4 too many.
-        return f"{int(key.encode().translate(_TO_BASE32HEX), 32) >> 4:064x}"
-    if len(key) == _BASE64_LENGTH:
-        return base64.urlsafe_b64decode(key + "=").hex()
-    return key
 
 
 def triton_hashes(keys: Iterable[object]) -> tuple[str, ...]:

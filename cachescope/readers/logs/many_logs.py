@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.index.log_state import is_large_enough
-from cachescope.readers.logs.text_log import read_on_text_log
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading, read_or_note
 
 if TYPE_CHECKING:
@@ -35,7 +33,6 @@ _PART_BYTES: Final = 64 << 20
 _MANY: Final = 16
 
 ReadLog = Callable[[str, Reading], None]
-_READ_ON: Final = {"trace": read_on_trace_log, "text": read_on_text_log}
 
 
 class _Task:
@@ -90,11 +87,15 @@ class _Parts:
         self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
     ) -> None:
         self._path = path
+        from cachescope.readers.logs.trace_parts import read_trace_part
+
         self._reads = [partial(read_trace_part, start=start, end=end) for start, end in places]
         self._tasks = [_Task(executor, [(read, path)], False, folder) for read in self._reads]
 
     def read(self, path: str, reading: Reading) -> None:
         """Read the trace as `read_trace_log` does; if a worker is lost, its part is read in this process."""
+        from cachescope.readers.logs.trace_parts import put_together
+
         try:
             put_together(path, reading, self._parts())
         finally:
@@ -162,7 +163,7 @@ class _Asked:
         reading = Reading()
         before.merge_into(reading)
         try:
-            is_read = _READ_ON[reading.processes[0].kind](self.path, reading)
+            is_read = _read_on_of(reading.processes[0].kind)(self.path, reading)
         except SourceError:
             return None
         # Valid only if the file was not replaced meanwhile.
@@ -227,6 +228,8 @@ def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str 
 
     A trace with a large share of all bytes is split among several workers.
     """
+    from cachescope.readers.logs.trace_parts import parts_of_trace
+
     together: list[_Asked] = []
     together_bytes = 0
     all_bytes = sum(_size(one.path) for one in more)
@@ -316,6 +319,15 @@ def _tables_of(path: str, reading: Reading) -> Any:
     tables = LogTables.of(path, reading)
     table = to_arrow([tables])
     return tables if table is None else table
+
+
+def _read_on_of(kind: str) -> Callable[[str, Reading], bool]:
+    """What continues reading a log of a kind that has grown."""
+    if kind == "trace":
+        return read_on_trace_log
+    from cachescope.readers.logs.text_log import read_on_text_log
+
+    return read_on_text_log
 
 
 def _from_worker(future: Future[Any]) -> Any:

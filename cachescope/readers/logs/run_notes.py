@@ -6,10 +6,9 @@ import os
 import shlex
 from typing import Final, NamedTuple
 
-from cachescope.readers.json_record import Record, load_json
+from cachescope.readers.json_record import Record, load_json, moment_ns
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.reading import Reading
-from cachescope.readers.snapshot import moment_ns
 from cachescope.terms import RUN_NOTE
 
 _MAX_BYTES: Final = 1 << 20

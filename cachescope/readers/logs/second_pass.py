@@ -8,12 +8,12 @@ from typing import Final, TypeVar
 
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
-from cachescope.readers.cache_file import well_formed
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
+from cachescope.readers.json_record import well_formed
+from cachescope.readers.kinds import first_record, looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
-from cachescope.readers.logs.trace_log import first_record, looks_like_trace_log
 
 CHANGED: Final = "changed"
 """The kind of the problem of a trace that is another one than was read."""

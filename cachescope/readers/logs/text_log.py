@@ -25,12 +25,6 @@ _HEAD_BYTES: Final = 1 << 16
 _ESCAPE: Final = b"\x1b"
 
 
-def looks_like_text_log(head: bytes) -> bool:
-    """Whether a line of the first bytes of a file begins with torch's log prefix."""
-    leads = LauncherPrefixes(head)
-    return any(leads.prefix_of(line) or leads.short_of(line) for line in head.split(b"\n"))
-
-
 def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
     """Read one text log (plain, packed or compressed) into `reading`.
 

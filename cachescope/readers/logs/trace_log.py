@@ -6,31 +6,11 @@ to it later: see `trace_parts`.
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.logs.log_ends import TraceEnd
-from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.logs.trace_reader import TraceReader
 from cachescope.readers.reading import Reading
-
-_FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
-
-
-def looks_like_trace_log(head: bytes) -> bool:
-    """Whether torch's first line in these bytes is a trace record, whatever precedes it.
-
-    A file may have lost its beginning or have gained a foreign one: a rotated log begins within a record.
-    """
-    match = first_record(head)
-    return match is not None and head[match.end() : match.end() + 2] == b'{"'
-
-
-def first_record(head: bytes) -> re.Match[bytes] | None:
-    """The prefix of torch's first line in these bytes."""
-    return _FIRST_LINE.search(head)
 
 
 def read_trace_log(path: str, reading: Reading, source: str | None = None) -> None:

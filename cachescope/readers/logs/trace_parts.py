@@ -15,9 +15,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import load_json
+from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.remote import is_address
-from cachescope.readers.logs.trace_log import looks_like_trace_log
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.logs.trace_reader import TraceReader
 from cachescope.readers.logs.trace_records import RECORD_START

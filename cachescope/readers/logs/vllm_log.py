@@ -23,26 +23,20 @@ import re
 from typing import Final
 
 from cachescope.readers.json_record import load_json
+from cachescope.readers.kinds import COLOURS, JSON_HEAD
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.vllm_starts import Said, Starts
 from cachescope.readers.reading import Reading
 
-JSON_HEAD: Final = re.compile(
-    rb'\{"asctime": "\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^"]{0,8}", "levelname": "[A-Z]{1,10}", "name": "vllm[\w.]{0,200}"'
-)
 _TIME: Final = re.compile(r"\d{4}-(?P<day>\d\d-\d\d \d\d:\d\d:\d\d)(?:,\d{1,6})?")
 _PREFIX: Final = re.compile(r"\[(?P<prefix>[\w.-]{1,100})\] ")
 _MOST_DIGITS_OF_A_PID: Final = 9
 
-_COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m")
 _LEAD: Final = re.compile(
     r"(?:\((?:(?P<process>[^()]{1,100}?) )?pid=(?P<pid>\d{1,9})(?:, ip=(?P<host>[^()\s]{1,60}))?\) )?"
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) "
     r"(?P<logged>\d\d-\d\d \d\d:\d\d:\d\d) \[[\w./]{1,200}\.py:\d{1,6}\] (?:\[(?P<prefix>[\w.-]{1,100})\] )?"
-)
-_HEAD: Final = re.compile(
-    rb"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./]{1,200}\.py:\d{1,6}\] "
 )
 _REPEATED: Final = re.compile(
     r" \[repeated (?P<times>\d{1,9})x across cluster\](?: \(Ray deduplicates logs by default\..*\))?\Z"
@@ -102,11 +96,6 @@ def read_json_line(line: bytes) -> tuple[dict[str, str | None], str] | None:
     return lead, message if prefix is None else message[prefix.end() :]
 
 
-def looks_like_vllm_log(head: bytes) -> bool:
-    """Whether a line of the first bytes of a file begins as those of vLLM do."""
-    return _HEAD.search(_COLOURS.sub(b"", head)) is not None or JSON_HEAD.search(head) is not None
-
-
 def read_vllm_log(path: str, reading: Reading) -> None:
     """Read the rows of ``vllm_starts`` from one log.
 
@@ -133,7 +122,7 @@ def _read_line(line: bytes, number: int, is_whole: bool, starts: Starts) -> None
     if (in_json := read_json_line(line)) is not None:
         _take(*in_json, number, is_whole, starts)
         return
-    text = _COLOURS.sub(b"", line).decode("utf-8", "backslashreplace").rstrip("\r")
+    text = COLOURS.sub(b"", line).decode("utf-8", "backslashreplace").rstrip("\r")
     lead = _LEAD.search(text)
     # Two beginnings: the lines of two processes ran together, or one quotes another. Which says what is not known.
     if lead is None or _LEAD.search(text, lead.end()) is not None:

@@ -13,8 +13,7 @@ from typing import Final
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.vllm import StartRow
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
-from cachescope.readers.cache_file import well_formed
-from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, well_formed
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, on_from
 from cachescope.readers.reading import Process, Reading

@@ -26,12 +26,12 @@ from cachescope.readers.cache_file import (
     Fill,
     mark_damaged,
     mark_unreadable,
-    well_formed,
 )
 from cachescope.readers.directory.mega_cache import CHECKS
 from cachescope.readers.directory.pgo import CODE_STATE, fill_code_state
 from cachescope.readers.directory.triton_files import fill_best_config
 from cachescope.readers.json_file import load_object
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.reading import FileFacts, Reading, entry_of
@@ -58,7 +58,6 @@ _SHOWN: Final = 5
 # An empty list takes thirty times its text. A bundle has some values for each kernel of a graph.
 _MOST_VALUES: Final = 200_000
 
-_DUMP_BEGINS: Final = re.compile(rb'\s*\{\s*"key"\s*:\s*"pt2:')
 # A key may be as long as a value; torch's have some hundred bytes.
 _MOST_LINE_BYTES: Final = MOST_BYTES + (1 << 16)
 
@@ -190,11 +189,6 @@ _FILLS: Final[dict[str, Fill]] = {
     BEST_CONFIG: fill_best_config,
     BUNDLED_AUTOTUNE: _fill_bundle,
 }
-
-
-def looks_like_dump(head: bytes) -> bool:
-    """Whether these are the first bytes of a dump."""
-    return _DUMP_BEGINS.match(head) is not None
 
 
 def read_dump(path: str, reading: Reading) -> None:

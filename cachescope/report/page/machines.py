@@ -13,15 +13,14 @@ from cachescope.answers.side_by_side import SideBySide, context_names
 from cachescope.columns import rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
-from cachescope.frames.answer_rows import PredictionRow
-from cachescope.frames.context_rows import ContextRow, FormDifference
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow
+from cachescope.frames.sharing_rows import FormDifference, PredictionRow
 from cachescope.report.contexts import KNOWN_FROM, folded_differences, shared_lines
 from cachescope.report.devices import device_lines
 from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
 from cachescope.report.page.truncation import cut_note, first_of, table
-from cachescope.report.ranks import rank_names
-from cachescope.wording import SHORT_KEY, and_more, listed, plural
+from cachescope.wording import SHORT_KEY, and_more, listed, plural, rank_names
 
 _CONTEXTS: Final = (
     Head("Context", "word"),

@@ -8,7 +8,7 @@ import pytest
 
 from cachescope.analysis.directory.equal_code import Compared, KernelBinaries
 from cachescope.columns import frame_of
-from cachescope.frames.directory_rows import LinkRow
+from cachescope.frames.linked_rows import LinkRow
 from tests.made import Stored, entry, scope_of
 
 MADE = 100.0

@@ -9,7 +9,7 @@ import pytest
 
 from cachescope.analysis.directory.unused import removable_frame
 from cachescope.columns import frame_of
-from cachescope.frames.directory_rows import OrphanRow
+from cachescope.frames.linked_rows import OrphanRow
 from tests.made import NOON_NS, entry, scope_of
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400

@@ -18,7 +18,7 @@ import cachescope
 from cachescope.analysis.directory import links as module
 from cachescope.analysis.directory.links import TRITON_SOURCE
 from cachescope.analysis.directory.unused import NO_KERNEL, OTHER_PATHS, UNUSED_TRITON
-from cachescope.readers.directory.triton_files import triton_hash
+from cachescope.readers.directory.places import triton_hash
 from tests.conftest import Directory
 
 VENVS = ["t2150", "t2100", "t260"]

@@ -13,7 +13,8 @@ from hostile_pickles import BEYOND_LIMITS, Object, entry_bytes, hostile
 
 from cachescope.errors import RecordError
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.directory.cache_dir import CacheWalk, looks_like_cache_dir, read_cache_dir
+from cachescope.readers.directory.cache_dir import CacheWalk, read_cache_dir
+from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording

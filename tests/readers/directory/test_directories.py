@@ -11,7 +11,8 @@ import pytest
 
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
+from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
+from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.reading import Reading
 from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory

@@ -11,7 +11,8 @@ from hostile_pickles import Object, entry_bytes
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name, stored_code_hash
 from cachescope.readers.directory import place_of
-from cachescope.readers.directory.cache_dir import looks_like_cache_dir, read_cache_dir, read_shipped_file
+from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
+from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Reading
 from tests.readers.directory import test_mega_cache as mega_cache

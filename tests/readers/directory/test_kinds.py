@@ -16,6 +16,7 @@ import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import stored_code_hash, system_hash
 from cachescope.readers.directory.cache_dir import read_cache_dir
+from cachescope.readers.directory.content_readers import CONTENT_READERS
 from cachescope.readers.directory.mega_cache import read_mega_cache
 from cachescope.readers.directory.places import (
     CODE_FOLDER,
@@ -25,8 +26,8 @@ from cachescope.readers.directory.places import (
     TRITON_FOLDER,
     FileRule,
     Place,
+    triton_hash,
 )
-from cachescope.readers.directory.triton_files import triton_hash
 from cachescope.readers.reading import Reading
 
 HEADER = bytes.fromhex("5feceb66")
@@ -250,10 +251,10 @@ def rules_of(place: Place) -> list[FileRule]:
 
 
 READERS = {
-    rule.read
+    CONTENT_READERS[rule.content]
     for place in (ROOT, SYSTEM_CACHE, CODE_FOLDER, DYNAMO, TRITON_FOLDER)
     for rule in rules_of(place)
-    if rule.read
+    if rule.content
 } | {read_mega_cache}
 # Half surrogate pairs too, which JSON can spell and no file can hold.
 TEXT = st.text(st.characters())

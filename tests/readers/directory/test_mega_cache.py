@@ -12,7 +12,8 @@ from hostile_pickles import Object, detail_line, entry_bytes
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.directory.bundles import entries_inside
-from cachescope.readers.directory.mega_cache import artifacts, fill_mega_cache, looks_like_mega_cache
+from cachescope.readers.directory.mega_cache import artifacts, fill_mega_cache
+from cachescope.readers.kinds import mega_cache_start
 from cachescope.readers.reading import Reading
 
 FX, OTHER = "f" + "a" * 51, "f" + "b" * 51
@@ -91,7 +92,7 @@ def filled(data: bytes) -> tuple[EntryRow, Reading, str | None]:
 def test_what_is_in_it_and_what_is_wrong(data: bytes, detail: str | None, damage: str | None) -> None:
     entry, _, found = filled(data)
     assert (entry.detail, found) == (detail, damage)
-    assert looks_like_mega_cache(data[:64]) is (damage != "no mega-cache")
+    assert (mega_cache_start(data[:64]) is not None) is (damage != "no mega-cache")
 
 
 def test_it_stores_the_details_of_its_graphs_and_names_their_keys_and_devices() -> None:

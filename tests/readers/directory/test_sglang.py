@@ -14,7 +14,7 @@ import pytest
 import cachescope
 from cachescope.cli import main
 from cachescope.readers.directory.place_of import place_of
-from cachescope.readers.directory.vllm import FOLDER, PART, RANK, TREE
+from cachescope.readers.directory.vllm_places import FOLDER, PART, RANK, TREE
 
 RECORDED = Path(__file__).parents[2] / "data" / "sglang" / "0.5.23.tar.xz"
 

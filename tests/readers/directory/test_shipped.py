@@ -20,9 +20,8 @@ import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory import aotinductor
 from cachescope.readers.directory.bundles import entries_inside
-from cachescope.readers.directory.dynamo_packages import looks_like_aot_compile
-from cachescope.readers.directory.place_of import SHIPPED_READERS, shipped_kind
-from cachescope.readers.directory.standalone import looks_like_standalone
+from cachescope.readers.directory.content_readers import SHIPPED_READERS
+from cachescope.readers.kinds import looks_like_aot_compile, looks_like_standalone, shipped_kind
 from cachescope.readers.reading import Reading
 
 RECORDED = Path(__file__).parents[2] / "data" / "shipped"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.directory import vllm as module
+from cachescope.readers.directory import vllm_places as module
 from cachescope.readers.directory.places import Place
-from cachescope.readers.directory.vllm import (
+from cachescope.readers.directory.vllm_places import (
     AOT,
     AOT_FOLDER,
     AOT_RANK,

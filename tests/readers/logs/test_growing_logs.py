@@ -220,7 +220,7 @@ def test_one_put_in_its_place_while_it_is_read_is_read_whole(
         put_a_longer_one_in_its_place(path, another(trace))
         return read_on_trace_log(name, reading)
 
-    monkeypatch.setitem(logs._READ_ON, "trace", replaced_first)
+    monkeypatch.setattr(logs, "read_on_trace_log", replaced_first)
     here = cachescope.read(path)
     monkeypatch.undo()
     pd.testing.assert_frame_equal(here.lookups, cachescope.read(path, index=False).lookups)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.errors import SourceError
-from cachescope.readers.logs.text_log import looks_like_text_log, read_text_log
+from cachescope.readers.kinds import looks_like_text_log
+from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 

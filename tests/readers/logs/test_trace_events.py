@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.errors import SourceError
+from cachescope.readers.kinds import first_record
 from cachescope.readers.logs import trace_events, trace_records
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
-from cachescope.readers.logs.trace_log import first_record
 from tests.conftest import Recording
 from tests.readers.logs.test_byte_source import Failing
 from tests.readers.logs.test_trace_process import looked_up, prefix, record

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.errors import RecordError, SourceError
+from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs import trace_records
-from cachescope.readers.logs.trace_log import looks_like_trace_log, read_trace_log
+from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.readers.logs.vllm_log import looks_like_vllm_log, read_vllm_log
+from cachescope.readers.kinds import looks_like_vllm_log
+from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
 from tests.vllm_recordings import VERSIONS, Recorded, recorded
 

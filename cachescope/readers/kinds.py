@@ -1,0 +1,155 @@
+"""Tells the kind of a source by its first bytes, before any reader is loaded: names prove nothing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Final
+
+from cachescope.readers.logs.log_prefix import PREFIX, LauncherPrefixes
+from cachescope.terms import AOT_COMPILE, AOT_KEY, AOTINDUCTOR, MEGA_CACHE, STANDALONE
+
+HEAD_BYTES: Final = 256
+"""How many bytes tell what is shipped by itself."""
+
+_FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
+JSON_HEAD: Final = re.compile(
+    rb'\{"asctime": "\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^"]{0,8}", "levelname": "[A-Z]{1,10}", "name": "vllm[\w.]{0,200}"'
+)
+COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m")
+_VLLM_HEAD: Final = re.compile(
+    rb"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./]{1,200}\.py:\d{1,6}\] "
+)
+_SNAPSHOT: Final = re.compile(
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:cachescope_snapshot|runtime_context|compile_context)"\s*:'
+)
+_DUMP: Final = re.compile(rb'\s*\{\s*"key"\s*:\s*"pt2:')
+
+CHECKSUM_BYTES: Final = 4
+_LENGTH_BYTES: Final = 8
+MEGA_VERSION: Final = (1).to_bytes(_LENGTH_BYTES, "big")
+# `CacheArtifact.type` of the subclasses (torch/compiler/_cache.py names none of them itself).
+MEGA_TYPES: Final = frozenset(
+    {"inductor", "aot_autograd", "autotune", "pgo", "precompile", "precompile_dynamo"}
+)
+_TYPE_NAMES: Final = tuple(base64.b64encode(name.encode()) for name in sorted(MEGA_TYPES))
+
+# torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and
+# later); before, torch's key came first.
+CACHE_HEADER: Final = b"CacheCompiledArtifact"
+AOT_HEADER: Final = b"AOTCompiledArtifact"
+TORCH_KEY_BYTES: Final = 32
+
+# torch/_dynamo/aot_compile.py, `_AOT_COMPILE_MAGIC` and `_AOT_COMPILE_FORMAT_VERSION` (2.15).
+AOT_MAGIC: Final = b"PT2AOT"
+# A dict whose first key is the first field of `CompileArtifacts`; of a model, in a list of such pickles.
+_PICKLE: Final = rb"\x80.{1,12}?"
+_FUNCTION: Final = rb"(?:PT2AOT.|" + _PICKLE + rb"\}\x94\(\x8c\x09signature\x94)"
+_COMPILED: Final = re.compile(
+    _FUNCTION + rb"|" + _PICKLE + rb"\]\x94\(?[BC\x8e].{1,8}?" + _FUNCTION, re.DOTALL
+)
+
+_ZIP: Final = b"PK\x03\x04"
+
+
+def looks_like_trace_log(head: bytes) -> bool:
+    """Whether torch's first line in these bytes is a trace record, whatever precedes it.
+
+    A file may have lost its beginning or have gained a foreign one: a rotated log begins within a record.
+    """
+    match = first_record(head)
+    return match is not None and head[match.end() : match.end() + 2] == b'{"'
+
+
+def first_record(head: bytes) -> re.Match[bytes] | None:
+    """The prefix of torch's first line in these bytes."""
+    return _FIRST_LINE.search(head)
+
+
+def looks_like_text_log(head: bytes) -> bool:
+    """Whether a line of the first bytes of a file begins with torch's log prefix."""
+    leads = LauncherPrefixes(head)
+    return any(leads.prefix_of(line) or leads.short_of(line) for line in head.split(b"\n"))
+
+
+def looks_like_vllm_log(head: bytes) -> bool:
+    """Whether a line of the first bytes of a file begins as those of vLLM do."""
+    return _VLLM_HEAD.search(COLOURS.sub(b"", head)) is not None or JSON_HEAD.search(head) is not None
+
+
+def looks_like_snapshot(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of a snapshot or a bare context.
+
+    Parameters
+    ----------
+    head : bytes
+        The start of the file; a hundred bytes are enough.
+
+    Examples
+    --------
+    >>> looks_like_snapshot(b'{"cachescope_snapshot": 1, "context": {')
+    True
+    >>> looks_like_snapshot(b'{"system": {')
+    False
+    """
+    return _SNAPSHOT.match(head) is not None
+
+
+def looks_like_dump(head: bytes) -> bool:
+    """Whether these are the first bytes of a dump of a remote cache."""
+    return _DUMP.match(head) is not None
+
+
+def mega_cache_start(head: bytes) -> int | None:
+    """Where a mega-cache begins behind its optional checksum; None if these are not the first bytes of one.
+
+    Mirrors ``AppendingByteSerializer`` (torch/utils/_appending_byte_serializer.py): the version, then a known type.
+    """
+    for start in (CHECKSUM_BYTES, 0):
+        types = start + _LENGTH_BYTES
+        if head[start:types] == MEGA_VERSION and any(
+            head[types:].startswith(len(name).to_bytes(_LENGTH_BYTES, "big") + name) for name in _TYPE_NAMES
+        ):
+            return start
+    return None
+
+
+def looks_like_standalone(head: bytes) -> bool:
+    """Whether these are the first bytes of a standalone artifact."""
+    header, rest = _sized(head[CHECKSUM_BYTES:])
+    if header in (CACHE_HEADER, AOT_HEADER):
+        return True
+    try:
+        key = base64.b64decode(_sized(rest)[0], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return False
+    return len(header) == TORCH_KEY_BYTES and AOT_KEY.fullmatch(key) is not None
+
+
+def _sized(data: bytes) -> tuple[bytes, bytes]:
+    """The bytes behind their length (``BytesWriter.write_bytes``), and the rest."""
+    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
+    return data[_LENGTH_BYTES:end], data[end:]
+
+
+def looks_like_aot_compile(head: bytes) -> bool:
+    """Whether these are the first bytes of a compiled function, or of a model's compiled functions."""
+    return _COMPILED.match(head) is not None
+
+
+def shipped_kind(path: str, head: bytes) -> str | None:
+    """What a file is that begins so and is shipped by itself; None for any other file."""
+    if mega_cache_start(head) is not None:
+        return MEGA_CACHE
+    if looks_like_standalone(head):
+        return STANDALONE
+    if looks_like_aot_compile(head):
+        return AOT_COMPILE
+    return AOTINDUCTOR if head.startswith(_ZIP) and _is_aotinductor(path, head) else None
+
+
+def _is_aotinductor(path: str, head: bytes) -> bool:
+    from cachescope.readers.directory.aotinductor import holds_aotinductor
+
+    return holds_aotinductor(path, head)
