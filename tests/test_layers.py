@@ -337,8 +337,27 @@ def test_bytes_become_an_answer_without_numpy_pandas_and_pyarrow(
     loaded = done.stderr.split()
     assert "inductor_config[epilogue_fusion]" in done.stdout
     assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
-    # 203 when this was written.
-    assert sum(name.split(".")[0] == "cachescope" for name in loaded) <= 208
+    assert sum(name.split(".")[0] == "cachescope" for name in loaded) <= 155
+
+
+def test_a_trace_is_explained_without_the_readers_of_other_sources(
+    recording: Callable[[str, str], Path],
+) -> None:
+    trace = recording("2.13.0", "config_flip") / "trace"
+    code = "import sys; from cachescope.cli import main; main(['explain', sys.argv[1]]); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code, trace], capture_output=True, text=True, check=True)
+    assert "6 lookups" in done.stdout
+    readers = {name.removeprefix("cachescope.readers.") for name in done.stderr.split()}
+    assert "logs.trace_log" in readers
+    others = {
+        "logs.text_log",
+        "logs.vllm_log",
+        "snapshot",
+        "pickles",
+        "remote_cache.stored",
+        "remote_cache.server",
+    }
+    assert readers & (others | {"directory.cache_dir", "directory.content_readers"}) == set()
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from cachescope.readers.assemble import Tables, assemble
@@ -12,6 +11,8 @@ from cachescope.readers.sources import Progress, read_sources
 from cachescope.readers.stored import is_log_folder, is_saved_scope
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from cachescope.readers.index.kept_logs import Index
 
 

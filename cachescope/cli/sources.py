@@ -7,10 +7,8 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cachescope.cli.output import redaction_of, say
 from cachescope.errors import SchemaError, SourceError
@@ -18,6 +16,9 @@ from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.readers.sources import Progress
 from cachescope.scope import Scope, read
 from cachescope.wording import harmless_line
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 Schema = TypeVar("Schema")
 
@@ -85,6 +86,9 @@ def _workers(jobs: int) -> Iterator[Executor | None]:
     # Not forked: the libraries that read Parquet run threads. Ctrl-C reaches the workers as well, and they end
     # of it without a word each.
     on_start = (signal.SIGINT, signal.SIG_DFL)
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     with ProcessPoolExecutor(
         jobs, get_context("spawn"), initializer=signal.signal, initargs=on_start
     ) as pool:

@@ -6,7 +6,6 @@ import contextlib
 import glob
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, Literal
 
 from cachescope.errors import SourceError
@@ -274,6 +273,8 @@ def _find_file(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
 
 def _find_remote(address: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     """The logs at an address; cache directories are read only from local paths."""
+    from concurrent.futures import ThreadPoolExecutor
+
     found = addresses(address)
     with ThreadPoolExecutor(_OPEN_AT_ONCE) as threads:
         for kind, one in zip(threads.map(_kind_at_address, found), found, strict=True):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cachescope.answers.reading import tables_of
 from cachescope.readers.remote_cache.address import without_password
 from cachescope.readers.sources import Progress
 from cachescope.samples import refuse_packed
 from cachescope.scope.scope import Scope
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 def read(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median_low
 from typing import Final
 
 from cachescope.analysis.history.history import History, is_miss
@@ -99,4 +98,4 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     if all(ns <= 0 for ns in before_miss) and all(ns >= -_LATE_NS for ns in before_end):
         return _Clock(resolution, 0)
     is_one_shift = len(before_end) > 1 and max(before_end) - min(before_end) <= _SPREAD_NS + resolution
-    return _Clock(resolution, median_low(before_end) if is_one_shift else None)
+    return _Clock(resolution, sorted(before_end)[(len(before_end) - 1) // 2] if is_one_shift else None)

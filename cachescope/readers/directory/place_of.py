@@ -226,7 +226,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
     """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
-    known = (*ROOT.files, *ROOT.folders)
+    known: list[FileRule | FolderRule] = [*ROOT.files, *ROOT.folders]
     return all(any(rule.fits(item.name) for rule in known) for item in items)
 
 

@@ -6,11 +6,9 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import CachescopeError, SourceError
@@ -19,6 +17,9 @@ from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.reading import Reading, read_or_note
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+    from tempfile import TemporaryDirectory
+
     from cachescope.readers.index.kept_logs import Index, Kept
     from cachescope.readers.index.log_tables import KnownCodes, LogTables
 
@@ -41,6 +42,8 @@ class _Task:
     def __init__(
         self, executor: Executor, logs: list[tuple[ReadLog, str]], strict: bool, folder: str | None
     ) -> None:
+        from concurrent.futures import BrokenExecutor
+
         self.known: KnownCodes | None = None
         self.future: Future[Any] | None
         self._results: deque[Any] | None = None
@@ -196,9 +199,7 @@ def read_logs(
     rest = iter(logs)
     asked: deque[_Asked] = deque()
     opened: Index | None = None
-    # A process of a pool sends a result through its pipe in pieces. If it is killed between two pieces,
-    # the pool waits for the rest for ever (CPython 3.11, `_ExecutorManagerThread`). A path is sent in one piece.
-    folder = TemporaryDirectory(prefix="cachescope-") if isinstance(executor, ProcessPoolExecutor) else None
+    folder = None if executor is None else _folder_for(executor)
     try:
         while True:
             if len(asked) <= (_AHEAD // 2 if executor else 0):
@@ -221,6 +222,18 @@ def read_logs(
             folder.cleanup()
         if opened is not None:
             opened.trim()
+
+
+def _folder_for(executor: Executor) -> TemporaryDirectory[str] | None:
+    """A folder for the results of processes; other workers hand theirs over.
+
+    A process of a pool sends a result through its pipe in pieces. If it is killed between two pieces,
+    the pool waits for the rest for ever (CPython 3.11, `_ExecutorManagerThread`). A path is sent in one piece.
+    """
+    from concurrent.futures import ProcessPoolExecutor
+    from tempfile import TemporaryDirectory
+
+    return TemporaryDirectory(prefix="cachescope-") if isinstance(executor, ProcessPoolExecutor) else None
 
 
 def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
@@ -290,6 +303,8 @@ def read_into_file(logs: list[tuple[ReadLog, str]], strict: bool, folder: str) -
     result = read_together(logs, strict)
     if not isinstance(result, pa.Table):
         return result
+    from tempfile import mkstemp
+
     descriptor, path = mkstemp(dir=folder)
     with open(descriptor, "wb") as file, pa.ipc.new_file(file, result.schema) as stream:
         stream.write_table(result)
