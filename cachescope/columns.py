@@ -85,14 +85,7 @@ def rows_of(frame: pd.DataFrame, kind: type[SomeRow]) -> list[SomeRow]:
 
 
 def records(frame: pd.DataFrame, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
-    """Rows as dictionaries of plain Python values; times as nanoseconds, missing values as None.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    names : iterable of str, optional
-        The columns to return; all of them by default.
-    """
+    """Rows as dictionaries of plain Python values; times as nanoseconds, missing values as None."""
     columns = plain_columns(frame, names)
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 

@@ -80,14 +80,7 @@ class ComponentSets(Sequence[Codes]):
         return self._records[number]
 
     def differences(self, one: int, other: int) -> tuple[int, list[tuple[int, int, int]]] | None:
-        """Each position where either of two sets differs from their base, with the base's code and theirs.
-
-        Returns
-        -------
-        base : int
-        differences : list of (base's code, code of the one, code of the other)
-            In the order of the positions. None if the two have different bases.
-        """
+        """Each position where either of two sets differs from their base, with the base's code and theirs."""
         base, mine = self.parts(one)
         base_of_other, theirs = self.parts(other)
         if base != base_of_other:
@@ -100,22 +93,7 @@ class ComponentSets(Sequence[Codes]):
         return base, found
 
     def but_for(self, number: int, places: Mapping[int, bytes]) -> tuple[int, int | None, bytes]:
-        """The base of a set, its code at one place, and the rest of it.
-
-        Parameters
-        ----------
-        number : int
-        places : mapping
-            For each base the place, as the bytes of a code; for a base that is not in it, the whole set is the rest.
-
-        Returns
-        -------
-        base : int
-        code : int or None
-            None if it is that of the base.
-        rest : bytes
-            Equal for sets that have equal codes at all other places.
-        """
+        """The base of a set, its code at one place, and the rest of it."""
         record = self._records[number]
         base = int.from_bytes(record[:_SIZE], sys.byteorder)
         place = places.get(base)

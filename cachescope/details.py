@@ -44,15 +44,7 @@ class HashDetails:
         self._direction_of_components: dict[tuple[int | None, int | None], str | None] = {}
 
     def add(self, components: Iterable[str]) -> tuple[int | None, list[str]]:
-        """Store the components of one key.
-
-        Returns
-        -------
-        set_code : int or None
-            The code of the set, the same for equal sets; None if there are no components.
-        rejected : list of str
-            Components that are no hash details.
-        """
+        """Store the components of one key."""
         texts = list(components)
         rejected: list[str] = []
         known = self.add_components(texts)
@@ -244,13 +236,7 @@ class HashDetails:
         return dict(zip(map(self.field_codes.__getitem__, codes), codes, strict=True))
 
     def restore(self, components: Sequence[str], sets: Iterable[Sequence[int]]) -> None:
-        """Fill an empty store with the contents of another one, with the same codes.
-
-        Raises
-        ------
-        ValueError
-            If these cannot be the contents of a store.
-        """
+        """Fill an empty store with the contents of another one, with the same codes."""
         for number, text in enumerate(components):
             if not isinstance(text, str) or self.add_component(text) != number:
                 raise ValueError(f"component {number} is no hash detail, or is there twice")

@@ -42,20 +42,7 @@ class Column:
 def col(
     meaning: str, *, unit: str = "", missing: str = "never", torch_name: str = "", default: Any = MISSING
 ) -> Any:
-    """A field of a row that is a column of its frame.
-
-    Parameters
-    ----------
-    meaning : str
-        What its values are.
-    unit : str, optional
-    missing : str, optional
-        What a missing value means; a column without it has none, and its type no None.
-    torch_name : str, optional
-        What torch calls it.
-    default : optional
-        The value of a row that is made without one.
-    """
+    """A field of a row that is a column of its frame."""
     return field(default=default, metadata={_COLUMN: (meaning, unit, missing, torch_name)})
 
 
@@ -72,13 +59,6 @@ def row(name: str, *, frozen: bool = True) -> Callable[[type[SomeRow]], type[Som
     """Make a class the row of a frame.
 
     The first sentence of its docstring says what one row is. Fields that are made without `col` are no columns.
-
-    Parameters
-    ----------
-    name : str
-        The name of the frame.
-    frozen : bool, optional
-        False if its fields are filled one after the other.
     """
 
     def made(kind: type[SomeRow]) -> type[SomeRow]:

@@ -10,11 +10,6 @@ def write_whole(target: Path, data: bytes) -> None:
     """Write a file, replacing one that is there.
 
     Where a link leads to it, the link stays. A pipe or a device, such as ``/dev/null``, is written to and stays as well.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
     """
     if target.exists() and not target.is_file():
         target.write_bytes(data)

@@ -64,13 +64,6 @@ def is_shown(character: str) -> bool:
 def without_commands(text: str, escape: Callable[[str], str] | None = None) -> str:
     r"""Text that contains no command to a CI system that logs it: one character of each command is escaped.
 
-    Parameters
-    ----------
-    text : str
-        One or more lines, harmless already.
-    escape : callable, optional
-        Returns the replacement of the character; ``\x3a`` by default.
-
     Examples
     --------
     >>> without_commands("  ::set-env name=PATH::/tmp")
@@ -196,16 +189,6 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 def listed(values: Iterable[object], most: int, between: str = ", ", others: int = 0) -> str:
     """``a, b and 3 more``.
-
-    Parameters
-    ----------
-    values : iterable
-    most : int
-        How many to list.
-    between : str
-        The separator.
-    others : int
-        How many there are in addition to `values`.
 
     Examples
     --------

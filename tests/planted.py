@@ -20,6 +20,7 @@ from typing import Any
 import pandas as pd
 
 from cachescope.scope import Scope
+from cachescope.table import Table
 from tests.hostile_texts import TEXTS
 
 SHORT = tuple(text for name, text in TEXTS.items() if name != "long")
@@ -138,15 +139,15 @@ def plant_in_columns(
     """The texts in every column that holds texts, but for those in which rows name each other and kinds; or in one."""
     changed = {}
     for field in fields(scope.tables):
-        frame = getattr(scope.tables, field.name)
-        if not isinstance(frame, pd.DataFrame):
+        table = getattr(scope.tables, field.name)
+        if not isinstance(table, Table):
             continue
-        for name in frame.columns:
+        planted = table.frame.copy()
+        for name in planted.columns:
             place = (field.name, name)
             if place == only or (only is None and place not in STRUCTURAL_COLUMNS):
-                changed.setdefault(field.name, frame.copy())[name] = _column(
-                    frame[name], taking_turns(turn, turns)
-                )
+                planted[name] = _column(planted[name], taking_turns(turn, turns))
+        changed[field.name] = Table(table.kind, frame=planted)
     return Scope(replace(scope.tables, **changed))
 
 

@@ -41,22 +41,14 @@ _Times = list[list[LookupRow]]
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """Lookups of one graph on both sides: the first of each run, the second of each run, and so on.
+    """Lookups of one graph on both sides: the first of each run, the second of each run, and so on."""
 
-    Attributes
-    ----------
-    before, after : tuple of LookupRow
-        At most one lookup per run; empty on the side that has none.
-    by : str
-        What aligns them: ``key``, ``graph``, or ``place``, where a lookup has no key or its details were not recorded;
-        empty where nothing does.
-    changes : tuple of FieldChange or None
-        The fields of the keys that differ; None where that is not known, or nothing is aligned.
-    """
-
-    before: tuple[LookupRow, ...]
+    before: tuple[LookupRow, ...]  # at most one lookup per run; empty on the side that has none
     after: tuple[LookupRow, ...]
+    # What aligns them: ``key``, ``graph``, or ``place``, where a lookup has no key or its details were not
+    # recorded; empty where nothing does.
     by: Literal["key", "graph", "place", ""]
+    # The fields of the keys that differ; None where that is not known, or nothing is aligned.
     changes: tuple[FieldChange, ...] | None
 
     @property

@@ -24,21 +24,11 @@ from cachescope.frames.recorded_rows import LookupRow
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One side: its runs, and how their lookups went.
+    """One side: its runs, and how their lookups went."""
 
-    Attributes
-    ----------
-    runs : tuple of int
-        The runs.
-    rate : RateRow
-        Hit rates of all its lookups.
-    by_cache : dict
-        The same for each cache.
-    """
-
-    runs: tuple[int, ...]
-    rate: RateRow
-    by_cache: dict[str, RateRow]
+    runs: tuple[int, ...]  # the runs
+    rate: RateRow  # hit rates of all its lookups
+    by_cache: dict[str, RateRow]  # the same for each cache
 
     @classmethod
     def of(cls, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
@@ -50,25 +40,14 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
-    """Some runs compared with others.
+    """Some runs compared with others."""
 
-    Attributes
-    ----------
-    before, after : ComparedSide
-        The sides.
-    aligned : tuple of Aligned
-        Every lookup of both, in the order of the later side; those of the earlier side alone come last.
-    is_ordered : bool
-        Whether the earlier side is known to have ended before the later one began.
-    by_rank : bool
-        Whether each rank was compared with the same rank of the other side.
-    """
-
-    before: ComparedSide
+    before: ComparedSide  # the sides
     after: ComparedSide
+    # Every lookup of both, in the order of the later side; those of the earlier side alone come last.
     aligned: tuple[Aligned, ...]
-    is_ordered: bool
-    by_rank: bool
+    is_ordered: bool  # whether the earlier side is known to have ended before the later one began
+    by_rank: bool  # whether each rank was compared with the same rank of the other side
 
     @property
     def counts(self) -> dict[Change, int]:
@@ -109,11 +88,6 @@ class ComparedRuns:
         """Hold runs against others.
 
         Ranks are compared with the same ranks where both sides have the same; other runs all with all.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such run.
         """
         runs = read.facts.runs
         for run in (*before, *after):

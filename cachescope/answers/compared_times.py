@@ -14,18 +14,10 @@ from cachescope.answers.time_contrast import phase_differences
 
 @dataclass(frozen=True, slots=True)
 class SideTime:
-    """The time of one side.
+    """The time of one side."""
 
-    Attributes
-    ----------
-    runs : int
-        How many of its runs have events.
-    phases : dict
-        Self time of each phase in nanoseconds, the mean of these runs.
-    """
-
-    runs: int
-    phases: dict[str, int]
+    runs: int  # how many of its runs have events
+    phases: dict[str, int]  # self time of each phase in nanoseconds, the mean of these runs
 
     @property
     def total_ns(self) -> int:
@@ -45,18 +37,12 @@ class SideTime:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTimes:
-    """Phases side by side.
+    """Phases side by side."""
 
-    Attributes
-    ----------
-    before, after : SideTime or None
-        The sides; None where no run of one has events.
-    longer : dict
-        How much longer each phase took after than before, the largest first; empty unless both sides have events.
-    """
-
-    before: SideTime | None
+    before: SideTime | None  # the sides; None where no run of one has events
     after: SideTime | None
+    # How much longer each phase took after than before, the largest first; empty unless both sides have
+    # events.
     longer: dict[str, int]
 
     @classmethod

@@ -21,24 +21,14 @@ _Place = CompileRow | SymbolRow | RecompileRow
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """What the compiles of one function looked up.
+    """What the compiles of one function looked up."""
 
-    Attributes
-    ----------
-    row : CompileRow
-        One of them.
-    hits, full_misses, guard_misses, bypasses : int
-        How their lookups ended.
-    missed_in : tuple of str
-        The compile ids of those with a miss.
-    """
-
-    row: CompileRow
-    hits: int
+    row: CompileRow  # one of them
+    hits: int  # how their lookups ended
     full_misses: int
     guard_misses: int
     bypasses: int
-    missed_in: tuple[str, ...]
+    missed_in: tuple[str, ...]  # the compile ids of those with a miss
 
     @classmethod
     def of(cls, rows: Sequence[CompileRow]) -> Self:
@@ -56,43 +46,25 @@ class LookedUp:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """What torch compiled.
+    """What torch compiled."""
 
-    Attributes
-    ----------
-    kinds : Counter
-        How many compiles there are of each kind.
-    failed : int
-        How many of them failed, those at the recompile limit not counted.
-    unended : int
-        How many have no end in a log: the process ended in them, still runs, or its log lost it.
-    time_taken_ns : int or None
-        How long those took whose end is in a log; None if none has one.
-    recompiles : tuple of RecompileRow
-        What was compiled again, the costliest first.
-    broken : tuple of (CompileRow, int)
-        A compile for each place at which a graph breaks, and how many compiles broke there.
-    looked_up : tuple of LookedUp
-        What the compiles of each function looked up, the most misses first; only of those whose lookups are known.
-    symbols : tuple of (SymbolRow, int)
-        A symbol for each size or number that became one, with its guards, and in how many compiles; first those that torch fixed to
-        one value.
-    files : dict
-        What each file of the program is called in a line: its name, and as much of its path as it takes to tell it from the others.
-    problems : tuple of ProblemRow
-        Of reading, and of reading compiles.
-    """
-
-    kinds: Counter[str]
-    failed: int
-    unended: int
-    time_taken_ns: int | None
-    recompiles: tuple[RecompileRow, ...]
+    kinds: Counter[str]  # how many compiles there are of each kind
+    failed: int  # how many of them failed, those at the recompile limit not counted
+    unended: int  # how many have no end in a log: the process ended in them, still runs, or its log lost it
+    time_taken_ns: int | None  # how long those took whose end is in a log; None if none has one
+    recompiles: tuple[RecompileRow, ...]  # what was compiled again, the costliest first
+    # A compile for each place at which a graph breaks, and how many compiles broke there.
     broken: tuple[tuple[CompileRow, int], ...]
+    # What the compiles of each function looked up, the most misses first; only of those whose lookups are
+    # known.
     looked_up: tuple[LookedUp, ...]
+    # A symbol for each size or number that became one, with its guards, and in how many compiles; first those
+    # that torch fixed to one value.
     symbols: tuple[tuple[SymbolRow, int], ...]
+    # What each file of the program is called in a line: its name, and as much of its path as it takes to tell
+    # it from the others.
     files: dict[str, str]
-    problems: tuple[ProblemRow, ...]
+    problems: tuple[ProblemRow, ...]  # of reading, and of reading compiles
 
     @classmethod
     def of(cls, read: Read) -> Self:

@@ -56,44 +56,25 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directory:
-    """What is in the cache directories.
+    """What is in the cache directories."""
 
-    Attributes
-    ----------
-    roots : tuple of str
-        Where they are.
-    totals : tuple of Total
-        What takes the most comes first.
-    entries, damaged, unreadable, graphs : tuple of dict
-        Plain rows of the frame ``entries``: all, those of two statuses, and those of the FX and AOTAutograd caches,
-        the newest first.
-    shipped : tuple of dict
-        Those that are shipped as files of their own: mega-caches, artifacts, packages.
-    shared : tuple of SharedKey
-        Keys that hold several entries.
-    duplicates, orphans, removable : tuple of dict
-        Plain rows of these frames.
-    alike : tuple of Alike
-        The duplicates folded, what saves most first.
-    locks : tuple of dict or None
-        Plain rows of what `Read.locks` gave, where it was asked.
-    problems : tuple of dict
-        Plain rows of the frame ``problems``, if one of them is not among the entries already.
-    """
-
-    roots: tuple[str, ...]
-    totals: tuple[Total, ...]
+    roots: tuple[str, ...]  # where they are
+    totals: tuple[Total, ...]  # what takes the most comes first
+    # Plain rows of the frame ``entries``: all, those of two statuses, and those of the FX and AOTAutograd
+    # caches, the newest first.
     entries: tuple[EntryRow, ...]
     damaged: tuple[EntryRow, ...]
     unreadable: tuple[EntryRow, ...]
     graphs: tuple[EntryRow, ...]
+    # Those that are shipped as files of their own: mega-caches, artifacts, packages.
     shipped: tuple[EntryRow, ...]
-    shared: tuple[SharedKey, ...]
-    duplicates: tuple[DuplicateRow, ...]
-    alike: tuple[Alike, ...]
+    shared: tuple[SharedKey, ...]  # keys that hold several entries
+    duplicates: tuple[DuplicateRow, ...]  # plain rows of these frames
+    alike: tuple[Alike, ...]  # the duplicates folded, what saves most first
     orphans: tuple[OrphanRow, ...]
     removable: tuple[RemovableRow, ...]
-    locks: tuple[LockRow, ...] | None
+    locks: tuple[LockRow, ...] | None  # plain rows of what `Read.locks` gave, where it was asked
+    # Plain rows of the frame ``problems``, if one of them is not among the entries already.
     problems: tuple[ProblemRow, ...]
 
     @classmethod

@@ -154,13 +154,7 @@ class Explanation:
 
 
 def costliest_root(chosen: Chosen) -> int:
-    """The root miss of the costliest cause other than first lookups.
-
-    Raises
-    ------
-    NotFoundError
-        If nothing missed.
-    """
+    """The root miss of the costliest cause other than first lookups."""
     causes = chosen.causes
     if not causes:
         raise NotFoundError("nothing missed")

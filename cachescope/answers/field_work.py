@@ -17,30 +17,17 @@ from cachescope.terms import FXGRAPH
 
 @dataclass(frozen=True, slots=True)
 class FieldWork:
-    """One changed field.
+    """One changed field."""
 
-    Attributes
-    ----------
-    field : str
-        Its path.
-    change : str
-        Before and after.
-    advice : tuple of str
-        What sets it and how to keep it equal, a sentence each; empty where nothing is certain.
-    lines : tuple of str
-        The lines of a program or a shell that give it the value of the baseline; empty where none is known, or where the
-        value is of one process.
-    where : str
-        Where those lines belong.
-    left_out : str
-        Whether a key may do without it; empty where it is of vLLM's key, which torch does not make.
-    """
-
-    field: str
-    change: str
+    field: str  # its path
+    change: str  # before and after
+    # What sets it and how to keep it equal, a sentence each; empty where nothing is certain.
     advice: tuple[str, ...]
+    # The lines of a program or a shell that give it the value of the baseline; empty where none is known, or
+    # where the value is of one process.
     lines: tuple[str, ...]
-    where: str
+    where: str  # where those lines belong
+    # Whether a key may do without it; empty where it is of vLLM's key, which torch does not make.
     left_out: str
 
 

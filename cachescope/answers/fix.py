@@ -84,21 +84,7 @@ class Fix:
 
 
 def find_fix(trial: Trial, environment: Mapping[str, str], directory: str | None = None) -> Fix | None:
-    """Look for the smallest settings with which the lookups would hit that would miss.
-
-    Parameters
-    ----------
-    trial : callable
-    environment : mapping
-        The variables that the program gets.
-    directory : str, optional
-        The cache directory that it should use, where there is one.
-
-    Returns
-    -------
-    Fix or None
-        None if the program fails without any setting.
-    """
+    """Look for the smallest settings with which the lookups would hit that would miss."""
     search = _Search(trial, environment, directory)
     first = search.tried(())
     return None if first is None else search.fix(first)

@@ -14,23 +14,14 @@ from cachescope.verdict_kinds import kind_of
 
 @dataclass(frozen=True, slots=True)
 class InShort:
-    """The rates, the costliest causes, and what is left over.
+    """The rates, the costliest causes, and what is left over."""
 
-    Attributes
-    ----------
-    headline, footer : str
-        Lookups, hits and misses in one line, and what stays outside the causes.
-    causes : tuple of dict
-        Plain rows of the frame ``causes``, but for first lookups. Where they struck is not looked into: it takes
-        longer than a repr may where a fleet was read.
-    lookups, problems, entries, damaged, unreadable : int
-        How many there are.
-    """
-
-    headline: str
+    headline: str  # lookups, hits and misses in one line, and what stays outside the causes
     footer: str
+    # Plain rows of the frame ``causes``, but for first lookups. Where they struck is not looked into: it
+    # takes longer than a repr may where a fleet was read.
     causes: tuple[CauseRow, ...]
-    lookups: int
+    lookups: int  # how many there are
     problems: int
     entries: int
     damaged: int

@@ -26,23 +26,7 @@ _NOT_LOOKED_UP = ("bypass", "would_bypass", "disabled")
 
 
 def lock_of(read: Read, directory: str, expected: Read | None = None) -> CacheLock:
-    """Lock a directory.
-
-    Parameters
-    ----------
-    read : Read
-        What was read of the directory.
-    directory : str
-    expected : Read, optional
-        Recordings of runs that are to find their entries in it.
-
-    Raises
-    ------
-    CachescopeError
-        If something in it cannot be locked: a link out of it, a pipe, a file that may not be read or is being written.
-    NotFoundError
-        If the recordings hold no lookup.
-    """
+    """Lock a directory."""
     found = walk(directory)
     files = [one for one in found if one.kind == FILE]
     held = contents(files)

@@ -10,13 +10,7 @@ from cachescope.wording import harmless
 
 
 def one_device(devices: pd.DataFrame, which: int | str) -> pd.DataFrame:
-    """The row of a device: by its number, its name or its uuid.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such device, or several are called so.
-    """
+    """The row of a device: by its number, its name or its uuid."""
     if not isinstance(which, str):  # a number from a frame is numpy's
         found = devices[devices["device"] == which]
     else:

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 class Opened:
     """Mega-cache files, opened.
 
-    Parameters
-    ----------
-    files : DataFrame
-        Of their rows of the frame entries, ``entry`` and ``path``.
-    details : HashDetails
-        Where their hash details are kept; a Scope that read the files has them already.
-
     Attributes
     ----------
     entries : DataFrame

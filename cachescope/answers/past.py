@@ -37,14 +37,7 @@ class PastMisses:
 
 
 def past_misses(read: Read, most: int | None = None) -> list[PastMisses]:
-    """The past misses of the directories that were read, the costliest reason first.
-
-    Parameters
-    ----------
-    read : Read
-    most : int, optional
-        Beyond so many reasons, what changed is not looked into.
-    """
+    """The past misses of the directories that were read, the costliest reason first."""
     from cachescope.columns import rows_of
 
     entries = read.facts.entries

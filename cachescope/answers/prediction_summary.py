@@ -26,27 +26,18 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionSummary:
-    """What predictions come to.
+    """What predictions come to."""
 
-    Attributes
-    ----------
-    rows : tuple of dict
-        Plain rows of the frame ``predictions``; what is unsafe comes first, then what would not be found.
-    counts : dict
-        How many entries would be found (yes), would not (no), and of how many it is not known (unknown).
-    unsafe, perhaps_unsafe, not_found, unknown : tuple of Reason
-        The entries of which that is so, folded by why; the most frequent reason first.
-    takes_own_fields_as_equal : bool
-        Whether that is taken for granted of some.
-    """
-
+    # Plain rows of the frame ``predictions``; what is unsafe comes first, then what would not be found.
     rows: tuple[PredictionRow, ...]
+    # How many entries would be found (yes), would not (no), and of how many it is not known (unknown).
     counts: dict[str, int]
+    # The entries of which that is so, folded by why; the most frequent reason first.
     unsafe: tuple[Reason, ...]
     perhaps_unsafe: tuple[Reason, ...]
     not_found: tuple[Reason, ...]
     unknown: tuple[Reason, ...]
-    takes_own_fields_as_equal: bool
+    takes_own_fields_as_equal: bool  # whether that is taken for granted of some
 
     @classmethod
     def of(cls, predictions: pd.DataFrame) -> Self:

@@ -30,24 +30,12 @@ def predictions(read: Read, entries: pd.DataFrame, process: ProcessFields) -> pd
 
 
 def predictions_of_run(read: Read, run: int) -> pd.DataFrame:
-    """Whether the process of a run would find each entry that was read.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such run.
-    """
+    """Whether the process of a run would find each entry that was read."""
     return predictions(read, read.entries, run_fields(read, run))
 
 
 def run_fields(read: Read, run: int | None = None) -> ProcessFields:
-    """What the lookups of a run, by default the last one, say of its process.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such run, or none at all.
-    """
+    """What the lookups of a run, by default the last one, say of its process."""
     runs = read.runs["run"].tolist()
     if not runs:
         raise NotFoundError("there is no run in what was read, and no snapshot was given")

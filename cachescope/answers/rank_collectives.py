@@ -27,22 +27,12 @@ _Where = tuple[bool, str, str, int | None, str, int]
 
 @dataclass(frozen=True, slots=True)
 class CollectivesApart:
-    """One compile of one function that ranks made with different collectives.
+    """One compile of one function that ranks made with different collectives."""
 
-    Attributes
-    ----------
-    place : str
-        ``forward (model.py:88)``.
-    compile_id : str
-    is_backward : bool
-        Whether it is the backward graph, compiled by itself.
-    of_ranks : tuple of (tuple of str, tuple of int)
-        The collectives in their order, as torch names them, and the ranks that compiled it with these.
-    """
-
-    place: str
+    place: str  # ``forward (model.py:88)``
     compile_id: str
-    is_backward: bool
+    is_backward: bool  # whether it is the backward graph, compiled by itself
+    # The collectives in their order, as torch names them, and the ranks that compiled it with these.
     of_ranks: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
 
 

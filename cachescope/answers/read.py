@@ -100,8 +100,8 @@ class Read(Frames):
         rows_of_group = grouped(facts.lookups.values(), group_of) if by else {(): [*facts.lookups.values()]}
         frame = frame_of((rates(rows) for rows in rows_of_group.values()), RateRow)
         # The values as the frame has them: times are no numbers there.
-        first = [rows[0].lookup for rows in rows_of_group.values()]
         for at, name in enumerate(by):
+            first = [rows[0].lookup for rows in rows_of_group.values()]
             frame.insert(at, name, lookups[name].take(first).reset_index(drop=True))
         return frame
 

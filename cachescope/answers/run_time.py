@@ -11,20 +11,14 @@ from cachescope.frames.recorded_rows import RunRow
 
 @dataclass(frozen=True, slots=True)
 class Besides:
-    """The time outside of compiles, which no event covers.
+    """The time outside of compiles, which no event covers."""
 
-    Attributes
-    ----------
-    before_ns : int or None
-        From the start of the command to the first record of the log; None if `cachescope record` did not record it.
-    between_ns : int or None
-        Between the first and the last record, outside of all events; None if the log has no times.
-    after_ns : int or None
-        From the last record to the end of the command; None as for `before_ns`, or if it still runs.
-    """
-
+    # From the start of the command to the first record of the log; None if `cachescope record` did not record
+    # it.
     before_ns: int | None
+    # Between the first and the last record, outside of all events; None if the log has no times.
     between_ns: int | None
+    # From the last record to the end of the command; None as for `before_ns`, or if it still runs.
     after_ns: int | None
 
     @classmethod
@@ -46,35 +40,18 @@ def _passed(since: int | None, until: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """The time of one process.
+    """The time of one process."""
 
-    Attributes
-    ----------
-    run : int
-        Its number.
-    rank : int or None
-        Its rank in a distributed job.
-    name : str
-        What it is called in a line.
-    phases : dict
-        The self time of each phase, in nanoseconds, the longest first; the values add up to ``readings.total_ns``.
-    readings : Readings
-        What hits could save of it, what stays, and what its hits saved.
-    besides : Besides
-        What passed besides.
-    has_tracing : bool
-        False if its torch compiled frames, and wrote no event for Dynamo's tracing.
-    is_preflight : bool
-        Whether these are the times of a pre-flight, which says nothing of those of a real run.
-    """
-
-    run: int
-    rank: int | None
-    name: str
+    run: int  # its number
+    rank: int | None  # its rank in a distributed job
+    name: str  # what it is called in a line
+    # The self time of each phase, in nanoseconds, the longest first; the values add up to
+    # ``readings.total_ns``.
     phases: dict[str, int]
-    readings: Readings
-    besides: Besides
-    has_tracing: bool
+    readings: Readings  # what hits could save of it, what stays, and what its hits saved
+    besides: Besides  # what passed besides
+    has_tracing: bool  # false if its torch compiled frames, and wrote no event for Dynamo's tracing
+    # Whether these are the times of a pre-flight, which says nothing of those of a real run.
     is_preflight: bool = False
 
     @property

@@ -33,39 +33,18 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sharing:
-    """Which contexts share a cache under a schema.
+    """Which contexts share a cache under a schema."""
 
-    Attributes
-    ----------
-    schema : IsolationSchema
-        What counts.
-    contexts : tuple of dict
-        Plain rows of the frame ``contexts``.
-    columns : tuple of tuple of ContextRow
-        The same, those that are alike together.
-    keys : dict
-        For each context its row of the frame ``isolation_keys``.
-    groups : tuple of dict
-        Plain rows of the frame ``context_groups`` under the schema.
-    known_forms : tuple of str
-        Where the schema leaves some undecided: the forms that are known of all, if there are any.
-    alike : tuple of dict
-        The groups under those.
-    pairs : tuple of Pair
-        The first contexts that differ.
-    more_pairs : int
-        How many further pairs there are.
-    """
-
-    schema: IsolationSchema
-    contexts: tuple[ContextRow, ...]
-    columns: tuple[tuple[ContextRow, ...], ...]
-    keys: dict[int, IsolationKeyRow]
-    groups: tuple[GroupRow, ...]
+    schema: IsolationSchema  # what counts
+    contexts: tuple[ContextRow, ...]  # plain rows of the frame ``contexts``
+    columns: tuple[tuple[ContextRow, ...], ...]  # the same, those that are alike together
+    keys: dict[int, IsolationKeyRow]  # for each context its row of the frame ``isolation_keys``
+    groups: tuple[GroupRow, ...]  # plain rows of the frame ``context_groups`` under the schema
+    # Where the schema leaves some undecided: the forms that are known of all, if there are any.
     known_forms: tuple[str, ...]
-    alike: tuple[GroupRow, ...]
-    pairs: tuple[Pair, ...]
-    more_pairs: int
+    alike: tuple[GroupRow, ...]  # the groups under those
+    pairs: tuple[Pair, ...]  # the first contexts that differ
+    more_pairs: int  # how many further pairs there are
 
     @property
     def is_decided(self) -> bool:

@@ -19,22 +19,13 @@ from cachescope.wording import short_names
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A context form that is not the same in all columns, as far as is known.
-
-    Attributes
-    ----------
-    form : str
-    values : tuple of int or None
-        For each column a number that is equal for equal values; None where it is not known.
-    settings : tuple of str
-        The settings in it that differ, where it is made of settings.
-    texts : tuple of str or None
-        Where one setting differs: its value in each column, None where that is not known. Otherwise empty.
-    """
+    """A context form that is not the same in all columns, as far as is known."""
 
     form: str
+    # For each column a number that is equal for equal values; None where it is not known.
     values: tuple[int | None, ...]
-    settings: tuple[str, ...]
+    settings: tuple[str, ...]  # the settings in it that differ, where it is made of settings
+    # Where one setting differs: its value in each column, None where that is not known. Otherwise empty.
     texts: tuple[str | None, ...]
 
     @property
@@ -47,21 +38,12 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Contexts that were read.
+    """Contexts that were read."""
 
-    Attributes
-    ----------
-    columns : tuple of tuple of ContextRow
-        Contexts that are alike in all that a key may hold, and in what is known of it, are one column.
-    forms : tuple of Form
-        Those in which columns differ, or which are known of some alone.
-    same, unknown : tuple of str
-        The forms that are known and equal everywhere, and those that are known of none.
-    """
-
+    # Contexts that are alike in all that a key may hold, and in what is known of it, are one column.
     columns: tuple[tuple[ContextRow, ...], ...]
-    forms: tuple[Form, ...]
-    same: tuple[str, ...]
+    forms: tuple[Form, ...]  # those in which columns differ, or which are known of some alone
+    same: tuple[str, ...]  # the forms that are known and equal everywhere, and those that are known of none
     unknown: tuple[str, ...]
 
     @classmethod

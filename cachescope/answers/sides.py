@@ -60,13 +60,7 @@ def _below(path: str) -> tuple[tuple[str, ...], Callable[[str], bool]]:
 
 
 def side_named(read: Read, name: str) -> Side:
-    """A key, a lookup by its number, or ``run:N``.
-
-    Raises
-    ------
-    NotFoundError
-        If nothing is called so, or several keys begin so.
-    """
+    """A key, a lookup by its number, or ``run:N``."""
     none = read.entries.iloc[:0]
     kind, _, number = name.partition(":")
     if kind == "run" and is_number(number):

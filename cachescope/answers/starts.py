@@ -21,35 +21,19 @@ Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class OneRun:
-    """A process that looked something up.
+    """A process that looked something up."""
 
-    Attributes
-    ----------
-    run, rank, pid, start_time, end_time
-        As in the frame ``runs``.
-    program : str or None
-        The script or module that was run; None if the command is unknown.
-    functions : frozenset of (function, file)
-        What it compiled, as far as it is known.
-    folder : str
-        The folder of its log.
-    hits, known : int
-        How many of its lookups hit, and of how many the outcome is known.
-    time_lost_ns : int or None
-        Compile time after its misses.
-    """
-
-    run: int
+    run: int  # as in the frame ``runs``
     rank: int | None
     pid: int | None
     start_time: int | None
     end_time: int | None
-    program: str | None
-    functions: frozenset[tuple[str, str]]
-    folder: str
-    hits: int
+    program: str | None  # the script or module that was run; None if the command is unknown
+    functions: frozenset[tuple[str, str]]  # what it compiled, as far as it is known
+    folder: str  # the folder of its log
+    hits: int  # how many of its lookups hit, and of how many the outcome is known
     known: int
-    time_lost_ns: int | None
+    time_lost_ns: int | None  # compile time after its misses
 
     @property
     def hit_rate(self) -> float | None:
@@ -195,13 +179,7 @@ def _keys_of_few(read: Read, runs: Sequence[int]) -> Counter[int]:
 
 
 def sides_below(read: Read, before: Iterable[str], after: Iterable[str]) -> Sides:
-    """The runs of two recordings that were read together, by their sources.
-
-    Raises
-    ------
-    CachescopeError
-        If one of them has no run that looked anything up, or both have the same.
-    """
+    """The runs of two recordings that were read together, by their sources."""
     looked_up = set(read.lookups["run"])
     sides = [
         {run for source in sources for run in runs_below(read, source)} & looked_up

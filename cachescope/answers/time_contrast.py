@@ -14,45 +14,23 @@ from cachescope.answers.sides import runs_below
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A process that is compared with others: for a path with several processes, the slowest.
+    """A process that is compared with others: for a path with several processes, the slowest."""
 
-    Attributes
-    ----------
-    path : str or None
-        The path that it represents; None if every process represents itself.
-    of : int
-        How many processes of the path have events.
-    time : RunTime
-        The process.
-    """
-
-    path: str | None
-    of: int
-    time: RunTime
+    path: str | None  # the path that it represents; None if every process represents itself
+    of: int  # how many processes of the path have events
+    time: RunTime  # the process
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The slowest of several processes beside another one.
+    """The slowest of several processes beside another one."""
 
-    Attributes
-    ----------
-    slower : Member
-        The one that took longest.
-    other : Member
-        The one that took least.
-    of : int
-        How many there are.
-    longer_ns : int
-        How much longer the slower one took.
-    phases : dict
-        How much longer it took in each phase, the largest first, those where it took less below zero; they add up to `longer_ns`.
-    """
-
-    slower: Member
-    other: Member
-    of: int
-    longer_ns: int
+    slower: Member  # the one that took longest
+    other: Member  # the one that took least
+    of: int  # how many there are
+    longer_ns: int  # how much longer the slower one took
+    # How much longer it took in each phase, the largest first, those where it took less below zero; they add
+    # up to `longer_ns`.
     phases: dict[str, int]
 
     @classmethod
@@ -68,18 +46,12 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class RanksWaited:
-    """How long ranks waited for each other, as far as events show it.
+    """How long ranks waited for each other, as far as events show it."""
 
-    Attributes
-    ----------
-    waited_ns : dict
-        By run, the time in the events in which ranks agree; a run without such an event is not in it.
-    last : RunTime or None
-        The one that waited far less than another, so that the others waited for it: who comes last does not wait. None
-        unless each rank is one process, and all have such an event.
-    """
-
+    # By run, the time in the events in which ranks agree; a run without such an event is not in it.
     waited_ns: dict[int, int]
+    # The one that waited far less than another, so that the others waited for it: who comes last does not
+    # wait. None unless each rank is one process, and all have such an event.
     last: RunTime | None
 
     @classmethod

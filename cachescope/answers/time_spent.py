@@ -22,33 +22,15 @@ _FRAME_COMPILE: Final = "entire_frame_compile"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeSpent:
-    """Where the time of compiling went.
+    """Where the time of compiling went."""
 
-    Attributes
-    ----------
-    runs : tuple of RunTime
-        The processes that have events.
-    without : tuple of str
-        The names of the others.
-    members : tuple of Member
-        What is compared: paths, if several were given; otherwise all processes.
-    contrast : Contrast or None
-        The slowest of them beside the quickest; None where there are not two.
-    ranks : RanksWaited or None
-        How long ranks waited for each other; None where there are not two.
-    apart : tuple of CollectivesApart
-        Functions that ranks compiled with different collectives.
-    problems : tuple of dict
-        Rows of problems: of reading, and of reading events.
-    """
-
-    runs: tuple[RunTime, ...]
-    without: tuple[str, ...]
-    members: tuple[Member, ...]
-    contrast: Contrast | None
-    ranks: RanksWaited | None
-    apart: tuple[CollectivesApart, ...]
-    problems: tuple[ProblemRow, ...]
+    runs: tuple[RunTime, ...]  # the processes that have events
+    without: tuple[str, ...]  # the names of the others
+    members: tuple[Member, ...]  # what is compared: paths, if several were given; otherwise all processes
+    contrast: Contrast | None  # the slowest of them beside the quickest; None where there are not two
+    ranks: RanksWaited | None  # how long ranks waited for each other; None where there are not two
+    apart: tuple[CollectivesApart, ...]  # functions that ranks compiled with different collectives
+    problems: tuple[ProblemRow, ...]  # rows of problems: of reading, and of reading events
 
     @classmethod
     def of(cls, read: Read, paths: Sequence[str] = ()) -> Self:

@@ -33,17 +33,7 @@ _CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_L
 
 
 def what_is_missing(read: Read, runs: Collection[int], recorded: Recorded) -> list[str]:
-    """What of a recording is not there, and what else is known of it: one sentence or two for each.
-
-    Parameters
-    ----------
-    read : Read
-        What was read.
-    runs : collection of int
-        The runs of it that were recorded just now.
-    recorded : Recorded
-        The recording.
-    """
+    """What of a recording is not there, and what else is known of it: one sentence or two for each."""
     mine = read.lookups[read.lookups["run"].isin(set(runs))]
     keys = set(mine["cache_key"].dropna())
     if not runs:

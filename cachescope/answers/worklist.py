@@ -28,65 +28,32 @@ _OPTION: Final = re.compile(r"(?:inductor_config|fx_kwargs)\[(?P<name>[^\[\]]+)\
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One cause of misses, as an item of the worklist.
+    """One cause of misses, as an item of the worklist."""
 
-    Attributes
-    ----------
-    cause : int
-        The cause.
-    title : str
-        What is to be looked at: the changed fields without what their names share, or the reason.
-    changes : tuple of FieldWork
-        The first changed fields; empty where no field differs, or another torch made them all differ.
-    other_values : tuple of (run, before and after)
-        The one changed field where it changed to other values.
-    more_changes : int
-        How many more changed fields there are.
-    cost : str
-        Seconds, share of the time lost, and misses, in words.
-    share : float or None
-        Share of the compile time that all misses, bypasses and switched-off lookups cost; None where no time is known.
-    where : str
-        The place in the program of the first root, and the runs and ranks it struck.
-    advice : str or None
-        What can be done, besides what stands at the fields.
-    lookup : int
-        The first root, which explains it.
-    """
-
-    cause: int
-    title: str
+    cause: int  # the cause
+    title: str  # what is to be looked at: the changed fields without what their names share, or the reason
+    # The first changed fields; empty where no field differs, or another torch made them all differ.
     changes: tuple[FieldWork, ...]
-    other_values: tuple[tuple[int, str], ...]
-    more_changes: int
-    cost: str
+    other_values: tuple[tuple[int, str], ...]  # the one changed field where it changed to other values
+    more_changes: int  # how many more changed fields there are
+    cost: str  # seconds, share of the time lost, and misses, in words
+    # Share of the compile time that all misses, bypasses and switched-off lookups cost; None where no time is
+    # known.
     share: float | None
-    where: str
-    advice: str | None
-    lookup: int
+    where: str  # the place in the program of the first root, and the runs and ranks it struck
+    advice: str | None  # what can be done, besides what stands at the fields
+    lookup: int  # the first root, which explains it
 
 
 @dataclass(frozen=True, slots=True)
 class Worklist:
-    """What to fix first.
+    """What to fix first."""
 
-    Attributes
-    ----------
-    works : tuple of Work
-        Misses with a cause that can be acted on; the costliest first.
-    apart : tuple of Work
-        Lookups that never reached the cache: bypassed, or with caching switched off.
-    more, more_misses : int
-        How many further causes there are, and how many misses they made.
-    rest : str
-        What is in none of them: first lookups, misses that nothing explains, problems.
-    """
-
-    works: tuple[Work, ...]
-    apart: tuple[Work, ...]
-    more: int
+    works: tuple[Work, ...]  # misses with a cause that can be acted on; the costliest first
+    apart: tuple[Work, ...]  # lookups that never reached the cache: bypassed, or with caching switched off
+    more: int  # how many further causes there are, and how many misses they made
     more_misses: int
-    rest: str
+    rest: str  # what is in none of them: first lookups, misses that nothing explains, problems
 
     @classmethod
     def of(cls, read: Read, chosen: Chosen | None = None, most: int = MOST) -> Self:

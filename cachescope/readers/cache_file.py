@@ -29,22 +29,7 @@ Fill = Callable[[EntryRow, str, bytes, Reading], None]
 
 
 def read_steady(path: str, most: int) -> tuple[bytes, os.stat_result]:
-    """Read a file, and read it again if it changed meanwhile; return its bytes, and its size and time at that moment.
-
-    Parameters
-    ----------
-    path : str
-        A regular file.
-    most : int
-        The number of bytes to read at most.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it no longer exists, or is no longer a regular file.
-    OSError
-        If it cannot be read.
-    """
+    """Read a file, and read it again if it changed meanwhile; return its bytes, and its size and time at that moment."""
     for _ in range(_ATTEMPTS):
         data, before, after = _read(path, most)
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):

@@ -8,13 +8,7 @@ from cachescope.readers.cache_file import DamagedContent
 
 
 def load_json(data: bytes) -> object:
-    """Parse the bytes of a JSON file.
-
-    Raises
-    ------
-    DamagedContent
-        If they are not JSON, or nested too deep.
-    """
+    """Parse the bytes of a JSON file."""
     try:
         value: object = json.loads(data)
     except json.JSONDecodeError as error:

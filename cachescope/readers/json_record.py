@@ -31,11 +31,6 @@ def load_json(data: bytes | bytearray) -> Any:
 
     Half a character (``\ud800`` alone) becomes an escape, since it cannot be encoded. A whole number of
     thousands of digits becomes infinity.
-
-    Raises
-    ------
-    ValueError
-        If the data is not JSON, or nested too deep.
     """
     try:
         return orjson.loads(data)
@@ -64,13 +59,6 @@ def _well_formed(value: Any) -> Any:
 
 class Record:
     """The values of one JSON object; a value that is missing or of the wrong type reads as None.
-
-    Parameters
-    ----------
-    values : object
-        What was parsed; anything but an object has no values.
-    wrong : list of str, optional
-        Collects the messages about wrong values; a new list by default.
 
     Attributes
     ----------

@@ -81,11 +81,6 @@ def looks_like_vllm_log(head: bytes) -> bool:
 def looks_like_snapshot(head: bytes) -> bool:
     """Whether the first bytes of a file are those of a snapshot or a bare context.
 
-    Parameters
-    ----------
-    head : bytes
-        The start of the file; a hundred bytes are enough.
-
     Examples
     --------
     >>> looks_like_snapshot(b'{"cachescope_snapshot": 1, "context": {')

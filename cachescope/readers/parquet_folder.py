@@ -27,13 +27,7 @@ SAVED_FRAMES: Final = (
 
 
 def read_saved_scope(path: str) -> Tables:
-    """Read a saved scope back, with the same codes.
-
-    Raises
-    ------
-    SourceError
-        If one of its files is missing or damaged, or if another version of cachescope wrote it.
-    """
+    """Read a saved scope back, with the same codes."""
     folder = Path(path)
     with failures_of(path, "a saved scope"):
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -56,13 +50,7 @@ def _details(folder: Path) -> HashDetails:
 
 
 def _sets(file: Path) -> Iterator[array[int]]:
-    """The component codes of each set.
-
-    Raises
-    ------
-    ValueError
-        If the file has something else.
-    """
+    """The component codes of each set."""
     for batch in read_batches(file, ["components"]):
         lists = batch.column(0)
         if not pa.types.is_list(lists.type) or not pa.types.is_integer(lists.type.value_type):

@@ -147,21 +147,12 @@ WHOLE_SOURCE: Final = "the whole source"
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """An entry that a lock lists, which is not there to be read: of its guards nothing is known.
-
-    Attributes
-    ----------
-    cache, cache_key : str
-    source : str
-        The path of the lock.
-    fx_keys : tuple of str
-        The FX keys that an AOTAutograd entry points to.
-    """
+    """An entry that a lock lists, which is not there to be read: of its guards nothing is known."""
 
     cache: str
     cache_key: str
-    source: str
-    fx_keys: tuple[str, ...] = ()
+    source: str  # the path of the lock
+    fx_keys: tuple[str, ...] = ()  # the FX keys that an AOTAutograd entry points to
 
 
 @dataclass(slots=True)

@@ -43,26 +43,7 @@ _FIELD_HASHES: Final = ("key_fields", "aot_key_fields")
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
-    """Read and check a snapshot, or a bare isolation context written as JSON.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    dict
-        All keys of `cachescope.capture.contexts.capture`. A value that the file lacks
-        is None, or empty for ``environment``, ``settings``, ``device_properties`` and ``not_json``. For
-        a bare context ``cachescope_snapshot`` is None. Forms that this version of cachescope
-        does not know are kept.
-
-    Raises
-    ------
-    SourceError
-        If the file cannot be read, is not JSON, or is not a snapshot.
-    """
+    """Read and check a snapshot, or a bare isolation context written as JSON."""
     name = os.fspath(path)
     loaded = _load(name)
     if not isinstance(loaded, dict):

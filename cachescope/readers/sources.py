@@ -98,27 +98,7 @@ def read_sources(
     executor: Executor | None = None,
     index: Callable[[], Index | None] | None = None,
 ) -> None:
-    """Read any mix of directories, logs, traces, snapshots and globs into `reading`.
-
-    Parameters
-    ----------
-    paths : list of str
-        Paths, glob patterns, or addresses: of a Redis, or what fsspec knows.
-    reading : Reading
-        Results are appended to it.
-    progress : callable, optional
-        Called with the path, the number of sources done and the number of all, before each source is read.
-    executor : Executor, optional
-        Workers that read logs. The result is the same as without them, in the same order.
-    index : callable, optional
-        Gives the index, which keeps the rows of logs that were read before; called for a log that is large enough.
-
-    Raises
-    ------
-    SourceError
-        If nothing could be read: paths do not exist, may not be read, or contain nothing that cachescope knows. If
-        other sources could be read, each failure is a row in ``problems``; under ``strict=True`` it raises.
-    """
+    """Read any mix of directories, logs, traces, snapshots and globs into `reading`."""
     work = list(_distinct(paths, reading))
     logs = read_logs(
         [(reader_of(kind), path) for kind, path in work if kind in _LOGS],
@@ -143,13 +123,7 @@ def read_sources(
 
 
 def check_sources(paths: list[str]) -> None:
-    """Say at once what `read_sources` would say of paths of which nothing can be read; reads no more than beginnings.
-
-    Raises
-    ------
-    SourceError
-        If there is no source at one of the paths.
-    """
+    """Say at once what `read_sources` would say of paths of which nothing can be read; reads no more than beginnings."""
     for path in paths:
         reading = Reading()
         if not list(_distinct([path], reading)):
@@ -158,13 +132,7 @@ def check_sources(paths: list[str]) -> None:
 
 
 def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
-    """The logs among these sources, each with its reader; a file below them that may not be read becomes a problem.
-
-    Raises
-    ------
-    SourceError
-        If a path does not exist or may not be read, or if none of them is a log.
-    """
+    """The logs among these sources, each with its reader; a file below them that may not be read becomes a problem."""
     found = list(_distinct(paths, reading))
     for problem in reading.problems:
         if problem.source in paths:

@@ -72,13 +72,7 @@ _ROWS_AT_ONCE: Final = 4096
 
 @contextlib.contextmanager
 def failures_of(source: str, what: str) -> Iterator[None]:
-    """Turn every failure to read a damaged or wrong Parquet file into an error of one line.
-
-    Raises
-    ------
-    SourceError
-        For every failure.
-    """
+    """Turn every failure to read a damaged or wrong Parquet file into an error of one line."""
     try:
         yield
     except (
@@ -115,13 +109,7 @@ def read_batches(file: Path | str, columns: list[str]) -> Iterator[pa.RecordBatc
 
 
 def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd.DataFrame]:
-    """Read the frames of a saved scope with `sets` sets of hash details; to be used within `failures_of`.
-
-    Raises
-    ------
-    ValueError
-        If a frame does not match its declaration.
-    """
+    """Read the frames of a saved scope with `sets` sets of hash details; to be used within `failures_of`."""
     found = {name: _frame(folder, name) for name in names}
     sizes = {name: len(frame) for name, frame in found.items()} | {"sets": sets}
     for name, frame in found.items():

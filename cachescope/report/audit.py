@@ -28,21 +28,11 @@ _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The contents of an audit report.
+    """The contents of an audit report."""
 
-    Attributes
-    ----------
-    rows : list of AuditRow
-        The findings, the worst first.
-    sources : list of str
-        What was audited.
-    files : int
-        The number of files checked.
-    """
-
-    rows: Sequence[AuditRow]
-    sources: Sequence[str]
-    files: int
+    rows: Sequence[AuditRow]  # the findings, the worst first
+    sources: Sequence[str]  # what was audited
+    files: int  # the number of files checked
 
     @property
     def counts(self) -> dict[str, int]:
@@ -94,14 +84,7 @@ def audit_object(report: AuditReport) -> JsonObject:
 
 
 def sarif_object(report: AuditReport, *, with_places: bool = True) -> JsonObject:
-    """The audit as SARIF 2.1.0 (OASIS), with places relative to the source they are in.
-
-    Parameters
-    ----------
-    report : AuditReport
-    with_places : bool
-        Whether to include where the sources are on this machine.
-    """
+    """The audit as SARIF 2.1.0 (OASIS), with places relative to the source they are in."""
     rules = list(AUDIT_RULES.values())
     places = {rule.name: number for number, rule in enumerate(rules)}
     run: JsonObject = {

@@ -37,15 +37,6 @@ def json_html(value: object) -> str:
 def value_html(text: str, short: int, most: int) -> str:
     """A value; if it is long, its beginning and size, which open to as much as is kept.
 
-    Parameters
-    ----------
-    text : str
-        The value, of any length.
-    short : int
-        Characters shown at once.
-    most : int
-        Characters kept.
-
     Examples
     --------
     >>> value_html("a < b", 20, 100)

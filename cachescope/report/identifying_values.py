@@ -21,14 +21,7 @@ _USER_OF_PATH: Final = re.compile(r"(?:[/\\](?:home|Users)[/\\]+|torchinductor_)
 
 
 def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
-    """The sources of a scope, its hosts, functions and keys, and this machine, its user and the working directory.
-
-    Parameters
-    ----------
-    scope : Read
-    paths : iterable of str
-        Additional paths, as they were given.
-    """
+    """The sources of a scope, its hosts, functions and keys, and this machine, its user and the working directory."""
     runs, lookups, entries, contexts = scope.runs, scope.lookups, scope.entries, scope.tables.contexts.frame
     machine = of_this_machine()
     found = {

@@ -17,11 +17,6 @@ def json_text(value: object, *, ascii_only: bool = False) -> str:
 
     Every text survives it, except for half of a surrogate pair, which most parsers refuse in any form: it becomes the
     six characters that would escape it.
-
-    Raises
-    ------
-    ValueError
-        If a number is not finite: `frame_rows` lets none through.
     """
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
     if not (text.isascii() and "\x7f" not in text):

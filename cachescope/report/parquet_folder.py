@@ -27,13 +27,7 @@ _SETS_AT_ONCE: Final = 4096
 
 
 def write_scope(tables: Tables, folder: Path) -> None:
-    """Write the frames and the hash details; an existing folder is replaced as a whole.
-
-    Raises
-    ------
-    FileExistsError
-        If the folder exists and was not written by cachescope.
-    """
+    """Write the frames and the hash details; an existing folder is replaced as a whole."""
     if folder.exists() and not is_saved_scope(str(folder)):
         raise FileExistsError(f"{folder} is there and is no saved scope")
     folder.parent.mkdir(parents=True, exist_ok=True)

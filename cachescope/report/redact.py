@@ -19,30 +19,18 @@ from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, 
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """What is known of a source from its structure, and of this machine.
+    """What is known of a source from its structure, and of this machine."""
 
-    Attributes
-    ----------
-    paths, hosts, users, functions : collection of str
-        Texts to hide wherever they occur, such as paths with blanks in them.
-    keys : collection of str
-        Keys that stay, in full and shortened: keys of caches, in the form in which torch makes them.
-    """
-
-    paths: Collection[str] = ()
+    paths: Collection[str] = ()  # texts to hide wherever they occur, such as paths with blanks in them
     hosts: Collection[str] = ()
     users: Collection[str] = ()
     functions: Collection[str] = ()
+    # Keys that stay, in full and shortened: keys of caches, in the form in which torch makes them.
     keys: Collection[str] = ()
 
 
 class Redaction:
-    """Hides, in one output, what is not known to be harmless: equal texts get equal stand-ins throughout.
-
-    Parameters
-    ----------
-    known : Identities, optional
-    """
+    """Hides, in one output, what is not known to be harmless: equal texts get equal stand-ins throughout."""
 
     def __init__(self, known: Identities = Identities()) -> None:
         self._stand_ins = StandIns()
@@ -62,19 +50,7 @@ class Redaction:
         self._texts.learn(named, {key for key in known.keys if may_be_torch_hash(key)})
 
     def __call__(self, value: Any, column: str = "") -> Any:
-        """The value with stand-ins.
-
-        Parameters
-        ----------
-        value : dict, list, tuple, str or other plain value
-        column : str
-            The column, or the key of a JSON form, of the value.
-
-        Returns
-        -------
-        Any
-            A new value of the same shape.
-        """
+        """The value with stand-ins."""
         if isinstance(value, dict):
             return {self(name): self(item, str(name)) for name, item in value.items()}
         if isinstance(value, list | tuple):

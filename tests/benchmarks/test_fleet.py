@@ -65,7 +65,7 @@ def alone(fleet: Path) -> Scope:
 
 def assert_same(a: Scope, b: Scope) -> None:
     for name in ("runs", "lookups", "problems"):
-        pd.testing.assert_frame_equal(getattr(a.tables, name), getattr(b.tables, name))
+        pd.testing.assert_frame_equal(getattr(a.tables, name).frame, getattr(b.tables, name).frame)
     one, other = a.tables.hash_details, b.tables.hash_details
     assert one.components == other.components
     assert all(map((lambda x, y: x.tobytes() == y.tobytes()), one.sets, other.sets))

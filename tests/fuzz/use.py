@@ -51,7 +51,9 @@ def use(scope: Scope, folder: Path | None = None) -> None:
         scope.save(folder)
         again = cachescope.read(folder)
         for name in ("runs", "lookups", "entries", "contexts", "kernels", "autotune"):
-            pd.testing.assert_frame_equal(getattr(again.tables, name), getattr(scope.tables, name))
+            pd.testing.assert_frame_equal(
+                getattr(again.tables, name).frame, getattr(scope.tables, name).frame
+            )
         for name in ("phases", "compiles", "symbols"):
             pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
         problems = pd.concat(

@@ -49,15 +49,7 @@ _WHAT: Final = {
 
 
 def check_directory(file: IO[bytes]) -> None:
-    """Check that the directory of an archive is there and not too large; its size is where `zipfile` reads it.
-
-    Raises
-    ------
-    zipfile.BadZipFile
-        If there is none.
-    NotRead
-        If it has more than 4 MiB.
-    """
+    """Check that the directory of an archive is there and not too large; its size is where `zipfile` reads it."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _END_BYTES - _LONGEST_COMMENT - _LOCATOR_BYTES - _END_64.size))
     tail = file.read()

@@ -31,24 +31,14 @@ _NOT_IN_NAMES: Final = re.compile(r'[<>:"/\\|?*]')
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a mega-cache holds.
+    """What a mega-cache holds."""
 
-    Attributes
-    ----------
-    entries : list of EntryRow
-        The FX and AOTAutograd entries that torch loads from it.
-    files : dict
-        sha256 of the other artifacts that torch loads by kind and key, as in the frame entries; of a ``best_config`` the key is its folder and name.
-    lost : frozenset
-        Kind and key of what was saved earlier, and torch does not load.
-    refused : str or None
-        Why torch loads nothing of it.
-    """
-
-    entries: list[EntryRow]
+    entries: list[EntryRow]  # the FX and AOTAutograd entries that torch loads from it
+    # sha256 of the other artifacts that torch loads by kind and key, as in the frame entries; of a
+    # ``best_config`` the key is its folder and name.
     files: dict[tuple[str, str], str]
-    lost: frozenset[tuple[str, str]]
-    refused: str | None
+    lost: frozenset[tuple[str, str]]  # kind and key of what was saved earlier, and torch does not load
+    refused: str | None  # why torch loads nothing of it
 
 
 def is_bundle(path: str) -> bool:
@@ -72,13 +62,7 @@ def read_as_directory(path: str, reading: Reading) -> None:
 
 
 def held_in(path: str, reading: Reading) -> Held:
-    """Read all that is in a mega-cache; a link to one is followed.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be read.
-    """
+    """Read all that is in a mega-cache; a link to one is followed."""
     try:
         data, _ = read_steady(os.path.realpath(path), Limits().size_bytes)
     except OSError as error:

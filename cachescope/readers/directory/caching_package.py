@@ -26,13 +26,7 @@ _CACHE_ENTRY: Final = ("torch._inductor.runtime.caching.interfaces", "CacheEntry
 
 
 def load_versioned(data: bytes) -> object:
-    """Check the header and read the pickle after it inertly.
-
-    Raises
-    ------
-    DamagedContent, UnreadablePickle
-        If the header differs, or if the pickle is damaged or hostile.
-    """
+    """Check the header and read the pickle after it inertly."""
     if not data.startswith(HEADER):
         raise DamagedContent(f"begins with {data[:4].hex()}, not with the header {HEADER.hex()}")
     return loads_harmless(data[len(HEADER) :])
@@ -59,13 +53,7 @@ def fill_imc(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
 
 
 def imc_keys(path: str) -> list[bytes]:
-    """Return the pickled keys in an ``imc.save``: each of callee, parameters and isolation key.
-
-    Raises
-    ------
-    SourceError
-        If the file cannot be read, or is no ``imc.save``.
-    """
+    """Return the pickled keys in an ``imc.save``: each of callee, parameters and isolation key."""
     try:
         dump = load_object(Path(path).read_bytes())
     except OSError as error:

@@ -38,20 +38,7 @@ _MOST: Final = 2_000
 def read_entry_file(
     entry: EntryRow, path: str, name: str, reading: Reading, top: frozenset[str], fill: Fill
 ) -> bool:
-    """Fill the row of one entry from its file; return False if the file no longer exists.
-
-    Parameters
-    ----------
-    entry : EntryRow
-        The row, with the facts from the directory.
-    path, name : str
-        The file. torch names it by the hash of its content (``_write_to_local_cache`` of both caches; before
-        2.8 an AOTAutograd entry is called ``entry``), but also loads a file with any other name.
-    top : frozenset of str
-        The torch classes that an entry of this kind may have.
-    fill : callable
-        Reads the object.
-    """
+    """Fill the row of one entry from its file; return False if the file no longer exists."""
     data = read_bytes(entry, path, reading)
     if data is None:
         return entry.status == UNREADABLE
@@ -95,14 +82,7 @@ def reader_of_hidden(read: ReadFile) -> ReadFile:
 def check_entry(
     entry: EntryRow, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
 ) -> tuple[str | None, int | None]:
-    """Fill the row of one entry from its bytes; return what is wrong with them and at which byte, if anything.
-
-    Raises
-    ------
-    NotRead
-        If it exceeds the limits, or has an unknown class of torch: a later torch may
-        have made it.
-    """
+    """Fill the row of one entry from its bytes; return what is wrong with them and at which byte, if anything."""
     if not data:
         return "empty file", None
     try:

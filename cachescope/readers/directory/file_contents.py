@@ -76,13 +76,7 @@ class NamedFile(Protocol):
 
 
 def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode:
-    """Read the source in one file.
-
-    Parameters
-    ----------
-    path, cache, cache_key
-        As in the frame ``entries``.
-    """
+    """Read the source in one file."""
     if is_in_remote_cache(path):
         return SourceCode(None, why_not="it is in a remote cache, which is not asked again")
     if cache in _GRAPHS:

@@ -151,19 +151,7 @@ class Kernel:
 
 
 def kernels_of(source_code: str) -> list[Kernel]:
-    """The kernels that a wrapper defines, then the library calls it makes, in the order of the text.
-
-    Parameters
-    ----------
-    source_code : str
-        Generated code, as in ``CompiledFxGraph.source_code``.
-
-    Returns
-    -------
-    list of Kernel
-        `kind` is ``cpp``, ``triton`` or another backend of ``AsyncCompile`` for generated kernels, and
-        ``extern`` for calls of libraries and operators.
-    """
+    """The kernels that a wrapper defines, then the library calls it makes, in the order of the text."""
     defined: dict[str, Kernel] = {}
     calls: list[Kernel] = []
     for line, nodes, ops in _statements(source_code):

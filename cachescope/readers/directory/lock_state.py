@@ -32,16 +32,6 @@ def locks_frame(entries: pd.DataFrame) -> pd.DataFrame:
 def is_lock_held(path: str) -> bool | None:
     """Whether another process, or another descriptor of this one, holds a lock at this moment.
 
-    Parameters
-    ----------
-    path : str
-        A lock file.
-
-    Returns
-    -------
-    bool or None
-        None if it is missing, if it may not be opened, or if the system does not support the check.
-
     Notes
     -----
     The check requests a shared lock: it fails while a writer holds the file, and two readers do not affect each

@@ -112,13 +112,7 @@ def _all_of(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
 
 
 def artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, int]]:
-    """Yield type, key and content of each artifact of a mega-cache, and the offset of the content.
-
-    Raises
-    ------
-    DamagedContent
-        If the data is no mega-cache, or at the point where it breaks off.
-    """
+    """Yield type, key and content of each artifact of a mega-cache, and the offset of the content."""
     for _, kind, key, content, at in _all_of(data):
         yield kind, key, content, at
 
@@ -128,11 +122,6 @@ def loaded_artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, bool]]:
 
     ``CacheArtifactManager.deserialize`` (torch/compiler/_cache.py, 2.10 to 2.15) makes a dict of the groups, by type: where a
     process saved twice, what it saved first is in the file, and lost.
-
-    Raises
-    ------
-    DamagedContent
-        As `artifacts` does.
     """
     last: dict[str, int] = {}
     with contextlib.suppress(DamagedContent):

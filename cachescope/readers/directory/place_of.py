@@ -101,15 +101,7 @@ def looks_like_cache_dir(path: str) -> bool:
 
 
 def place_of(path: str, levels: int = _LEVELS) -> Place | None:
-    """The place that a folder is; None if nothing in it identifies one.
-
-    Parameters
-    ----------
-    path : str
-        A folder. Its own name counts only if it is a key.
-    levels : int
-        How deep to look.
-    """
+    """The place that a folder is; None if nothing in it identifies one."""
     name = os.path.basename(os.path.abspath(path))
     for pattern, place in KEY_FOLDERS:
         if pattern.fullmatch(name):
@@ -231,13 +223,7 @@ def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
 
 
 class FollowedLinks:
-    """The links followed in one walk.
-
-    Parameters
-    ----------
-    path : str
-        Where the walk starts.
-    """
+    """The links followed in one walk."""
 
     def __init__(self, path: str) -> None:
         self._top = path
@@ -246,19 +232,7 @@ class FollowedLinks:
     def leads_to_place(
         self, path: str, found: os.stat_result, rule: FolderRule | None, is_inside: bool
     ) -> bool:
-        """Whether a link to a folder is followed.
-
-        Parameters
-        ----------
-        path : str
-            The link.
-        found : stat_result
-            The folder that it leads to.
-        rule : FolderRule or None
-            The rule for its name.
-        is_inside : bool
-            Whether no other cache root is expected there: deep in a place, or behind another link.
-        """
+        """Whether a link to a folder is followed."""
         if rule is None:
             is_followed = not is_inside and not self._is_read_anyway(path) and is_linked_root(path)
         else:

@@ -48,19 +48,7 @@ def fill_standalone(entry: EntryRow, name: str, data: bytes, reading: Reading) -
 
 
 def content_of(data: bytes) -> tuple[str, bytes]:
-    """The last part of a standalone artifact: what ``save_cache_artifacts`` gave, or one pickled AOTAutograd result.
-
-    Returns
-    -------
-    kind : str
-        ``mega_cache`` or ``aotautograd``.
-    content : bytes
-
-    Raises
-    ------
-    DamagedContent
-        If the data breaks off before.
-    """
+    """The last part of a standalone artifact: what ``save_cache_artifacts`` gave, or one pickled AOTAutograd result."""
     header, at = sized_bytes(data, CHECKSUM_BYTES)
     if header in (CACHE_HEADER, AOT_HEADER):
         _, at = sized_bytes(data, at)

@@ -71,13 +71,7 @@ class Index:
         return sorted(found, key=lambda log: log.used_s, reverse=True)
 
     def clear(self) -> None:
-        """Remove everything.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be removed.
-        """
+        """Remove everything."""
         with _locked(self.folder):
             for file in [*self._files(), *self._unfinished()]:
                 file.unlink(missing_ok=True)

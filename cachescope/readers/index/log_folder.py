@@ -60,13 +60,7 @@ _SCHEMA: Final = pa.unify_schemas([SCHEMA, _BESIDE])
 
 
 def check_logs(table: pa.Table) -> None:
-    """Check the columns of `log_tables.SCHEMA` that are present, and the extra columns.
-
-    Raises
-    ------
-    ValueError
-        If no reader could have returned them.
-    """
+    """Check the columns of `log_tables.SCHEMA` that are present, and the extra columns."""
     columns = {
         name: values.combine_chunks() for name, values in zip(table.column_names, table.columns, strict=True)
     }
@@ -167,13 +161,7 @@ def _need(is_so: bool, name: str, otherwise: str) -> None:
 
 
 def read_log_file(path: str, reading: Reading) -> None:
-    """Read one file of such a folder into `reading`, including hash details.
-
-    Raises
-    ------
-    SourceError
-        If it is damaged, or if another version of cachescope wrote it.
-    """
+    """Read one file of such a folder into `reading`, including hash details."""
     for table in _rows(path):
         for log in LogTables.from_arrow(table):
             with failures_of(path, _WHAT):
@@ -181,15 +169,7 @@ def read_log_file(path: str, reading: Reading) -> None:
 
 
 def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
-    """Add one file with these logs to a folder, under a unique name, and return the number of logs.
-
-    Raises
-    ------
-    SourceError
-        If a log contains a value that does not fit a column.
-    OSError
-        If the folder cannot be written.
-    """
+    """Add one file with these logs to a folder, under a unique name, and return the number of logs."""
     from pyarrow import parquet
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -212,15 +192,7 @@ def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
 
 
 def read_log_folder(path: str, *, strict: bool = False) -> Reading:
-    """Read all logs of a folder, in the order of their names; hash details stay in the files until they are needed.
-
-    Raises
-    ------
-    SourceError
-        If a file is damaged, or if another version of cachescope wrote it.
-    RecordError
-        At the first problem, if `strict`.
-    """
+    """Read all logs of a folder, in the order of their names; hash details stay in the files until they are needed."""
     from pyarrow import parquet
 
     files = sorted(str(file) for file in Path(path).glob(f"*{LOGS_SUFFIX}"))

@@ -89,11 +89,6 @@ class LogTables:
         """Append the log as if it had been read into `reading`, which then owns its rows.
 
         `known` holds the codes of the logs that were read together with it; the codes of this log are added.
-
-        Raises
-        ------
-        RecordError
-            At its first problem, if `reading` is strict.
         """
         self.append_to(reading, self.add_details_to(reading.details, known))
 

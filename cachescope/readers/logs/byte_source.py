@@ -177,17 +177,7 @@ class TooMuchError(EOFError):
 
 
 class Bounded(io.RawIOBase):
-    """The unpacked bytes of a compressed file: at most a thousand times its size, or 32 MiB if that is more.
-
-    Parameters
-    ----------
-    stream : file
-        Gives the unpacked bytes.
-    packed : file
-        The compressed file; it is closed with the stream.
-    packed_bytes : int
-        Its size.
-    """
+    """The unpacked bytes of a compressed file: at most a thousand times its size, or 32 MiB if that is more."""
 
     def __init__(self, stream: IO[bytes], packed: IO[bytes], packed_bytes: int) -> None:
         self._stream = stream
@@ -199,13 +189,7 @@ class Bounded(io.RawIOBase):
         return True
 
     def readinto(self, space: Any) -> int:
-        """Fill the buffer with one read of the stream.
-
-        Raises
-        ------
-        TooMuchError
-            If the limit is reached and more bytes follow.
-        """
+        """Fill the buffer with one read of the stream."""
         if not self._left:
             if self._stream.read(1):
                 raise TooMuchError(
@@ -224,13 +208,7 @@ class Bounded(io.RawIOBase):
 
 
 def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
-    """Open a log for reading and decompress it on the fly; an address is read `ahead_bytes` at a time.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist or cannot be read.
-    """
+    """Open a log for reading and decompress it on the fly; an address is read `ahead_bytes` at a time."""
     try:
         raw = _open(path, ahead_bytes)
         head = raw.read(_HEAD_BYTES)

@@ -89,23 +89,11 @@ class CompiledFrame:
 class CompiledFrames:
     """The compiles of one trace, in the order in which they began.
 
-    Parameters
-    ----------
-    path : str
-        A trace, plain or packed.
-    size : int, optional
-        Only so many bytes are read.
-
     Attributes
     ----------
     rows : list of CompiledFrame
     problems : list of ProblemRow
         Records that could not be read, and a file that could not be read to its end.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist or cannot be read.
     """
 
     def __init__(self, path: str, size: int | None = None) -> None:

@@ -45,14 +45,7 @@ class _Stretch:
 
 
 class ComponentLists:
-    """Reads the components of one artifact after another into a store of hash details.
-
-    Parameters
-    ----------
-    store : HashDetails
-    known : dict
-        Codes of components by their bytes. Earlier logs share it.
-    """
+    """Reads the components of one artifact after another into a store of hash details."""
 
     def __init__(self, store: HashDetails, known: dict[bytes, int]) -> None:
         self._store = store
@@ -148,14 +141,7 @@ def begins_component(line: bytes) -> bool:
 
 
 class ComponentLines:
-    """Reads the lines of one key after another into a store of hash details.
-
-    Parameters
-    ----------
-    store : HashDetails
-    known : dict
-        Codes of components by their bytes, whether they span one line or several. Earlier logs share it.
-    """
+    """Reads the lines of one key after another into a store of hash details."""
 
     def __init__(self, store: HashDetails, known: dict[bytes, int]) -> None:
         self._store = store

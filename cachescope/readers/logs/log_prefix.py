@@ -72,13 +72,7 @@ Name = tuple[bytes, int | None]
 
 
 def clock_us(month: bytes, day: bytes, time: bytes) -> int:
-    """The time of a prefix in microseconds since the start of a leap year: a clock that both logs of a process share.
-
-    Raises
-    ------
-    ValueError
-        If the month, the day or the time is invalid.
-    """
+    """The time of a prefix in microseconds since the start of a leap year: a clock that both logs of a process share."""
     number, of_month = int(month), int(day)
     hours, minutes, seconds = int(time[:2]), int(time[3:5]), int(time[6:8])
     # A leap second is printed as second 60.
@@ -131,17 +125,7 @@ def _midnight_us(days: int, year: int) -> int:
 
 
 class LogClock:
-    """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known.
-
-    Parameters
-    ----------
-    year : int
-        The year of `known_us`.
-    offset_us : int
-        What to add to local time.
-    known_us : int
-        A clock of the log.
-    """
+    """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known."""
 
     __slots__ = ("known_us", "offset_us", "year")
 
@@ -205,16 +189,7 @@ def tells_no_rank(lead: bytes) -> bool:
 
 
 class LauncherPrefixes:
-    """Finds torch's prefix in the lines of one log, and the stream that the bytes before it name.
-
-    Parameters
-    ----------
-    head : bytes
-        The first bytes of the log. If most of torch's lines there have a text before the prefix, any such text names
-        a stream.
-    is_named : bool, optional
-        Whether any text before the prefix names a stream, if that is known already.
-    """
+    """Finds torch's prefix in the lines of one log, and the stream that the bytes before it name."""
 
     def __init__(self, head: bytes = b"", *, is_named: bool | None = None) -> None:
         self.is_named = _are_named(head) if is_named is None else is_named

@@ -182,16 +182,6 @@ def read_logs(
 ) -> Generator[Callable[[Reading], None]]:
     """Yield, for each log in order, a function that reads it into a reading.
 
-    Parameters
-    ----------
-    logs : iterable of (reader, path)
-    executor : Executor, optional
-        Workers that read ahead; the number of waiting results is bounded.
-    index : callable, optional
-        Gives the index, which keeps the rows of logs that were read before; called for a log that is large enough.
-    strict : bool
-        Whether workers stop at the first damaged record.
-
     Notes
     -----
     If a worker is lost, its log is read in this process. Closing the iterator cancels work that has not begun.

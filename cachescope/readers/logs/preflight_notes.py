@@ -21,42 +21,22 @@ _About = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class LookupNote:
-    """What is noted of one lookup.
+    """What is noted of one lookup."""
 
-    Attributes
-    ----------
-    sizes : tuple
-        The sizes in guards, in their order; None for one that is not a number.
-    cache_dir : str or None
-        The directory that the program would use; None for torch's default one.
-    is_local, is_remote : bool
-        Whether it would look in that directory, and in a remote cache.
-    skips_guards : bool
-        Whether torch would take the first entry, whatever its guards.
-    is_brought : bool
-        Whether the program itself had put entries under the key, from a mega-cache for example.
-    lacks_values : bool
-        Whether the key holds values of tensors, which had none in a pre-flight without weights.
-    is_stored : bool
-        Whether torch would store what it compiles after a miss.
-    stored_guards : str or None
-        The guards of what it would store.
-    why_not_stored : str or None
-        Why it would not, where it tries to.
-    ended_before : frozenset of int
-        The processes of the command that had ended when this one began.
-    """
-
+    # The sizes in guards, in their order; None for one that is not a number.
     sizes: tuple[float | None, ...] = ()
-    cache_dir: str | None = None
-    is_local: bool = True
+    cache_dir: str | None = None  # the directory that the program would use; None for torch's default one
+    is_local: bool = True  # whether it would look in that directory, and in a remote cache
     is_remote: bool = False
-    skips_guards: bool = False
+    skips_guards: bool = False  # whether torch would take the first entry, whatever its guards
+    # Whether the program itself had put entries under the key, from a mega-cache for example.
     is_brought: bool = False
+    # Whether the key holds values of tensors, which had none in a pre-flight without weights.
     lacks_values: bool = False
-    is_stored: bool = False
-    stored_guards: str | None = None
-    why_not_stored: str | None = None
+    is_stored: bool = False  # whether torch would store what it compiles after a miss
+    stored_guards: str | None = None  # the guards of what it would store
+    why_not_stored: str | None = None  # why it would not, where it tries to
+    # The processes of the command that had ended when this one began.
     ended_before: frozenset[int] = frozenset()
 
     @classmethod
@@ -86,15 +66,7 @@ class LookupNote:
 
 
 class PreflightNotes:
-    """The notes about lookups whose records are still to come.
-
-    Parameters
-    ----------
-    notes : iterable of dict, optional
-        Such notes, of the log as far as it was read before.
-    lookups : iterable of LookupRow, optional
-        The lookups of what was read before.
-    """
+    """The notes about lookups whose records are still to come."""
 
     def __init__(self, notes: Iterable[JsonObject] = (), lookups: Iterable[LookupRow] = ()) -> None:
         self._open: dict[_About, list[JsonObject]] = defaultdict(list)

@@ -31,13 +31,7 @@ def is_address(path: str) -> bool:
 
 
 def addresses(address: str) -> list[str]:
-    """The files at an address: the file itself, the files below a folder, or the matches of a pattern.
-
-    Raises
-    ------
-    SourceError
-        If there are none, or if the store cannot be listed.
-    """
+    """The files at an address: the file itself, the files below a folder, or the matches of a pattern."""
     try:
         fs, path = _fsspec(address).core.url_to_fs(address)
         # A pattern may match folders; their contents were not asked for.
@@ -59,13 +53,7 @@ def _found(fs: Any, path: str) -> dict[str, JsonObject]:
 
 
 def open_address(address: str, ahead_bytes: int) -> IO[bytes]:
-    """Open a file at an address as a stream that raises `OSError` on failure, whatever the store.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be opened.
-    """
+    """Open a file at an address as a stream that raises `OSError` on failure, whatever the store."""
     fsspec = _fsspec(address)
     try:
         file = fsspec.open(address, "rb", block_size=ahead_bytes, cache_type="readahead").open()

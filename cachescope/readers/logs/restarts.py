@@ -27,16 +27,7 @@ _SLACK_US = 1_000_000
 
 
 def run_starts(lookups: Sequence[LookupRow], clocks: Sequence[int | None], details: HashDetails) -> list[int]:
-    """The positions at which a process begins, among lookups in the order of their lines; 0 is always one.
-
-    Parameters
-    ----------
-    lookups : sequence of LookupRow
-    clocks : sequence of int or None
-        When each of them began, by the clock of the log prefixes.
-    details : HashDetails
-        The store that the lookups' detail codes refer to.
-    """
+    """The positions at which a process begins, among lookups in the order of their lines; 0 is always one."""
     begins = [at for at in range(1, len(lookups)) if _begins_first_compile(lookups, at)]
     if not begins:
         return [0]

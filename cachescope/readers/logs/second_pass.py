@@ -28,25 +28,7 @@ Read = Callable[[str, int | None], tuple[Found, Sequence[ProblemRow]]]
 def read_traces(
     runs: Iterable[RunRow], stamped: Stamps, what: str, read: Read[Found]
 ) -> tuple[list[tuple[int, Found]], list[ProblemRow]]:
-    """Read the traces of runs once more.
-
-    Parameters
-    ----------
-    runs : iterable of RunRow
-    stamped : dict
-        Size and time of their files when they were read. Of a trace that has grown since, only as much is read
-        as there was then; one that changed otherwise is a problem.
-    what : str
-        What is not known of a trace that cannot be read: "its phases".
-    read : callable
-        Called with a path, and with its size in bytes if no more is to be read.
-
-    Returns
-    -------
-    found : list of (run, what was read)
-    problems : list of ProblemRow
-        What could not be read.
-    """
+    """Read the traces of runs once more."""
     found: list[tuple[int, Found]] = []
     problems: list[ProblemRow] = []
     for run in runs:

@@ -30,11 +30,6 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
 
     Adds one `Process` for each stream of lines (see `LauncherPrefixes`) and pid with cache messages. Lines that are not torch's
     are skipped: a log often contains output of the program, too.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist, cannot be read at all, or contains no line of torch's logs.
     """
     source = source or path
     log = _TextLog(source, path, reading)
@@ -46,19 +41,7 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
 
 
 def read_on_text_log(path: str, reading: Reading) -> bool:
-    """Continue reading the one text log in `reading`, whose file has grown since it was read.
-
-    Returns
-    -------
-    bool
-        False if it has to be read from the start: it ended within a line or a message, or between the hash details and the
-        outcome of a lookup, or a process repeats what it said before, or it is of ``TORCH_LOGS_FORMAT=short``, whose lines do not identify their process.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist or cannot be read.
-    """
+    """Continue reading the one text log in `reading`, whose file has grown since it was read."""
     if not reading.processes or reading.processes[0].end_state is None:
         return False
     end = TextEnd.from_json(reading.processes[0].end_state)

@@ -57,12 +57,6 @@ def lookup_from_event(event: Record) -> LookupRow | None:
 
     torch/_inductor/compile_fx.py, `_compile_fx_inner`: the event ``inductor_compile`` has the cache state
     among its arguments; a disabled cache leaves no artifact.
-
-    Returns
-    -------
-    LookupRow or None
-        A lookup with outcome ``disabled`` is a lookup of its own. One with outcome ``bypass`` only completes the lookup
-        that was made within it: no artifact has its time. None for any other event.
     """
     if event.text("ph") != "E" or event.text("name") != "inductor_compile":
         return None

@@ -33,22 +33,10 @@ class TraceEvent(NamedTuple):
 class TraceEvents:
     """The events of one trace, in the order of the file.
 
-    Parameters
-    ----------
-    path : str
-        A trace, plain or packed.
-    size : int, optional
-        Only so many bytes are read.
-
     Attributes
     ----------
     problems : list of ProblemRow
         Events that could not be read, and a file that could not be read to its end.
-
-    Raises
-    ------
-    SourceError
-        While events are taken: if the file does not exist or cannot be read.
     """
 
     def __init__(self, path: str, size: int | None = None) -> None:

@@ -18,11 +18,6 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
 
     Adds one `Process` with its lookups in the order in which torch made them. A record that cannot be read
     becomes a problem at its byte offset; the rest is read.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist, cannot be read at all, or contains no trace record.
     """
     trace = TraceProcess(source or path, path, reading)
     with open_bytes(path) as stream:
@@ -31,18 +26,7 @@ def read_trace_log(path: str, reading: Reading, source: str | None = None) -> No
 
 
 def read_on_trace_log(path: str, reading: Reading) -> bool:
-    """Continue reading the one trace in `reading`, whose file has grown since it was read.
-
-    Returns
-    -------
-    bool
-        False if it has to be read from the start: it did not end after a complete record, or may repeat what it said before.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist or cannot be read.
-    """
+    """Continue reading the one trace in `reading`, whose file has grown since it was read."""
     (process,) = reading.processes
     if process.end_state is None:
         return False

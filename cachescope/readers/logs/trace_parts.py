@@ -63,13 +63,7 @@ def _record_behind(stream: IO[bytes], place: int) -> int | None:
 
 
 def read_trace_part(path: str, reading: Reading, start: int, end: int | None) -> None:
-    """Read a part of a trace into `reading`: one `Process` that holds the recorded calls, for `put_together`.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist or cannot be read.
-    """
+    """Read a part of a trace into `reading`: one `Process` that holds the recorded calls, for `put_together`."""
     calls = _Calls()
     reader = TraceReader(reading.details, reading.known_json, calls.handle, start)
     with open_bytes(path) as stream:
@@ -108,13 +102,7 @@ class _Calls:
 
 
 def put_together(path: str, reading: Reading, parts: Iterable[LogTables]) -> None:
-    """Read a trace into `reading` from its parts, as `read_trace_log` does.
-
-    Raises
-    ------
-    SourceError
-        If the file did not exist when a part was to be read.
-    """
+    """Read a trace into `reading` from its parts, as `read_trace_log` does."""
     trace = TraceProcess(path, path, reading)
     for part in parts:
         if not part.processes:

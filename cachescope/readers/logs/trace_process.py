@@ -116,13 +116,7 @@ class TraceProcess:
         self._words[word](*values)
 
     def finish(self) -> None:
-        """Turn the clocks into times, order the lookups as they were made, and add the process to the reading.
-
-        Raises
-        ------
-        SourceError
-            If the log contained no record.
-        """
+        """Turn the clocks into times, order the lookups as they were made, and add the process to the reading."""
         if not self._has_records:
             raise SourceError(self._source, "holds no record of torch's trace log", "unknown_source")
         process = self._process

@@ -61,17 +61,6 @@ class TraceReader:
     """Reads the records of a trace or a part of one, and passes on their contents.
 
     Each record is read on its own. Combining them is the task of the receiver.
-
-    Parameters
-    ----------
-    details : HashDetails
-        The store for the hash details of lookups.
-    known_json : dict
-        As in `Reading`.
-    handle : callable
-        Called with the contents of each record, in the form of `TraceProcess.handle`.
-    start : int
-        The offset of the first record to read.
     """
 
     def __init__(

@@ -159,17 +159,7 @@ def _pass_over(pieces: Pieces, buffer: bytearray, have: int) -> tuple[int, int]:
 
 
 class Records:
-    """The records of one block; if more blocks follow, all but the last, which may be incomplete.
-
-    Parameters
-    ----------
-    buffer : bytearray
-        Begins with the block; the bytes after it mean nothing.
-    size : int
-        Bytes of the block, at least one.
-    is_last : bool
-        Whether this is the last block.
-    """
+    """The records of one block; if more blocks follow, all but the last, which may be incomplete."""
 
     def __init__(self, buffer: bytearray, size: int, is_last: bool) -> None:
         self.buffer = buffer

@@ -97,13 +97,7 @@ def read_json_line(line: bytes) -> tuple[dict[str, str | None], str] | None:
 
 
 def read_vllm_log(path: str, reading: Reading) -> None:
-    """Read the rows of ``vllm_starts`` from one log.
-
-    Raises
-    ------
-    SourceError
-        If the file does not exist or cannot be read at all.
-    """
+    """Read the rows of ``vllm_starts`` from one log."""
     starts = Starts(path, reading)
     with open_bytes(path) as stream:
         pieces = Pieces(stream)

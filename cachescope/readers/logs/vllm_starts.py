@@ -27,26 +27,14 @@ _Process = tuple[str | None, str | None, str | None, _Ranks | None]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message.
+    """One message."""
 
-    Attributes
-    ----------
-    name : str
-        Which message it is.
-    line : int
-    lead : dict
-        What comes before it: ``process``, ``pid``, ``host`` (of Ray's processes), ``logged``, ``prefix``.
-    values : dict
-        What it says.
-    others : int
-        How many more processes said the same, and are not named.
-    """
-
-    name: str
+    name: str  # which message it is
     line: int
+    # What comes before it: ``process``, ``pid``, ``host`` (of Ray's processes), ``logged``, ``prefix``.
     lead: Mapping[str, str | None]
-    values: Mapping[str, str]
-    others: int
+    values: Mapping[str, str]  # what it says
+    others: int  # how many more processes said the same, and are not named
 
     @property
     def ranks(self) -> _Ranks | None:

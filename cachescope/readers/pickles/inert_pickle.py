@@ -106,32 +106,17 @@ class Stub(metaclass=_Sealed):
     """The result of calling a global: a record of the arguments and of later changes. It equals only itself.
 
     The class of a stub stands for the global. A global that is named but not called is therefore a subclass of Stub.
-
-    Attributes
-    ----------
-    module, name : str
-        The global, as the pickle spells it.
-    args : tuple
-        The arguments of the call (REDUCE, NEWOBJ, OBJ, INST).
-    keywords : mapping
-        The keyword arguments of NEWOBJ_EX.
-    raw_state : object
-        The argument of BUILD; None without it.
-    items : list or empty tuple
-        Items that were appended or added.
-    pairs : list of tuple, or empty tuple
-        The keys and values that were set.
     """
 
     __slots__ = ("args", "items", "keywords", "pairs", "raw_state")
 
-    module: ClassVar[str] = ""
+    module: ClassVar[str] = ""  # the global, as the pickle spells it
     name: ClassVar[str] = ""
-    args: tuple[object, ...]
-    keywords: Mapping[str, object]
-    raw_state: object
-    items: list[object] | tuple[()]
-    pairs: list[tuple[object, object]] | tuple[()]
+    args: tuple[object, ...]  # the arguments of the call (REDUCE, NEWOBJ, OBJ, INST)
+    keywords: Mapping[str, object]  # the keyword arguments of NEWOBJ_EX
+    raw_state: object  # the argument of BUILD; None without it
+    items: list[object] | tuple[()]  # items that were appended or added
+    pairs: list[tuple[object, object]] | tuple[()]  # the keys and values that were set
 
     def __new__(cls, /, *args: object, **keywords: object) -> Self:
         """Store the arguments; nothing is called."""
@@ -207,15 +192,7 @@ class _Source(io.BytesIO):
 
 
 class InertUnpickler(pickle.Unpickler):
-    """The C unpickler, which can call only stand-ins. Not safe without the check in `loads_inert`.
-
-    Parameters
-    ----------
-    data : bytes
-        The pickle.
-    stand_ins : int
-        How many different globals the pickle may name.
-    """
+    """The C unpickler, which can call only stand-ins. Not safe without the check in `loads_inert`."""
 
     def __init__(self, data: bytes, stand_ins: int) -> None:
         super().__init__(_Source(data), fix_imports=False)
@@ -244,11 +221,6 @@ def loads_inert(
     r"""Read a pickle; every global in it becomes an inert `Stub`, and no real function is called.
 
     Plain values are the same as from ``pickle.loads``. Bytes after STOP are ignored, as in torch.
-
-    Raises
-    ------
-    UnreadablePickle
-        If anything is wrong with the bytes.
 
     Examples
     --------
@@ -280,13 +252,7 @@ def _without_frames(data: bytes, frames: list[int]) -> bytes:
 
 
 def loads_harmless(data: bytes, limits: Limits | None = None) -> object:
-    """Read a pickle inertly, as `loads_inert` does, but refuse it if it names a hostile global.
-
-    Raises
-    ------
-    UnreadablePickle
-        If anything is wrong with the bytes, or at the first hostile global.
-    """
+    """Read a pickle inertly, as `loads_inert` does, but refuse it if it names a hostile global."""
     return loads_inert(data, limits, _HarmlessUnpickler)
 
 

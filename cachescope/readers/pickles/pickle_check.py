@@ -29,11 +29,6 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
     A pickle that passes has its STOP inside the bytes, declares no length beyond them, keeps memo indexes dense,
     and neither hashes nor copies more than `limits`. Faults that the unpickler itself refuses without harm (an
     item taken below a mark, bad UTF-8) are not checked here.
-
-    Returns
-    -------
-    frames : list of int
-        The offsets of the FRAME opcodes that must be removed.
     """
     program = Program(data, limits)
     try:

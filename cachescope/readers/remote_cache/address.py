@@ -11,16 +11,10 @@ _ANYWHERE: Final = re.compile(rf"{_REDIS.pattern}\S*")
 
 
 class RedisAddress(str):
-    """The address of a Redis as it may be shown. Whatever is made of this text lacks the password as well.
-
-    Attributes
-    ----------
-    url : str
-        The whole address, for connecting alone.
-    """
+    """The address of a Redis as it may be shown. Whatever is made of this text lacks the password as well."""
 
     __slots__ = ("url",)
-    url: str
+    url: str  # the whole address, for connecting alone
 
     @classmethod
     def of(cls, url: str) -> RedisAddress:

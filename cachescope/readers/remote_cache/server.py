@@ -24,36 +24,18 @@ _MOST_KEYS: Final = 1_000_000
 
 
 def read_redis(address: str, reading: Reading, *, may_be_empty: bool = False) -> None:
-    """Read the remote caches at an address into ``reading.entries``.
-
-    Raises
-    ------
-    SourceError
-        If the server cannot be reached, does not answer or refuses; if it holds nothing and that may not be.
-    """
+    """Read the remote caches at an address into ``reading.entries``."""
     address = RedisAddress.of(address)
     read_stored(address, stored_in(address, may_be_empty=may_be_empty), reading)
 
 
 def check_redis(address: str) -> None:
-    """Say at once whether the server at an address can be read; it may hold nothing.
-
-    Raises
-    ------
-    SourceError
-        As `read_redis`.
-    """
+    """Say at once whether the server at an address can be read; it may hold nothing."""
     next(stored_in(address, may_be_empty=True), None)
 
 
 def stored_in(address: str, *, may_be_empty: bool = False) -> Iterator[Stored]:
-    """Yield the values of torch's remote caches at an address, in the order of their keys.
-
-    Raises
-    ------
-    SourceError
-        As `read_redis`.
-    """
+    """Yield the values of torch's remote caches at an address, in the order of their keys."""
     address = RedisAddress.of(address)
     redis = _redis(address)
     try:

@@ -64,24 +64,12 @@ _MOST_LINE_BYTES: Final = MOST_BYTES + (1 << 16)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One value of a remote cache.
+    """One value of a remote cache."""
 
-    Attributes
-    ----------
-    key : str
-        The whole key.
-    value : bytes, dict or None
-        The value, as text or parsed; None if it was not read.
-    size_bytes : int or None
-        The size of a value that was not read.
-    why_not : str
-        Why it was not read.
-    """
-
-    key: str
-    value: bytes | dict[str, object] | None
-    size_bytes: int | None = None
-    why_not: str = ""
+    key: str  # the whole key
+    value: bytes | dict[str, object] | None  # the value, as text or parsed; None if it was not read
+    size_bytes: int | None = None  # the size of a value that was not read
+    why_not: str = ""  # why it was not read
 
 
 def kind_and_key(key: str) -> tuple[str, str | None]:
@@ -113,30 +101,14 @@ def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
 
 
 def object_in(text: bytes) -> dict[str, object]:
-    """The object that a value or a line of a dump is.
-
-    Raises
-    ------
-    DamagedContent
-        If it is no object of JSON.
-    NotRead
-        If it is one of too many values.
-    """
+    """The object that a value or a line of a dump is."""
     if text.count(b",") > _MOST_VALUES:
         raise NotRead(f"more than {_MOST_VALUES:,} values of JSON: not read")
     return load_object(text)
 
 
 def content_of(kind: str, value: bytes | dict[str, object]) -> bytes:
-    """The bytes that torch would have in a file.
-
-    Raises
-    ------
-    DamagedContent
-        If torch could not take them out of the value.
-    NotRead
-        If it is of too many values.
-    """
+    """The bytes that torch would have in a file."""
     stored = object_in(value) if isinstance(value, bytes) else value
     if kind not in _PICKLED:
         return json.dumps(stored).encode("ascii")

@@ -151,14 +151,7 @@ def _named(script: str) -> str:
 
 
 def hidden(page: T, redaction: Hiding) -> T:
-    """The same page with stand-ins; equal texts get equal ones, in figures and tables alike.
-
-    Parameters
-    ----------
-    page : Page or a part of one
-    redaction : function
-        Takes a value and the name of its column; returns it with stand-ins in its texts.
-    """
+    """The same page with stand-ins; equal texts get equal ones, in figures and tables alike."""
     if isinstance(page, str):
         return redaction(page, "")  # type: ignore[no-any-return]
     if isinstance(page, tuple | list):
@@ -193,20 +186,7 @@ def report(scope: Read, target: Path, *, redact: bool) -> Path:
 
 
 def refuse(target: Path, read: Iterable[str]) -> None:
-    """Check that a report can be written there before the work is done.
-
-    Parameters
-    ----------
-    target : Path
-        The file.
-    read : iterable of str
-        Files and directories that were read: nothing is written over or into these.
-
-    Raises
-    ------
-    CachescopeError
-        If the target is a directory, its directory does not exist, or it belongs to what was read.
-    """
+    """Check that a report can be written there before the work is done."""
     if target.is_dir():
         raise CachescopeError(
             f"{target} is a directory: name a file for the report, such as {target / 'report.html'}"
@@ -220,13 +200,7 @@ def refuse(target: Path, read: Iterable[str]) -> None:
 
 
 def write_report(text: str, target: Path) -> Path:
-    """Write a report; an existing file is replaced.
-
-    Raises
-    ------
-    CachescopeError
-        If it cannot be written.
-    """
+    """Write a report; an existing file is replaced."""
     try:
         # A browser cannot show a file name that is not UTF-8: its bytes become question marks.
         write_whole(target, text.encode("utf-8", "replace"))

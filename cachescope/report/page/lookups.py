@@ -53,16 +53,7 @@ _FURTHER: Final = (
 
 
 def lookup_table(scope: Read, explained: dict[int, int], most: int = MOST) -> LookupTable:
-    """The lookups as a part of the page.
-
-    Parameters
-    ----------
-    scope : Read
-    explained : dict
-        The number of the explanation of each cause that has one, by the cause.
-    most : int
-        The largest number of lookups; of more, those with the longest compiles.
-    """
+    """The lookups as a part of the page."""
     frame = scope.lookups.merge(scope.misses, on="lookup", how="left")
     frame = frame.merge(scope.runs[["run", "rank"]], on="run", how="left")[list(_SHOWN)]
     note = ""

@@ -98,48 +98,25 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure that is drawn when the page is written: its data can be redacted before.
+    """A figure that is drawn when the page is written: its data can be redacted before."""
 
-    Attributes
-    ----------
-    name : str
-        What it shows, as its caption and for those who do not see it.
-    draw : function
-        One of `cachescope.figures`.
-    frames : tuple of DataFrame
-        Its arguments.
-    """
-
-    name: str
-    draw: Callable[..., Any]
-    frames: tuple[pd.DataFrame, ...]
+    name: str  # what it shows, as its caption and for those who do not see it
+    draw: Callable[..., Any]  # one of `cachescope.figures`
+    frames: tuple[pd.DataFrame, ...]  # its arguments
 
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """An item of a worklist.
+    """An item of a worklist."""
 
-    Attributes
-    ----------
-    title, cost, where : str
-        What is to be looked at, what it cost, and where it struck.
-    share : float or None
-        Its share of the time lost, drawn as a bar.
-    changes : tuple of ChangeText
-        What changed, and what to do about each; the field is empty where the title names it.
-    advice : str or None
-        What can be done.
-    anchor : str or None
-        The group that explains it.
-    """
-
-    title: str
+    title: str  # what is to be looked at, what it cost, and where it struck
     cost: str
     where: str
-    share: float | None
+    share: float | None  # its share of the time lost, drawn as a bar
+    # What changed, and what to do about each; the field is empty where the title names it.
     changes: tuple[ChangeText, ...]
-    advice: str | None
-    anchor: str | None
+    advice: str | None  # what can be done
+    anchor: str | None  # the group that explains it
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,58 +129,31 @@ class WorkItems:
 
 @dataclass(frozen=True, slots=True)
 class Toggle:
-    """A field, or a context form with its fields, that can be left out of the keys.
+    """A field, or a context form with its fields, that can be left out of the keys."""
 
-    Attributes
-    ----------
-    place : int or None
-        Its place among the fields or forms of the codes; None for the fields that no form has.
-    name, note : str
-    fields : tuple of Toggle
-        Those of a form.
-    saves : str
-        What leaving it out saves by itself.
-    told : Alone
-        The text once it is left out.
-    """
-
+    # Its place among the fields or forms of the codes; None for the fields that no form has.
     place: int | None
     name: str
     note: str
-    fields: tuple[Toggle, ...] = ()
-    saves: str = ""
-    told: Alone = NOTHING_TOLD
+    fields: tuple[Toggle, ...] = ()  # those of a form
+    saves: str = ""  # what leaving it out saves by itself
+    told: Alone = NOTHING_TOLD  # the text once it is left out
 
 
 @dataclass(frozen=True, slots=True)
 class Replayable:
-    """The lookups as codes, which the page replays without what is unticked.
-
-    Attributes
-    ----------
-    forms : tuple of Toggle
-    codes : dict
-        Numbers without any text: nothing in them needs to be redacted.
-    """
+    """The lookups as codes, which the page replays without what is unticked."""
 
     forms: tuple[Toggle, ...]
-    codes: JsonObject
+    codes: JsonObject  # numbers without any text: nothing in them needs to be redacted
 
 
 @dataclass(frozen=True, slots=True)
 class LookupTable:
-    """Lookups that the page sorts, filters and explains.
+    """Lookups that the page sorts, filters and explains."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        A row for each; see `cachescope.report.page.lookups`.
-    note : str
-        The note on what was cut; empty if nothing was.
-    """
-
-    frame: pd.DataFrame
-    note: str = ""
+    frame: pd.DataFrame  # A row for each; see `cachescope.report.page.lookups`
+    note: str = ""  # the note on what was cut; empty if nothing was
 
 
 @dataclass(frozen=True, slots=True)

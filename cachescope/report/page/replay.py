@@ -38,14 +38,7 @@ _WHAT: Final = (
 
 
 def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Part, ...]:
-    """Check boxes for the fields that vary; nothing if none does.
-
-    Parameters
-    ----------
-    scope : Read
-    most : int
-        How large the codes may be, in bytes of JSON. Of larger ones there is only a sentence.
-    """
+    """Check boxes for the fields that vary; nothing if none does."""
     if not scope.facts.misses:
         return ()
     codes = ReplayCodes.of(scope.replayed)

@@ -46,18 +46,11 @@ def forms_of(fields: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """What a replay without one form or field says besides its numbers.
+    """What a replay without one form or field says besides its numbers."""
 
-    Attributes
-    ----------
-    warnings : tuple of str
-        Keys that would become one and hold different code; so they would whatever else is left out.
-    causes : tuple of str
-        Which misses would hit, and why the others would not.
-    """
-
+    # Keys that would become one and hold different code; so they would whatever else is left out.
     warnings: tuple[str, ...] = ()
-    causes: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()  # which misses would hit, and why the others would not
 
     @classmethod
     def of(cls, scope: Read, name: str) -> Self:

@@ -86,19 +86,6 @@ def table(
 ) -> Table:
     """A table with a limited number of rows.
 
-    Parameters
-    ----------
-    name : str
-        What the table lists.
-    heads : sequence of Head
-        Its columns.
-    rows : sequence of tuple
-        Its rows, the most important first.
-    what, all_of_them : str
-        What the rows are, in words, and the expression that returns all of them, for the note on what was cut.
-    most : int
-        The number of rows kept.
-
     Examples
     --------
     >>> heads = (Head("Run"), Head("Rank", is_optional=True))

@@ -56,12 +56,7 @@ class StandIns:
 
 
 class Phrases:
-    """Finds any of many texts: by their beginnings, which are few, because files of one folder begin alike.
-
-    Parameters
-    ----------
-    texts : iterable of str
-    """
+    """Finds any of many texts: by their beginnings, which are few, because files of one folder begin alike."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = frozenset(texts)

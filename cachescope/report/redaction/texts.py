@@ -78,15 +78,7 @@ def is_place(run: str) -> bool:
 
 
 def hidden_place(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
-    """A path with a stand-in for every part that is not torch's.
-
-    Parameters
-    ----------
-    text : str
-        The path as it occurs in a text: a line number may follow it, an option or a name may precede it.
-    known : Vocabulary
-    stand_ins : StandIns
-    """
+    """A path with a stand-in for every part that is not torch's."""
     if is_arithmetic(text) or text in known.files:
         return text
     before = after = ""
@@ -131,15 +123,7 @@ def _is_torchs(segment: str, below: str, known: Vocabulary) -> bool:
 
 
 def without_given_values(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
-    """A text with such values hidden; the names before them stay.
-
-    Parameters
-    ----------
-    text : str
-    known : Vocabulary
-        Variables of an environment that it names keep their values, which are checked like other words.
-    stand_ins : StandIns
-    """
+    """A text with such values hidden; the names before them stay."""
 
     def hidden(match: re.Match[str]) -> str:
         name, sign, value = (match[group] for group in _groups(match))
@@ -171,13 +155,7 @@ def _kind(match: re.Match[str]) -> str:
 
 
 class Texts:
-    """Hides in texts what is not known to be harmless.
-
-    Parameters
-    ----------
-    known : Vocabulary
-    stand_ins : StandIns
-    """
+    """Hides in texts what is not known to be harmless."""
 
     def __init__(self, known: Vocabulary, stand_ins: StandIns) -> None:
         self._known = known
@@ -189,15 +167,7 @@ class Texts:
         self._done: dict[str, str] = {}
 
     def learn(self, kinds: Mapping[str, str], keys: Collection[str]) -> None:
-        """Learn which texts are paths, hosts or users, and which keys stay.
-
-        Parameters
-        ----------
-        kinds : mapping
-            From a text to the kind of its stand-in.
-        keys : collection of str
-            Keys and hashes, which stay in full and shortened.
-        """
+        """Learn which texts are paths, hosts or users, and which keys stay."""
         self._done.clear()
         self._kinds |= kinds
         self._keys = sorted({*self._keys, *keys})

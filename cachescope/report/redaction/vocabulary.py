@@ -100,21 +100,11 @@ def words_of(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What is known to be harmless.
+    """What is known to be harmless."""
 
-    Attributes
-    ----------
-    words : frozenset of str
-        Words and whole runs.
-    pieces : frozenset of str
-        The parts from which names of fused kernels are generated.
-    files : frozenset of str
-        The files of torch's compiler, from ``torch/``.
-    """
-
-    words: frozenset[str]
-    pieces: frozenset[str]
-    files: frozenset[str]
+    words: frozenset[str]  # words and whole runs
+    pieces: frozenset[str]  # the parts from which names of fused kernels are generated
+    files: frozenset[str]  # the files of torch's compiler, from ``torch/``
 
 
 @lru_cache(maxsize=1)

@@ -76,7 +76,7 @@ def kept(folder: Path) -> list[Path]:
 
 def assert_same(a: Scope, b: Scope) -> None:
     for name in ("runs", "lookups", "problems"):
-        pd.testing.assert_frame_equal(getattr(a.tables, name), getattr(b.tables, name))
+        pd.testing.assert_frame_equal(getattr(a.tables, name).frame, getattr(b.tables, name).frame)
     one, other = a.tables.hash_details, b.tables.hash_details
     assert one.components == other.components
     assert [codes.tolist() for codes in one.sets] == [codes.tolist() for codes in other.sets]

@@ -72,5 +72,5 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def assert_as_anew(path: Path) -> None:
     here, anew = cachescope.read(path), cachescope.read(path, index=False)
     for name in ("runs", "lookups", "problems"):
-        pd.testing.assert_frame_equal(getattr(here.tables, name), getattr(anew.tables, name))
+        pd.testing.assert_frame_equal(getattr(here.tables, name).frame, getattr(anew.tables, name).frame)
     assert here.tables.hash_details.components == anew.tables.hash_details.components

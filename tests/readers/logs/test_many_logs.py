@@ -88,7 +88,7 @@ def assert_same(a: Scope, b: Scope) -> None:
     for name in ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune"):
         # When a directory was read is no part of what it holds.
         one, other = (
-            getattr(each.tables, name).drop(columns="seen_time", errors="ignore") for each in (a, b)
+            getattr(each.tables, name).frame.drop(columns="seen_time", errors="ignore") for each in (a, b)
         )
         pd.testing.assert_frame_equal(one, other)
     one, other = a.tables.hash_details, b.tables.hash_details
