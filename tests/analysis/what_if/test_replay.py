@@ -152,7 +152,7 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
         inner = (
             next((r for r in rows if r.aot_lookup == row.lookup), None) if row.cache == "aotautograd" else row
         )
-        if inner is None or inner.is_hit:
+        if inner is None or inner.outcome == "hit":
             return row.time + 2_000_000_000 if inner is None else -1
         return inner.time + inner.time_taken_ns
 
@@ -160,14 +160,14 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
     seen = set()
     for row in rows:
         cell = (row.cache, row.cache_key, directory[row.run])
-        if row.is_hit and cell not in seen:
+        if row.outcome == "hit" and cell not in seen:
             entries.append(Entry(None, cell, name_of(row), -1, True))
         seen.add(cell)
     after: dict[int, int] = {}
     for row in rows:
         cell = (row.cache, row.cache_key, directory[row.run])
         mine = [e for e in entries if e.cell == cell and e.since < row.time]
-        if row.is_hit:
+        if row.outcome == "hit":
             after[row.lookup] = HIT
             if not mine:
                 pending = [e for e in entries if e.cell == cell and e.row is not None]
@@ -178,7 +178,7 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
             continue
         entries = [e for e in entries if e not in mine]
         above = rows[row.aot_lookup] if row.aot_lookup is not None else None
-        is_nested = above is not None and not above.is_hit and after[above.lookup] == HIT
+        is_nested = above is not None and above.outcome != "hit" and after[above.lookup] == HIT
         fits = any(
             e.stored_after and e.name == name_of(row) and e.cell[2] == cell[2] and e.since < row.time
             for e in entries
