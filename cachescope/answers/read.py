@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cachescope.analysis.contexts.caching_files import Call
-    from cachescope.analysis.differences import FieldChange
     from cachescope.analysis.what_if.frames import ReplayInput
     from cachescope.answers.facts import Facts
-    from cachescope.keys import IsolationSchema
 
 
 # Each takes a replay.
