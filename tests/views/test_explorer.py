@@ -18,7 +18,6 @@ from cachescope import figures
 from cachescope.columns import records
 from cachescope.report.html import safe
 from cachescope.scope import Scope
-from cachescope.table import Table
 from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.lookup_rows import LookupRows, lookups_frame
 from cachescope.views.state import PANES, State
@@ -621,8 +620,8 @@ def test_processes_that_are_alike_share_a_column_without_their_times(scopes: dic
 def test_one_context_is_not_compared_with_itself(scopes: dict[str, Scope]) -> None:
     scope = scopes["tour"]
     first = {
-        name: Table(table.kind, [row for row in table.rows if row.run == 0])
-        for name, table in (("lookups", scope.tables.lookups), ("runs", scope.tables.runs))
+        name: grain.Table(read.kind, [row for row in read.rows if row.run == 0])
+        for name, read in (("lookups", scope.tables.lookups), ("runs", scope.tables.runs))
     }
     one = Scope(replace(scope.tables, **first))
     explorer = Explorer(one)
