@@ -15,6 +15,7 @@ import pytest
 
 import cachescope
 from cachescope import figures
+from cachescope import table as grain
 from cachescope.columns import records
 from cachescope.report.html import safe
 from cachescope.scope import Scope
