@@ -33,7 +33,7 @@ def tables(folder: Path, *, with_traces: bool) -> Tables:
 
 
 def outcomes(found: Tables) -> list[tuple[int, str, str]]:
-    return [(row["run"], row["cache"], row["outcome"]) for row in records(found.lookups)]
+    return [(row["run"], row["cache"], row["outcome"]) for row in records(found.lookups.frame)]
 
 
 def counted(folder: Path) -> list[tuple[int, str, str]]:
@@ -52,9 +52,9 @@ def test_traces_tell_the_processes_of_one_pid_apart(version: str, recording: Rec
     folder = recording(version, "restarted_container")
     found = tables(folder, with_traces=True)
     assert outcomes(found) == counted(folder)
-    assert found.runs["pid"].tolist() == [1, 1, 1]
+    assert found.runs.frame["pid"].tolist() == [1, 1, 1]
     # Each has a trace, and its part of the log.
-    assert [len(sources) for sources in found.runs["sources"]] == [2, 2, 2]
+    assert [len(sources) for sources in found.runs.frame["sources"]] == [2, 2, 2]
 
 
 def test_the_address_of_a_function_tells_them_apart_where_only_the_log_is_there(recording: Recording) -> None:
