@@ -19,6 +19,8 @@ from time import perf_counter
 import pandas as pd
 import pytest
 
+from cachescope.columns import frame_of
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.assemble import entry_rows
 from cachescope.readers.directory.cache_dir import CacheWalk
 from cachescope.readers.reading import Entries, Reading
@@ -82,7 +84,7 @@ def scan_to_frame(tree: Path) -> pd.DataFrame:
     """On to the frame of all files, of which none is opened."""
     entries = Entries()
     entries.add(scan(tree).files, {})
-    return entry_rows(entries)
+    return frame_of(entry_rows(entries), EntryRow)
 
 
 @pytest.mark.benchmark(group="scan")

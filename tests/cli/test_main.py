@@ -125,8 +125,8 @@ def start_of_the_script() -> list[str]:
 
 @pytest.mark.parametrize("start", [command(), start_of_the_script()], ids=["module", "script"])
 def test_an_interrupt_while_it_is_still_loading(start: list[str], tmp_path: Path) -> None:
-    # Loading takes a while: in the place of pandas, as long as the test likes.
-    (tmp_path / "pandas.py").write_text("import sys; print('loading', flush=True); sys.stdin.read()")
+    # Loading takes a while: in the place of orjson, as long as the test likes.
+    (tmp_path / "orjson.py").write_text("import sys; print('loading', flush=True); sys.stdin.read()")
     process = subprocess.Popen(
         [*start, "explain", "x"],
         env=environment(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"),

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -186,8 +187,8 @@ def test_records_are_those_of_the_log_whatever_their_sizes(monkeypatch: pytest.M
         stream = io.BufferedReader(io.BytesIO(b"".join(records)))  # type: ignore[arg-type]
         for offset, block in trace_records.read_records(Pieces(stream)):
             too_long |= {offset} if block.is_too_long else set()
-            for start, end in zip(block.starts.tolist(), block._ends.tolist(), strict=True):
-                found.add((offset + start, bytes(block.buffer[start:end])))
+            for start, following in pairwise((*block.starts, block.end)):
+                found.add((offset + start, bytes(block.buffer[start:following]).removesuffix(b"\n")))
         places = [sum(map(len, records[:n])) for n in range(len(records))]
         for place, record in zip(places, records, strict=True):
             assert (place, record[:-1]) in found or (place in too_long and len(record) > 300)
