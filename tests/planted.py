@@ -142,12 +142,15 @@ def plant_in_columns(
         table = getattr(scope.tables, field.name)
         if not isinstance(table, Table):
             continue
-        planted = table.frame.copy()
+        planted, columns = table.frame.copy(), 0
         for name in planted.columns:
             place = (field.name, name)
             if place == only or (only is None and place not in STRUCTURAL_COLUMNS):
                 planted[name] = _column(planted[name], taking_turns(turn, turns))
-        changed[field.name] = Table(table.kind, frame=planted)
+                columns += 1
+        if columns:
+            changed[field.name] = Table(table.kind, frame=planted)
+    assert changed, "no text was planted"
     return Scope(replace(scope.tables, **changed))
 
 
