@@ -144,7 +144,6 @@ WHEN_ASKED = {
     "answers/why.py",
     "report/why_missed.py",
     "answers/recording.py",
-    "answers/frames.py",
     "answers/read.py",
     "scope/scope.py",
     "scope/shown.py",

@@ -17,7 +17,7 @@ from cachescope.answers.difference import (
     of_same_graph,
     side_of_runs,
 )
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.recorded_rows import LookupRow
 
 Change = Literal["regressed", "fixed", "same", "only_before", "only_after", "not_known"]
@@ -99,7 +99,7 @@ class Alignment:
         self._found: dict[tuple[_Identity | None, _Identity | None, int], _Slot] = defaultdict(_Slot)
         self._changes: _Changes = {}
 
-    def add(self, read: Read, before: Sequence[int], after: Sequence[int]) -> None:
+    def add(self, read: Recording, before: Sequence[int], after: Sequence[int]) -> None:
         """Align the lookups of some runs with those of others."""
         old, new = _slots(read, before), _slots(read, after)
         keys, other_keys = side_of_runs(read, before, []), side_of_runs(read, after, [])
@@ -147,7 +147,7 @@ def _aligned(one: _Identity | None, other: _Identity | None, slot: _Slot, change
     return Aligned(before, after, "place", None)
 
 
-def _slots(read: Read, runs: Iterable[int]) -> dict[_Identity, _Times]:
+def _slots(read: Recording, runs: Iterable[int]) -> dict[_Identity, _Times]:
     """The lookups of some runs by their keys: the first of each run, the second of each run, and so on."""
     chosen, lookups = set(runs), read.facts.lookups
     seen: Counter[tuple[int, _Identity]] = Counter()
@@ -181,7 +181,7 @@ def _place(row: LookupRow) -> Hashable | None:
 
 
 def _more_keys_of_graphs(
-    read: Read, found: Difference, before: Iterable[SeenKey], after: Iterable[SeenKey]
+    read: Recording, found: Difference, before: Iterable[SeenKey], after: Iterable[SeenKey]
 ) -> Iterator[Pair]:
     """Keys that one side has more of, beside a key of the same graph: as where ranks have a key each."""
     graph = read.history.keys.graph

@@ -10,7 +10,7 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
@@ -119,12 +119,12 @@ class Causes:
     more_misses: int
 
     @classmethod
-    def of(cls, read: Read, chosen: Chosen | None = None, most: int = 10, places: int = 2) -> Self:
+    def of(cls, read: Recording, chosen: Chosen | None = None, most: int = 10, places: int = 2) -> Self:
         """The causes that struck some lookups, or any.
 
         Parameters
         ----------
-        read : Read
+        read : Recording
         chosen : Chosen, optional
             Only causes that struck these lookups, and of them only where they did.
         most, places : int
@@ -140,7 +140,7 @@ class Causes:
         )
 
 
-def ways(read: Read, cause: int, most: int) -> list[Explanation]:
+def ways(read: Recording, cause: int, most: int) -> list[Explanation]:
     """The explanation of the costliest root of a cause, and of others whose values changed otherwise."""
     facts = read.facts
     roots = [miss.lookup for miss in facts.misses_of(cause) if miss.root]
@@ -153,7 +153,7 @@ def ways(read: Read, cause: int, most: int) -> list[Explanation]:
     return [Explanation.of(read, root) for root in list(found.values())[:most]]
 
 
-def _guards(read: Read, cause: CauseRow, root: MissRow) -> GuardMiss | None:
+def _guards(read: Recording, cause: CauseRow, root: MissRow) -> GuardMiss | None:
     if not kind_of(cause).is_by_guards:
         return None
     from cachescope.answers.guard_miss import GuardMiss
@@ -161,7 +161,7 @@ def _guards(read: Read, cause: CauseRow, root: MissRow) -> GuardMiss | None:
     return GuardMiss.of(read, root.lookup, _MOST_BYTES)
 
 
-def _other_values(read: Read, roots: Sequence[MissRow], first: FieldChange) -> Iterator[tuple[int, str]]:
+def _other_values(read: Recording, roots: Sequence[MissRow], first: FieldChange) -> Iterator[tuple[int, str]]:
     # Graphs differ from one another anyway.
     if first.field == "gm":
         return
@@ -179,7 +179,7 @@ def _other_values(read: Read, roots: Sequence[MissRow], first: FieldChange) -> I
                 yield read.facts.lookups[root.lookup].run, change.summary
 
 
-def _place(read: Read, root: MissRow) -> Place:
+def _place(read: Recording, root: MissRow) -> Place:
     facts = read.facts
     row = facts.lookups[root.lookup]
     return Place(lookup_in_run(facts, row), tuple(lookup_name(other) for other in facts.followers_of(root)))

@@ -20,7 +20,7 @@ from cachescope.analysis.verdicts.bars import (
 )
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.names import lookups_of_cause
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.answers.summary import headline
 from cachescope.columns import frame_of
 from cachescope.frames.answer_rows import CauseRow
@@ -71,7 +71,11 @@ class Check:
 
     @classmethod
     def of(
-        cls, read: Read, min_hit_rate: float | None, max_time_lost_ns: int | None, baseline: Read | None
+        cls,
+        read: Recording,
+        min_hit_rate: float | None,
+        max_time_lost_ns: int | None,
+        baseline: Recording | None,
     ) -> Self:
         """Hold what was read against bars; see `Scope.check`."""
         _refuse_no_bars(min_hit_rate, max_time_lost_ns, baseline)
@@ -109,12 +113,12 @@ class Check:
         return cls(tuple(bars), headline(read), shown, problems, is_cold, unread)
 
 
-def unread_sources(read: Read) -> tuple[str, ...]:
+def unread_sources(read: Recording) -> tuple[str, ...]:
     """Each source of which nothing could be read, with what is wrong with it."""
     return tuple(f"{row.source}: {row.message}" for row in read.facts.problems if row.where == WHOLE_SOURCE)
 
 
-def _refuse_no_bars(least: float | None, most: int | None, baseline: Read | None) -> None:
+def _refuse_no_bars(least: float | None, most: int | None, baseline: Recording | None) -> None:
     if least is None and most is None and baseline is None:
         raise ValueError("check() needs a bar: min_hit_rate, max_time_lost_ns or baseline")
     if least is not None and not 0 <= least <= 1:
@@ -123,7 +127,7 @@ def _refuse_no_bars(least: float | None, most: int | None, baseline: Read | None
         raise ValueError(f"max_time_lost_ns is a time, not {most}")
 
 
-def _why_nothing_was_checked(read: Read) -> str | None:
+def _why_nothing_was_checked(read: Recording) -> str | None:
     """Why no bar can be met: no lookup, or a process that compiled and looked nothing up."""
     facts = read.facts
     if not facts.lookups:
@@ -138,7 +142,7 @@ def _why_nothing_was_checked(read: Read) -> str | None:
     return None
 
 
-def _new_changes(read: Read, baseline: Read, known: Collection[CauseName]) -> list[ChangedSince]:
+def _new_changes(read: Recording, baseline: Recording, known: Collection[CauseName]) -> list[ChangedSince]:
     by_fields = {fields for _, fields, kind in known if not kind}
     return [since for since in read.changed_since(baseline) if tuple(sorted(since.fields)) not in by_fields]
 
@@ -151,7 +155,7 @@ def _changes_text(texts: Sequence[str]) -> str:
     return listed(texts, _CHANGES_NAMED)
 
 
-def _cause_line(read: Read, cause: CauseRow) -> str:
+def _cause_line(read: Recording, cause: CauseRow) -> str:
     """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
     roots = read.facts.roots_of(cause.cause)
     changes = read.changes(roots[0].lookup) if roots else ()

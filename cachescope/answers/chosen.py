@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from cachescope.analysis.rates import rates
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow
 from cachescope.frames.recorded_rows import LookupRow
 
@@ -25,20 +25,20 @@ class Chosen:
     What is counted is counted among these. Nothing is judged again: a miss that has its baseline elsewhere keeps it.
     """
 
-    def __init__(self, read: Read, numbers: Collection[int] | None = None) -> None:
+    def __init__(self, read: Recording, numbers: Collection[int] | None = None) -> None:
         self.read = read
         self.is_all = numbers is None
         self._numbers = None if numbers is None else frozenset(numbers)
 
     @classmethod
-    def within(cls, read: Read, span: Span) -> Self:
+    def within(cls, read: Recording, span: Span) -> Self:
         """The lookups of a span of time; one without a time is in none."""
         first, last = span
         rows = read.facts.lookups.values()
         return cls(read, [row.lookup for row in rows if row.time is not None and first <= row.time <= last])
 
     @classmethod
-    def of_runs(cls, read: Read, runs: Collection[int]) -> Self:
+    def of_runs(cls, read: Recording, runs: Collection[int]) -> Self:
         """The lookups of some runs."""
         return cls(read, [row.lookup for row in read.facts.lookups.values() if row.run in runs])
 
@@ -51,7 +51,7 @@ class Chosen:
     @cached_property
     def lookups(self) -> pd.DataFrame:
         """Their rows of the frame ``lookups``."""
-        return self.rows_of_each(self.read.lookups)
+        return self.rows_of_each(self.read.shown.frame)
 
     def rows_of_each(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Their rows of a frame that has the number of a lookup in each row."""

@@ -1,4 +1,4 @@
-"""Compares runs with other runs: which of their lookups hit on one side only, and what differs between their keys."""
+"""Compares runs with other runs: which of their lookups hit on one side only, what differs between their keys, and the time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.aligned_lookups import CHANGES, Aligned, Alignment, Change
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
+from cachescope.answers.time_spent import phase_differences, self_times
 from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import ComparedLookup
+from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 
 
@@ -84,7 +86,7 @@ class ComparedRuns:
         return replace(self, before=before, after=after, aligned=kept)
 
     @classmethod
-    def of(cls, read: Read, before: Sequence[int], after: Sequence[int]) -> Self:
+    def of(cls, read: Recording, before: Sequence[int], after: Sequence[int]) -> Self:
         """Hold runs against others.
 
         Ranks are compared with the same ranks where both sides have the same; other runs all with all.
@@ -111,7 +113,7 @@ class ComparedRuns:
 
 
 def _ranks(
-    read: Read, before: Sequence[int], after: Sequence[int]
+    read: Recording, before: Sequence[int], after: Sequence[int]
 ) -> list[tuple[Sequence[int], Sequence[int]]]:
     """The run of each rank on both sides; none unless both sides have the same ranks, each once."""
     one, other = ({read.facts.runs[run].rank: run for run in side} for side in (before, after))
@@ -135,3 +137,44 @@ def _row(one: Aligned) -> ComparedLookup:
         hits_after=one.hits[1],
         fields=None if one.changes is None else tuple(change.field for change in one.changes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SideTime:
+    """The time of one side."""
+
+    runs: int  # how many of its runs have events
+    phases: dict[str, int]  # self time of each phase in nanoseconds, the mean of these runs
+
+    @property
+    def total_ns(self) -> int:
+        """What they add up to."""
+        return sum(self.phases.values())
+
+    @classmethod
+    def of(cls, phases: Sequence[PhaseRow], runs: Sequence[int]) -> Self | None:
+        """Of some runs; None where none of them has events."""
+        mine = [row for row in phases if row.run in runs]
+        count = len({row.run for row in mine})
+        if not count:
+            return None
+        return cls(count, {name: round(ns / count) for name, ns in self_times(mine).items()})
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTimes:
+    """Phases side by side."""
+
+    before: SideTime | None  # the sides; None where no run of one has events
+    after: SideTime | None
+    # How much longer each phase took after than before, the largest first; empty unless both sides have
+    # events.
+    longer: dict[str, int]
+
+    @classmethod
+    def of(cls, read: Recording, before: Sequence[int], after: Sequence[int]) -> Self:
+        """Of some runs and others."""
+        phases = read.phases_read[0].rows
+        one, other = (SideTime.of(phases, runs) for runs in (before, after))
+        longer = {} if one is None or other is None else phase_differences(one.phases, other.phases)
+        return cls(one, other, longer)

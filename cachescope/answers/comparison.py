@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import pandas as pd
-
+from cachescope.analysis.contexts.differences import context_difference
 from cachescope.analysis.directory.built import COMPARED, built_alike
 from cachescope.analysis.directory.coverage import coverage_rows
 from cachescope.answers.difference import Difference, difference
 from cachescope.answers.predictions import context_fields, predictions, run_fields
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.answers.sides import Side
-from cachescope.columns import frame_of, rows_of
+from cachescope.columns import frame_of
 from cachescope.frames.compared import Built, CoverageRow, DifferenceRow
-from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.sharing_rows import FormDifference, PredictionRow
 from cachescope.readers.directory.bundles import held_in
 from cachescope.readers.directory.file_contents import content_hash
 from cachescope.readers.reading import Reading
 from cachescope.terms import MEGA_CACHE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +35,43 @@ class Comparison:
         What the sides are.
     graphs : Difference or None
         Keys paired by their graphs; None where a side holds no keys.
-    contexts : DataFrame or None
-        See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context.
-    predictions : DataFrame or None
-        See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of
-        the other would find them; None where there is no such process.
-    built : DataFrame or None
-        See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side
-        holds no entries.
-    coverage : DataFrame or None
-        See ``describe("coverage")``: what of one side the mega-caches of the other hold; None where no side consists
-        of mega-caches.
+    form_differences, predicted, built_alike, covered : list or None
+        The rows of the frames `contexts`, `predictions`, `built` and `coverage`.
     """
 
     before: str
     after: str
     graphs: Difference | None = None
-    contexts: pd.DataFrame | None = None
-    predictions: pd.DataFrame | None = None
-    built: pd.DataFrame | None = None
-    coverage: pd.DataFrame | None = None
+    form_differences: list[FormDifference] | None = None
+    predicted: list[PredictionRow] | None = None
+    built_alike: list[Built] | None = None
+    covered: list[CoverageRow] | None = None
+
+    @property
+    def contexts(self) -> pd.DataFrame | None:
+        """See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context."""
+        return _frame(self.form_differences, FormDifference)
+
+    @property
+    def predictions(self) -> pd.DataFrame | None:
+        """See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of
+        the other would find them; None where there is no such process.
+        """
+        return _frame(self.predicted, PredictionRow)
+
+    @property
+    def built(self) -> pd.DataFrame | None:
+        """See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side
+        holds no entries.
+        """
+        return _frame(self.built_alike, Built)
+
+    @property
+    def coverage(self) -> pd.DataFrame | None:
+        """See ``describe("coverage")``: what of one side the mega-caches of the other hold; None where no side consists
+        of mega-caches.
+        """
+        return _frame(self.covered, CoverageRow)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -73,61 +93,58 @@ class Comparison:
         return frame_of(rows, DifferenceRow)
 
     @classmethod
-    def of(cls, read: Read, before: Side, after: Side) -> Self:
+    def of(cls, read: Recording, before: Side, after: Side) -> Self:
         """What differs between two sides of what was read."""
         names = (before.name, after.name)
         both_have_keys = before.keys and after.keys
         return cls(
             *names,
             graphs=difference(read, before.keys, after.keys, names) if both_have_keys else None,
-            contexts=_contexts(read, before, after),
-            predictions=_predictions(read, before, after),
-            built=_built(read, before, after) if len(before.entries) and len(after.entries) else None,
-            coverage=_coverage(read, before, after),
+            form_differences=_form_differences(read, before, after),
+            predicted=_predicted(read, before, after),
+            built_alike=_built(read, before, after) if before.entries and after.entries else None,
+            covered=_covered(read, before, after),
         )
 
 
-def _contexts(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
+def _form_differences(read: Recording, one: Side, other: Side) -> list[FormDifference] | None:
     if not one.snapshots and not other.snapshots:
         return None
     before, after = _context_of(read, one), _context_of(read, other)
-    return None if before is None or after is None else read.context_difference(before, after)
+    if before is None or after is None:
+        return None
+    return context_difference(read.all_contexts.rows, before, after)
 
 
-def _built(read: Read, one: Side, other: Side) -> pd.DataFrame:
-    old, new = (
-        rows_of(side.entries[side.entries["cache"].isin(COMPARED)], EntryRow) for side in (one, other)
-    )
-    timings = rows_of(read.autotune, TimingRow)
-    return frame_of(built_alike(old, new, timings, read.generated_code, read.kernel_binaries), Built)
+def _built(read: Recording, one: Side, other: Side) -> list[Built]:
+    old, new = ([row for row in side.entries if row.cache in COMPARED] for side in (one, other))
+    timings = read.tables.autotune.rows
+    return [*built_alike(old, new, timings, read.generated_code, read.kernel_binaries)]
 
 
-def _coverage(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
+def _covered(read: Recording, one: Side, other: Side) -> list[CoverageRow] | None:
     bundles, rest = (one, other) if _is_of_bundles(one) else (other, one)
-    if not _is_of_bundles(bundles) or _is_of_bundles(rest) or not (rest.runs or len(rest.entries)):
+    if not _is_of_bundles(bundles) or _is_of_bundles(rest) or not (rest.runs or rest.entries):
         return None
     reading = Reading(details=read.tables.hash_details)
-    held = [held_in(path, reading) for path in bundles.entries["path"].tolist()]
+    held = [held_in(row.path, reading) for row in bundles.entries]
     lookups = [row for row in read.history.lookups if row.run in rest.runs]
-    return frame_of(coverage_rows(held, lookups, rows_of(rest.entries, EntryRow), content_hash), CoverageRow)
+    return [*coverage_rows(held, lookups, rest.entries, content_hash)]
 
 
 def _is_of_bundles(side: Side) -> bool:
-    return bool(len(side.entries)) and set(side.entries["cache"]) == {MEGA_CACHE} and not side.runs
+    return {row.cache for row in side.entries} == {MEGA_CACHE} and not side.runs
 
 
-def _context_of(read: Read, side: Side) -> int | None:
+def _context_of(read: Recording, side: Side) -> int | None:
     """The snapshot of a side, else the context of its last run."""
-    if side.snapshots:
-        return side.snapshots[-1]
-    contexts = read.contexts
-    of_runs = contexts.loc[contexts["run"].isin(side.runs), "context"].tolist()
-    return of_runs[-1] if of_runs else None
+    of_runs = [row.context for row in read.all_contexts.rows if row.run in side.runs]
+    return next(iter(side.snapshots[-1:] or of_runs[-1:]), None)
 
 
-def _predictions(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
-    directories = [side for side in (one, other) if len(side.entries)]
-    processes = [side for side in (one, other) if not len(side.entries) and (side.snapshots or side.runs)]
+def _predicted(read: Recording, one: Side, other: Side) -> list[PredictionRow] | None:
+    directories = [side for side in (one, other) if side.entries]
+    processes = [side for side in (one, other) if not side.entries and (side.snapshots or side.runs)]
     if not directories or not processes:
         return None
     (directory,), (process,) = directories, processes
@@ -136,3 +153,7 @@ def _predictions(read: Read, one: Side, other: Side) -> pd.DataFrame | None:
     else:
         known = run_fields(read, process.runs[-1])
     return predictions(read, directory.entries, known)
+
+
+def _frame(rows: Iterable[object] | None, kind: type) -> pd.DataFrame | None:
+    return None if rows is None else frame_of(rows, kind)

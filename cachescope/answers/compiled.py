@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
+from cachescope.analysis.compiles.frames import recompiles
 from cachescope.answers.names import place_name
-from cachescope.answers.read import Read
-from cachescope.columns import rows_of
+from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.notebook_cells import code_file, of_any_process
@@ -67,9 +67,9 @@ class Compiled:
     problems: tuple[ProblemRow, ...]  # of reading, and of reading compiles
 
     @classmethod
-    def of(cls, read: Read) -> Self:
+    def of(cls, read: Recording) -> Self:
         """Of everything that was read."""
-        compiles, symbols = rows_of(read.compiles, CompileRow), rows_of(read.symbols, SymbolRow)
+        compiles, symbols = read.compiles_read[0].rows, read.compiles_read[1].rows
         taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
         places: list[_Place] = [*compiles, *symbols]
         breaks = [
@@ -83,12 +83,12 @@ class Compiled:
             failed=sum(row.error is not None and row.kind != "limit" for row in compiles),
             unended=len(compiles) - len(taken),
             time_taken_ns=sum(taken) if taken else None,
-            recompiles=tuple(rows_of(read.recompiles, RecompileRow)),
+            recompiles=tuple(recompiles(compiles)),
             broken=_counted(breaks),
             looked_up=_looked_up(compiles),
             symbols=tuple(sorted(often, key=lambda one: one[0].specialized is None)),
             files=short_names(row.file for row in places if row.file is not None),
-            problems=(*read.facts.problems, *rows_of(read.compile_problems, ProblemRow)),
+            problems=(*read.facts.problems, *read.compiles_read[2]),
         )
 
     def place(self, row: _Place) -> str:

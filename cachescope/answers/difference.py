@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.terms import VLLM
 
@@ -63,7 +63,7 @@ class Difference:
     only_after: tuple[SeenKey, ...]
 
 
-def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[SeenKey]:
+def side_of_runs(read: Recording, runs: Iterable[int], roots: Iterable[str]) -> list[SeenKey]:
     """The distinct keys of some runs and of the entries below some directories, in the order of time."""
     distinct: dict[tuple[str, str], SeenKey] = {}
     for seen in [*_looked_up(read, set(runs)), *_stored(read, tuple(roots))]:
@@ -71,7 +71,7 @@ def side_of_runs(read: Read, runs: Iterable[int], roots: Iterable[str]) -> list[
     return list(distinct.values())
 
 
-def _looked_up(read: Read, runs: Collection[int]) -> Iterator[SeenKey]:
+def _looked_up(read: Recording, runs: Collection[int]) -> Iterator[SeenKey]:
     for row in read.history.lookups:
         if row.run in runs and row.cache_key is not None:
             yield SeenKey(
@@ -86,7 +86,7 @@ def _looked_up(read: Read, runs: Collection[int]) -> Iterator[SeenKey]:
             )
 
 
-def _stored(read: Read, places: tuple[str, ...]) -> Iterator[SeenKey]:
+def _stored(read: Recording, places: tuple[str, ...]) -> Iterator[SeenKey]:
     for entry in sorted(read.history.entries, key=lambda entry: entry.modified_time or 0):
         if entry.path.startswith(places) and entry.status == "ok":
             yield SeenKey(
@@ -102,7 +102,7 @@ def _stored(read: Read, places: tuple[str, ...]) -> Iterator[SeenKey]:
 
 
 def difference(
-    read: Read, before: Sequence[SeenKey], after: Sequence[SeenKey], names: tuple[str, str]
+    read: Recording, before: Sequence[SeenKey], after: Sequence[SeenKey], names: tuple[str, str]
 ) -> Difference:
     """Pair the keys of two sides and say what differs in each pair.
 
@@ -135,7 +135,7 @@ def difference(
     )
 
 
-def key_changes(read: Read, before: SeenKey, after: SeenKey) -> tuple[FieldChange, ...] | None:
+def key_changes(read: Recording, before: SeenKey, after: SeenKey) -> tuple[FieldChange, ...] | None:
     """The fields that differ between two keys; None if the details of one were not recorded."""
     if before.cache == after.cache == VLLM:
         return read.vllm_changes_between(before.cache_key, after.cache_key)
@@ -145,13 +145,13 @@ def key_changes(read: Read, before: SeenKey, after: SeenKey) -> tuple[FieldChang
     return tuple(field_changes(read.tables.hash_details, before.detail_set, after.detail_set, sides))
 
 
-def _process(read: Read, seen: SeenKey) -> RunRow | None:
+def _process(read: Recording, seen: SeenKey) -> RunRow | None:
     """The process that looked up a key; None of one that is known from an entry alone."""
     return None if seen.lookup is None else read.facts.runs[read.facts.lookups[seen.lookup].run]
 
 
 def _pairs(
-    read: Read,
+    read: Recording,
     old: Sequence[SeenKey],
     new: Sequence[SeenKey],
     before: Sequence[SeenKey],
@@ -180,7 +180,7 @@ def _partners(
     return {new.cache_key: old for old, new in aligner.partners(before, after)}
 
 
-def of_same_graph(read: Read, row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
+def of_same_graph(read: Recording, row: SeenKey, candidates: Iterable[SeenKey]) -> SeenKey | None:
     """A key of an equal graph, of the same compile if there is one; without details, only the compile decides."""
     graph = read.history.keys.graph
     if (own := graph(row.detail_set)) is None:

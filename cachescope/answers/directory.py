@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import pandas as pd
-
 from cachescope.analysis.directory.same_key import marks_beside
-from cachescope.answers.read import Read
-from cachescope.columns import rows_of
+from cachescope.answers.recording import Recording
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import DuplicateRow, LockRow, OrphanRow, RemovableRow
 from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.readers.directory.lock_state import locks_of
 from cachescope.terms import CACHES, SHIPPED, UNREADABLE
 
 
@@ -60,8 +58,7 @@ class Directory:
 
     roots: tuple[str, ...]  # where they are
     totals: tuple[Total, ...]  # what takes the most comes first
-    # Plain rows of the frame ``entries``: all, those of two statuses, and those of the FX and AOTAutograd
-    # caches, the newest first.
+    # All, those of two statuses, and those of the FX and AOTAutograd caches, the newest first.
     entries: tuple[EntryRow, ...]
     damaged: tuple[EntryRow, ...]
     unreadable: tuple[EntryRow, ...]
@@ -69,19 +66,19 @@ class Directory:
     # Those that are shipped as files of their own: mega-caches, artifacts, packages.
     shipped: tuple[EntryRow, ...]
     shared: tuple[SharedKey, ...]  # keys that hold several entries
-    duplicates: tuple[DuplicateRow, ...]  # plain rows of these frames
+    duplicates: tuple[DuplicateRow, ...]
     alike: tuple[Alike, ...]  # the duplicates folded, what saves most first
     orphans: tuple[OrphanRow, ...]
     removable: tuple[RemovableRow, ...]
-    locks: tuple[LockRow, ...] | None  # plain rows of what `Read.locks` gave, where it was asked
-    # Plain rows of the frame ``problems``, if one of them is not among the entries already.
+    locks: tuple[LockRow, ...] | None  # None unless asked for
+    # If one of them is not among the entries already.
     problems: tuple[ProblemRow, ...]
 
     @classmethod
-    def of(cls, read: Read, locks: pd.DataFrame | None = None) -> Self:
-        """Of all directories that were read."""
-        entries = tuple(rows_of(read.entries, EntryRow))
-        duplicates = tuple(rows_of(read.duplicates, DuplicateRow))
+    def of(cls, read: Recording, with_locks: bool = False) -> Self:
+        """Of all directories that were read; each lock is tried if asked for."""
+        entries = tuple(read.tables.entries.rows)
+        duplicates = tuple(read.duplicated.rows)
         unreadable = tuple(row for row in entries if row.status == UNREADABLE)
         return cls(
             roots=tuple(sorted({row.root for row in entries})),
@@ -94,9 +91,9 @@ class Directory:
             shared=tuple(_shared(entries)),
             duplicates=duplicates,
             alike=tuple(_alike(duplicates)),
-            orphans=tuple(rows_of(read.orphans, OrphanRow)),
-            removable=tuple(rows_of(read.removable, RemovableRow)),
-            locks=None if locks is None else tuple(rows_of(locks, LockRow)),
+            orphans=tuple(read.orphaned.rows),
+            removable=tuple(read.removed_unnoticed.rows),
+            locks=tuple(locks_of(entries)) if with_locks else None,
             problems=_problems(read, bool(entries), {row.path for row in unreadable}),
         )
 
@@ -149,7 +146,7 @@ def _alike(duplicates: Iterable[DuplicateRow]) -> Iterator[Alike]:
         yield Alike(cache, known_by, len(mine), files, sum(group.saved_bytes for group in mine))
 
 
-def _problems(read: Read, has_entries: bool, listed: set[str]) -> tuple[ProblemRow, ...]:
+def _problems(read: Recording, has_entries: bool, listed: set[str]) -> tuple[ProblemRow, ...]:
     problems = tuple(read.facts.problems)
     others = [row for row in problems if row.kind != "damaged_entry" and row.source not in listed]
     return problems if others or not has_entries else ()

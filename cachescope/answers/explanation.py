@@ -10,7 +10,7 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import lookup_named
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow
 from cachescope.terms import VLLM, Evidence
@@ -91,12 +91,12 @@ class Explanation:
         return frame_of(self.changes, ChangeRow)
 
     @classmethod
-    def of(cls, read: Read, which: int | str | None = None) -> Self:
+    def of(cls, read: Recording, which: int | str | None = None) -> Self:
         """Everything that is known about one lookup, put together from what was read.
 
         Parameters
         ----------
-        read : Read
+        read : Recording
         which : int or str, optional
             As in `Scope.explain`.
 
@@ -164,7 +164,7 @@ def costliest_root(chosen: Chosen) -> int:
     return root
 
 
-def _guards(read: Read, lookup: int) -> GuardMiss | None:
+def _guards(read: Recording, lookup: int) -> GuardMiss | None:
     from cachescope.answers.guard_miss import GuardMiss
 
     return GuardMiss.of(read, lookup)

@@ -5,18 +5,38 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
+from typing import Protocol
 
-from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.readers.assemble import Tables
+from cachescope.table import Table
 from cachescope.wording import short_names
+
+
+class Judged(Protocol):
+    """What was read and judged, as a `Recording` has it."""
+
+    tables: Tables
+
+    @property
+    def shown(self) -> Table[LookupRow]:
+        """The lookups."""
+
+    @property
+    def missed(self) -> Table[MissRow]:
+        """The misses."""
+
+    @property
+    def explained(self) -> Table[CauseRow]:
+        """The causes."""
 
 
 class Facts:
     """What was read and judged, by id; misses by the lookup that missed."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Judged) -> None:
         self._recording = recording
         self.contexts = len(recording.tables.contexts)
 

@@ -11,7 +11,7 @@ from cachescope.analysis.vllm.advice import factor_advice
 from cachescope.analysis.what_if.evidence import left_out_text
 from cachescope.answers.causes import Struck
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.terms import FXGRAPH
 
 
@@ -31,7 +31,7 @@ class FieldWork:
     left_out: str
 
 
-def field_works(read: Read, struck: Struck, most: int) -> tuple[list[FieldWork], list[str]]:
+def field_works(read: Recording, struck: Struck, most: int) -> tuple[list[FieldWork], list[str]]:
     """The first so many changed fields of a cause, and the sentences that are on several of them."""
     if struck.is_of_vllm:
         shown = struck.changes[:most]
@@ -57,7 +57,7 @@ def field_works(read: Read, struck: Struck, most: int) -> tuple[list[FieldWork],
     return works, [sentence for field, sentence in sentences if not field]
 
 
-def advice_by_field(read: Read, explained: Explanation) -> list[tuple[tuple[str, ...], str]]:
+def advice_by_field(read: Recording, explained: Explanation) -> list[tuple[tuple[str, ...], str]]:
     """The advice on a changed key taken apart: each sentence with its fields, none where it is on all; empty where it cannot be."""
     miss = read.facts.misses.get(explained.lookup)
     if miss is None or not miss.changed:
@@ -77,7 +77,9 @@ def advice_by_field(read: Read, explained: Explanation) -> list[tuple[tuple[str,
     return [(tuple(filter(None, of)), sentence) for sentence, of in fields.items()]
 
 
-def _settings(read: Read, struck: Struck, fields: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str]]:
+def _settings(
+    read: Recording, struck: Struck, fields: Sequence[str]
+) -> dict[str, tuple[tuple[str, ...], str]]:
     """The smallest change that gives each field the value of the baseline, and where it belongs."""
     found = {}
     for before, after in read.changed_details(struck.first.lookup):
@@ -89,7 +91,7 @@ def _settings(read: Read, struck: Struck, fields: Sequence[str]) -> dict[str, tu
     return found
 
 
-def _were_graphs_found(read: Read, lookup: int) -> bool:
+def _were_graphs_found(read: Recording, lookup: int) -> bool:
     """Whether the FX lookups below an AOTAutograd lookup hit."""
     outcomes = [below.outcome for below in read.facts.below(lookup) if below.cache == FXGRAPH]
     return len(outcomes) > 0 and all(outcome == "hit" for outcome in outcomes)

@@ -12,12 +12,12 @@ from cachescope.analysis.verdicts.process_advice import process_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.components import Detail
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.verdict_kinds import kind_of
 
-Trial = Callable[[Sequence[Setting]], Read | None]
+Trial = Callable[[Sequence[Setting]], Recording | None]
 """A pre-flight with some settings; None if the program failed with them."""
 
 _DIRECTORY: Final = "TORCHINDUCTOR_CACHE_DIR"
@@ -98,17 +98,17 @@ class _Search:
         self._ways: dict[str, Sequence[Way]] = {}
         # Which way of each field is tried; one past the last where none helped.
         self._at: dict[str, int] = {}
-        self._found: dict[tuple[Setting, ...], Read | None] = {}
+        self._found: dict[tuple[Setting, ...], Recording | None] = {}
         self._failed: list[Way] = []
         self._repeated = 0
 
-    def tried(self, settings: tuple[Setting, ...]) -> Read | None:
+    def tried(self, settings: tuple[Setting, ...]) -> Recording | None:
         """The pre-flight with some settings, made once; None if the program failed with them."""
         if settings not in self._found:
             self._found[settings] = self._trial(settings)
         return self._found[settings]
 
-    def fix(self, first: Read) -> Fix:
+    def fix(self, first: Recording) -> Fix:
         """Try one way of each field after another, then leave out what is not needed."""
         if self._directory is not None and self._is_elsewhere(first):
             # Like the only way of a field.
@@ -141,7 +141,7 @@ class _Search:
             tuple(_on_process_values(first)) if settings else (),
         )
 
-    def _tried_in_turn(self) -> Read | None:
+    def _tried_in_turn(self) -> Recording | None:
         """The last pre-flight that went well where one way after another is added: what it fails with gives way to the next."""
         wanted = dict(self._at)
         self._at = {field: len(ways) for field, ways in self._ways.items()}
@@ -160,7 +160,7 @@ class _Search:
                 self._at[field] = len(ways)
         return latest
 
-    def _is_steady(self, settings: tuple[Setting, ...], best: Read) -> bool:
+    def _is_steady(self, settings: tuple[Setting, ...], best: Recording) -> bool:
         """Whether another pre-flight gives the same result: if sets have a different order in each process, hits may be luck."""
         names = {setting.name for setting in settings}
         is_seeded = HASH_SEED in names or self._environment.get(HASH_SEED, "random") != "random"
@@ -170,7 +170,7 @@ class _Search:
         again = self._trial(settings)
         return again is not None and self._is_as_good(again, best)
 
-    def _go_on(self, read: Read) -> None:
+    def _go_on(self, read: Recording) -> None:
         """Take the next way of each field that still differs."""
         for field, sides in _differing(read).items():
             if field in self._at:
@@ -183,7 +183,9 @@ class _Search:
         ways = [of[self._at[field]] for field, of in self._ways.items() if self._at[field] < len(of)]
         return tuple(dict.fromkeys(setting for way in ways for setting in way))
 
-    def _needed(self, settings: tuple[Setting, ...], best: Read) -> tuple[tuple[Setting, ...], Read]:
+    def _needed(
+        self, settings: tuple[Setting, ...], best: Recording
+    ) -> tuple[tuple[Setting, ...], Recording]:
         """Those without which fewer lookups would hit, and the pre-flight with them alone."""
         for setting in settings:
             fewer = tuple(one for one in settings if one != setting)
@@ -192,11 +194,11 @@ class _Search:
                 settings, best = fewer, found
         return settings, best
 
-    def _is_as_good(self, one: Read, other: Read) -> bool:
+    def _is_as_good(self, one: Recording, other: Recording) -> bool:
         """Whether as many lookups would hit: one that is not known any more is no fix."""
         return self._is_elsewhere(one) <= self._is_elsewhere(other) and _hits(one) >= _hits(other)
 
-    def _is_elsewhere(self, read: Read) -> bool:
+    def _is_elsewhere(self, read: Recording) -> bool:
         """Whether the program would look into another directory than it should."""
         if self._directory is None:
             return False
@@ -204,7 +206,7 @@ class _Search:
         return any(os.path.realpath(name) != wanted for name in _directories(read))
 
 
-def _differing(read: Read) -> dict[str, tuple[Detail, Detail] | None]:
+def _differing(read: Recording) -> dict[str, tuple[Detail, Detail] | None]:
     """The fields that lookups of the pre-flight differ in; None for one whose stored value is not the same for all."""
     found: dict[str, tuple[Detail, Detail] | None] = {}
     for row in read.facts.lookups.values():
@@ -219,7 +221,7 @@ def _differing(read: Read) -> dict[str, tuple[Detail, Detail] | None]:
     return found
 
 
-def _on_process_values(read: Read) -> Iterator[str]:
+def _on_process_values(read: Recording) -> Iterator[str]:
     """What to do about each value of one process by which lookups differ, once."""
     missed = [row.lookup for row in read.facts.lookups.values() if row.outcome == "would_miss"]
     found = (
@@ -231,18 +233,18 @@ def _on_process_values(read: Read) -> Iterator[str]:
     yield from dict.fromkeys(found)
 
 
-def _hits(read: Read) -> int:
+def _hits(read: Recording) -> int:
     return sum(row.outcome == "would_hit" for row in read.facts.lookups.values())
 
 
-def _directories(read: Read) -> list[str]:
+def _directories(read: Recording) -> list[str]:
     """The cache directories into which the program would look."""
     rows = read.facts.lookups.values()
     notes = (LookupNote.of_json(row.preflight_note) for row in rows if row.preflight_note is not None)
     return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
 
 
-def _remaining(read: Read) -> list[Remaining]:
+def _remaining(read: Recording) -> list[Remaining]:
     runs = {run.run for run in read.facts.runs.values() if run.is_preflight}
     found = []
     chosen = Chosen.of_runs(read, runs)

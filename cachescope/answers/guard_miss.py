@@ -17,7 +17,7 @@ from cachescope.analysis.compiles.failed_guards import (
     only_placeholder,
     placeholders,
 )
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.trace_compiles import first_attempt
@@ -46,12 +46,12 @@ class GuardMiss:
     advice: str
 
     @classmethod
-    def of(cls, read: Read, lookup: int, most_bytes: int | None = None) -> Self | None:
+    def of(cls, read: Recording, lookup: int, most_bytes: int | None = None) -> Self | None:
         """Of a lookup whose verdict is ``guard_failed``; None if the traces do not show it, or there are none.
 
         Parameters
         ----------
-        read : Read
+        read : Recording
         lookup : int
         most_bytes : int, optional
             Traces that were not read for compiles before are read if they have together no more than so many bytes.
@@ -68,7 +68,7 @@ class GuardMiss:
         return cls(text, _advice(failed, _inputs_of_graph(read, row)))
 
 
-def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
+def _failed(read: Recording, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
     symbols, guards = _symbols(read, row), _guards(read, row)
     if row.detail_set is None:
         # As of AOTAutograd's guard misses in a trace.
@@ -81,12 +81,12 @@ def _failed(read: Read, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGu
     return failed_in([_symbols(read, one) for one in stored], symbols)
 
 
-def _inputs(read: Read, detail_set: int) -> list[str]:
+def _inputs(read: Recording, detail_set: int) -> list[str]:
     details = read.tables.hash_details.details(detail_set)
     return [one.value_text or "" for one in details if one.field.startswith(_EXAMPLE_INPUTS)]
 
 
-def _inputs_of_graph(read: Read, row: LookupRow) -> list[str]:
+def _inputs_of_graph(read: Recording, row: LookupRow) -> list[str]:
     """The inputs of the forward graph, from the FX lookup of the same compile; none if no details of it are known."""
     compile_of_row = row.run, row.compile_id, row.segment
     for other in read.facts.lookups.values():
@@ -96,18 +96,18 @@ def _inputs_of_graph(read: Read, row: LookupRow) -> list[str]:
     return []
 
 
-def _guards(read: Read, row: LookupRow) -> list[str]:
+def _guards(read: Recording, row: LookupRow) -> list[str]:
     """The guards of the entries that were there: the one that torch names, and those that earlier lookups of the key show."""
     before = read.history.guards_before(read.history.index_of[row.lookup])
     return list(dict.fromkeys(text for text in (row.guards_expr, *before) if text))
 
 
-def _stored_before(read: Read, row: LookupRow) -> list[LookupRow]:
+def _stored_before(read: Recording, row: LookupRow) -> list[LookupRow]:
     """The latest lookups that stored an entry under the key before."""
     return [read.facts.lookups[one.lookup] for one in _that_stored(read, row)[-_STORED:]]
 
 
-def _how_many_stored(read: Read, row: LookupRow) -> int:
+def _how_many_stored(read: Recording, row: LookupRow) -> int:
     """How many entries lookups had stored under the key, none of them known to be in another directory; 0 if that is not known."""
     if row.cache == AOTAUTOGRAD and row.guards_expr is None:
         # Before torch 2.8 a key of AOTAutograd has one entry, that of the latest miss.
@@ -117,7 +117,7 @@ def _how_many_stored(read: Read, row: LookupRow) -> int:
     return sum(len(pair - {None}) < 2 for pair in pairs)
 
 
-def _that_stored(read: Read, row: LookupRow) -> list[LookupRow]:
+def _that_stored(read: Recording, row: LookupRow) -> list[LookupRow]:
     """The lookups of the key that stored an entry before."""
     history = read.history
     at = history.index_of[row.lookup]
@@ -126,7 +126,7 @@ def _that_stored(read: Read, row: LookupRow) -> list[LookupRow]:
     return [history.lookups[one] for one in earlier if history.has_stored(one)]
 
 
-def _symbols(read: Read, row: LookupRow) -> list[SymbolRow]:
+def _symbols(read: Recording, row: LookupRow) -> list[SymbolRow]:
     """The symbols of the compile that a lookup was made in."""
     if row.compile_id is None or not row.segment:
         return []
@@ -134,7 +134,7 @@ def _symbols(read: Read, row: LookupRow) -> list[SymbolRow]:
     return [one for one in read.symbols_of(row.run) if (one.compile_id, one.segment) == compile_of_row]
 
 
-def _lines(read: Read, failed: FailedGuards, stored: Sequence[LookupRow]) -> list[str]:
+def _lines(read: Recording, failed: FailedGuards, stored: Sequence[LookupRow]) -> list[str]:
     """The lines that added guards which do not hold for these sizes, in compiles that stored an entry."""
     found = dict.fromkeys(line for row in stored for line in _lines_of(_symbols(read, row), failed))
     files = short_names([*read.facts.files, *(where.rpartition(":")[0] for where, _ in found)])

@@ -5,27 +5,32 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from cachescope.analysis.contexts.variables import variables_of_keys
-from cachescope.answers.own_fields import OwnFields
-from cachescope.answers.read import Read
-from cachescope.columns import rows_of
+from cachescope.answers.recording import Recording
+from cachescope.components import parse_component
+from cachescope.details import HashDetails
 from cachescope.errors import CachescopeError, NotFoundError
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.keys.key_fields import is_of_the_program
 from cachescope.locking.facts import torch_versions
-from cachescope.locking.lock import CacheLock, Key, LockedFile, Process, Rule, Variable
+from cachescope.locking.lock import CacheLock, Key, KeyField, LockedFile, Process, Rule, Variable
 from cachescope.locking.machine import this_machine
 from cachescope.locking.tree import FILE, Content, Found, contents, walk
 from cachescope.locking.variables import OFF, environment
 from cachescope.terms import CACHES, OTHER
 from cachescope.wording import listed, plural
 
-_NAMED = 3
-_NOT_LOOKED_UP = ("bypass", "would_bypass", "disabled")
+_LONGEST: Final = 200
+# Their text is compared by its parts.
+_WHOLE: Final = "system_info["
+_LONGEST_WHOLE: Final = 100_000
+_NAMED: Final = 3
+_NOT_LOOKED_UP: Final = ("bypass", "would_bypass", "disabled")
 
 
-def lock_of(read: Read, directory: str, expected: Read | None = None) -> CacheLock:
+def lock_of(read: Recording, directory: str, expected: Recording | None = None) -> CacheLock:
     """Lock a directory."""
     found = walk(directory)
     files = [one for one in found if one.kind == FILE]
@@ -57,19 +62,24 @@ def _refuse(found: Iterable[Found], held: Mapping[str, Content]) -> None:
         raise CachescopeError(f"{plural(len(problems), 'file')} cannot be locked: {shown}")
 
 
-def _rows_by_name(read: Read, directory: str) -> dict[str, EntryRow]:
+def _rows_by_name(read: Recording, directory: str) -> dict[str, EntryRow]:
     """The rows of files in the directory; those within a mega-cache have its path, and are no files."""
     root = os.path.abspath(directory)
-    rows = (row for row in rows_of(read.entries, EntryRow) if row.root != row.path)
+    rows = (row for row in read.tables.entries.rows if row.root != row.path)
     return {os.path.relpath(os.path.abspath(row.path), root).replace(os.sep, "/"): row for row in rows}
 
 
-Recorded = Mapping[Key, tuple[Read, int]]
+Recorded = Mapping[Key, tuple[Recording, int]]
 """Of a key, a lookup's hash details."""
 
 
 def _locked(
-    one: Found, content: Content, row: EntryRow | None, read: Read, contexts: OwnFields, recorded: Recorded
+    one: Found,
+    content: Content,
+    row: EntryRow | None,
+    read: Recording,
+    contexts: OwnFields,
+    recorded: Recorded,
 ) -> LockedFile:
     file = LockedFile(one.name, OTHER if row is None else row.cache, content.size, content.sha256 or "")
     if row is None or row.status != "ok":
@@ -90,29 +100,26 @@ def _locked(
     )
 
 
-def _recorded_sets(expected: Read | None) -> Recorded:
+def _recorded_sets(expected: Recording | None) -> Recorded:
     if expected is None:
         return {}
-    rows = rows_of(expected.lookups, LookupRow)
     # Of an AOTAutograd key too: its details contain what the process is.
     return {
         (row.cache, row.cache_key): (expected, row.detail_set)
-        for row in rows
+        for row in expected.facts.lookups.values()
         if row.cache_key is not None and row.detail_set is not None
     }
 
 
-def _processes(expected: Read) -> tuple[Process, ...]:
-    rows = rows_of(expected.runs, RunRow)
-    found = (Process(row.torch_version, row.python_version, row.rank) for row in rows)
-    return tuple(dict.fromkeys(found))
+def _processes(expected: Recording) -> tuple[Process, ...]:
+    rows = expected.tables.runs.rows
+    return tuple(dict.fromkeys(Process(row.torch_version, row.python_version, row.rank) for row in rows))
 
 
-def _expected(expected: Read) -> tuple[Key, ...]:
-    rows = rows_of(expected.lookups, LookupRow)
+def _expected(expected: Recording) -> tuple[Key, ...]:
     keys = (
         (row.cache, row.cache_key)
-        for row in rows
+        for row in expected.facts.lookups.values()
         if row.cache in CACHES and row.cache_key is not None and row.outcome not in _NOT_LOOKED_UP
     )
     found = tuple(sorted(set(keys)))
@@ -131,3 +138,51 @@ def _variables(versions: Sequence[str]) -> dict[str, Variable]:
         rules.setdefault(name, {})
     here = environment(rules)
     return {name: Variable(here[name], rules[name]) for name in sorted(rules)}
+
+
+class OwnFields:
+    """Contexts of processes, numbered in the order in which they were first asked for."""
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, KeyField]] = []
+        self._numbers: dict[frozenset[tuple[str, str]], int] = {}
+        # The same set, or the same fields of one store, are asked for again and again.
+        self._of_set: dict[tuple[int, int], int | None] = {}
+        self._of_codes: dict[tuple[int, tuple[int, ...]], int | None] = {}
+
+    def number(self, details: HashDetails, detail_set: int) -> int | None:
+        """The number of the context in the hash details of a key; None if these hold nothing of a process."""
+        memo_key = id(details), detail_set
+        if memo_key not in self._of_set:
+            fields = details.field_codes
+            own = tuple(
+                code
+                for code in details.sets[detail_set]
+                if not is_of_the_program(details.fields[fields[code]])
+            )
+            known = id(details), own
+            if known not in self._of_codes:
+                self._of_codes[known] = self._number([details.components[code] for code in own])
+            self._of_set[memo_key] = self._of_codes[known]
+        return self._of_set[memo_key]
+
+    def _number(self, components: list[str]) -> int | None:
+        parsed = [detail for text in components if (detail := parse_component(text)) is not None]
+        hashes = frozenset((detail.field, detail.detail_hash) for detail in parsed)
+        if not hashes:
+            return None
+        if hashes not in self._numbers:
+            self._numbers[hashes] = len(self.found)
+            self.found.append(
+                {one.field: KeyField(one.detail_hash, _text(one.field, one.value_text)) for one in parsed}
+            )
+        return self._numbers[hashes]
+
+
+def _text(field: str, text: str) -> str | None:
+    """The beginning of a value's text; None of bytes, such as torch's own key."""
+    if not text.isprintable() or "\ufffd" in text:
+        return None
+    if field.startswith(_WHOLE):
+        return text if len(text) <= _LONGEST_WHOLE else None
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

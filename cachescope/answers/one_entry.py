@@ -129,7 +129,8 @@ def _changes(read: Read, past: pd.DataFrame, row: EntryRow) -> tuple[FieldChange
 def _made_for(read: Read, row: EntryRow) -> str | None:
     if row.cache != CUTLASS_CONFIGS or row.status != "ok" or row.cache_key is None:
         return None
-    return cutlass_machine(row.cache_key, read.devices, read.contexts, read.autotune)
+    machines = read.named_devices.rows, read.all_contexts.rows, read.tables.autotune.rows
+    return cutlass_machine(row.cache_key, *machines)
 
 
 def _name(row: EntryRow) -> str:

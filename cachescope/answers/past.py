@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.linked_rows import PastMiss
 
 
@@ -36,13 +36,11 @@ class PastMisses:
         return _lost(self.rows)
 
 
-def past_misses(read: Read, most: int | None = None) -> list[PastMisses]:
+def past_misses(read: Recording, most: int | None = None) -> list[PastMisses]:
     """The past misses of the directories that were read, the costliest reason first."""
-    from cachescope.columns import rows_of
-
     entries = read.facts.entries
     groups: dict[tuple[bool, str, tuple[str, ...]], list[PastMiss]] = {}
-    for row in rows_of(read.past_misses, PastMiss):
+    for row in read.missed_before.rows:
         is_elsewhere = entries[row.entry].root != entries[row.baseline_entry].root
         groups.setdefault((is_elsewhere, row.verdict, tuple(sorted(row.changed))), []).append(row)
     ordered = sorted(groups.items(), key=lambda group: (-_lost(group[1]), -len(group[1])))
@@ -61,7 +59,7 @@ def _lost(rows: tuple[PastMiss, ...] | list[PastMiss]) -> int:
     return sum(row.time_taken_ns or 0 for row in rows)
 
 
-def _changes(read: Read, row: PastMiss) -> tuple[FieldChange, ...]:
+def _changes(read: Recording, row: PastMiss) -> tuple[FieldChange, ...]:
     entries = read.facts.entries
     before, after = entries[row.baseline_entry].detail_set, entries[row.entry].detail_set
     if not row.changed or before is None or after is None:

@@ -1,42 +1,70 @@
-"""Which entries of what was read a process would find, and what is known of a process."""
+"""Which entries of what was read a process would find, what is known of a process, and what the predictions come to."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
-import pandas as pd
-
-from cachescope.analysis.contexts.prediction import predictions_frame
+from cachescope.analysis.contexts.prediction import OWN_FIELDS, predictions_of
 from cachescope.analysis.contexts.process_fields import ProcessFields
-from cachescope.answers.opened import Opened
-from cachescope.answers.read import Read
-from cachescope.columns import rows_of
+from cachescope.answers.recording import Recording
+from cachescope.details import HashDetails
 from cachescope.errors import NotFoundError
-from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.sharing_rows import PredictionRow
+from cachescope.readers.assemble import entry_rows
+from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.file_contents import source_of
+from cachescope.readers.reading import Entries, Reading
 from cachescope.terms import BUNDLES, CACHES
 
+_ANSWERS: Final = ("yes", "no", "unknown")
+_WORST_FIRST: Final = ("no", "unknown", "yes")
 
-def predictions(read: Read, entries: pd.DataFrame, process: ProcessFields) -> pd.DataFrame:
+
+def predictions(read: Recording, entries: Sequence[EntryRow], process: ProcessFields) -> list[PredictionRow]:
     """The entries of a directory; if there are none, those in mega-cache files."""
     details = read.tables.hash_details
-    files = entries.loc[entries["cache"].isin(BUNDLES), ["entry", "path"]]
-    if files.empty or entries["cache"].isin(CACHES).any():
-        return predictions_frame(entries, details, process, source_of)
-    opened = Opened(files, details)
-    found = predictions_frame(opened.entries, details, process, opened.source_of)
-    return found.assign(entry=found["entry"].map(opened.file_of).astype(found["entry"].dtype))
+    files = [row for row in entries if row.cache in BUNDLES]
+    if not files or any(row.cache in CACHES for row in entries):
+        return predictions_of(entries, details, process, source_of)
+    inside, file_of = _inside(files, details)
+    # A file holds the source of its entries itself.
+    found = predictions_of(_numbered(inside), details, process, lambda file: inside[file.entry].source_code)
+    return [replace(row, entry=file_of[row.entry]) for row in found]
 
 
-def predictions_of_run(read: Read, run: int) -> pd.DataFrame:
+def _inside(files: Iterable[EntryRow], details: HashDetails) -> tuple[list[EntryRow], list[int]]:
+    """The entries that mega-cache files hold, and for each the number of its file."""
+    inside: list[EntryRow] = []
+    file_of: list[int] = []
+    for file in files:
+        found = entries_inside(file.path, Reading(details=details))
+        inside += found
+        file_of += [file.entry] * len(found)
+    return inside, file_of
+
+
+def _numbered(inside: Sequence[EntryRow]) -> list[EntryRow]:
+    """Entries as those of a directory are, numbered from 0."""
+    entries = Entries()
+    entries.add(
+        [(row.cache, row.path, row.root, None, None, row.cache_key, row.status, None) for row in inside],
+        dict(enumerate(inside)),
+    )
+    return entry_rows(entries)
+
+
+def predictions_of_run(read: Recording, run: int) -> list[PredictionRow]:
     """Whether the process of a run would find each entry that was read."""
-    return predictions(read, read.entries, run_fields(read, run))
+    return predictions(read, read.tables.entries.rows, run_fields(read, run))
 
 
-def run_fields(read: Read, run: int | None = None) -> ProcessFields:
+def run_fields(read: Recording, run: int | None = None) -> ProcessFields:
     """What the lookups of a run, by default the last one, say of its process."""
-    runs = read.runs["run"].tolist()
+    runs = read.facts.runs
     if not runs:
         raise NotFoundError("there is no run in what was read, and no snapshot was given")
     if run is not None and run not in runs:
@@ -45,16 +73,13 @@ def run_fields(read: Read, run: int | None = None) -> ProcessFields:
     if run is None and not of_torch:
         raise NotFoundError("no run that was read asked torch's caches, and no snapshot was given")
     number = of_torch[-1] if run is None else run
-    details = read.tables.hash_details
     rows = [row for row in read.history.lookups if row.run == number]
-    (version,) = (row.torch_version for row in rows_of(read.runs, RunRow) if row.run == number)
-    return ProcessFields.of_lookups(rows, details, version)
+    return ProcessFields.of_lookups(rows, read.tables.hash_details, runs[number].torch_version)
 
 
-def context_fields(read: Read, context: int) -> ProcessFields:
+def context_fields(read: Recording, context: int) -> ProcessFields:
     """What a captured context says of its process."""
-    contexts = read.contexts
-    (captured,) = rows_of(contexts[contexts["context"] == context], ContextRow)
+    captured = read.all_contexts.rows[context]
     return ProcessFields.of_snapshot(
         json.loads(captured.key_fields or "null"),
         json.loads(captured.settings or "{}"),
@@ -62,3 +87,56 @@ def context_fields(read: Read, context: int) -> ProcessFields:
         captured.torch_version,
         captured.platform,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason shared by some predictions."""
+
+    text: str
+    rows: tuple[PredictionRow, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictionSummary:
+    """What predictions come to."""
+
+    # What is unsafe comes first, then what would not be found.
+    rows: tuple[PredictionRow, ...]
+    # How many entries would be found (yes), would not (no), and of how many it is not known (unknown).
+    counts: dict[str, int]
+    # The entries of which that is so, folded by why; the most frequent reason first.
+    unsafe: tuple[Reason, ...]
+    perhaps_unsafe: tuple[Reason, ...]
+    not_found: tuple[Reason, ...]
+    unknown: tuple[Reason, ...]
+    takes_own_fields_as_equal: bool  # whether that is taken for granted of some
+
+    @classmethod
+    def of(cls, rows: Iterable[PredictionRow]) -> Self:
+        """Of some predictions."""
+        rows = list(rows)
+        counts = {answer: sum(row.will_hit == answer for row in rows) for answer in _ANSWERS}
+        return cls(
+            tuple(sorted(rows, key=lambda row: (not row.is_unsafe, _WORST_FIRST.index(row.will_hit)))),
+            counts,
+            _folded((row.unsafe_reason or "", row) for row in rows if row.is_unsafe),
+            _folded((row.unsafe_reason, row) for row in rows if row.unsafe_reason and not row.is_unsafe),
+            _folded((row.reason, row) for row in rows if row.will_hit == "no"),
+            _folded((row.reason, row) for row in rows if row.will_hit == "unknown"),
+            any(OWN_FIELDS in row.assuming for row in rows),
+        )
+
+    @property
+    def unsafe_count(self) -> int:
+        """How many entries torch would load and should not."""
+        return sum(len(reason.rows) for reason in self.unsafe)
+
+
+def _folded(rows: Iterable[tuple[str, PredictionRow]]) -> tuple[Reason, ...]:
+    """The rows by the reason that each comes with."""
+    groups: dict[str, list[PredictionRow]] = {}
+    for reason, row in rows:
+        groups.setdefault(reason, []).append(row)
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    return tuple(Reason(text, tuple(members)) for text, members in ordered)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Self
 
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.answers.why import Why
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import FXGRAPH
@@ -58,7 +58,7 @@ class PreflightAnswer:
         return self.counts["would_hit"] / self.lookups if self.lookups else None
 
     @classmethod
-    def of(cls, read: Read) -> Self:
+    def of(cls, read: Recording) -> Self:
         """Of the pre-flights in what was read."""
         facts = read.facts
         runs = {run.run for run in facts.runs.values() if run.is_preflight}
@@ -81,12 +81,12 @@ class PreflightAnswer:
         )
 
 
-def _held_against(read: Read) -> tuple[str, ...]:
+def _held_against(read: Recording) -> tuple[str, ...]:
     recorded = tuple(run.source for run in read.facts.runs.values() if not run.is_preflight)
     return read.tables.cache_roots or recorded
 
 
-def _cost(read: Read, row: LookupRow) -> int | None:
+def _cost(read: Recording, row: LookupRow) -> int | None:
     """What compiling took where it was recorded: of the same key, else of what the miss is compared with."""
     facts = read.facts
     same = [

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.answers.names import place_name
-from cachescope.answers.read import Read
-from cachescope.columns import rows_of
+from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.notebook_cells import code_file
 from cachescope.wording import short_names
@@ -36,13 +35,13 @@ class CollectivesApart:
     of_ranks: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
 
 
-def collectives_apart(read: Read) -> tuple[CollectivesApart, ...]:
+def collectives_apart(read: Recording) -> tuple[CollectivesApart, ...]:
     """Of all ranks that were read; nothing unless there are two, and each is one process."""
     ranks = {run: row.rank for run, row in read.facts.runs.items() if row.rank is not None}
     if len(ranks) < 2 or len(set(ranks.values())) < len(ranks):
         # If a job ran twice, ranks of one run would be compared with those of another.
         return ()
-    compiles = rows_of(read.compiles, CompileRow)
+    compiles = read.compiles_read[0].rows
     records = _runs_that_record(read, compiles)
     found: dict[_Where, dict[int, CompileRow]] = defaultdict(dict)
     for row in compiles:
@@ -53,7 +52,7 @@ def collectives_apart(read: Read) -> tuple[CollectivesApart, ...]:
     return tuple(one for one in every if one is not None)
 
 
-def _runs_that_record(read: Read, compiles: Sequence[CompileRow]) -> set[int]:
+def _runs_that_record(read: Recording, compiles: Sequence[CompileRow]) -> set[int]:
     """The processes whose torch records collectives: it did, or another process did with the same version."""
     runs = read.facts.runs
     some = {row.run for row in compiles if row.collectives}

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
-from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.preflight.words import outcome_as_if_made
 from cachescope.analysis.rates import grouped, rates
-from cachescope.analysis.verdicts.misses import Candidate
-from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
-from cachescope.answers.frames import Frames
+from cachescope.answers.recording import Recording
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.keys import IsolationSchema
-from cachescope.terms import IMC, VLLM
+from cachescope.terms import IMC
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cachescope.analysis.contexts.caching_files import Call
-    from cachescope.analysis.what_if.frames import ReplayInput
-    from cachescope.answers.facts import Facts
 
 
 # Each takes a replay.
 _CAUSES: Final = 20
 
 
-class Read(Frames):
-    """What was read. It never changes, and every answer is computed from it."""
+class Read(Recording):
+    """What was read, and its frames: each is made when it is first asked for, and is a cheap copy."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
         # To another process goes what was read; what follows from it is computed there, if asked for.
@@ -72,6 +66,177 @@ class Read(Frames):
         other._choice()
         return other
 
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row per process."""
+        return _copy(self.tables.runs.frame)
+
+    @property
+    def lookups(self) -> pd.DataFrame:
+        """One row per lookup; for a pre-flight, the lookups that a real run would make."""
+        return _copy(self.shown.frame)
+
+    @property
+    def entries(self) -> pd.DataFrame:
+        """One row per entry of the cache directories that were read."""
+        return _copy(self.tables.entries.frame)
+
+    @property
+    def contexts(self) -> pd.DataFrame:
+        """One row per isolation context. The snapshots come first, then each run, as far as its hash details show."""
+        return _copy(self.all_contexts.frame)
+
+    @property
+    def guards(self) -> pd.DataFrame:
+        """One row per candidate, the sound entries under each key, with the guards that must hold."""
+        from cachescope.analysis.directory.same_key import guards_frame
+
+        return guards_frame(self.tables.entries.frame)
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """One row per kernel of the FX entries, with its source nodes and ATen operators."""
+        return _copy(self.tables.kernels.frame)
+
+    @property
+    def autotune(self) -> pd.DataFrame:
+        """One row per choice that max-autotune measured."""
+        return _copy(self.tables.autotune.frame)
+
+    @property
+    def vllm_folders(self) -> pd.DataFrame:
+        """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
+        from cachescope.frames.vllm_folders import FolderRow
+
+        return _frame(self.folders_of_vllm, FolderRow)
+
+    @property
+    def vllm_changes(self) -> pd.DataFrame:
+        """One row per factor in which a vLLM folder differs from the nearest earlier one."""
+        from cachescope.analysis.vllm.changes import all_changes
+        from cachescope.frames.vllm_folders import VllmChange
+
+        return _frame(all_changes(self._vllm_named), VllmChange)
+
+    @property
+    def vllm_fragments(self) -> pd.DataFrame:
+        """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
+        from cachescope.frames.vllm_folders import FragmentRow
+
+        return _frame(self.fragments_of_vllm, FragmentRow)
+
+    @property
+    def vllm_ranks(self) -> pd.DataFrame:
+        """One row per factor in which the folders of ranks with one vLLM configuration differ."""
+        from cachescope.frames.vllm_folders import RankRow
+
+        return _frame(self.ranks_of_vllm, RankRow)
+
+    @property
+    def vllm_factors(self) -> pd.DataFrame:
+        """One row per cache_key_factors.json of vLLM: the factors of a folder's name."""
+        return _copy(self.tables.vllm_factors.frame)
+
+    @property
+    def vllm_starts(self) -> pd.DataFrame:
+        """One row per part of a model that vLLM compiled or loaded, according to its logs."""
+        return _copy(self.tables.vllm_starts.frame)
+
+    @property
+    def links(self) -> pd.DataFrame:
+        """One row per reference between files of a cache directory."""
+        return _copy(self.linked.frame)
+
+    @property
+    def orphans(self) -> pd.DataFrame:
+        """One row per file that nothing refers to, or that refers to something that is gone."""
+        return _copy(self.orphaned.frame)
+
+    @property
+    def duplicates(self) -> pd.DataFrame:
+        """One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read."""
+        return self.duplicated.frame
+
+    @property
+    def removable(self) -> pd.DataFrame:
+        """One row per file that can go without a later process noticing; cachescope itself removes nothing."""
+        return self.removed_unnoticed.frame
+
+    @property
+    def past_misses(self) -> pd.DataFrame:
+        """One row per FX entry whose graph had been stored before: a miss that a directory shows without a log."""
+        return _copy(self.missed_before.frame)
+
+    @property
+    def evidence(self) -> pd.DataFrame:
+        """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
+        from cachescope.analysis.what_if.evidence import evidence_frame
+
+        return evidence_frame(self.missed_before.frame)
+
+    @property
+    def false_hits(self) -> pd.DataFrame:
+        """One row per key that seems to stand for more than one thing: a warning with its evidence."""
+        return _copy(self.suspected.frame)
+
+    @property
+    def devices(self) -> pd.DataFrame:
+        """One row per device that any source names, with its datasheet."""
+        return _copy(self.named_devices.frame)
+
+    @property
+    def phases(self) -> pd.DataFrame:
+        """Where compile time went, from the events of traces. These are read on first access."""
+        return _copy(self.phases_read[0].frame)
+
+    @property
+    def phase_problems(self) -> pd.DataFrame:
+        """One row per event or trace that could not be read for ``phases``; with the columns of ``problems``."""
+        return _frame(self.phases_read[1], ProblemRow)
+
+    @property
+    def compiles(self) -> pd.DataFrame:
+        """One row per compile and why it was made, from traces. These are read for it on first access."""
+        return _copy(self.compiles_read[0].frame)
+
+    @property
+    def symbols(self) -> pd.DataFrame:
+        """One row per size or number that became a symbol in a compile; read together with ``compiles``."""
+        return _copy(self.compiles_read[1].frame)
+
+    @property
+    def recompiles(self) -> pd.DataFrame:
+        """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
+        from cachescope.analysis.compiles.frames import recompiles
+        from cachescope.frames.compile_rows import RecompileRow
+
+        return _frame(recompiles(self.compiles_read[0].rows), RecompileRow)
+
+    @property
+    def compile_problems(self) -> pd.DataFrame:
+        """One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``."""
+        return _frame(self.compiles_read[2], ProblemRow)
+
+    @property
+    def problems(self) -> pd.DataFrame:
+        """One row per thing that could not be read."""
+        return _copy(self.tables.problems.frame)
+
+    @property
+    def misses(self) -> pd.DataFrame:
+        """One row per lookup that did not hit, with its verdict."""
+        return _copy(self.missed.frame)
+
+    @property
+    def causes(self) -> pd.DataFrame:
+        """One row per distinct reason, the costliest first."""
+        return _copy(self.explained.frame)
+
+    @property
+    def rank_differences(self) -> pd.DataFrame:
+        """One row per field in which some ranks of a job differ from the majority."""
+        return _copy(self.differing_ranks.frame)
+
     def hit_rates(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.
 
@@ -80,8 +245,6 @@ class Read(Frames):
         by : str or sequence of str
             Columns of ``lookups``, such as ``["run", "cache"]``, or ``rank``.
         """
-        from cachescope.columns import frame_of
-
         by = [by] if isinstance(by, str) else by
         lookups, facts = self.settled.frame, self.facts
         if "rank" in by:
@@ -96,7 +259,7 @@ class Read(Frames):
             return tuple(own[name] if name in own else getattr(row, name) for name in by)
 
         rows_of_group = grouped(facts.lookups.values(), group_of) if by else {(): [*facts.lookups.values()]}
-        frame = frame_of((rates(rows) for rows in rows_of_group.values()), RateRow)
+        frame = _frame((rates(rows) for rows in rows_of_group.values()), RateRow)
         # The values as the frame has them: times are no numbers there.
         for at, name in enumerate(by):
             first = [rows[0].lookup for rows in rows_of_group.values()]
@@ -119,16 +282,16 @@ class Read(Frames):
             If there is no such key or lookup, or no source recorded its details.
         """
         from cachescope.analysis.named import detail_set_of
-        from cachescope.columns import frame_of
 
         detail_set = detail_set_of(self.tables, cache_key, lookup)
-        return frame_of(self.tables.hash_details.details(detail_set), Detail)
+        return _frame(self.tables.hash_details.details(detail_set), Detail)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
-        from cachescope.readers.directory.lock_state import locks_frame
+        from cachescope.frames.linked_rows import LockRow
+        from cachescope.readers.directory.lock_state import locks_of
 
-        return locks_frame(self.tables.entries.frame)
+        return _frame(locks_of(self.tables.entries.rows), LockRow)
 
     def context_groups(self, schema: IsolationSchema | Mapping[str, object] | None = None) -> pd.DataFrame:
         """Which contexts are equal under a schema; see ``describe("context_groups")``.
@@ -151,14 +314,16 @@ class Read(Frames):
         [(0, 2), (1,)]
         """
         from cachescope.analysis.contexts.keys import context_groups
+        from cachescope.frames.sharing_rows import GroupRow
 
-        return context_groups(self._contexts, schema)
+        return _frame(context_groups(self.known_contexts, schema), GroupRow)
 
     def context_pairs(self) -> pd.DataFrame:
         """The smallest change of the schema that makes two contexts equal; see ``describe("context_pairs")``."""
-        from cachescope.analysis.contexts import differences
+        from cachescope.analysis.contexts.differences import context_pairs
+        from cachescope.frames.sharing_rows import PairRow
 
-        return differences.context_pairs(self._contexts)
+        return _frame(context_pairs(self.known_contexts), PairRow)
 
     def context_difference(self, before: int, after: int) -> pd.DataFrame:
         """The fields that differ between two contexts; see ``describe("context_difference")``.
@@ -168,9 +333,10 @@ class Read(Frames):
         NotFoundError
             If there is no such context.
         """
-        from cachescope.analysis.contexts import differences
+        from cachescope.analysis.contexts.differences import context_difference
+        from cachescope.frames.sharing_rows import FormDifference
 
-        return differences.context_difference(self._contexts, before, after)
+        return _frame(context_difference(self.all_contexts.rows, before, after), FormDifference)
 
     def sensitivity(self, largest: int = 2) -> pd.DataFrame:
         """Which fields would help: for each field and small set, the misses that hit without exactly these.
@@ -197,7 +363,7 @@ class Read(Frames):
         """
         from cachescope.analysis.what_if.sensitivity import sensitivity_frame
 
-        changed = [fields for fields in self.explained.frame["fields"].head(_CAUSES) if len(fields) > 1]
+        changed = [row.fields for row in self.explained.rows[:_CAUSES] if len(row.fields) > 1]
         replayed = self.replayed
         return sensitivity_frame(replayed.replay, replayed.times, self.evidence, largest, changed)
 
@@ -237,71 +403,23 @@ class Read(Frames):
             keys a deterministic cache dumped into this directory (``imc.save``).
         """
         from cachescope.analysis.contexts.caching_files import caching_files
+        from cachescope.frames.sharing_rows import CachingFile
         from cachescope.readers.directory.caching_package import imc_keys
 
-        entries = self.tables.entries.frame
-        dumps = entries[(entries["cache"] == IMC) & (entries["status"] == "ok")]["path"]
+        entries = self.tables.entries.rows
+        dumps = (row.path for row in entries if row.cache == IMC and row.status == "ok")
         listed = calls if calls is not None else [key for path in dumps for key in imc_keys(path)]
-        return caching_files(entries, isolation_key, listed)
+        return _frame(caching_files(entries, isolation_key, listed), CachingFile)
 
-    def changes(self, lookup: int) -> tuple[FieldChange, ...]:
-        """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
-        compared = self._compared(lookup)
-        if compared is None:
-            return self._vllm_misses.changes.get(lookup, ())
-        miss = self._miss_of.get(lookup)
-        assert miss is not None
-        other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
-        runs = self.facts.runs
-        sides = (None if other is None else runs[other]), runs[miss.row.run]
-        return tuple(field_changes(self.tables.hash_details, *compared, sides))
 
-    def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
-        """In which factors two folders of vLLM differ; None if those of one are not known."""
-        from cachescope.analysis.vllm.changes import field_changes_of
+def _copy(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame that its user may change."""
+    from cachescope.columns import DEEP
 
-        beside = self._vllm_misses.beside(after, before, self._vllm_misses)
-        return None if beside is None else field_changes_of(beside)
+    return frame.copy(deep=DEEP)
 
-    def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
-        """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""
-        compared = self._compared(lookup)
-        if compared is None:
-            return []
-        details, (before, after) = self.tables.hash_details, compared
-        fields = details.changed_fields(before, after)
-        return [(details.detail(before, field), details.detail(after, field)) for field in fields]
 
-    def _compared(self, lookup: int) -> tuple[int, int] | None:
-        """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``, and for vLLM's own."""
-        miss = self._miss_of.get(lookup)
-        if miss is None or not miss.why.changed or miss.baseline is None or miss.row.cache == VLLM:
-            return None
-        before, after = miss.baseline.detail_set, miss.row.detail_set
-        assert before is not None and after is not None
-        return before, after
+def _frame(rows: Iterable[object], kind: type) -> pd.DataFrame:
+    from cachescope.columns import frame_of
 
-    def changed_since(self, baseline: Read) -> list[ChangedSince]:
-        """What changed for first lookups whose graph another one had compiled under other keys only."""
-        from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
-
-        keys = (row.cache_key for row in self.settled.rows if row.cache_key is not None)
-        misses = self._judged[0]
-        before: list[Candidate] = [*baseline.lookup_rows, *baseline.tables.entries.rows]
-        details = self.tables.hash_details, baseline.tables.hash_details
-        of_torch = changed_since(misses, keys, details[0], before, details[1])
-        return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
-
-    @cached_property
-    def replayed(self) -> ReplayInput:
-        """What every replay starts from: what was stored when, and how long it took."""
-        from cachescope.analysis.what_if.frames import ReplayInput
-
-        return ReplayInput.of(self.history, self.facts.lookups.values(), self.tables.hash_details)
-
-    @cached_property
-    def facts(self) -> Facts:
-        """The frames as plain rows, from which answers are computed."""
-        from cachescope.answers.facts import Facts
-
-        return Facts(self)
+    return frame_of(rows, kind)

@@ -7,11 +7,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.inferred_guard_misses import is_open, settled_history
 from cachescope.analysis.preflight.words import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
-from cachescope.analysis.verdicts.misses import Miss, miss_row
+from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
+from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
+from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -19,14 +22,18 @@ from cachescope.table import Table
 from cachescope.terms import VLLM, VLLM_KINDS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from cachescope.analysis.contexts.keys import KnownContext
     from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
     from cachescope.analysis.verdicts.baselines import Choice
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
     from cachescope.analysis.vllm.factors import Named
+    from cachescope.analysis.what_if.frames import ReplayInput
+    from cachescope.answers.facts import Facts
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.compile_rows import CompileRow, SymbolRow
+    from cachescope.frames.context_rows import ContextRow
+    from cachescope.frames.device_rows import DeviceRow
+    from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
     from cachescope.frames.phases import PhaseRow
     from cachescope.frames.ranks import RankDifference
     from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
@@ -109,13 +116,23 @@ class Recording:
         )
 
     @cached_property
-    def _contexts(self) -> pd.DataFrame:
+    def all_contexts(self) -> Table[ContextRow]:
+        """The captured contexts, and one for each run, as far as its hash details show."""
         from cachescope.analysis.contexts.of_runs import all_contexts
+        from cachescope.frames.context_rows import ContextRow
 
         tables = self.tables
-        runs = tables.runs.frame
-        of_torch = runs[~runs["run"].isin(self.of_vllm_alone)]
-        return all_contexts(tables.contexts.frame, of_torch, self.settled.frame, tables.hash_details)
+        runs = [run for run in tables.runs.rows if run.run not in self.of_vllm_alone]
+        return Table(
+            ContextRow, all_contexts(tables.contexts.rows, runs, self.lookup_rows, tables.hash_details)
+        )
+
+    @cached_property
+    def known_contexts(self) -> list[KnownContext]:
+        """What is known of each of them."""
+        from cachescope.analysis.contexts.keys import known_contexts
+
+        return known_contexts(self.all_contexts.rows)
 
     @cached_property
     def _judged(self) -> tuple[list[Miss], list[CauseRow]]:
@@ -138,26 +155,48 @@ class Recording:
         return Table(CauseRow, self._judged[1])
 
     @cached_property
-    def _links_frame(self) -> pd.DataFrame:
+    def linked(self) -> Table[LinkRow]:
+        """The references between files of cache directories."""
         from cachescope.analysis.directory.links import links_frame
+        from cachescope.frames.linked_rows import LinkRow
 
         tables = self.tables
         frames = (tables.entries.frame, tables.autotune.frame, tables.contexts.frame)
-        return links_frame(*frames, tables.hash_details)
+        return Table(LinkRow, frame=links_frame(*frames, tables.hash_details))
 
     @cached_property
-    def _orphans_frame(self) -> pd.DataFrame:
+    def orphaned(self) -> Table[OrphanRow]:
+        """The files that nothing refers to, or that refer to something that is gone."""
         from cachescope.analysis.directory.unused import orphans_frame
+        from cachescope.frames.linked_rows import OrphanRow
 
-        return orphans_frame(self.tables.entries.frame, self._links_frame)
+        return Table(OrphanRow, frame=orphans_frame(self.tables.entries.frame, self.linked.frame))
+
+    @property
+    def removed_unnoticed(self) -> Table[RemovableRow]:
+        """The files that can go without a later process noticing."""
+        from cachescope.analysis.directory.unused import removable_frame
+        from cachescope.frames.linked_rows import RemovableRow
+
+        return Table(RemovableRow, frame=removable_frame(self.tables.entries.frame, self.orphaned.frame))
+
+    @property
+    def duplicated(self) -> Table[DuplicateRow]:
+        """The groups of files of which one would be enough."""
+        from cachescope.analysis.directory.same_key import duplicates_frame
+        from cachescope.frames.linked_rows import DuplicateRow
+
+        return Table(DuplicateRow, frame=duplicates_frame(self.tables.entries.frame))
 
     @cached_property
-    def _devices_frame(self) -> pd.DataFrame:
-        from cachescope.devices.frame import devices_frame
+    def named_devices(self) -> Table[DeviceRow]:
+        """Every device that any source names."""
+        from cachescope.devices.merged import named_devices
+        from cachescope.frames.device_rows import DeviceRow
 
-        tables = self.tables
-        of_runs = (self._contexts, tables.runs.frame, self.settled.frame)
-        return devices_frame(*of_runs, tables.entries.frame, tables.autotune.frame, tables.hash_details)
+        tables, rows = self.tables, self.all_contexts.rows
+        of_directory = (tables.entries.rows, tables.autotune.rows, tables.hash_details)
+        return Table(DeviceRow, named_devices(rows, tables.runs.rows, self.lookup_rows, *of_directory))
 
     @cached_property
     def _vllm_misses(self) -> VllmMisses:
@@ -219,16 +258,17 @@ class Recording:
         from cachescope.analysis.directory.equal_code import KernelBinaries
         from cachescope.readers.directory.file_contents import content_hash
 
-        return KernelBinaries(self.tables.entries.frame, self._links_frame, content_hash)
+        return KernelBinaries(self.tables.entries.frame, self.linked.frame, content_hash)
 
     @cached_property
-    def _past_misses_frame(self) -> pd.DataFrame:
+    def missed_before(self) -> Table[PastMiss]:
+        """The misses that a directory shows without a log."""
         from cachescope.analysis.directory.past_misses import past_misses_frame
+        from cachescope.frames.linked_rows import PastMiss
 
-        code, binaries = self.generated_code, self.kernel_binaries
-        return past_misses_frame(
-            self.history.entries, self.history.keys, self.tables.hash_details, code, binaries
-        )
+        history = self.history
+        compared = (self.tables.hash_details, self.generated_code, self.kernel_binaries)
+        return Table(PastMiss, frame=past_misses_frame(history.entries, history.keys, *compared))
 
     @cached_property
     def suspected(self) -> Table[FalseHit]:
@@ -246,7 +286,7 @@ class Recording:
         return baseline_choice(self.tables, self._baseline)
 
     @cached_property
-    def _phases_read(self) -> tuple[Table[PhaseRow], list[ProblemRow]]:
+    def phases_read(self) -> tuple[Table[PhaseRow], list[ProblemRow]]:
         """The phases, and what could not be read for them."""
         from cachescope.analysis.phases.frame import read_phases
         from cachescope.frames.phases import PhaseRow
@@ -257,7 +297,7 @@ class Recording:
         return Table(PhaseRow, phases), problems
 
     @cached_property
-    def _compiles_read(self) -> tuple[Table[CompileRow], Table[SymbolRow], list[ProblemRow]]:
+    def compiles_read(self) -> tuple[Table[CompileRow], Table[SymbolRow], list[ProblemRow]]:
         """The compiles, their symbols, and what could not be read for them."""
         compiles, symbols = self.tables.compiles, self.tables.symbols
         if compiles is not None and symbols is not None:
@@ -276,7 +316,7 @@ class Recording:
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
         """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""
         missing_runs = set(runs) - self._symbols_of_run.keys()
-        if "_compiles_read" in self.__dict__ or self.tables.symbols is not None or most_bytes is None:
+        if "compiles_read" in self.__dict__ or self.tables.symbols is not None or most_bytes is None:
             return True
         stamps = self.tables.stamps
         missing = (row for row in self.tables.runs.rows if row.run in missing_runs)
@@ -284,8 +324,8 @@ class Recording:
 
     def symbols_of(self, run: int) -> list[SymbolRow]:
         """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""
-        if "_compiles_read" in self.__dict__ or self.tables.symbols is not None:
-            return [row for row in self._compiles_read[1].rows if row.run == run]
+        if "compiles_read" in self.__dict__ or self.tables.symbols is not None:
+            return [row for row in self.compiles_read[1].rows if row.run == run]
         if run not in self._symbols_of_run:
             own = [row for row in self.tables.runs.rows if row.run == run]
             self._symbols_of_run[run] = self._read_compiles(own, [])[1].rows
@@ -307,6 +347,68 @@ class Recording:
 
         found = rank_differences(self.settled.rows, tables.runs.rows, tables.hash_details)
         return Table(RankDifference, [*found])
+
+    def changes(self, lookup: int) -> tuple[FieldChange, ...]:
+        """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
+        compared = self._compared(lookup)
+        if compared is None:
+            return self._vllm_misses.changes.get(lookup, ())
+        miss = self._miss_of.get(lookup)
+        assert miss is not None
+        other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
+        runs = self.tables.runs.rows
+        sides = (None if other is None else runs[other]), runs[miss.row.run]
+        return tuple(field_changes(self.tables.hash_details, *compared, sides))
+
+    def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
+        """In which factors two folders of vLLM differ; None if those of one are not known."""
+        from cachescope.analysis.vllm.changes import field_changes_of
+
+        beside = self._vllm_misses.beside(after, before, self._vllm_misses)
+        return None if beside is None else field_changes_of(beside)
+
+    def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
+        """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""
+        compared = self._compared(lookup)
+        if compared is None:
+            return []
+        details, (before, after) = self.tables.hash_details, compared
+        fields = details.changed_fields(before, after)
+        return [(details.detail(before, field), details.detail(after, field)) for field in fields]
+
+    def _compared(self, lookup: int) -> tuple[int, int] | None:
+        """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``, and for vLLM's own."""
+        miss = self._miss_of.get(lookup)
+        if miss is None or not miss.why.changed or miss.baseline is None or miss.row.cache == VLLM:
+            return None
+        before, after = miss.baseline.detail_set, miss.row.detail_set
+        assert before is not None and after is not None
+        return before, after
+
+    def changed_since(self, baseline: Recording) -> list[ChangedSince]:
+        """What changed for first lookups whose graph another one had compiled under other keys only."""
+        from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
+
+        keys = (row.cache_key for row in self.settled.rows if row.cache_key is not None)
+        misses = self._judged[0]
+        before: list[Candidate] = [*baseline.lookup_rows, *baseline.tables.entries.rows]
+        details = self.tables.hash_details, baseline.tables.hash_details
+        of_torch = changed_since(misses, keys, details[0], before, details[1])
+        return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
+
+    @cached_property
+    def replayed(self) -> ReplayInput:
+        """What every replay starts from: what was stored when, and how long it took."""
+        from cachescope.analysis.what_if.frames import ReplayInput
+
+        return ReplayInput.of(self.history, self.facts.lookups.values(), self.tables.hash_details)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The rows by their ids."""
+        from cachescope.answers.facts import Facts
+
+        return Facts(self)
 
 
 def _source_of(file: NamedFile) -> str | None:

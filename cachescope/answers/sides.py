@@ -7,49 +7,39 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import pandas as pd
-
 from cachescope.analysis.named import is_number
 from cachescope.answers.difference import SeenKey, side_of_runs
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.remote_cache.address import is_redis, without_password
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a comparison.
-
-    `keys` are its distinct keys, `runs` and `snapshots` numbers of runs and of captured contexts, `entries` the
-    rows of the frame entries that lie in it.
-    """
+    """One side of a comparison."""
 
     name: str
-    keys: list[SeenKey]
+    keys: list[SeenKey]  # its distinct keys
     runs: list[int]
-    snapshots: list[int]
-    entries: pd.DataFrame
+    snapshots: list[int]  # the numbers of captured contexts
+    entries: list[EntryRow]  # those that lie in it
 
 
-def side_below(read: Read, path: str) -> Side:
+def side_below(read: Recording, path: str) -> Side:
     """What was read from a path, from what a pattern matches, or from a remote cache."""
     path = without_password(path)
     folders, is_below = _below(path)
     runs = runs_below(read, path)
-    contexts = read.contexts[read.contexts["run"].isna()]
-    snapshots = contexts.loc[contexts["source"].map(is_below).astype(bool), "context"].tolist()
-    entries = read.entries[read.entries["path"].map(is_below).astype(bool)]
+    snapshots = [row.context for row in read.all_contexts.rows if row.run is None and is_below(row.source)]
+    entries = [row for row in read.tables.entries.rows if is_below(row.path)]
     return Side(path, side_of_runs(read, runs, folders), runs, snapshots, entries)
 
 
-def runs_below(read: Read, path: str) -> list[int]:
+def runs_below(read: Recording, path: str) -> list[int]:
     """The runs recorded in the files of a path or pattern."""
     _, is_below = _below(path)
-    return [
-        int(run)
-        for run, sources in zip(read.runs["run"], read.runs["sources"], strict=True)
-        if any(map(is_below, sources))
-    ]
+    return [row.run for row in read.tables.runs.rows if any(map(is_below, row.sources))]
 
 
 def _below(path: str) -> tuple[tuple[str, ...], Callable[[str], bool]]:
@@ -59,23 +49,23 @@ def _below(path: str) -> tuple[tuple[str, ...], Callable[[str], bool]]:
     return folders, lambda source: source in given or source.startswith(folders)
 
 
-def side_named(read: Read, name: str) -> Side:
+def side_named(read: Recording, name: str) -> Side:
     """A key, a lookup by its number, or ``run:N``."""
-    none = read.entries.iloc[:0]
+    runs = read.facts.runs
     kind, _, number = name.partition(":")
     if kind == "run" and is_number(number):
-        if int(number) not in read.facts.runs:
-            raise NotFoundError(f"no run {number}; there are runs 0 to {len(read.runs) - 1}")
-        return Side(name, side_of_runs(read, [int(number)], []), [int(number)], [], none)
-    everything = side_of_runs(read, read.runs["run"].tolist(), [""])
-    return Side(name, [_one_key(read, everything, name)], [], [], none)
+        if int(number) not in runs:
+            raise NotFoundError(f"no run {number}; there are runs 0 to {len(runs) - 1}")
+        return Side(name, side_of_runs(read, [int(number)], []), [int(number)], [], [])
+    everything = side_of_runs(read, runs, [""])
+    return Side(name, [_one_key(read, everything, name)], [], [], [])
 
 
-def _one_key(read: Read, everything: Iterable[SeenKey], name: str) -> SeenKey:
+def _one_key(read: Recording, everything: Iterable[SeenKey], name: str) -> SeenKey:
     if is_number(name):
         lookup = read.facts.lookups.get(int(name))
         if lookup is None:
-            raise NotFoundError(f"no lookup {name}; there are {len(read.lookups)}")
+            raise NotFoundError(f"no lookup {name}; there are {len(read.facts.lookups)}")
         found = [row for row in everything if row.cache_key == lookup.cache_key]
     else:
         found = [row for row in everything if name and row.cache_key.startswith(name)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cachescope.analysis.history.history import program_of
 from cachescope.analysis.rates import grouped, rates
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.answers.sides import runs_below
 from cachescope.errors import CachescopeError
 
@@ -90,7 +90,7 @@ class Start:
         return not one.functions or not another.functions or bool(one.functions & another.functions)
 
 
-def starts_of(read: Read) -> tuple[Start, ...]:
+def starts_of(read: Recording) -> tuple[Start, ...]:
     """What was started, in the order of time; only what looked something up."""
     starts: list[list[OneRun]] = []
     for one in sorted(_runs(read), key=_begun):
@@ -101,7 +101,7 @@ def starts_of(read: Read) -> tuple[Start, ...]:
     return tuple(Start(tuple(sorted(members, key=lambda one: one.rank or 0))) for members in starts)
 
 
-def _runs(read: Read) -> Iterator[OneRun]:
+def _runs(read: Recording) -> Iterator[OneRun]:
     facts = read.facts
     programs = {run.run: program_of(run) for run in read.history.runs}
     for (run,), lookups in grouped(facts.lookups.values(), lambda row: (row.run,)).items():
@@ -139,7 +139,7 @@ def _is_of_job(one: OneRun, others: Sequence[OneRun]) -> bool:
     return first.rank is not None and is_one_program and one.start_time < max(ends, default=_UNKNOWN)
 
 
-def first_sides(read: Read, starts: Sequence[Start]) -> Sides | None:
+def first_sides(read: Recording, starts: Sequence[Start]) -> Sides | None:
     """What is compared before anything is picked; None where there are not two runs.
 
     The last start, and the previous one of the same program and ranks. If there is none: of the ranks of one job the
@@ -157,7 +157,7 @@ def first_sides(read: Read, starts: Sequence[Start]) -> Sides | None:
     return (starts[-2].runs, last.runs) if len(starts) > 1 else None
 
 
-def ranks_apart(read: Read, ranks: Sequence[OneRun]) -> tuple[OneRun, OneRun]:
+def ranks_apart(read: Recording, ranks: Sequence[OneRun]) -> tuple[OneRun, OneRun]:
     """Two ranks: one with the most keys that most of the others have too, and one with the fewest; then by hit rate."""
     own = _keys_of_few(read, [one.run for one in ranks])
 
@@ -168,19 +168,23 @@ def ranks_apart(read: Read, ranks: Sequence[OneRun]) -> tuple[OneRun, OneRun]:
     return ordered[0], ordered[-1]
 
 
-def _keys_of_few(read: Read, runs: Sequence[int]) -> Counter[int]:
+def _keys_of_few(read: Recording, runs: Sequence[int]) -> Counter[int]:
     """How many keys each run has that no more than half of the runs have at the same place of the program."""
-    place = ["cache", "compile_id", "direction"]
-    lookups = read.lookups
-    mine = lookups.loc[lookups["run"].isin(runs), ["run", "cache_key", *place]].drop_duplicates()
-    at_place = mine.groupby(place, dropna=False)["run"].transform("nunique")
-    with_key = mine.groupby([*place, "cache_key"], dropna=False)["run"].transform("nunique")
-    return Counter(mine.loc[2 * with_key <= at_place, "run"].tolist())
+    at_place: dict[Hashable, set[int]] = defaultdict(set)
+    with_key: dict[tuple[Hashable, str | None], set[int]] = defaultdict(set)
+    for row in read.facts.lookups.values():
+        if row.run in runs:
+            place = row.cache, row.compile_id, row.direction
+            at_place[place].add(row.run)
+            with_key[place, row.cache_key].add(row.run)
+    return Counter(
+        run for (place, _), own in with_key.items() if 2 * len(own) <= len(at_place[place]) for run in own
+    )
 
 
-def sides_below(read: Read, before: Iterable[str], after: Iterable[str]) -> Sides:
+def sides_below(read: Recording, before: Iterable[str], after: Iterable[str]) -> Sides:
     """The runs of two recordings that were read together, by their sources."""
-    looked_up = set(read.lookups["run"])
+    looked_up = {row.run for row in read.facts.lookups.values()}
     sides = [
         {run for source in sources for run in runs_below(read, source)} & looked_up
         for sources in (before, after)

@@ -1,19 +1,22 @@
-"""What was read in a line, and what stays outside the causes that are shown one by one."""
+"""What was read, in a line and in short, and what stays outside the causes that are shown one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, file_size, percent, plural
 
 
-def headline(read: Read) -> str:
+def headline(read: Recording) -> str:
     """Lookups, hits and misses, and the hit rate by count and by compile time, in one line."""
     facts = read.facts
     if not facts.lookups:
@@ -77,7 +80,7 @@ def _nothing_looked_up(facts: Facts) -> str:
     return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
 
 
-def footer(read: Read, causes: Sequence[CauseRow] | None = None) -> str:
+def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     """What stays outside the numbered causes: first lookups, unexplained misses, problems; of all causes by default."""
     facts = read.facts
     counted = facts.causes if causes is None else causes
@@ -90,3 +93,34 @@ def footer(read: Read, causes: Sequence[CauseRow] | None = None) -> str:
     parts.append(f"not explained: {sum(unexplained):,}")
     parts.append(f"problems: {len(facts.problems):,}")
     return "    ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class InShort:
+    """The rates, the costliest causes, and what is left over."""
+
+    headline: str  # lookups, hits and misses in one line, and what stays outside the causes
+    footer: str
+    # But for first lookups. Where they struck is not looked into: it takes longer than a repr may where a
+    # fleet was read.
+    causes: tuple[CauseRow, ...]
+    lookups: int  # how many there are
+    problems: int
+    entries: int
+    damaged: int
+    unreadable: int
+
+    @classmethod
+    def of(cls, read: Recording) -> Self:
+        """Of what was read."""
+        facts = read.facts
+        return cls(
+            headline=headline(read),
+            footer=footer(read),
+            causes=tuple(row for row in facts.causes if not kind_of(row).is_first),
+            lookups=len(facts.lookups),
+            problems=len(facts.problems),
+            entries=len(facts.entries),
+            damaged=sum(row.status == "damaged" for row in facts.entries.values()),
+            unreadable=sum(row.status == UNREADABLE for row in facts.entries.values()),
+        )

@@ -1,23 +1,172 @@
-"""Where the time of compiling went, process by process."""
+"""Where the time of compiling went, process by process, and what the slowest of several spent longer on than another one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from cachescope.analysis.phases.readings import readings_of_runs
+from cachescope.analysis.phases.names import WAITING_FOR_RANKS
+from cachescope.analysis.phases.readings import Readings, readings_of_runs
 from cachescope.answers.names import run_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
-from cachescope.answers.read import Read
-from cachescope.answers.run_time import Besides, RunTime
-from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, members_of
-from cachescope.columns import rows_of
+from cachescope.answers.recording import Recording
+from cachescope.answers.sides import runs_below
 from cachescope.frames.phases import PhaseRow
-from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.frames.recorded_rows import ProblemRow, RunRow
 
 _TRACING: Final = "bytecode_tracing"
 _FRAME_COMPILE: Final = "entire_frame_compile"
+
+
+@dataclass(frozen=True, slots=True)
+class Besides:
+    """The time outside of compiles, which no event covers."""
+
+    # From the start of the command to the first record of the log; None if `cachescope record` did not record
+    # it.
+    before_ns: int | None
+    # Between the first and the last record, outside of all events; None if the log has no times.
+    between_ns: int | None
+    # From the last record to the end of the command; None as for `before_ns`, or if it still runs.
+    after_ns: int | None
+
+    @classmethod
+    def of_run(cls, row: RunRow, total_ns: int) -> Self:
+        """Of a process whose events cover so much time."""
+        if row.start_time is None or row.end_time is None:
+            return cls(None, None, None)
+        return cls(
+            _passed(row.command_start_time, row.start_time),
+            _passed(row.start_time + total_ns, row.end_time),
+            _passed(row.end_time, row.command_end_time),
+        )
+
+
+def _passed(since: int | None, until: int | None) -> int | None:
+    """The time from one moment to another; none passed where clocks that differ a little have them the other way round."""
+    return None if since is None or until is None else max(0, until - since)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTime:
+    """The time of one process."""
+
+    run: int  # its number
+    rank: int | None  # its rank in a distributed job
+    name: str  # what it is called in a line
+    # The self time of each phase, in nanoseconds, the longest first; the values add up to
+    # ``readings.total_ns``.
+    phases: dict[str, int]
+    readings: Readings  # what hits could save of it, what stays, and what its hits saved
+    besides: Besides  # what passed besides
+    has_tracing: bool  # false if its torch compiled frames, and wrote no event for Dynamo's tracing
+    # Whether these are the times of a pre-flight, which says nothing of those of a real run.
+    is_preflight: bool = False
+
+    @property
+    def could_save_ns(self) -> int | None:
+        """What hits could still save; None of a pre-flight, which compiled nothing."""
+        return None if self.is_preflight else self.readings.could_save_ns
+
+    @property
+    def stays_ns(self) -> int | None:
+        """What stays even if everything hits; None of a pre-flight."""
+        return None if self.is_preflight else self.readings.stays_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A process that is compared with others: for a path with several processes, the slowest."""
+
+    path: str | None  # the path that it represents; None if every process represents itself
+    of: int  # how many processes of the path have events
+    time: RunTime  # the process
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The slowest of several processes beside another one."""
+
+    slower: Member  # the one that took longest
+    other: Member  # the one that took least
+    of: int  # how many there are
+    longer_ns: int  # how much longer the slower one took
+    # How much longer it took in each phase, the largest first, those where it took less below zero; they add
+    # up to `longer_ns`.
+    phases: dict[str, int]
+
+    @classmethod
+    def of_members(cls, members: Sequence[Member]) -> Self | None:
+        """Of the slowest and the quickest; None where there are not two."""
+        if len(members) < 2:
+            return None
+        ordered = sorted(members, key=lambda one: one.time.readings.total_ns)
+        other, slower = ordered[0], ordered[-1]
+        longer = phase_differences(other.time.phases, slower.time.phases)
+        return cls(slower, other, len(members), sum(longer.values()), longer)
+
+
+@dataclass(frozen=True, slots=True)
+class RanksWaited:
+    """How long ranks waited for each other, as far as events show it."""
+
+    # By run, the time in the events in which ranks agree; a run without such an event is not in it.
+    waited_ns: dict[int, int]
+    # The one that waited far less than another, so that the others waited for it: who comes last does not
+    # wait. None unless each rank is one process, and all have such an event.
+    last: RunTime | None
+
+    @classmethod
+    def of_runs(cls, runs: Iterable[RunTime]) -> Self | None:
+        """Of the processes that have a rank; None unless there are two ranks."""
+        ranked = [one for one in runs if one.rank is not None]
+        if len({one.rank for one in ranked}) < 2:
+            return None
+        waited = {one.run: one.phases[WAITING_FOR_RANKS] for one in ranked if WAITING_FOR_RANKS in one.phases}
+        # If a job ran twice, ranks of one run would be compared with those of another.
+        is_one_job = len({one.rank for one in ranked}) == len(ranked) == len(waited)
+        if not is_one_job or 2 * min(waited.values()) > max(waited.values()):
+            return cls(waited, None)
+        return cls(waited, min(ranked, key=lambda one: waited[one.run]))
+
+
+def phase_differences(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """How much longer each phase took after than before, the largest first.
+
+    Examples
+    --------
+    >>> phase_differences({"loading": 5, "guards": 1}, {"guards": 4})
+    {'guards': 3, 'loading': -5}
+    """
+    names = dict.fromkeys([*after, *before])
+    longer = {name: after.get(name, 0) - before.get(name, 0) for name in names}
+    return dict(sorted(longer.items(), key=lambda item: -item[1]))
+
+
+def members_of(read: Recording, runs: Sequence[RunTime], paths: Sequence[str]) -> tuple[Member, ...]:
+    """What is compared: the slowest process of each path if several paths have processes with events, otherwise every process."""
+    timed = {one.run: one for one in runs}
+    sides = []
+    for path in dict.fromkeys(paths) if len(paths) > 1 else ():
+        below = [timed[run] for run in runs_below(read, path) if run in timed]
+        if below:
+            sides.append(Member(path, len(below), max(below, key=_total)))
+    apart = len({member.time.run for member in sides}) == len(sides) > 1
+    return tuple(sides) if apart else tuple(Member(None, 1, one) for one in runs)
+
+
+def _total(one: RunTime) -> int:
+    return one.readings.total_ns
+
+
+def self_times(rows: Iterable[PhaseRow]) -> dict[str, int]:
+    """The self time of each phase, by name."""
+    found = Counter[str]()
+    for row in rows:
+        found[row.phase] += row.self_time_ns
+    return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,23 +182,24 @@ class TimeSpent:
     problems: tuple[ProblemRow, ...]  # rows of problems: of reading, and of reading events
 
     @classmethod
-    def of(cls, read: Read, paths: Sequence[str] = ()) -> Self:
+    def of(cls, read: Recording, paths: Sequence[str] = ()) -> Self:
         """Of everything that was read; `paths` are compared with each other if there are several."""
-        phases = read.phases
-        readings = readings_of_runs(rows_of(phases, PhaseRow), rows_of(read.lookups, LookupRow))
-        sums = phases.groupby(["run", "phase"])["self_time_ns"].sum()
-        events = phases.groupby("run")["event"].agg(set)
-        rows = read.facts.runs
+        phases, rows = read.phases_read[0].rows, read.facts.runs
+        readings = readings_of_runs(phases, read.facts.lookups.values())
+        of_run: dict[int, list[PhaseRow]] = defaultdict(list)
+        for phase in phases:
+            of_run[phase.run].append(phase)
+        events = {run: {phase.event for phase in mine} for run, mine in of_run.items()}
         runs = tuple(
             RunTime(
                 run,
                 rows[run].rank,
                 run_name(rows[run]),
-                {str(name): int(ns) for name, ns in sums[run].sort_values(ascending=False).items()},
+                dict(sorted(self_times(of_run[run]).items(), key=lambda item: -item[1])),
                 readings[run],
                 Besides.of_run(rows[run], readings[run].total_ns),
                 has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],
-                is_preflight=bool(rows[run].is_preflight),
+                is_preflight=rows[run].is_preflight,
             )
             for run in sorted(readings)
         )
@@ -61,5 +211,5 @@ class TimeSpent:
             contrast=Contrast.of_members(members),
             ranks=RanksWaited.of_runs(runs),
             apart=collectives_apart(read),
-            problems=(*read.facts.problems, *rows_of(read.phase_problems, ProblemRow)),
+            problems=(*read.facts.problems, *read.phases_read[1]),
         )

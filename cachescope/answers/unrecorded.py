@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.capture.new_entries import NewEntries
 from cachescope.capture.recording import LOG_NAME, Recorded
 from cachescope.json_types import JsonObject
@@ -32,22 +32,22 @@ _NO_TRACE: Final = (
 _CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT"
 
 
-def what_is_missing(read: Read, runs: Collection[int], recorded: Recorded) -> list[str]:
+def what_is_missing(read: Recording, runs: Collection[int], recorded: Recorded) -> list[str]:
     """What of a recording is not there, and what else is known of it: one sentence or two for each."""
-    mine = read.lookups[read.lookups["run"].isin(set(runs))]
-    keys = set(mine["cache_key"].dropna())
+    mine = [row for row in read.facts.lookups.values() if row.run in runs]
+    keys = {row.cache_key for row in mine if row.cache_key is not None}
     if not runs:
         notes = [_SILENT if recorded.has_torch_log else _NO_TORCH]
     else:
         # Where the caches are off, the loggers have nothing to say.
-        notes = list(_missing_logs(read, set(mine["run"][mine["outcome"] != "disabled"])))
+        notes = list(_missing_logs(read, {row.run for row in mine if row.outcome != "disabled"}))
     came = [text for one in recorded.new_entries if (text := _came(one, keys))]
-    if not came and not len(mine):
+    if not came and not mine:
         came = [_nothing_came(one) for one in recorded.new_entries if os.path.isdir(one.root)]
     return notes + came
 
 
-def recorded_object(read: Read, runs: Collection[int], recorded: Recorded) -> JsonObject:
+def recorded_object(read: Recording, runs: Collection[int], recorded: Recorded) -> JsonObject:
     """What ``--json`` says of the recording itself."""
     return {
         "folder": str(recorded.folder),
@@ -57,7 +57,7 @@ def recorded_object(read: Read, runs: Collection[int], recorded: Recorded) -> Js
     }
 
 
-def _missing_logs(read: Read, runs: Collection[int]) -> Iterator[str]:
+def _missing_logs(read: Recording, runs: Collection[int]) -> Iterator[str]:
     logs = [[os.path.basename(source) for source in read.facts.runs[run].sources] for run in runs]
     if logs and all(LOG_NAME not in names for names in logs):
         yield _NO_TEXT

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Self
 
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
 
 
@@ -75,7 +75,7 @@ class VllmFolders:
     packages: int
 
     @classmethod
-    def of(cls, read: Read) -> Self | None:
+    def of(cls, read: Recording) -> Self | None:
         """Of all that was read; None if no folder of vLLM was."""
         rows = read.folders_of_vllm
         if not rows:

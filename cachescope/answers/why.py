@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.answers.summary import footer, headline
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
@@ -54,12 +54,12 @@ class Why:
     false_hits: tuple[FalseHit, ...]
 
     @classmethod
-    def of(cls, read: Read, runs: Collection[int] | None = None, most: int = 10) -> Self:
+    def of(cls, read: Recording, runs: Collection[int] | None = None, most: int = 10) -> Self:
         """Why it missed.
 
         Parameters
         ----------
-        read : Read
+        read : Recording
         runs : collection of int, optional
             Only causes that struck in these runs, and of them only where they did.
         most : int
@@ -78,13 +78,13 @@ class Why:
         )
 
 
-def _past(read: Read) -> tuple[PastMisses, ...]:
+def _past(read: Recording) -> tuple[PastMisses, ...]:
     from cachescope.answers.past import past_misses
 
     return tuple(past_misses(read))
 
 
-def _vllm(read: Read) -> VllmFolders | None:
+def _vllm(read: Recording) -> VllmFolders | None:
     from cachescope.answers.vllm import VllmFolders
 
     return VllmFolders.of(read)
@@ -106,7 +106,7 @@ class RunsWent:
     processes: int
 
     @classmethod
-    def of(cls, read: Read, runs: Collection[int]) -> Self:
+    def of(cls, read: Recording, runs: Collection[int]) -> Self:
         """How they went."""
         return cls(Chosen.of_runs(read, runs).rate, len(runs))
 
@@ -133,15 +133,15 @@ class Block:
     costliest: tuple[str, Explanation] | None
 
     @classmethod
-    def of(cls, read: Read, run: int) -> Self:
+    def of(cls, read: Recording, run: int) -> Self:
         """Of one run of what was read."""
         went = RunsWent.of(read, {run})
         if not went.rate.lookups:
             return cls(went, None, 0, None)
-        return cls(went, Why.of(read, {run}), len(read.runs) - 1, _costliest(read, run))
+        return cls(went, Why.of(read, {run}), len(read.facts.runs) - 1, _costliest(read, run))
 
 
-def _costliest(read: Read, run: int) -> tuple[str, Explanation] | None:
+def _costliest(read: Recording, run: int) -> tuple[str, Explanation] | None:
     facts = read.facts
     for cause in facts.causes:
         if kind_of(cause).is_first:

@@ -12,7 +12,7 @@ from cachescope.answers.causes import Causes, Struck
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.field_work import FieldWork, field_works
 from cachescope.answers.names import lookups_of_cause, place_name
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.answers.summary import footer
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.verdict_kinds import kind_of
@@ -56,7 +56,7 @@ class Worklist:
     rest: str  # what is in none of them: first lookups, misses that nothing explains, problems
 
     @classmethod
-    def of(cls, read: Read, chosen: Chosen | None = None, most: int = MOST) -> Self:
+    def of(cls, read: Recording, chosen: Chosen | None = None, most: int = MOST) -> Self:
         """The worklist of all that was read or of some lookups, with so many items at most."""
         among = Chosen(read) if chosen is None else chosen
         causes = Causes.of(read, among, most=most, places=0)
@@ -73,7 +73,7 @@ class Worklist:
         )
 
 
-def cause_names(read: Read) -> list[tuple[str, int]]:
+def cause_names(read: Recording) -> list[tuple[str, int]]:
     """Every cause with a short name of its own: those of the worklist in its order and by its titles, then the others."""
     found = Worklist.of(read)
     listed_first = [(work.title, work.cause) for work in (*found.works, *found.apart)]
@@ -112,7 +112,7 @@ def nothing_to_fix(chosen: Chosen) -> str:
     )
 
 
-def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:
+def _work(read: Recording, struck: Struck, title: str, lost: int) -> Work:
     cause, time = struck.row, struck.time_lost_ns
     share = None if time is None or not lost else time / lost
     cost = [] if time is None else [duration(time)]
@@ -138,7 +138,7 @@ def _work(read: Read, struck: Struck, title: str, lost: int) -> Work:
     )
 
 
-def _where(read: Read, struck: Struck) -> str:
+def _where(read: Recording, struck: Struck) -> str:
     cause, first = struck.row, read.facts.lookups[struck.first.lookup]
     place = place_name(first, read.facts.files)
     runs = f"run {first.run}" if struck.runs == 1 else plural(struck.runs, "run")
@@ -148,7 +148,7 @@ def _where(read: Read, struck: Struck) -> str:
     return f"{place}, in {runs}{ranks}" if place else f"in {runs}{ranks}"
 
 
-def _titles(read: Read, causes: Sequence[Struck]) -> dict[int, str]:
+def _titles(read: Recording, causes: Sequence[Struck]) -> dict[int, str]:
     """A title for each cause; two that would be the same say where they struck."""
     titles = {struck.row.cause: _title(struck.row) for struck in causes}
     for way in (_at_place, _by_number):
@@ -190,10 +190,10 @@ def short_fields(fields: Iterable[str]) -> dict[str, str]:
     return {field: name if count[name] == 1 else field for field, name in names.items()}
 
 
-def _at_place(read: Read, struck: Struck, title: str) -> str:
+def _at_place(read: Recording, struck: Struck, title: str) -> str:
     place = place_name(read.facts.lookups[struck.first.lookup], read.facts.files)
     return f"{title} of {place}" if place else title
 
 
-def _by_number(read: Read, struck: Struck, title: str) -> str:
+def _by_number(read: Recording, struck: Struck, title: str) -> str:
     return f"{title} (cause {struck.row.cause})"

@@ -92,12 +92,11 @@ def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
             )
         _print_paths(list(scope.removable["path"]))
         return 0
-    locks = scope.locks() if args.locks else None
     redaction = redaction_of(args, scope, paths)
     if args.json:
-        write_json(entries_object(scope, locks), redaction)
+        write_json(entries_object(scope, scope.locks() if args.locks else None), redaction)
     else:
-        write_lines(entry_lines(Directory.of(scope, locks), args.most), redaction)
+        write_lines(entry_lines(Directory.of(scope, args.locks), args.most), redaction)
     return 0
 
 

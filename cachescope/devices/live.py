@@ -14,10 +14,10 @@ import pandas as pd
 from cachescope.capture.devices import Measured, TorchDevice, measure, torch_devices
 from cachescope.columns import frame_of
 from cachescope.devices.datasheets import match_datasheet
-from cachescope.devices.frame import frame_of_mentions
 from cachescope.devices.mention import Mention, of_properties, pci_text, plain_uuid
+from cachescope.devices.merged import device_rows
 from cachescope.errors import CachescopeError
-from cachescope.frames.device_rows import MeasurementRow
+from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 
 _TORCH: Final = "torch on this machine"
 # Takes the place of a run: a torch without uuids (2.4) means the board of that name that NVML reports.
@@ -39,9 +39,8 @@ def this_machine(torch: Any = None, nvml: Any = None) -> ThisMachine:
     cpu = Mention("Python on this machine", "cpu", arch=platform.machine() or None, sm_count=os.cpu_count())
     of_torch, torch_note = torch_mentions(torch)
     of_nvml, nvml_note = nvml_mentions(nvml)
-    frame = frame_of_mentions([*of_torch, *of_nvml, cpu])
-    frame["runs"] = [()] * len(frame)
-    return ThisMachine(frame, tuple(filter(None, (torch_note, nvml_note))))
+    rows = (replace(row, runs=()) for row in device_rows([*of_torch, *of_nvml, cpu]))
+    return ThisMachine(frame_of(rows, DeviceRow), tuple(filter(None, (torch_note, nvml_note))))
 
 
 def torch_mentions(torch: Any = None) -> tuple[list[Mention], str | None]:

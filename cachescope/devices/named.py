@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.devices.mention import Mention, of_kernel, of_name, of_properties, of_target
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import kernel_device_parts
 from cachescope.readers.cache_file import DamagedContent, read_steady
@@ -33,22 +30,10 @@ _NO_RUN: Final = frozenset[int]()
 _Indices = tuple[tuple[str, int | None], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file of a cache directory: where it names a device."""
-
-    cache: str
-    path: str
-    status: str
-    device_types: tuple[str, ...]
-    detail: str | None
-
-
-def in_contexts(contexts: pd.DataFrame, runs: pd.DataFrame) -> Iterator[Mention]:
+def in_contexts(contexts: Iterable[ContextRow], runs: Sequence[RunRow]) -> Iterator[Mention]:
     """Mentions in snapshots, of the devices of their process and its CPU."""
-    processes = rows_of(runs, RunRow)
-    for row in rows_of(contexts, ContextRow):
-        yield from _in_snapshot(row, _runs_of(row, processes))
+    for row in contexts:
+        yield from _in_snapshot(row, _runs_of(row, runs))
 
 
 def _runs_of(context: ContextRow, runs: Iterable[RunRow]) -> frozenset[int]:
@@ -88,13 +73,15 @@ def _machine(platform: str) -> str | None:
     return found[0] if found else None
 
 
-def in_hash_details(lookups: pd.DataFrame, entries: pd.DataFrame, details: HashDetails) -> Iterator[Mention]:
+def in_hash_details(
+    lookups: Iterable[LookupRow], entries: Iterable[EntryRow], details: HashDetails
+) -> Iterator[Mention]:
     """Mentions in keys: the name in ``system_info``, and the devices of their inputs."""
     of_set: dict[int, set[int]] = {}
-    known = lookups[lookups["detail_set"].notna()]
-    for run, detail_set in zip(known["run"].tolist(), known["detail_set"].tolist(), strict=True):
-        of_set.setdefault(detail_set, set()).add(run)
-    stored = set(entries["detail_set"].dropna().tolist()) - of_set.keys()
+    for row in lookups:
+        if row.detail_set is not None:
+            of_set.setdefault(row.detail_set, set()).add(row.run)
+    stored = {row.detail_set for row in entries if row.detail_set is not None} - of_set.keys()
     is_of_devices = [_DEVICE_FIELD.fullmatch(field) is not None for field in details.fields]
     # Most keys of a job name the same devices.
     named: dict[tuple[int, ...], tuple[str | None, _Indices]] = {}
@@ -130,17 +117,17 @@ def _mentions(name: str | None, indices: _Indices, runs: frozenset[int], place: 
             yield Mention(place, device_type, runs=runs, index=at)
 
 
-def in_timings(autotune: pd.DataFrame) -> Iterator[Mention]:
+def in_timings(timings: Iterable[TimingRow]) -> Iterator[Mention]:
     """Mentions in the timings of max-autotune."""
-    for name in autotune["device_name"].dropna().unique():
+    for name in dict.fromkeys(row.device_name for row in timings if row.device_name is not None):
         yield of_name(name, "autotune timings")
 
 
-def in_entries(entries: pd.DataFrame) -> Iterator[Mention]:
+def in_entries(entries: Iterable[EntryRow]) -> Iterator[Mention]:
     """Mentions in files of a cache directory; a file is opened again only if it may add to the frame."""
     targets: dict[tuple[str, str], str] = {}
     types: dict[str, None] = {}
-    for file in rows_of(entries, _File):
+    for file in entries:
         arch = _ARCH.match(file.detail or "") if file.cache == TRITON else None
         for device_type in file.device_types:
             if arch is not None:

@@ -6,14 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import pandas as pd
-
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.analysis.directory.built import CHOICE, CODE, KERNELS, NOT_KNOWN, TIMES
 from cachescope.answers import comparison as answer
 from cachescope.answers.difference import Difference, Pair, SeenKey
-from cachescope.answers.prediction_summary import PredictionSummary, Reason
-from cachescope.columns import rows_of
+from cachescope.answers.predictions import PredictionSummary, Reason
 from cachescope.frames.compared import Built, CoverageRow
 from cachescope.frames.sharing_rows import FormDifference
 from cachescope.json_types import JsonObject
@@ -214,16 +211,16 @@ class Comparison(answer.Comparison):
 def comparison_lines(found: answer.Comparison) -> list[Line]:
     """The comparison for the terminal; first what it means for a cache."""
     parts = []
-    if found.coverage is not None:
-        parts.append(list(coverage_lines(rows_of(found.coverage, CoverageRow))))
-    if found.predictions is not None:
-        parts.append(list(_prediction_lines(PredictionSummary.of(found.predictions))))
-    if found.contexts is not None:
-        parts.append(list(_context_lines(found.contexts)))
+    if found.covered is not None:
+        parts.append(list(coverage_lines(found.covered)))
+    if found.predicted is not None:
+        parts.append(list(_prediction_lines(PredictionSummary.of(found.predicted))))
+    if found.form_differences is not None:
+        parts.append(list(_context_lines(found.form_differences)))
     if found.graphs is not None:
         parts.append(difference_lines(found.graphs))
-    if found.built is not None and len(found.built):
-        parts.append(list(built_lines(rows_of(found.built, Built))))
+    if found.built_alike:
+        parts.append(list(built_lines(found.built_alike)))
     lines = [line for part in parts for line in (Line(), *part)][1:]
     return lines or [Line("nothing on either side that could be compared", style="bold")]
 
@@ -265,8 +262,7 @@ def _folded(answer: str, reasons: Sequence[Reason]) -> Iterator[Line]:
         yield Line(listed(names, _ENTRIES_SHOWN), 6, "dim")
 
 
-def _context_lines(contexts: pd.DataFrame) -> Iterator[Line]:
-    rows = rows_of(contexts, FormDifference)
+def _context_lines(rows: Iterable[FormDifference]) -> Iterator[Line]:
     known = [row for row in rows if row.status != "unknown"]
     forms = list(dict.fromkeys(row.form for row in known))
     title = f"contexts differ in {', '.join(forms)}" if forms else "contexts: nothing that is known differs"

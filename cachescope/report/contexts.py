@@ -8,8 +8,7 @@ from typing import Final
 from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.analysis.differences import short
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import Pair, Sharing
-from cachescope.answers.side_by_side import SideBySide
+from cachescope.answers.sharing import Pair, Sharing, SideBySide
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow
 from cachescope.json_types import JsonObject

@@ -8,9 +8,15 @@ from typing import Final
 
 from cachescope.analysis.phases.names import REST
 from cachescope.answers.rank_collectives import CollectivesApart
-from cachescope.answers.run_time import Besides, RunTime
-from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, phase_differences
-from cachescope.answers.time_spent import TimeSpent
+from cachescope.answers.time_spent import (
+    Besides,
+    Contrast,
+    Member,
+    RanksWaited,
+    RunTime,
+    TimeSpent,
+    phase_differences,
+)
 from cachescope.report.layout import Line
 from cachescope.report.why_missed import problem_lines
 from cachescope.wording import (

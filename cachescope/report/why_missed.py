@@ -25,8 +25,8 @@ from cachescope.wording import (
 )
 
 if TYPE_CHECKING:
-    from cachescope.answers.in_short import InShort
     from cachescope.answers.past import PastMisses
+    from cachescope.answers.summary import InShort
     from cachescope.answers.why import Block, RunsWent, Why
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.scope.shown import Shown
+from cachescope.table import Table
 
 if TYPE_CHECKING:
     from cachescope.keys import IsolationSchema
@@ -186,34 +188,23 @@ class Scope(Shown):
         FileExistsError
             If the folder exists and is not a saved scope.
         """
-        import pandas as pd
-
         from cachescope.report.parquet_folder import write_scope
 
-        problems = pd.concat([self.problems, self.phase_problems, self.compile_problems], ignore_index=True)
-        from cachescope.frames.compile_rows import CompileRow, SymbolRow
-        from cachescope.frames.phases import PhaseRow
-        from cachescope.frames.recorded_rows import ProblemRow
-        from cachescope.table import Table
-
-        tables = replace(
-            self.tables,
-            phases=Table(PhaseRow, frame=self.phases),
-            compiles=Table(CompileRow, frame=self.compiles),
-            symbols=Table(SymbolRow, frame=self.symbols),
-            problems=Table(ProblemRow, frame=problems),
-        )
+        phases, unread_phases = self.phases_read
+        compiles, symbols, unread_compiles = self.compiles_read
+        problems = Table(ProblemRow, [*self.tables.problems.rows, *unread_phases, *unread_compiles])
+        tables = replace(self.tables, phases=phases, compiles=compiles, symbols=symbols, problems=problems)
         write_scope(tables, Path(folder))
 
     def __repr__(self) -> str:
-        from cachescope.answers.in_short import InShort
+        from cachescope.answers.summary import InShort
         from cachescope.report.why_missed import summary_text
 
         return summary_text(InShort.of(self))
 
     def _repr_html_(self) -> str:
         from cachescope.answers.causes import Causes
-        from cachescope.answers.in_short import InShort
+        from cachescope.answers.summary import InShort
         from cachescope.report.why_missed import summary_html
 
         return summary_html(InShort.of(self), Causes.of(self, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML))

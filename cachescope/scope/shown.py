@@ -138,10 +138,12 @@ class Shown(Read):
         0  cpu
            seen in keys of lookups; runs 0, 1, 2, 3, 4, 5
         """
-        from cachescope.answers.one_device import one_device
+        from cachescope.columns import frame_of
+        from cachescope.devices.merged import device_named
+        from cachescope.frames.device_rows import DeviceRow
         from cachescope.report.devices import DeviceCard
 
-        return DeviceCard(one_device(self.devices, which))
+        return DeviceCard(frame_of([device_named(self.named_devices.rows, which)], DeviceRow))
 
     def report(self, path: str | os.PathLike[str], *, redact: bool = False) -> Path:
         """Write one HTML file with the same answers, for people without Jupyter. It works offline.
@@ -189,8 +191,10 @@ class Shown(Read):
             If there is no such run.
         """
         from cachescope.answers.predictions import predictions_of_run
+        from cachescope.columns import frame_of
+        from cachescope.frames.sharing_rows import PredictionRow
 
-        return predictions_of_run(self, run)
+        return frame_of(predictions_of_run(self, run), PredictionRow)
 
 
 def _runs(given: int | Iterable[int]) -> tuple[int, ...]:

@@ -12,7 +12,9 @@ import pandas as pd
 from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.answers.predictions import predictions, run_fields
 from cachescope.answers.sides import side_below, side_named
+from cachescope.columns import frame_of
 from cachescope.errors import CachescopeError
+from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.readers.kinds import looks_like_snapshot
 from cachescope.readers.snapshot import read_snapshot
 from cachescope.report.comparison import Comparison
@@ -103,7 +105,7 @@ def will_hit(
         known = _snapshot_fields(process)
     else:
         known = run_fields(read(process), run)
-    return predictions(scope, scope.entries, known)
+    return frame_of(predictions(scope, scope.tables.entries.rows, known), PredictionRow)
 
 
 def _is_snapshot(process: str | Path) -> bool:

@@ -10,8 +10,7 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.aligned_lookups import Aligned
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.compared_runs import ComparedRuns
-from cachescope.answers.compared_times import ComparedTimes
+from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
 from cachescope.answers.worklist import short_fields

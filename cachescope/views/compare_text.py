@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.answers.aligned_lookups import Aligned, Change
-from cachescope.answers.compared_runs import ComparedRuns, ComparedSide
-from cachescope.answers.compared_times import ComparedTimes, SideTime
+from cachescope.answers.compared_runs import ComparedRuns, ComparedSide, ComparedTimes, SideTime
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow

@@ -220,7 +220,7 @@ def _row(entry: EntryRow) -> list[Any]:
 
 def _entries_of(chosen: Chosen, span: Span | None) -> pd.DataFrame:
     """The entries whose keys were looked up, in whatever directory they are, and those written in the span."""
-    entries = chosen.read.entries
+    entries = chosen.read.tables.entries.frame
     if chosen.is_all or span is None:
         return entries
     looked_up = chosen.lookups[["cache", "cache_key"]].dropna().drop_duplicates()

@@ -73,7 +73,7 @@ class SpanChip(Pane):
 
 def _text(chosen: Chosen, span: Span) -> str:
     first, last = _ends(span)
-    every = chosen.read.lookups
+    every = chosen.read.shown.frame
     untimed = int(every["time"].isna().sum())
     more = f"; {plural(untimed, 'lookup')} without a time left out" if untimed else ""
     return f"{first} to {last} UTC, {len(chosen):,} of {len(every):,} {'lookup' if len(every) == 1 else 'lookups'}{more}"

@@ -13,15 +13,14 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import Sharing
-from cachescope.answers.side_by_side import Form, SideBySide, context_names
-from cachescope.columns import rows_of
+from cachescope.answers.sharing import Form, Sharing, SideBySide, context_names
+from cachescope.columns import frame_of, rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.figures.texts import run_labels
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow
-from cachescope.frames.sharing_rows import FormDifference, PairRow
+from cachescope.frames.sharing_rows import FormDifference, PairRow, PredictionRow
 from cachescope.report.comparison import comparison_lines
 from cachescope.report.contexts import folded_differences, shared_lines
 from cachescope.report.devices import card_html
@@ -69,10 +68,12 @@ class WillHit(Pane):
 
     def frame(self) -> pd.DataFrame:
         """The predictions, as returned by ``cachescope.will_hit(scope, scope, run=…)``."""
-        return predictions_of_run(self._scope, self.run.value)
+        return frame_of(predictions_of_run(self._scope, self.run.value), PredictionRow)
 
     def _show(self, change: object = None) -> None:
-        found = Comparison("the directory", "the process", predictions=self.frame())
+        found = Comparison(
+            "the directory", "the process", predicted=predictions_of_run(self._scope, self.run.value)
+        )
         self.answer.value = html.lines(comparison_lines(found))
 
 

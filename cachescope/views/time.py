@@ -9,8 +9,7 @@ import pandas as pd
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
-from cachescope.answers.run_time import RunTime
-from cachescope.answers.time_spent import TimeSpent
+from cachescope.answers.time_spent import RunTime, TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject

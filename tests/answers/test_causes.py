@@ -9,7 +9,7 @@ import pytest
 import cachescope
 from cachescope.answers.causes import Causes, ways
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.in_short import InShort
+from cachescope.answers.summary import InShort
 
 SAMPLES = ("config_flip", *(pytest.param(name, marks=pytest.mark.slow) for name in ("four_ranks", "tour")))
 

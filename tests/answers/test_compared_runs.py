@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.answers.compared_runs import ComparedRuns
-from cachescope.answers.compared_times import ComparedTimes
+from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
 from cachescope.answers.starts import first_sides, starts_of
 from cachescope.errors import NotFoundError
 from cachescope.scope import Scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cachescope
-from cachescope.answers.side_by_side import Form, SideBySide, context_names
+from cachescope.answers.sharing import Form, SideBySide, context_names
 from cachescope.frames.sharing_rows import FormDifference
 from cachescope.report.contexts import folded_differences, shared_lines
 from tests.conftest import Recording

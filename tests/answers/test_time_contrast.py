@@ -10,9 +10,15 @@ import pytest
 
 import cachescope
 from cachescope.analysis.phases.readings import Readings
-from cachescope.answers.run_time import Besides, RunTime
-from cachescope.answers.time_contrast import Contrast, Member, RanksWaited, members_of
-from cachescope.answers.time_spent import TimeSpent
+from cachescope.answers.time_spent import (
+    Besides,
+    Contrast,
+    Member,
+    RanksWaited,
+    RunTime,
+    TimeSpent,
+    members_of,
+)
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.report.time_spent import besides_text, contrast_text, path_texts, rank_texts
 

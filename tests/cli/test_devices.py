@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from cachescope.capture import devices as capture_devices
+from cachescope.columns import frame_of
 from cachescope.devices import live
-from cachescope.devices.frame import frame_of_mentions
 from cachescope.devices.mention import of_properties
+from cachescope.devices.merged import device_rows
+from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.devices import device_lines
 from tests.cli.conftest import Run, command, in_pipe
 from tests.conftest import Directory
@@ -61,8 +63,8 @@ def test_a_datasheet_is_shown_once_for_boards_of_one_model() -> None:
         H100.replace("uuid=5f", "uuid=6f"),
         H100.replace("NVIDIA", "Acme").replace("uuid=5f", "uuid=7f"),
     ]
-    frame = frame_of_mentions(mention for text in boards if (mention := of_properties(text, "snapshot")))
-    texts = [line.text for line in device_lines(frame)]
+    rows = device_rows(mention for text in boards if (mention := of_properties(text, "snapshot")))
+    texts = [line.text for line in device_lines(frame_of(rows, DeviceRow))]
     assert sum("494.5" in text for text in texts) == 1
     assert "peak rates as of 0: NVIDIA H100 SXM" in texts
     assert "no peak rates: no datasheet of that name" in texts

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 import cachescope
-from cachescope.answers.one_device import one_device
-from cachescope.devices.frame import frame_of_mentions
+from cachescope.columns import frame_of
 from cachescope.devices.mention import Mention, of_name, of_properties
+from cachescope.devices.merged import device_named, device_rows
 from cachescope.errors import NotFoundError
+from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.devices import DeviceCard
 from tests.keys.test_isolation import H100, MI300X
 
@@ -17,8 +18,8 @@ OTHER = H100.replace("uuid=5f", "uuid=6f").replace("pci_bus_id=25", "pci_bus_id=
 
 
 def cards(*mentions: Mention | None) -> list[DeviceCard]:
-    devices = frame_of_mentions([mention for mention in mentions if mention is not None])
-    return [DeviceCard(one_device(devices, number)) for number in devices["device"].tolist()]
+    rows = device_rows(mention for mention in mentions if mention is not None)
+    return [DeviceCard(frame_of([row], DeviceRow)) for row in rows]
 
 
 def test_what_was_seen_stands_beside_the_datasheet() -> None:
@@ -63,13 +64,12 @@ def test_an_address_in_a_saved_scope_cannot_leave_its_link() -> None:
 
 
 def test_by_name_by_uuid_or_by_number() -> None:
-    devices = frame_of_mentions(
-        [one for one in (of_properties(H100, "a"), of_properties(OTHER, "a")) if one is not None]
-    )
-    assert one_device(devices, devices["uuid"][1])["device"].tolist() == [1]
+    boards = (of_properties(H100, "a"), of_properties(OTHER, "a"))
+    devices = device_rows(one for one in boards if one is not None)
+    assert device_named(devices, devices[1].uuid or "").device == 1
     with pytest.raises(
         NotFoundError, match="several devices are called 'NVIDIA H100 80GB HBM3'; by number: 0 "
     ):
-        one_device(devices, "NVIDIA H100 80GB HBM3")
+        device_named(devices, "NVIDIA H100 80GB HBM3")
     with pytest.raises(NotFoundError, match="no device 7; by number: 0 NVIDIA"):
-        one_device(devices, 7)
+        device_named(devices, 7)

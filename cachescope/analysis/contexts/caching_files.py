@@ -10,9 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import frame_of, plain_columns
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import CachingFile
 from cachescope.keys.caching_key import CachingNames, caching_names, pickled_name, with_isolation_key
 from cachescope.keys.json_values import UnsupportedValueError
@@ -25,12 +23,12 @@ Call = tuple[str, object] | bytes
 _NO_NAME: Final = "no name can be made of these parameters"
 
 
-def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Call]) -> pd.DataFrame:
+def caching_files(
+    entries: Iterable[EntryRow], isolation_key: str, calls: Iterable[Call]
+) -> list[CachingFile]:
     """The file that each call would find under an isolation key; see ``describe("caching_files")``."""
-    files = plain_columns(entries[entries["cache"] == CACHING_PACKAGE], ("name", "path", "entry"))
-    stored = {
-        (name, os.path.basename(path)): entry for name, path, entry in zip(*files.values(), strict=True)
-    }
+    files = (row for row in entries if row.cache == CACHING_PACKAGE)
+    stored = {(row.name, os.path.basename(row.path)): row.entry for row in files}
     # A call made under several schemas was dumped once for each, but is one call under this key.
     dumped: dict[bytes, None] = {}
     given: list[tuple[str, object]] = []
@@ -40,7 +38,7 @@ def caching_files(entries: pd.DataFrame, isolation_key: str, calls: Iterable[Cal
         else:
             given.append(call)
     every: list[Call] = [*dumped, *given]
-    return frame_of((_row(call, isolation_key, stored) for call in every), CachingFile)
+    return [_row(call, isolation_key, stored) for call in every]
 
 
 def _row(call: Call, isolation_key: str, stored: Mapping[tuple[str | None, str], int]) -> CachingFile:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import plain_columns
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.device_rows import DeviceRow
+from cachescope.frames.directory_rows import TimingRow
 from cachescope.keys.cutlass import TORCH_FILE_HASHES, cutlass_requests
 
 # torch/_inductor/config.py: in the section `cuda`, or later `cutlass`.
@@ -15,15 +16,25 @@ _LEVEL: Final = "cutlass_instantiation_level"
 
 
 def cutlass_machine(
-    request_key: str, devices: pd.DataFrame, contexts: pd.DataFrame, autotune: pd.DataFrame
+    request_key: str,
+    devices: Iterable[DeviceRow],
+    contexts: Sequence[ContextRow],
+    timings: Iterable[TimingRow],
 ) -> str:
     """Describe the device, CUDA version, level and torch that a request key was made from, as far as they were recorded."""
     names: dict[str, list[str]] = {}
-    known = plain_columns(devices, ["name", "compute_capability"])
-    for name, capability in zip(*known.values(), strict=True):
-        if capability is not None:
-            names.setdefault(capability.replace(".", ""), []).append(name)
-    versions = _cuda_versions(contexts, autotune)
+    for row in devices:
+        if row.compute_capability is not None:
+            names.setdefault(row.compute_capability.replace(".", ""), []).append(row.name)
+    recorded: list[ContextRow | TimingRow] = [*contexts, *timings]
+    # `maybe_fetch_ops` takes major and minor.
+    versions = sorted(
+        {
+            ".".join(row.runtime_version.split(".")[:2])
+            for row in recorded
+            if (row.runtime or "").lower() == "cuda" and row.runtime_version is not None
+        }
+    )
     if not names or not versions:
         return "not known: no CUDA device with its compute capability and CUDA version was read with it"
     levels = _levels(contexts)
@@ -37,21 +48,10 @@ def cutlass_machine(
     return f"no machine that was read ({tried}), or one with another CUTLASS or a torch that is not known (newer than 2.14.1)"
 
 
-def _cuda_versions(contexts: pd.DataFrame, autotune: pd.DataFrame) -> list[str]:
-    found = set()
-    for frame in (contexts, autotune):
-        known = plain_columns(frame, ["runtime", "runtime_version"])
-        for runtime, version in zip(*known.values(), strict=True):
-            if str(runtime).lower() == "cuda" and version is not None:
-                # `maybe_fetch_ops` takes major and minor.
-                found.add(".".join(version.split(".")[:2]))
-    return sorted(found)
-
-
-def _levels(contexts: pd.DataFrame) -> list[str]:
+def _levels(contexts: Iterable[ContextRow]) -> list[str]:
     found = {"0"}
-    for text in contexts["inductor_configs"].dropna():
-        for name, value in json.loads(text).items():
+    for row in contexts:
+        for name, value in json.loads(row.inductor_configs or "{}").items():
             if name.endswith(_LEVEL):
                 found.add(str(value))
     return sorted(found)

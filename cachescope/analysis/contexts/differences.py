@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.analysis.contexts.keys import KnownContext, compared, known_contexts, schema_without
+from cachescope.analysis.contexts.keys import KnownContext, Token, compared, known_contexts, schema_without
 from cachescope.analysis.differences import short
-from cachescope.columns import frame_of, rows_of
+from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, ManifestDifference, PairRow
@@ -33,17 +33,19 @@ _OF_THE_MODEL: Final = frozenset({"name", "major", "minor", "gcnArchName"})
 Parts = Mapping[str, str]
 
 
-def context_pairs(contexts: pd.DataFrame) -> pd.DataFrame:
+def context_pairs(known: Iterable[KnownContext]) -> list[PairRow]:
     """The smallest change of the schema that makes two contexts equal; see ``describe("context_pairs")``.
 
     Contexts with the same known content, such as all ranks of a job, are represented by the first of them. If many
     differ, the first few are compared with each other, and the rest with the first alone.
     """
-    distinct = {tuple(known.tokens.values()): known for known in reversed(known_contexts(contexts))}
-    ordered = sorted(distinct.values(), key=lambda known: known.number)
+    distinct: dict[tuple[Token, ...], KnownContext] = {}
+    for one in known:
+        distinct.setdefault(tuple(one.tokens.values()), one)
+    ordered = list(distinct.values())
     with_first = itertools.product(ordered[:1], ordered[1:])
     others = itertools.combinations(ordered[1:_ALL_PAIRS], 2)
-    return frame_of((_pair(*pair) for pair in itertools.chain(with_first, others)), PairRow)
+    return [_pair(*pair) for pair in itertools.chain(with_first, others)]
 
 
 def _pair(before: KnownContext, after: KnownContext) -> PairRow:
@@ -59,19 +61,16 @@ def _pair(before: KnownContext, after: KnownContext) -> PairRow:
     )
 
 
-def context_difference(contexts: pd.DataFrame, before: int, after: int) -> pd.DataFrame:
+def context_difference(contexts: Iterable[ContextRow], before: int, after: int) -> list[FormDifference]:
     """The fields that differ between two contexts; see ``describe("context_difference")``."""
-    rows = {row.context: row for row in rows_of(contexts, ContextRow)}
+    rows = {row.context: row for row in contexts}
     for number in (before, after):
         if number not in rows:
             raise NotFoundError(f"no context {number}; there are {', '.join(map(str, rows)) or 'none'}")
     old, new = rows[before], rows[after]
-    differing, undecided = compared(
-        *known_contexts(contexts[contexts["context"].isin([before])]),
-        *known_contexts(contexts[contexts["context"].isin([after])]),
-    )
-    found = [*itertools.chain.from_iterable(_of_form(form, old, new) for form in differing)]
-    return frame_of([*found, *(_unknown(form, old, new) for form in undecided)], FormDifference)
+    differing, undecided = compared(*known_contexts([old, new]))
+    found = [row for form in differing for row in _of_form(form, old, new)]
+    return [*found, *(_unknown(form, old, new) for form in undecided)]
 
 
 def _of_form(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDifference]:

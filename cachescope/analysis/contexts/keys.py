@@ -81,13 +81,16 @@ def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema
     return schema if isinstance(schema, IsolationSchema) else IsolationSchema.from_dict(schema)
 
 
-def known_contexts(contexts: pd.DataFrame | Sequence[Mapping[str, object]]) -> list[KnownContext]:
-    """The known parts of the rows of ``contexts``, or of snapshots and bare contexts numbered by their place in the list."""
-    if isinstance(contexts, pd.DataFrame):
-        # Ranks by the thousand have equal values, and some are long.
-        read = cache(json.loads)
-        return [_of_row(row, read) for row in rows_of(contexts, ContextRow)]
-    return [_of_snapshot(at, item) for at, item in enumerate(contexts)]
+def known_contexts(rows: Iterable[ContextRow]) -> list[KnownContext]:
+    """The known parts of contexts."""
+    # Ranks by the thousand have equal values, and some are long.
+    read = cache(json.loads)
+    return [_of_row(row, read) for row in rows]
+
+
+def known_snapshots(snapshots: Iterable[Mapping[str, object]]) -> list[KnownContext]:
+    """The known parts of snapshots and bare contexts, numbered by their place in the list."""
+    return [_of_snapshot(at, item) for at, item in enumerate(snapshots)]
 
 
 def isolation_keys(
@@ -125,25 +128,25 @@ def isolation_keys(
     ['ec901e1948d20d766e24066f7819a680']
     """
     schema = as_schema(schema)
-    return frame_of(
-        (
-            IsolationKeyRow(
-                known.number, known.key(schema), known.lacking(schema), known.chosen_text_only(schema)
-            )
-            for known in known_contexts(contexts)
-        ),
-        IsolationKeyRow,
-    )
+    if isinstance(contexts, pd.DataFrame):
+        known = known_contexts(rows_of(contexts, ContextRow))
+    else:
+        known = known_snapshots(contexts)
+    return frame_of((key_row(one, schema) for one in known), IsolationKeyRow)
+
+
+def key_row(known: KnownContext, schema: IsolationSchema) -> IsolationKeyRow:
+    """The key of a context under a schema, or why it has none."""
+    lacking, text_only = known.lacking(schema), known.chosen_text_only(schema)
+    return IsolationKeyRow(known.number, known.key(schema), lacking, text_only)
 
 
 def context_groups(
-    contexts: pd.DataFrame | Sequence[Mapping[str, object]],
-    schema: IsolationSchema | Mapping[str, object] | None = None,
-) -> pd.DataFrame:
+    known: Sequence[KnownContext], schema: IsolationSchema | Mapping[str, object] | None = None
+) -> list[GroupRow]:
     """Which contexts are equal under which schema; see ``describe("context_groups")``."""
-    known = known_contexts(contexts)
     schemas = joining_schemas(known) if schema is None else [as_schema(schema)]
-    return frame_of((row for one in schemas for row in _group_rows(known, one)), GroupRow)
+    return [row for one in schemas for row in _group_rows(known, one)]
 
 
 def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> Iterator[GroupRow]:

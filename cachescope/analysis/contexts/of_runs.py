@@ -6,18 +6,16 @@ form only if all lookups of the run agree. The rest stays in ``missing_forms``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
-import pandas as pd
-
-from cachescope.columns import frame_of, rows_of
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
 from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
 from cachescope.keys.printed_values import literal_value
@@ -42,53 +40,39 @@ _MATMUL: Final = (
     "allow_fp16_reduced_precision_reduction",
     "allow_bf16_reduced_precision_reduction",
 )
+_TORCH: Final = "torch_version_hash"
 _UNKNOWN: Final = object()
 # A longer printed value is no configuration.
 _LONGEST: Final = 100_000
 
-
-@dataclass(frozen=True, slots=True)
-class _Forms:
-    """The forms of a context that could be read, and torch's hash of its own key."""
-
-    torch_hash: str | None
-    values: Mapping[str, str | None]
+Codes = tuple[int, ...]
+"""The components of a set that belong to one form."""
 
 
 def all_contexts(
-    snapshots: pd.DataFrame, runs: pd.DataFrame, lookups: pd.DataFrame, details: HashDetails
-) -> pd.DataFrame:
-    """Return the captured contexts, and one more for each run.
-
-    Parameters
-    ----------
-    snapshots : DataFrame
-        ``contexts`` from the sources. A run whose torch key equals that of a snapshot has its
-        ``torch_version_hash``, and with it ``runtime`` and ``runtime_version``: torch/version.py is among the
-        files of that key.
-    runs, lookups : DataFrame
-        As in the scope.
-    details : HashDetails
-        The store that ``lookups["detail_set"]`` points into.
+    captured: list[ContextRow], runs: Iterable[RunRow], lookups: Iterable[LookupRow], details: HashDetails
+) -> list[ContextRow]:
+    """The captured contexts, and one more for each run.
 
     Notes
     -----
     Mirrors, backwards, ``FxGraphHashDetails.__init__`` and ``CacheBase.get_system`` (torch/_inductor/codecache.py)
     and ``_isolation_context`` (torch/_inductor/runtime/caching/context.py). ``inductor_config`` of the hash
-    details and the form are the same call of ``save_config_portable`` (2.10 to 2.15).
+    details and the form are the same call of ``save_config_portable`` (2.10 to 2.15). A run whose torch key equals
+    that of a snapshot has its ``torch_version_hash``, and with it ``runtime`` and ``runtime_version``:
+    torch/version.py is among the files of that key.
     """
-    captured = rows_of(snapshots, ContextRow)
-    if runs.empty:
-        return snapshots
     torch_of_hash = _torch_of_hash(captured)
-    known = lookups[lookups["detail_set"].notna()]
-    sets_of_run = known.groupby("run")["detail_set"].unique().to_dict()
+    sets_of_run: dict[int, dict[int, None]] = defaultdict(dict)
+    for row in lookups:
+        if row.detail_set is not None:
+            sets_of_run[row.run].setdefault(row.detail_set)
     reader = _Reader(details)
-    rows = [
-        _row(len(captured) + at, run, reader.forms(sets_of_run.get(run.run, ())), torch_of_hash)
-        for at, run in enumerate(rows_of(runs, RunRow))
-    ]
-    return frame_of([*captured, *rows], ContextRow)
+    of_runs = (
+        _row(number, run, reader.forms(sets_of_run[run.run]), torch_of_hash)
+        for number, run in enumerate(runs, len(captured))
+    )
+    return [*captured, *of_runs]
 
 
 def _torch_of_hash(captured: Iterable[ContextRow]) -> dict[str, ContextRow]:
@@ -103,114 +87,98 @@ def _torch_of_hash(captured: Iterable[ContextRow]) -> dict[str, ContextRow]:
     return found
 
 
-def _row(number: int, run: RunRow, read: _Forms, torch_of_hash: Mapping[str, ContextRow]) -> ContextRow:
-    found = dict(read.values)
-    twin = None if read.torch_hash is None else torch_of_hash.get(read.torch_hash)
+def _row(
+    number: int, run: RunRow, forms: Mapping[str, str | None], torch_of_hash: Mapping[str, ContextRow]
+) -> ContextRow:
+    found = dict(forms)
+    torch_hash = found.get("torch_detail_hash")
+    twin = torch_of_hash.get(torch_hash or "")
     if twin is not None:
-        found["torch_version_hash"] = twin.torch_version_hash
+        found[_TORCH] = twin.torch_version_hash
         for form, value in (("runtime", twin.runtime), ("runtime_version", twin.runtime_version)):
             if form not in twin.missing_forms:
                 found[form] = value
-    forms = (*RUNTIME_FORMS, *COMPILE_FORMS)
-    return ContextRow(
-        context=number,
-        source=run.source,
-        run=run.run,
-        inductor_configs=found.get("inductor_configs"),
-        torch_determinism_configs=found.get("torch_determinism_configs"),
-        cuda_matmul_precision_configs=found.get("cuda_matmul_precision_configs"),
-        torch_version_hash=found.get("torch_version_hash"),
-        triton_version_hash=found.get("triton_version_hash"),
-        runtime=found.get("runtime"),
-        runtime_version=found.get("runtime_version"),
-        accelerator_properties=None,
-        missing_forms=tuple(form for form in forms if form not in found),
-        hashed_forms=("torch_version_hash",) if read.torch_hash and twin is None else (),
-        torch_detail_hash=read.torch_hash,
-        text_only=(),
-        known_from="hash_details",
-        torch_version=run.torch_version,
-        python_version=run.python_version,
-        platform=None,
-        host=None,
-        pid=run.pid,
-        time=run.start_time,
-        environment=None,
-        settings=None,
-        device_properties=(),
-        key_fields=None,
-        aot_key_fields=None,
-        key_fields_problem=None,
-        torch_manifest=None,
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """The part of a set that belongs to one form: component codes, and a number that is equal if fields and hashes are."""
-
-    codes: tuple[int, ...]
-    number: int
+    nothing = dict.fromkeys(one.name for one in fields(ContextRow))
+    told: dict[str, Any] = {
+        "context": number,
+        "source": run.source,
+        "run": run.run,
+        "missing_forms": tuple(form for form in (*RUNTIME_FORMS, *COMPILE_FORMS) if form not in found),
+        "hashed_forms": (_TORCH,) if torch_hash and twin is None else (),
+        "text_only": (),
+        "known_from": "hash_details",
+        "torch_version": run.torch_version,
+        "python_version": run.python_version,
+        "pid": run.pid,
+        "time": run.start_time,
+        "device_properties": (),
+    }
+    return ContextRow(**{**nothing, **found, **told})
 
 
 class _Reader:
-    """Reads forms from sets of hash details; every distinct component, and what sets share, is processed once."""
+    """Reads forms from sets of hash details; every distinct component is processed once."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
         self._values: dict[int, object] = {}
-        self._parts: dict[tuple[tuple[int, ...], ...], tuple[_Part, ...]] = {}
-        self._parts_of_set: dict[int, tuple[_Part, ...]] = {}
+        self._parts: dict[int, tuple[tuple[int, Codes], ...]] = {}
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
-        self._read: dict[tuple[tuple[int, ...] | None, ...], _Forms] = {}
+        self._read: dict[tuple[Codes, ...], dict[str, str | None]] = {}
 
-    @cached_property
-    def _attribute_of_field(self) -> list[str]:
-        return [field.partition("[")[0] for field in self._details.fields]
-
-    def forms(self, sets: Iterable[int]) -> _Forms:
-        """The forms that all of the sets agree on and that could be read."""
-        every = list(dict.fromkeys(self._parts_of(int(number)) for number in sets))
-        agreed = tuple(_agreed([parts[at] for parts in every]) for at in range(len(ATTRIBUTE_OF_FORM)))
+    def forms(self, sets: Iterable[int]) -> dict[str, str | None]:
+        """The forms that all of the sets agree on and that could be read, and torch's hash of its own key."""
+        every = [self._parts_of(number) for number in sets]
+        agreed = tuple(
+            parts[0][1] if len({number for number, _ in parts}) == 1 else ()
+            for parts in zip(*every, strict=True)
+        )
         if agreed not in self._read:
-            self._read[agreed] = self._read_forms(agreed)
+            self._read[agreed] = self._read_forms(dict(zip(ATTRIBUTE_OF_FORM, agreed, strict=False)))
         return self._read[agreed]
 
-    def _read_forms(self, agreed: Iterable[tuple[int, ...] | None]) -> _Forms:
+    def _parts_of(self, number: int) -> tuple[tuple[int, Codes], ...]:
+        """What of a set belongs to each form, with a number that is equal where fields and hashes are."""
+        if number not in self._parts:
+            chosen: dict[str, list[int]] = {attribute: [] for attribute in ATTRIBUTE_OF_FORM.values()}
+            of_field, of_hash = self._details.field_codes, self._details.hash_codes
+            for code in self._details.sets[number]:
+                if (of_form := chosen.get(self._attributes[of_field[code]])) is not None:
+                    of_form.append(code)
+            numbers = self._numbers
+            self._parts[number] = tuple(
+                (
+                    numbers.setdefault(tuple((of_field[c], of_hash[c]) for c in codes), len(numbers)),
+                    tuple(codes),
+                )
+                for codes in chosen.values()
+            )
+        return self._parts[number]
+
+    @cached_property
+    def _attributes(self) -> list[str]:
+        """The attribute that each field is a part of."""
+        return [field.partition("[")[0] for field in self._details.fields]
+
+    def _read_forms(self, agreed: Mapping[str, Codes]) -> dict[str, str | None]:
         names, of_component = self._details.fields, self._details.field_codes
         parts = {
-            form: None if codes is None else {names[of_component[code]]: code for code in codes}
-            for form, codes in zip(ATTRIBUTE_OF_FORM, agreed, strict=True)
+            form: {names[of_component[code]]: code for code in codes}
+            for form, codes in agreed.items()
+            if codes
         }
-        found = self._system(parts["system"] or {})
+        found = self._system(parts.get("system", {}))
         for form, read in (
             ("inductor_configs", self._configs),
             ("torch_determinism_configs", self._determinism),
             ("cuda_matmul_precision_configs", self._matmul),
         ):
-            if (part := parts[form]) and (value := read(part)) is not _UNKNOWN:
+            if form in parts and (value := read(parts[form])) is not _UNKNOWN:
                 found[form] = sorted_json(value)
-        return _Forms(self._torch_hash(parts["torch_version_hash"]), found)
-
-    def _parts_of(self, number: int) -> tuple[_Part, ...]:
-        """The part of a set for each form; sets with equal parts share one answer."""
-        if number in self._parts_of_set:
-            return self._parts_of_set[number]
-        chosen: dict[str, list[int]] = {attribute: [] for attribute in ATTRIBUTE_OF_FORM.values()}
-        attributes, fields = self._attribute_of_field, self._details.field_codes
-        for code in self._details.sets[number]:
-            if (attribute := attributes[fields[code]]) in chosen:
-                chosen[attribute].append(code)
-        memo_key = tuple(map(tuple, chosen.values()))
-        if memo_key not in self._parts:
-            self._parts[memo_key] = tuple(map(self._part, memo_key))
-        self._parts_of_set[number] = self._parts[memo_key]
-        return self._parts[memo_key]
-
-    def _part(self, codes: tuple[int, ...]) -> _Part:
-        of_field, of_hash = self._details.field_codes, self._details.hash_codes
-        same = tuple((of_field[code], of_hash[code]) for code in codes)
-        return _Part(codes, self._numbers.setdefault(same, len(self._numbers)))
+        for code in list(parts.get(_TORCH, {}).values())[:1]:
+            detail = parse_component(self._details.components[code])
+            found["torch_detail_hash"] = None if detail is None else detail.detail_hash
+        return found
 
     def _value(self, code: int) -> object:
         if code not in self._values:
@@ -238,12 +206,6 @@ class _Reader:
         names = ("allow_tf32", *_MATMUL[1:]) if isinstance(value[0], bool) else _MATMUL
         return {f"torch.backends.cuda.matmul.{name}": v for name, v in zip(names, value, strict=True)}
 
-    def _torch_hash(self, part: dict[str, int] | None) -> str | None:
-        if not part:
-            return None
-        detail = parse_component(self._details.components[next(iter(part.values()))])
-        return None if detail is None else detail.detail_hash
-
     def _system(self, part: dict[str, int]) -> dict[str, str | None]:
         """Triton's key and the runtime, if ``get_system`` contains them: with a GPU, and Triton's key always from 2.15."""
         code = part.get("system_info[version]")
@@ -257,13 +219,6 @@ class _Reader:
             if version.get(name) and isinstance(version[name], str):
                 found |= {"runtime": runtime, "runtime_version": version[name]}
         return found
-
-
-def _agreed(parts: Sequence[_Part]) -> tuple[int, ...] | None:
-    """The components of a form if all sets have the same fields with the same hashes; otherwise None."""
-    if not parts or not parts[0].codes or any(part.number != parts[0].number for part in parts):
-        return None
-    return parts[0].codes
 
 
 def _verified(text: str, expected: str) -> object:

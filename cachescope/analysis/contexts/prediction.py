@@ -13,17 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import pandas as pd
-
 from cachescope.analysis.contexts.cpu_safety import NOT_CHECKED, CpuSafety, Safety, worst
-from cachescope.analysis.contexts.outside_keys import (
-    OF_EVERY_LATER_KEY,
-    OUTSIDE_KEYS,
-)
+from cachescope.analysis.contexts.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
 from cachescope.analysis.contexts.process_fields import ProcessFields, program_of
 from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.verdicts.option_defaults import default_hashes
-from cachescope.columns import frame_of, rows_of
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import PredictionRow
@@ -49,11 +43,11 @@ OWN_FIELDS: Final = "equal AOTAutograd fields, which entries do not store"
 """The assumption about an AOTAutograd entry: it covers gradient mode and ``torch._functorch.config``."""
 
 
-def predictions_frame(
-    entries: pd.DataFrame, details: HashDetails, process: ProcessFields, source_of: SourceOf
-) -> pd.DataFrame:
-    """The frame predictions: whether the process would find each FX and AOTAutograd entry."""
-    rows = [row for row in rows_of(entries, EntryRow) if row.cache in CACHES and row.cache_key is not None]
+def predictions_of(
+    entries: Iterable[EntryRow], details: HashDetails, process: ProcessFields, source_of: SourceOf
+) -> list[PredictionRow]:
+    """Whether the process would find each FX and AOTAutograd entry."""
+    rows = [row for row in entries if row.cache in CACHES and row.cache_key is not None]
     compare = _Comparison(details, process, rows, source_of)
     graphs: dict[tuple[str, str], list[_Prediction]] = defaultdict(list)
     found: dict[int, _Prediction] = {}
@@ -65,7 +59,7 @@ def predictions_frame(
         if row.cache == AOTAUTOGRAD:
             of_entry = [graphs.get((row.root, key), []) for key in row.fx_keys]
             found[row.entry] = compare.autograd(row, of_entry)
-    return frame_of((_row(row, found[row.entry]) for row in rows), PredictionRow)
+    return [_row(row, found[row.entry]) for row in rows]
 
 
 def _row(entry: EntryRow, found: _Prediction) -> PredictionRow:

@@ -9,24 +9,20 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-from cachescope.columns import frame_of, plain_columns
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow
 from cachescope.terms import LOCK
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # A lock may meanwhile be replaced by a link, or by a pipe, whose opening would block.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-def locks_frame(entries: pd.DataFrame) -> pd.DataFrame:
-    """The frame locks: every lock file of the frame entries is tried once."""
-    locks = plain_columns(entries[entries["cache"] == LOCK], ["entry", "path"])
-    rows = (LockRow(entry, path, is_lock_held(path)) for entry, path in zip(*locks.values(), strict=True))
-    return frame_of(rows, LockRow)
+def locks_of(entries: Iterable[EntryRow]) -> list[LockRow]:
+    """The lock files, each tried once."""
+    return [LockRow(row.entry, row.path, is_lock_held(row.path)) for row in entries if row.cache == LOCK]
 
 
 def is_lock_held(path: str) -> bool | None:

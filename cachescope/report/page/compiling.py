@@ -7,8 +7,7 @@ from typing import Final
 from cachescope.analysis.phases.names import PHASES
 from cachescope.answers.compiled import Compiled
 from cachescope.answers.read import Read
-from cachescope.answers.run_time import RunTime
-from cachescope.answers.time_spent import TimeSpent
+from cachescope.answers.time_spent import RunTime, TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.frames.compile_rows import RecompileRow
 from cachescope.report.compiled import compiled_headline, short_break

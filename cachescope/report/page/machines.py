@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from cachescope.answers.prediction_summary import PredictionSummary
-from cachescope.answers.predictions import predictions_of_run
+from cachescope.answers.predictions import PredictionSummary, predictions_of_run
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import Sharing
-from cachescope.answers.side_by_side import SideBySide, context_names
+from cachescope.answers.sharing import Sharing, SideBySide, context_names
 from cachescope.columns import rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates

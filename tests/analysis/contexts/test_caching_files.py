@@ -7,13 +7,13 @@ import json
 import os
 import pickle
 
-import pandas as pd
 import pytest
 
 import cachescope
 from cachescope import IsolationSchema
 from cachescope.analysis.contexts.caching_files import caching_files
 from cachescope.errors import CachescopeError
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.caching_key import caching_names, pickled_name
 from tests.conftest import Directory
 
@@ -101,17 +101,16 @@ def test_recorded_memoizer_entries_are_named_by_their_parameters(directory: Dire
 ONE, OTHER = "1" * 32, "2" * 32
 
 
-def stored(*files: tuple[str | None, str], cache: str = "caching_package") -> pd.DataFrame:
+def stored(*files: tuple[str | None, str], cache: str = "caching_package") -> list[EntryRow]:
     """Entries by the name of their function and of their file."""
-    rows = [(cache, name, f"/root/{name}/{file}", 10 + at) for at, (name, file) in enumerate(files)]
-    return pd.DataFrame(rows, columns=["cache", "name", "path", "entry"])
-
-
-def statuses(entries: pd.DataFrame, *calls: tuple[str, object] | bytes) -> list[tuple[str, int | None]]:
-    frame = caching_files(entries, ONE, calls)
     return [
-        (row.status, None if pd.isna(row.entry) else int(row.entry)) for row in frame.itertuples(index=False)
+        EntryRow(entry=10 + at, cache=cache, name=name, path=f"/root/{name}/{file}")
+        for at, (name, file) in enumerate(files)
     ]
+
+
+def statuses(entries: list[EntryRow], *calls: tuple[str, object] | bytes) -> list[tuple[str, int | None]]:
+    return [(row.status, row.entry) for row in caching_files(entries, ONE, calls)]
 
 
 def test_calls_are_looked_for_by_function_and_name() -> None:
@@ -141,21 +140,21 @@ def test_keys_that_were_dumped_are_one_call_each() -> None:
 
     name = pickled_name(dumped(((3,), {}), ONE))
     keys = [dumped(((3,), {}), key) for key in (ONE, OTHER)]
-    frame = caching_files(stored(("fn", name)), ONE, [("given", ((1,), {})), *keys])
     # First what was dumped, once, whatever the schema was.
-    assert frame["callee"].tolist() == ["fn", "given"]
-    assert frame["params"].iloc[0] == "((3,), {})"
-    assert frame["file_name"].iloc[0] == name
-    assert frame["isolation_key"].tolist() == [ONE, ONE]
-    assert frame["status"].tolist() == ["found", "absent"]
-    assert frame["reason"].isna().all()
+    fn, given = caching_files(stored(("fn", name)), ONE, [("given", ((1,), {})), *keys])
+    assert (fn.callee, fn.params, fn.file_name, fn.status) == ("fn", "((3,), {})", name, "found")
+    assert (given.callee, given.status) == ("given", "absent")
+    assert {fn.isolation_key, given.isolation_key} == {ONE}
+    assert fn.reason is given.reason is None
     # What is no call of a function stands for itself.
     for odd in ((("fn", 1, 2), ONE), ("fn", ONE)):
-        (row,) = caching_files(stored(), ONE, [pickle.dumps(odd, 4)]).to_dict("records")
-        assert row["status"] == "absent" and "fn" in row["callee"] and row["params"] == "None"
+        (row,) = caching_files(stored(), ONE, [pickle.dumps(odd, 4)])
+        assert row.status == "absent" and "fn" in row.callee and row.params == "None"
 
 
 def test_parameters_that_have_no_name() -> None:
-    (row,) = caching_files(stored(), ONE, [("fn", ((object,), {}))]).to_dict("records")
-    assert row["status"] == "unknown" and pd.isna(row["file_name"])
-    assert row["reason"].startswith("no name can be made of these parameters: cannot pickle a ")
+    (row,) = caching_files(stored(), ONE, [("fn", ((object,), {}))])
+    assert row.status == "unknown" and row.file_name is None
+    assert row.reason is not None and row.reason.startswith(
+        "no name can be made of these parameters: cannot pickle a "
+    )

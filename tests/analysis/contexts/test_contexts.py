@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import cachescope
 from cachescope import IsolationSchema
 from cachescope.analysis.contexts.differences import context_pairs
-from cachescope.analysis.contexts.keys import FORMS, schema_without
+from cachescope.analysis.contexts.keys import FORMS, known_contexts, schema_without
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.keys import isolation_key
 from cachescope.terms import RUNTIME_FORMS
@@ -297,11 +298,9 @@ def test_a_scope_of_nothing_recorded_has_no_groups(recording: Recording) -> None
 
 @pytest.mark.slow
 def test_of_many_contexts_the_later_are_compared_with_the_first_alone() -> None:
-    one = cachescope.read(cachescope.sample("config_flip")).contexts.head(1)
-    many = pd.concat([one] * 70, ignore_index=True)
-    many["context"] = pd.array(range(70), dtype="Int64")
-    many["inductor_configs"] = [f'{{"max_autotune": {n}}}' for n in range(70)]
-    pairs = context_pairs(many)
+    one = cachescope.read(cachescope.sample("config_flip")).all_contexts.rows[0]
+    many = [replace(one, context=n, inductor_configs=f'{{"max_autotune": {n}}}') for n in range(70)]
+    pairs = context_pairs(known_contexts(many))
     assert len(pairs) == 64 * 63 // 2 + 6
-    assert pairs.loc[pairs["after"] >= 64, "before"].tolist() == [0] * 6
-    assert set(pairs["after"]) == set(range(1, 70))
+    assert [pair.before for pair in pairs if pair.after >= 64] == [0] * 6
+    assert {pair.after for pair in pairs} == set(range(1, 70))

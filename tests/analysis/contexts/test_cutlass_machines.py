@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from cachescope.analysis.contexts.cutlass_machines import cutlass_machine
@@ -14,8 +14,9 @@ from cachescope.keys.cutlass import NO_CUTLASS_KEY, TORCH_FILE_HASHES, cutlass_r
 HASHES = {releases: hashes for hashes, releases in TORCH_FILE_HASHES.items()}
 
 
-def frame(names: tuple[str, ...], *rows: tuple[Any, ...]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=list(names), dtype=object)
+def rows(names: tuple[str, ...], *values: tuple[Any, ...]) -> Any:
+    """Rows that have what is asked of them."""
+    return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in values]
 
 
 def machine(
@@ -28,9 +29,9 @@ def machine(
     """`versions`: runtime, its version and the configuration of each context; `timed`: of each file of timings."""
     return cutlass_machine(
         key,
-        frame(("name", "compute_capability"), *devices),
-        frame(("runtime", "runtime_version", "inductor_configs"), *versions),
-        frame(("runtime", "runtime_version"), *timed),
+        rows(("name", "compute_capability"), *devices),
+        rows(("runtime", "runtime_version", "inductor_configs"), *versions),
+        rows(("runtime", "runtime_version"), *timed),
     )
 
 

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from cachescope import IsolationSchema
@@ -19,6 +18,7 @@ from cachescope.analysis.contexts.keys import (
     isolation_keys,
     joining_schemas,
     known_contexts,
+    known_snapshots,
     schema_without,
 )
 from cachescope.columns import frame_of
@@ -48,20 +48,20 @@ def row(number: int = 0, **told: Any) -> ContextRow:
 
 
 def test_a_row_is_the_context_it_was_made_of() -> None:
-    (known,) = known_contexts(frame_of([row(7, runtime=None)], ContextRow))
+    (known,) = known_contexts([row(7, runtime=None)])
     assert known.number == 7
     assert known.context == context(runtime=None)
     assert known.tokens["inductor_configs"] == '{"a": 1}'
     assert (known.tokens["runtime"], known.tokens["runtime_version"]) == ("null", '"x"')
     assert known.key(ALL) == isolation_key(context(runtime=None))
-    (empty,) = known_contexts(frame_of([row(inductor_configs=None)], ContextRow))
+    (empty,) = known_contexts([row(inductor_configs=None)])
     assert empty.context["runtime_context"]["inductor_configs"] is None
 
 
 def test_what_a_row_lacks() -> None:
     (known,) = known_contexts(
-        frame_of([row(missing_forms=("inductor_configs", "runtime", "torch_version_hash", "new"),
-                              hashed_forms=("torch_version_hash",), torch_detail_hash="h")], ContextRow)
+        [row(missing_forms=("inductor_configs", "runtime", "torch_version_hash", "new"),
+             hashed_forms=("torch_version_hash",), torch_detail_hash="h")]
     )  # fmt: skip
     assert known.context == context(inductor_configs=..., runtime=..., torch_version_hash=...)
     tokens = (known.tokens["inductor_configs"], known.tokens["runtime"], known.tokens["torch_version_hash"])
@@ -78,7 +78,7 @@ def test_what_a_row_lacks() -> None:
 
 def test_what_is_only_text_has_no_key_where_it_is_chosen() -> None:
     path = "runtime_context[inductor_configs][pass]"
-    (known,) = known_contexts(frame_of([row(text_only=(path,))], ContextRow))
+    (known,) = known_contexts([row(text_only=(path,))])
     assert known.chosen_text_only(ALL) == (path,)
     assert known.key(ALL) is None
     off = schema_without(["inductor_configs"])
@@ -91,7 +91,7 @@ def test_a_snapshot_or_a_bare_context() -> None:
     snapshot = {"context": context(), "not_json": ["runtime_context[inductor_configs][x]"]}
     newer = context(newer={"z": 1})
     empty = {"runtime_context": None, "compile_context": {"runtime": "CUDA"}}
-    one, two, three, four = known_contexts([bare, snapshot, newer, empty])
+    one, two, three, four = known_snapshots([bare, snapshot, newer, empty])
     assert [known.number for known in (one, two, three, four)] == [0, 1, 2, 3]
     assert one.text_only == ("runtime_context[inductor_configs][a]",)
     assert one.tokens["inductor_configs"] == json.dumps({"a": "set(1, 2)", "b": 1})
@@ -100,7 +100,7 @@ def test_a_snapshot_or_a_bare_context() -> None:
     assert four.tokens["runtime"] == '"CUDA"'
     assert {form for form, token in four.tokens.items() if token is None} == set(FORMS) - {"runtime"}
     with pytest.raises(SchemaError):
-        known_contexts([{"runtime_context": None}])
+        known_snapshots([{"runtime_context": None}])
 
 
 def test_the_frame_of_keys() -> None:
@@ -126,7 +126,7 @@ def test_schemas() -> None:
 
 
 def test_forms_that_differ_or_may() -> None:
-    one, other = known_contexts(
+    one, other = known_snapshots(
         [context(new_b=1, runtime="A", runtime_version=...), context(new_a=1, runtime="B", new_b=1)]
     )
     assert compared(one, other) == (("runtime",), ("runtime_version", "new_b", "new_a"))
@@ -141,7 +141,7 @@ def test_the_least_change_comes_first() -> None:
         context(runtime="B", runtime_version="2"),
         context(inductor_configs={}),
     ]
-    schemas = joining_schemas(known_contexts([*made, *made]))
+    schemas = joining_schemas(known_snapshots([*made, *made]))
     left_out = [tuple(form for form in FORMS if form not in chosen_forms(schema)) for schema in schemas]
     assert left_out == [
         (), ("inductor_configs",), ("runtime",), ("runtime_version",),
@@ -149,7 +149,7 @@ def test_the_least_change_comes_first() -> None:
         ("inductor_configs", "runtime", "runtime_version"),
     ]  # fmt: skip
     # What may be equal all the same joins none.
-    assert joining_schemas(known_contexts([context(), context(runtime=...)])) == [ALL]
+    assert joining_schemas(known_snapshots([context(), context(runtime=...)])) == [ALL]
 
 
 def test_groups_are_numbered_the_largest_first() -> None:
@@ -161,22 +161,22 @@ def test_groups_are_numbered_the_largest_first() -> None:
         context(new=1),
         context(runtime="C"),
     ]
-    frame = context_groups(made, ALL)
-    rows = list(frame[["group", "contexts"]].astype(object).itertuples(index=False, name=None))
-    assert rows[:3] == [(0, (1, 2)), (1, (0,)), (2, (5,))]
-    assert [contexts for _, contexts in rows[3:]] == [(3,), (4,)]
-    assert frame["isolation_key"].tolist()[:2] == [isolation_key(made[1]), isolation_key(made[0])]
-    assert frame["isolation_key"].isna().tolist() == [False, False, False, True, True]
-    off = context_groups(made, {"runtime_context": False, "compile_context": {"runtime": True}})
-    assert off["contexts"].tolist() == [(0, 4), (1, 2), (5,), (3,)]
-    assert off["without"].iloc[0] == tuple(form for form in FORMS if form != "runtime")
+    groups = context_groups(known_snapshots(made), ALL)
+    found = [(row.group, row.contexts) for row in groups]
+    assert found == [(0, (1, 2)), (1, (0,)), (2, (5,)), (None, (3,)), (None, (4,))]
+    keys = [row.isolation_key for row in groups]
+    assert keys == [*(isolation_key(made[at]) for at in (1, 0, 5)), None, None]
+    schema = {"runtime_context": False, "compile_context": {"runtime": True}}
+    off = context_groups(known_snapshots(made), schema)
+    assert [row.contexts for row in off] == [(0, 4), (1, 2), (5,), (3,)]
+    assert off[0].without == tuple(form for form in FORMS if form != "runtime")
     # Of a hash alone a group is known, and its key is not.
-    hashed = frame_of((
+    hashed = [
         replace(row(n), missing_forms=("torch_version_hash",), hashed_forms=("torch_version_hash",), torch_detail_hash="h")
         for n in range(2)
-    ), ContextRow)  # fmt: skip
-    (group,) = context_groups(hashed, ALL).to_dict("records")
-    assert (group["group"], group["contexts"], pd.isna(group["isolation_key"])) == (0, (0, 1), True)
+    ]  # fmt: skip
+    (group,) = context_groups(known_contexts(hashed), ALL)
+    assert (group.group, group.contexts, group.isolation_key) == (0, (0, 1), None)
 
 
 def test_manifests() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
@@ -16,7 +16,6 @@ from cachescope.analysis.contexts.process_fields import (
     switched_off,
     switched_off_remotely,
 )
-from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -47,7 +46,7 @@ COMPILE = {
 H100 = "_CudaDeviceProperties(name='H100', major=9, minor=0, total_memory=80GB, uuid=1)"
 
 
-def contexts(*changed: dict[str, Any]) -> pd.DataFrame:
+def contexts(*changed: dict[str, Any]) -> list[ContextRow]:
     """Contexts, each with what is said of it; a form that is Ellipsis is missing."""
     rows = []
     for number, told in enumerate(changed):
@@ -83,12 +82,7 @@ def contexts(*changed: dict[str, Any]) -> pd.DataFrame:
                 },
             )
         )  # fmt: skip
-    return frame_of(rows, ContextRow)
-
-
-def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
-    rows = frame[list(names)].astype(object).itertuples(index=False, name=None)
-    return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
+    return rows
 
 
 OPAQUE_TORCH = "one hash of all of torch's sources: capture both with --torch-manifest to see the files"
@@ -139,18 +133,16 @@ OPAQUE_TORCH = "one hash of all of torch's sources: capture both with --torch-ma
 def test_what_differs_between_two_contexts(
     before: dict[str, Any], after: dict[str, Any], wanted: list[tuple[Any, ...]]
 ) -> None:
-    frame = context_difference(contexts(dict(before), dict(after)), 0, 1)
-    found = table(frame, "form", "field", "status", "before", "after", "note")
+    found = [astuple(row) for row in context_difference(contexts(dict(before), dict(after)), 0, 1)]
     assert [tuple(None if v is None else str(v)[: len(w or "")] if w else v for v, w in zip(row, other, strict=True)) for row, other in zip(found, wanted, strict=True)] == wanted  # fmt: skip
 
 
 def test_a_board_of_another_model_says_what_that_means() -> None:
     other = H100.replace("H100", "A100").replace("major=9", "major=8")
-    frame = context_difference(
-        contexts({"accelerator_properties": H100}, {"accelerator_properties": other}), 0, 1
-    )
-    assert set(frame["field"]) == {"name", "major"}
-    assert frame["note"].notna().all()
+    boards = contexts({"accelerator_properties": H100}, {"accelerator_properties": other})
+    rows = context_difference(boards, 0, 1)
+    assert {row.field for row in rows} == {"name", "major"}
+    assert all(row.note is not None for row in rows)
 
 
 def test_a_context_that_is_not_there() -> None:
@@ -162,30 +154,31 @@ def test_a_context_that_is_not_there() -> None:
 
 def test_pairs_of_contexts() -> None:
     three = contexts({}, {"runtime": "CUDA"}, {}, {"runtime": "HIP", "torch_version_hash": "BBBB"})
-    frame = context_pairs(three)
-    assert table(frame, "before", "after", "differing", "undecided") == [
+    pairs = context_pairs(known_contexts(three))
+    assert [(pair.before, pair.after, pair.differing, pair.undecided) for pair in pairs] == [
         (0, 1, ("runtime",), ()),
         (0, 3, ("torch_version_hash", "runtime"), ()),
         (1, 3, ("torch_version_hash", "runtime"), ()),
     ]
-    assert frame["isolation_key"].notna().all()
+    assert all(pair.isolation_key is not None for pair in pairs)
     # Of which one is not wholly known, the key is that of the other.
-    frame = context_pairs(contexts({"triton_version_hash": ...}, {"runtime": "CUDA"}))
-    assert table(frame, "differing", "undecided") == [(("runtime",), ("triton_version_hash",))]
-    assert frame["isolation_key"].notna().all()
-    assert context_pairs(contexts({})).empty
+    one_unknown = contexts({"triton_version_hash": ...}, {"runtime": "CUDA"})
+    (pair,) = context_pairs(known_contexts(one_unknown))
+    assert (pair.differing, pair.undecided) == (("runtime",), ("triton_version_hash",))
+    assert pair.isolation_key is not None
+    assert context_pairs(known_contexts(contexts({}))) == []
 
 
 def test_groups_of_contexts() -> None:
     many = contexts({}, {"runtime": "CUDA"}, {}, {"runtime": ...})
-    groups = context_groups(many)
-    assert table(groups, "without", "group", "contexts") == [
+    groups = context_groups(known_contexts(many))
+    assert [(group.without, group.group, group.contexts) for group in groups] == [
         ((), 0, (0, 2)),
         ((), 1, (1,)),
         ((), None, (3,)),
         (("runtime",), 0, (0, 1, 2, 3)),
     ]
-    assert groups["isolation_key"].notna().tolist() == [True, True, False, True]
+    assert [group.isolation_key is not None for group in groups] == [True, True, False, True]
     assert len(joining_schemas(known_contexts(contexts({}, {})))) == 1
 
 
@@ -261,5 +254,5 @@ def test_caches_that_no_lookup_looked_into(lookups: list[Made], off: set[str]) -
 
 
 def test_the_forms_are_json_of_what_was_told() -> None:
-    frame = contexts({"inductor_configs": {"b": 1, "a": 2}})
-    assert json.loads(frame["inductor_configs"].iloc[0]) == {"a": 2, "b": 1}
+    (row,) = contexts({"inductor_configs": {"b": 1, "a": 2}})
+    assert json.loads(row.inductor_configs or "") == {"a": 2, "b": 1}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from cachescope.analysis.contexts.of_runs import all_contexts
-from cachescope.columns import frame_of
 from cachescope.details import HashDetails
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 from tests.analysis.contexts.test_made_contexts import contexts
@@ -32,9 +32,9 @@ def line(field: str, value: object, text: str | None = None, protocol: int = 4) 
     return f"[{detail_hash(value, protocol)}] {field}: {value if text is None else text}"
 
 
-def forms_of(row: dict[str, Any]) -> dict[str, Any]:
+def forms_of(row: ContextRow) -> dict[str, Any]:
     """The forms that are known."""
-    return {form: row[form] for form in FORMS if form not in row["missing_forms"]}
+    return {form: getattr(row, form) for form in FORMS if form not in row.missing_forms}
 
 
 def run_row(number: int) -> RunRow:
@@ -43,16 +43,16 @@ def run_row(number: int) -> RunRow:
     return RunRow(**{**nothing, **made, "is_cut": False, "looked_up": True})
 
 
-def rows(*runs: list[list[str]], snapshots: pd.DataFrame | None = None) -> list[dict[str, Any]]:
+def rows(*runs: list[list[str]], snapshots: Sequence[ContextRow] = ()) -> list[ContextRow]:
     details = HashDetails()
-    looked_up = []
-    for number, sets in enumerate(runs):
-        looked_up += [(number, details.add(one)[0]) for one in sets]
-    lookups = pd.DataFrame(looked_up, columns=["run", "detail_set"]).astype({"detail_set": "Int64"})
-    captured = contexts() if snapshots is None else snapshots
-    frame = all_contexts(captured, frame_of(map(run_row, range(len(runs))), RunRow), lookups, details)
-    found = frame.astype(object).iloc[len(captured) :].to_dict("records")
-    return [{k: None if not isinstance(v, tuple) and pd.isna(v) else v for k, v in one.items()} for one in found]  # fmt: skip
+    looked_up = [
+        LookupRow(run=number, detail_set=details.add(one)[0])
+        for number, sets in enumerate(runs)
+        for one in sets
+    ]
+    found = all_contexts([*snapshots], map(run_row, range(len(runs))), looked_up, details)
+    assert found[: len(snapshots)] == [*snapshots]
+    return found[len(snapshots) :]
 
 
 def configs(**told: object) -> dict[str, str]:
@@ -142,37 +142,34 @@ def test_all_lookups_of_a_run_have_to_agree(sets: list[list[str]], wanted: set[s
 
 def test_runs_are_read_apart() -> None:
     first, second = rows([[ONE]], [[OTHER]])
-    assert (first["inductor_configs"], second["inductor_configs"]) == ('{"a": 1}', '{"a": 2}')
-    assert [(one["context"], one["run"], one["pid"]) for one in (first, second)] == [(0, 0, 1000), (1, 1, 1001)]  # fmt: skip
-    assert {one["known_from"] for one in (first, second)} == {"hash_details"}
-    assert first["missing_forms"] == tuple(form for form in FORMS if form != "inductor_configs")
-    assert (first["hashed_forms"], first["torch_detail_hash"]) == ((), None)
+    assert (first.inductor_configs, second.inductor_configs) == ('{"a": 1}', '{"a": 2}')
+    assert [(one.context, one.run, one.pid) for one in (first, second)] == [(0, 0, 1000), (1, 1, 1001)]  # fmt: skip
+    assert {one.known_from for one in (first, second)} == {"hash_details"}
+    assert first.missing_forms == tuple(form for form in FORMS if form != "inductor_configs")
+    assert (first.hashed_forms, first.torch_detail_hash) == ((), None)
 
 
 def test_torchs_own_key_is_known_by_its_hash_or_from_a_snapshot() -> None:
     key = line("torch_version", b"\0\0\0", "b'...'")
     (row,) = rows([[key]])
-    assert (row["hashed_forms"], row["torch_detail_hash"]) == (("torch_version_hash",), key[1:52])
-    assert set(row["missing_forms"]) == set(FORMS)
+    assert (row.hashed_forms, row.torch_detail_hash) == (("torch_version_hash",), key[1:52])
+    assert set(row.missing_forms) == set(FORMS)
     # A snapshot of the same torch: its key in base64, whatever the protocol of the run's Python.
     same, another = {"torch_version_hash": "AAAA", "runtime": "CUDA"}, {"torch_version_hash": "AAAB"}
     for protocol in (4, 5):
         key = line("torch_version", b"\0\0\0", "b'...'", protocol)
         (row,) = rows([[key]], snapshots=contexts(dict(another), dict(same)))
-        assert (row["context"], row["torch_version_hash"], row["runtime"]) == (2, "AAAA", "CUDA")
-        assert (row["hashed_forms"], row["torch_detail_hash"]) == ((), key[1:52])
-        assert not {"torch_version_hash", "runtime", "runtime_version"} & set(row["missing_forms"])
+        assert (row.context, row.torch_version_hash, row.runtime) == (2, "AAAA", "CUDA")
+        assert (row.hashed_forms, row.torch_detail_hash) == ((), key[1:52])
+        assert not {"torch_version_hash", "runtime", "runtime_version"} & set(row.missing_forms)
     (row,) = rows([[key]], snapshots=contexts(dict(another)))
-    assert (row["torch_version_hash"], row["hashed_forms"]) == (None, ("torch_version_hash",))
+    assert (row.torch_version_hash, row.hashed_forms) == (None, ("torch_version_hash",))
     # What the snapshot lacks, it does not give.
     lacks = contexts({**same, "runtime": ..., "runtime_version": "12.8"})
     (row,) = rows([[key]], snapshots=lacks)
-    assert (row["runtime"], row["runtime_version"]) == (None, "12.8")
-    assert "runtime" in row["missing_forms"] and "runtime_version" not in row["missing_forms"]
+    assert (row.runtime, row.runtime_version) == (None, "12.8")
+    assert "runtime" in row.missing_forms and "runtime_version" not in row.missing_forms
 
 
 def test_without_runs_there_are_the_snapshots_alone() -> None:
-    captured = contexts({})
-    lookups = pd.DataFrame({"run": [], "detail_set": []})
-    frame = all_contexts(captured, frame_of([], RunRow), lookups, HashDetails())
-    assert frame is captured
+    assert rows(snapshots=contexts({})) == []

@@ -5,12 +5,12 @@ tests/capture/test_prediction.py holds them against what processes of torch then
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from cachescope.analysis.contexts.prediction import predictions_frame
+from cachescope.analysis.contexts.prediction import predictions_of
 from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash
@@ -26,11 +26,10 @@ def of_process(fields: Details = OWN, **told: Any) -> ProcessFields:
     return ProcessFields({n: frozenset({component(n, text)[1:52]}) for n, text in fields.items()}, **told)
 
 
-def predicted(process: ProcessFields, *entries: Stored) -> list[dict[str, Any]]:
+def predicted(process: ProcessFields, *entries: Stored, source: str = "") -> list[dict[str, Any]]:
     scope = scope_of(entries=entries)
-    frame = predictions_frame(scope.entries, scope.tables.hash_details, process, lambda row: "")
-    rows: list[dict[str, Any]] = frame.to_dict("records")
-    return rows
+    found = predictions_of(scope.tables.entries.rows, scope.tables.hash_details, process, lambda row: source)
+    return [asdict(row) for row in found]
 
 
 def graph(details: Details | None = OF_ENTRY, **told: Any) -> Stored:
@@ -178,16 +177,15 @@ def test_what_differs_in_one_entry_alone_may_be_an_option_of_its_compile() -> No
     elsewhere = entry("fxgraph", "f22", plain[1], root="/other")
     assert predicted(process, graph(with_option), elsewhere)[0]["will_hit"] == "no"
     # A graph that the process looked up under another key was compiled with its own options.
-    made = scope_of(entries=[graph(with_option), plain])
     program = frozenset(
         (name, component(name, text)[1:52])
         for name, text in OF_ENTRY.items()
         if name in ("gm", "example_inputs[0]")
     )
     looked_up = of_process({**OWN, "inductor_config[made_up]": "2"}, programs=frozenset({program}))
-    found = predictions_frame(made.entries, made.tables.hash_details, looked_up, lambda row: "")
-    assert found["will_hit"].tolist() == ["no", "yes"]
-    assert found["reason"].iloc[0].startswith("the process looked this graph up, and")
+    looked, equal = predicted(looked_up, graph(with_option), plain)
+    assert (looked["will_hit"], equal["will_hit"]) == ("no", "yes")
+    assert looked["reason"].startswith("the process looked this graph up, and")
 
 
 def test_what_is_assumed_is_said() -> None:
@@ -442,11 +440,10 @@ def test_an_option_is_what_differs_from_the_default(
 
     details = HashDetails()
     code, _ = details.add([f"[{'g' * 51}] gm: g", line(entry_has)])
-    made = scope_of(entries=[graph(None)]).entries
-    made["detail_set"] = pd.array([code], dtype="Int64")
+    (made,) = scope_of(entries=[graph(None)]).tables.entries.rows
     process = ProcessFields({OPTION: frozenset({detail_hash(process_has)})}, version=version)
-    (found,) = predictions_frame(made, details, process, lambda row: "").to_dict("records")
-    assert (found["will_hit"], found["fields"]) == (will_hit, (OPTION,))
+    (found,) = predictions_of([replace(made, detail_set=code)], details, process, lambda row: "")
+    assert (found.will_hit, found.fields) == (will_hit, (OPTION,))
 
 
 VECTORS = "auto x = at::vec::Vectorized<float>::loadu(p, static_cast<int64_t>({}));"
@@ -455,11 +452,7 @@ CPU = {"device_types": ("cpu",), "code_key": "c1"}
 
 def unsafe(process: ProcessFields, *entries: Stored) -> list[Any]:
     """Of each entry whether it would be wrong there; 16 floats are 512 bits, in the code of each."""
-    scope = scope_of(entries=entries)
-    frame = predictions_frame(
-        scope.entries, scope.tables.hash_details, process, lambda row: VECTORS.format(16)
-    )
-    return [None if pd.isna(one) else bool(one) for one in frame["is_unsafe"]]
+    return [row["is_unsafe"] for row in predicted(process, *entries, source=VECTORS.format(16))]
 
 
 def test_code_of_another_cpu_is_unsafe_where_it_is_found() -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.columns import frame_of, records
+from cachescope.columns import records
 from cachescope.details import HashDetails
-from cachescope.devices.frame import devices_frame, frame_of_mentions
 from cachescope.devices.mention import Mention, of_kernel, of_name, of_properties, of_target
-from cachescope.frames.described import FRAMES
-from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
-from cachescope.rows import columns_of
+from cachescope.devices.merged import device_rows, named_devices
+from cachescope.frames.device_rows import RATE_COLUMNS
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from tests.conftest import Directory, Recording
 from tests.keys.test_isolation import A100, H100, MI300X
 
@@ -23,8 +24,8 @@ OTHER_BOARD = H100.replace("uuid=5f", "uuid=6f").replace("pci_bus_id=25", "pci_b
 NAME = "NVIDIA H100 80GB HBM3"
 
 
-def rows_of(*mentions: Mention | None) -> list[dict[str, object]]:
-    return records(frame_of_mentions([mention for mention in mentions if mention is not None]))
+def rows_of(*mentions: Mention | None) -> list[dict[str, Any]]:
+    return [asdict(row) for row in device_rows(one for one in mentions if one is not None)]
 
 
 def of_run(run: int, text: str, index: int = 0) -> Mention | None:
@@ -137,10 +138,6 @@ def test_an_unknown_device_shows_what_is_known_and_no_invented_number() -> None:
     assert all(row[column] is None for column in figures)
 
 
-def empty(name: str) -> pd.DataFrame:
-    return frame_of([], FRAMES[name])
-
-
 def test_keys_of_one_run_name_its_devices() -> None:
     details = HashDetails()
     texts = [
@@ -150,11 +147,8 @@ def test_keys_of_one_run_name_its_devices() -> None:
     ]
     code, rejected = details.add(texts)
     assert rejected == []
-    lookups = pd.DataFrame({"run": pd.array([4], "Int64"), "detail_set": pd.array([code], "Int64")})
-    frame = devices_frame(
-        empty("contexts"), empty("runs"), lookups, empty("entries"), empty("autotune"), details
-    )
-    assert [(row["name"], row["runs"], row["indices"]) for row in records(frame)] == [
+    found = named_devices([], [], [LookupRow(run=4, detail_set=code)], [], [], details)
+    assert [(row.name, row.runs, row.indices) for row in found] == [
         (NAME, (4,), (1,)),
         ("cpu", (4,), ()),
     ]
@@ -207,15 +201,10 @@ def test_metadata_of_aotinductor_name_machine_and_capability(tmp_path: Path) -> 
     folder.mkdir()
     (folder / f"c{'a' * 51}.wrapper_metadata.json").write_text(json.dumps(said))
     (folder / "fxgraph").mkdir()
-    entries = empty("entries").reindex([0])
-    entries["path"] = str(folder / f"c{'a' * 51}.wrapper_metadata.json")
-    entries["cache"] = "code"
-    entries["device_types"] = [()]
-    frame = devices_frame(
-        empty("contexts"), empty("runs"), empty("lookups"), entries, empty("autotune"), HashDetails()
-    )
-    assert set(zip(frame["type"], frame["arch"], strict=True)) == {("cpu", "x86_64"), ("cuda", "sm_90")}
+    path = str(folder / f"c{'a' * 51}.wrapper_metadata.json")
+    found = named_devices([], [], [], [EntryRow(path=path, cache="code")], [], HashDetails())
+    assert {(row.type, row.arch) for row in found} == {("cpu", "x86_64"), ("cuda", "sm_90")}
 
 
-def test_sources_without_devices_give_an_empty_frame_of_the_same_columns() -> None:
-    assert frame_of_mentions([]).columns.tolist() == [column.name for column in columns_of(DeviceRow)]
+def test_sources_without_devices_name_none() -> None:
+    assert device_rows([]) == []

@@ -1,4 +1,4 @@
-"""The frame devices: every device that a scope's sources name, its mentions merged, with its datasheet.
+"""The rows of devices: every device that a scope's sources name, its mentions merged, with its datasheet.
 
 A mention that identifies less than a board (a name, an architecture, an index) joins a device only if it can mean
 no other. A mention that cannot be placed becomes a device of its own, with what is known.
@@ -7,18 +7,20 @@ no other. A mention that cannot be placed becomes a device of its own, with what
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-import pandas as pd
-
-from cachescope.columns import frame_of
 from cachescope.details import HashDetails
 from cachescope.devices.datasheets import match_datasheet
 from cachescope.devices.mention import FACTS, Mention
 from cachescope.devices.named import in_contexts, in_entries, in_hash_details, in_timings
-from cachescope.frames.device_rows import DeviceRow
+from cachescope.errors import NotFoundError
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
+from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.wording import harmless
 
 # Inputs of a graph, and torch's names, call a ROCm device "cuda", too.
 _SPELLED_CUDA: Final = frozenset({"cuda", "hip"})
@@ -28,56 +30,41 @@ _SPELLED_CUDA: Final = frozenset({"cuda", "hip"})
 class Device:
     """One device, gathered from its mentions."""
 
-    type: str
-    name: str | None
-    compute_capability: str | None = None
-    arch: str | None = None
-    memory_bytes: int | None = None
-    sm_count: int | None = None
-    l2_bytes: int | None = None
-    warp_size: int | None = None
-    uuid: str | None = None
-    pci: str | None = None
-    properties: dict[str, str] = field(default_factory=dict)
+    known: Mention  # what they report together; what the first of them reports stays
     places: dict[str, None] = field(default_factory=dict)
     runs: set[int] = field(default_factory=set)
     indices: set[int] = field(default_factory=set)
-    host: str | None = None
 
     def add(self, mention: Mention) -> None:
-        """Add the facts of a mention; facts that are already known stay."""
-        for fact in FACTS:
-            if getattr(self, fact) is None:
-                setattr(self, fact, getattr(mention, fact))
-        self.name = self.name or mention.name
-        self.host = self.host or mention.host
-        self.properties = {**dict(mention.properties), **self.properties}
+        """Add what a mention reports."""
+        more = {
+            fact: getattr(mention, fact)
+            for fact in ("name", "host", *FACTS)
+            if getattr(self.known, fact) is None
+        }
+        properties = {**dict(mention.properties), **dict(self.known.properties)}
+        self.known = replace(self.known, properties=tuple(properties.items()), **more)
         self.places.setdefault(mention.place)
         self.runs |= mention.runs
         self.indices |= set() if mention.index is None else {mention.index}
 
     def agrees(self, mention: Mention) -> bool:
         """Whether nothing in the mention contradicts this device."""
-        if mention.type != self.type and not {mention.type, self.type} <= _SPELLED_CUDA:
+        known = self.known
+        if mention.type != known.type and not {mention.type, known.type} <= _SPELLED_CUDA:
             return False
-        if mention.name is not None and self.name is not None and mention.name != self.name:
-            return False
-        if mention.host is not None and self.host is not None and mention.host != self.host:
-            return False
-        if not _same_arch(mention.arch, self.likely_arch):
-            return False
-        others = [fact for fact in FACTS if fact not in ("arch", "compute_capability")]
-        return all(
-            None in (known := (getattr(mention, fact), getattr(self, fact))) or known[0] == known[1]
-            for fact in others
-        )
+        # One architecture is spelled in several ways, and says what the capability does.
+        facts = (*(fact for fact in FACTS if fact not in ("arch", "compute_capability")), "name", "host")
+        pairs = ((getattr(mention, fact), getattr(known, fact)) for fact in facts)
+        is_same = all(None in pair or pair[0] == pair[1] for pair in pairs)
+        return is_same and _same_arch(mention.arch, self.likely_arch)
 
     @property
     def likely_arch(self) -> str | None:
         """Its architecture as recorded, else that of the model with its name."""
-        if self.arch is not None or self.name is None:
-            return self.arch
-        sheet = match_datasheet(self.name).datasheet
+        if self.known.arch is not None or self.known.name is None:
+            return self.known.arch
+        sheet = match_datasheet(self.known.name).datasheet
         return sheet.arch if sheet else None
 
 
@@ -103,7 +90,7 @@ def _stage(mention: Mention) -> int:
 
 def _by_uuid(mention: Mention, devices: list[Device]) -> None:
     """Join by uuid, whatever else differs: drivers and torch count the memory of a board differently."""
-    _join(mention, devices, lambda device: device.uuid == mention.uuid)
+    _join(mention, devices, lambda device: device.known.uuid == mention.uuid)
 
 
 def _by_name(mention: Mention, devices: list[Device]) -> None:
@@ -111,8 +98,8 @@ def _by_name(mention: Mention, devices: list[Device]) -> None:
     here = [
         device
         for device in devices
-        if device.uuid is not None
-        and device.name == mention.name
+        if device.known.uuid is not None
+        and device.known.name == mention.name
         and device.agrees(mention)
         and _is_near(mention, device)
     ]
@@ -122,7 +109,9 @@ def _by_name(mention: Mention, devices: list[Device]) -> None:
     _join(
         mention,
         devices,
-        lambda device: device.name == mention.name and device.uuid is None and device.agrees(mention),
+        lambda device: (
+            device.known.name == mention.name and device.known.uuid is None and device.agrees(mention)
+        ),
     )
 
 
@@ -148,11 +137,12 @@ def _is_near(mention: Mention, device: Device) -> bool:
 
 def _is_bare(device: Device, mention: Mention) -> bool:
     """Whether no more is known of a device than of a mention: the same architecture, or the same index."""
-    if device.name is not None or device.type != mention.type or not device.agrees(mention):
+    known = device.known
+    if known.name is not None or known.type != mention.type or not device.agrees(mention):
         return False
     if mention.arch is not None:
-        return _same_arch(mention.arch, device.arch) and device.arch is not None
-    return device.arch is None and (mention.index is None or device.indices == {mention.index})
+        return _same_arch(mention.arch, known.arch) and known.arch is not None
+    return known.arch is None and (mention.index is None or device.indices == {mention.index})
 
 
 def _join(mention: Mention, devices: list[Device], fits: Callable[[Device], bool]) -> None:
@@ -160,9 +150,8 @@ def _join(mention: Mention, devices: list[Device], fits: Callable[[Device], bool
         if fits(device):
             device.add(mention)
             return
-    device = Device(mention.type, mention.name)
-    device.add(mention)
-    devices.append(device)
+    devices.append(Device(mention))
+    devices[-1].add(mention)
 
 
 def _same_arch(one: str | None, other: str | None) -> bool:
@@ -180,58 +169,57 @@ def _base(arch: str) -> str:
     return base.removesuffix("a") if base.startswith("sm_") else base
 
 
-def devices_frame(
-    contexts: pd.DataFrame,
-    runs: pd.DataFrame,
-    lookups: pd.DataFrame,
-    entries: pd.DataFrame,
-    autotune: pd.DataFrame,
+def named_devices(
+    contexts: Iterable[ContextRow],
+    runs: Sequence[RunRow],
+    lookups: Iterable[LookupRow],
+    entries: Sequence[EntryRow],
+    timings: Iterable[TimingRow],
     details: HashDetails,
-) -> pd.DataFrame:
-    """The frame devices."""
-    return frame_of_mentions(
+) -> list[DeviceRow]:
+    """Every device that is named in what was read."""
+    return device_rows(
         [
             *in_contexts(contexts, runs),
             *in_hash_details(lookups, entries, details),
-            *in_timings(autotune),
+            *in_timings(timings),
             *in_entries(entries),
         ]
     )
 
 
-def frame_of_mentions(mentions: Iterable[Mention]) -> pd.DataFrame:
-    """The frame devices, from mentions of any origin."""
-    return frame_of((_row(number, device) for number, device in enumerate(merged(mentions))), DeviceRow)
+def device_rows(mentions: Iterable[Mention]) -> list[DeviceRow]:
+    """The devices that mentions of any origin refer to."""
+    return [_row(number, device) for number, device in enumerate(merged(mentions))]
+
+
+def device_named(devices: Sequence[DeviceRow], which: int | str) -> DeviceRow:
+    """A device by its number, its name or its uuid; raises `NotFoundError`."""
+    if isinstance(which, str):
+        found = [row for row in devices if which in (row.name, row.uuid)]
+    else:
+        found = [row for row in devices if row.device == which]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f"{row.device} {harmless(row.name)[:80]}" for row in devices[:8])
+    several = "several devices are called" if found else "no device"
+    raise NotFoundError(f"{several} {which!r}; by number: {names or 'no source names a device'}")
 
 
 def _row(number: int, device: Device) -> DeviceRow:
-    match = None if device.name is None else match_datasheet(device.name, device.memory_bytes)
+    known = device.known
+    match = None if known.name is None else match_datasheet(known.name, known.memory_bytes)
     sheet = match.datasheet if match else None
     dense = sheet.dense if sheet else {}
+    rates: dict[str, Any] = {column: dense.get(dtype) for dtype, column in RATE_COLUMNS.items()}
     return DeviceRow(
         device=number,
-        name=device.name or _stand_in(device),
-        type=device.type,
+        name=known.name or _stand_in(device),
+        type=known.type,
         seen_in=tuple(device.places),
         runs=tuple(sorted(device.runs)),
         indices=tuple(sorted(device.indices)),
-        compute_capability=device.compute_capability,
-        arch=device.arch,
-        memory_bytes=device.memory_bytes,
-        sm_count=device.sm_count,
-        l2_bytes=device.l2_bytes,
-        warp_size=device.warp_size,
-        uuid=device.uuid,
-        pci=device.pci,
-        properties=json.dumps(device.properties, sort_keys=True, ensure_ascii=False),
-        peak_fp64_tflops=dense.get("fp64"),
-        peak_fp32_tflops=dense.get("fp32"),
-        peak_tf32_tflops=dense.get("tf32"),
-        peak_bf16_tflops=dense.get("bf16"),
-        peak_fp16_tflops=dense.get("fp16"),
-        peak_fp8_tflops=dense.get("fp8"),
-        peak_int8_tops=dense.get("int8"),
-        peak_fp4_tflops=dense.get("fp4"),
+        properties=json.dumps(dict(known.properties), sort_keys=True, ensure_ascii=False),
         sparsity_factor=sheet.sparsity_factor if sheet else None,
         datasheet_bandwidth_gbs=sheet.bandwidth_gbs if sheet else None,
         # One sheet may cover boards of several sizes.
@@ -240,12 +228,15 @@ def _row(number: int, device: Device) -> DeviceRow:
         matched_by=match.matched_by if match else None,
         source=sheet.source if sheet else None,
         datasheet_note=sheet.note if sheet else None,
+        **{fact: getattr(known, fact) for fact in FACTS},
+        **rates,
     )
 
 
 def _stand_in(device: Device) -> str:
-    if device.type == "cpu":
+    known = device.known
+    if known.type == "cpu":
         return "cpu"
-    if device.arch:
-        return f"{device.type} {device.arch}"
-    return ", ".join(f"{device.type}:{index}" for index in sorted(device.indices)) or device.type
+    if known.arch:
+        return f"{known.type} {known.arch}"
+    return ", ".join(f"{known.type}:{index}" for index in sorted(device.indices)) or known.type
