@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from cachescope.analysis.contexts.variables import variables_of_keys
 from cachescope.answers.recording import Recording
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
@@ -18,7 +17,7 @@ from cachescope.locking.facts import torch_versions
 from cachescope.locking.lock import CacheLock, Key, KeyField, LockedFile, Process, Rule, Variable
 from cachescope.locking.machine import this_machine
 from cachescope.locking.tree import FILE, Content, Found, contents, walk
-from cachescope.locking.variables import OFF, environment
+from cachescope.locking.variables import OFF, environment, variables_of_keys
 from cachescope.terms import CACHES, OTHER
 from cachescope.wording import listed, plural
 
@@ -133,7 +132,7 @@ def _variables(versions: Sequence[str]) -> dict[str, Variable]:
     rules: dict[str, dict[str, Rule]] = {}
     for version in versions or (None,):
         for name, fields in variables_of_keys(version).items():
-            rules.setdefault(name, {}).update({field: Rule(*rule) for field, rule in fields.items()})
+            rules.setdefault(name, {}).update(fields)
     for name in OFF:
         rules.setdefault(name, {})
     here = environment(rules)

@@ -105,16 +105,19 @@ def fields(version: str | None = None) -> pd.DataFrame:
     >>> frame.loc["inductor_config[epilogue_fusion]", "default"]
     'True'
     """
-    if version is None:
-        rows = [facts[max(facts, key=release)] for facts in _facts().values()]
-    else:
-        read = nearest(version, versions())
-        if read is None:
-            raise NotFoundError(f"no fields of torch {version}; there are {', '.join(versions())}")
-        rows = [facts[read] for facts in _facts().values() if read in facts]
     from cachescope.columns import frame_of
 
-    return frame_of(rows, FieldFacts)
+    return frame_of(fields_of(version), FieldFacts)
+
+
+def fields_of(version: str | None = None) -> list[FieldFacts]:
+    """The rows of `fields`."""
+    if version is None:
+        return [facts[max(facts, key=release)] for facts in _facts().values()]
+    read = nearest(version, versions())
+    if read is None:
+        raise NotFoundError(f"no fields of torch {version}; there are {', '.join(versions())}")
+    return [facts[read] for facts in _facts().values() if read in facts]
 
 
 def versions() -> tuple[str, ...]:

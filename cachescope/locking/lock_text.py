@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -197,7 +197,7 @@ def lock_text(lock: CacheLock) -> str:
         f'"cachescope": {_line(__version__)}',
         f'"machine": {_line(machine)}',
         f'"variables": {_lines(_variables(lock))}',
-        f'"contexts": {_listed(map(_context, *_with_first(lock)))}',
+        f'"contexts": {_listed(_contexts_text(lock.contexts))}',
         f'"processes": {_listed(_line(asdict(process)) for process in lock.processes)}',
         f'"files": {_listed(_line(_file(file)) for file in lock.files.values())}',
         f'"links": {_lines(lock.links)}',
@@ -243,9 +243,9 @@ def _variables(lock: CacheLock) -> JsonObject:
     }
 
 
-def _with_first(lock: CacheLock) -> tuple[list[Mapping[str, KeyField] | None], list[Mapping[str, KeyField]]]:
-    first = lock.contexts[0] if lock.contexts else None
-    return [None, *[first] * (len(lock.contexts) - 1)], list(lock.contexts)
+def _contexts_text(contexts: Sequence[Mapping[str, KeyField]]) -> Iterator[str]:
+    for at, context in enumerate(contexts):
+        yield _context(contexts[0] if at else None, context)
 
 
 def _context(first: Mapping[str, KeyField] | None, context: Mapping[str, KeyField]) -> str:

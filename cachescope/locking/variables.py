@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.catalogue.facts import FieldFacts, fields_of, nearest, versions
 from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.keys.key_fields import is_of_the_program
 from cachescope.locking.facts import DIFFERS, EQUAL, UNKNOWN, Context, Fact, state_of
 from cachescope.locking.lock import CacheLock, Rule, Variable
 from cachescope.terms import AOTAUTOGRAD, CACHES
@@ -44,6 +47,54 @@ OFF: Final = {
     "TORCH_COMPILE_DISABLE": Off("1", _COMPILING_OFF),
     "TORCHDYNAMO_DISABLE": Off("1", _COMPILING_OFF),
 }
+
+
+# The catalogue quotes torch's source: an expression of any other form is named, not evaluated.
+_GET: Final = (
+    r"os\.(?:environ\.get|getenv)\('(?P<name>\w+)'(?:, (?:'(?P<unset>[^']*)'|(?P<number>\d+)|None))?\)"
+)
+_FORMS: Final = {
+    SWITCH: re.compile(_GET + r" == '1'"),
+    INT: re.compile(rf"int\({_GET}\)"),
+    TEXT: re.compile(_GET),
+}
+# Not made in a config module, so the catalogue quotes no expression: torch/_inductor/config.py, `cache_key_tag` by
+# torch/compiler/config.py (2.6 to 2.15); ATen's number of threads, which it takes from OpenMP.
+_KNOWN: Final = {
+    ("TORCH_COMPILE_CACHE_KEY_TAG", "cache_key_tag"): Rule(TEXT, ""),
+    ("OMP_NUM_THREADS", "cpp_runtime_thread_count"): Rule(INT, None),
+}
+
+
+def variables_of_keys(version: str | None = None) -> dict[str, dict[str, Rule]]:
+    """By variable, the fields that it sets in the keys of a torch, and how.
+
+    Examples
+    --------
+    >>> found = variables_of_keys("2.13.0")
+    >>> found["TORCHINDUCTOR_SHAPE_PADDING"]
+    {'inductor_config[shape_padding]': Rule(kind='switch', unset='1')}
+    >>> found["TORCHINDUCTOR_MULTI_KERNEL"]
+    {'inductor_config[triton.multi_kernel]': Rule(kind='int', unset='0')}
+    """
+    newest, oldest = versions()[-1], versions()[0]
+    read = newest if version is None else nearest(version, versions()) or oldest
+    found: dict[str, dict[str, Rule]] = {}
+    for facts in fields_of(read):
+        if facts.in_key and not is_of_the_program(facts.field):
+            for variable in facts.environment:
+                found.setdefault(variable, {})[facts.field] = _rule(variable, facts)
+    return found
+
+
+def _rule(variable: str, facts: FieldFacts) -> Rule:
+    if (known := _KNOWN.get((variable, facts.field))) is not None:
+        return known
+    for kind, form in _FORMS.items():
+        match = form.fullmatch(facts.default or "")
+        if match is not None and match["name"] == variable:
+            return Rule(kind, match["unset"] if match["unset"] is not None else match["number"])
+    return Rule(OTHER)
 
 
 def hashes_of(rule: Rule, text: str | None) -> frozenset[str] | None:

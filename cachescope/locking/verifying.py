@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
@@ -39,21 +39,6 @@ class FileFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class FactFound:
-    """A `Fact` of this machine, with what it costs."""
-
-    name: str
-    state: str
-    locked: str | None
-    here: str | None
-    reason: str
-    # How many FX and AOTAutograd entries cannot be found here because of it; None where that is not known. Their compile
-    # time, as far as they record it.
-    entries: int | None
-    time_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Verification:
     """What a lock says and what is there.
 
@@ -64,7 +49,7 @@ class Verification:
         How many files the lock has, and how large they are together.
     findings : tuple of FileFinding
         By kind, then by path.
-    facts : tuple of FactFound
+    facts : tuple of Fact
         Of this machine.
     entries : int
         The FX and AOTAutograd entries that the lock has.
@@ -82,7 +67,7 @@ class Verification:
     files: int
     size_bytes: int
     findings: tuple[FileFinding, ...]
-    facts: tuple[FactFound, ...]
+    facts: tuple[Fact, ...]
     entries: int
     lost: tuple[LockedFile, ...]
     missing_keys: tuple[Key, ...]
@@ -90,12 +75,12 @@ class Verification:
     unexpected: tuple[LockedFile, ...] | None
 
     @property
-    def differing(self) -> tuple[FactFound, ...]:
+    def differing(self) -> tuple[Fact, ...]:
         """The facts that differ from what made all of the keys."""
         return tuple(fact for fact in self.facts if fact.state == DIFFERS)
 
     @property
-    def not_known(self) -> tuple[FactFound, ...]:
+    def not_known(self) -> tuple[Fact, ...]:
         """The facts that could not be asked here."""
         return tuple(fact for fact in self.facts if fact.state == UNKNOWN)
 
@@ -122,7 +107,8 @@ def verify_lock(
         findings = tuple(sorted(_findings(held, found), key=lambda one: (_ORDER[one.kind], one.path)))
         here, unknown = machine_with(torch.result(), triton.result())
     facts = [*machine_facts(held, here, unknown), *variable_facts(held, environment(held.variables))]
-    lost = _lost(held, facts)
+    contexts = frozenset[int]().union(*(fact.lost or () for fact in facts))
+    lost = tuple(_files_lost(held, contexts, frozenset[str]().union(*(fact.loses for fact in facts))))
     bad = {one.path for one in findings}
     gone = {file.path for file in lost}
     whole = {(file.kind, file.key) for file in held.entries() if file.path not in bad}
@@ -199,12 +185,6 @@ def _compared(file: LockedFile, content: Content) -> FileFinding | None:
     return FileFinding(ALTERED, file.path, file.kind, file.key, message)
 
 
-def _lost(lock: CacheLock, facts: Iterable[Fact]) -> tuple[LockedFile, ...]:
-    facts = list(facts)
-    contexts = frozenset[int]().union(*(fact.lost or () for fact in facts))
-    return tuple(_files_lost(lock, contexts, frozenset[str]().union(*(fact.loses for fact in facts))))
-
-
 def _files_lost(lock: CacheLock, contexts: frozenset[int], caches: frozenset[str]) -> Iterator[LockedFile]:
     """The entries of some contexts and of some caches, and what points to graphs of which no other is left."""
     of_key: dict[str | None, list[bool]] = {}
@@ -217,13 +197,11 @@ def _files_lost(lock: CacheLock, contexts: frozenset[int], caches: frozenset[str
             yield file
 
 
-def _with_cost(fact: Fact, lock: CacheLock) -> FactFound:
-    entries: int | None = None
-    time_ns: int | None = None
-    if fact.lost is not None:
-        files = list(_files_lost(lock, fact.lost, frozenset(fact.loses)))
-        entries, time_ns = len(files), compile_time_ns(files)
-    return FactFound(fact.name, fact.state, fact.locked, fact.here, fact.reason, entries, time_ns)
+def _with_cost(fact: Fact, lock: CacheLock) -> Fact:
+    if fact.lost is None:
+        return fact
+    files = list(_files_lost(lock, fact.lost, frozenset(fact.loses)))
+    return replace(fact, entries=len(files), time_ns=compile_time_ns(files))
 
 
 def compile_time_ns(files: Iterable[LockedFile]) -> int | None:

@@ -9,9 +9,9 @@ from typing import Final
 
 from cachescope.json_types import JsonObject
 from cachescope.locking import verifying
-from cachescope.locking.facts import DIFFERS, EQUAL, PARTLY, UNKNOWN, made_by, torch_versions
+from cachescope.locking.facts import DIFFERS, EQUAL, PARTLY, UNKNOWN, Fact, made_by, torch_versions
 from cachescope.locking.lock import CacheLock, Key, LockedFile
-from cachescope.locking.verifying import FactFound, compile_time_ns, verify_lock
+from cachescope.locking.verifying import compile_time_ns, verify_lock
 from cachescope.report.layout import Line, wrapped
 from cachescope.terms import CACHES
 from cachescope.version import __version__
@@ -22,6 +22,7 @@ _NAMED: Final = 4
 _STATES: Final = {EQUAL: "equal", PARTLY: "equal to some", DIFFERS: "differs", UNKNOWN: "not known"}
 _STYLES: Final = {PARTLY: "yellow", DIFFERS: "bold red", UNKNOWN: "dim"}
 _WIDTH_OF_A_NAME: Final = 10
+_OF_A_FACT: Final = ("name", "state", "locked", "here", "reason", "entries", "time_ns")
 
 
 class Verification(verifying.Verification):
@@ -109,7 +110,7 @@ def _headline(found: verifying.Verification) -> str:
     return f"not as locked: {'; '.join(wrong) or 'no entry can be found here'}"
 
 
-def _facts(facts: Sequence[FactFound]) -> Iterator[Line]:
+def _facts(facts: Sequence[Fact]) -> Iterator[Line]:
     for fact in facts:
         name = fact.name.ljust(_WIDTH_OF_A_NAME)
         style = _STYLES.get(fact.state, "")
@@ -118,14 +119,14 @@ def _facts(facts: Sequence[FactFound]) -> Iterator[Line]:
             yield Line(f"{fact.reason}{_cost(fact)}", 4 + _WIDTH_OF_A_NAME)
 
 
-def _values(fact: FactFound) -> str:
+def _values(fact: Fact) -> str:
     if fact.name == "variables":
         return fact.reason
     locked, here = fact.locked or "not known", fact.here or "not known"
     return here if locked == here else f"{locked} -> {here}"
 
 
-def _cost(fact: FactFound) -> str:
+def _cost(fact: Fact) -> str:
     if fact.state == UNKNOWN:
         return ""
     if fact.entries is None:
@@ -170,7 +171,7 @@ def verification_object(found: verifying.Verification) -> JsonObject:
         "size_bytes": found.size_bytes,
         "entries": found.entries,
         "findings": [asdict(one) for one in found.findings],
-        "facts": [asdict(one) for one in found.facts],
+        "facts": [{name: getattr(fact, name) for name in _OF_A_FACT} for fact in found.facts],
         "lost": [_entry(file) for file in found.lost],
         "missing_keys": [_key(key) for key in found.missing_keys],
         "lost_keys": [_key(key) for key in found.lost_keys],

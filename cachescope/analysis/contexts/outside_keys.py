@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.terms import COMPILE_FORMS
 
 Key = tuple[str, str]
@@ -68,16 +69,9 @@ def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
     return _VECTOR_WIDTHS.get(capability)
 
 
-@dataclass(frozen=True, slots=True)
-class LookedUp:
-    """One lookup of a key."""
-
-    lookup: int
-    run: int
-    cache: str
-    cache_key: str
-    outcome: str
-    detail_set: int | None
+def key_of(row: LookupRow | EntryRow) -> Key:
+    """The key of a lookup or an entry that has one."""
+    return row.cache, row.cache_key or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,7 @@ class _Fact:
 
 
 def different_circumstances(
-    of_key: Mapping[Key, Sequence[LookedUp]],
+    of_key: Mapping[Key, Sequence[LookupRow]],
     runs: Sequence[RunRow],
     snapshots: Sequence[ContextRow],
     cpu_keys: Collection[Key] = (),

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.contexts.outside_keys import (
@@ -17,8 +15,8 @@ from cachescope.analysis.contexts.outside_keys import (
     OUTSIDE_KEYS,
     Doubt,
     Key,
-    LookedUp,
     different_circumstances,
+    key_of,
 )
 from cachescope.details import HashDetails
 from cachescope.frames.checks import FalseHit
@@ -36,25 +34,6 @@ _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field i
 _FIELDS_NAMED: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """A sound entry under a key."""
-
-    entry: int
-    cache: str
-    cache_key: str
-    path: str
-    guards_expr: str | None
-    code_key: str | None
-    device_types: tuple[str, ...]
-    fx_keys: tuple[str, ...]
-    detail_set: int | None
-
-
-_LOOKED_UP: Final = attrgetter(*(field.name for field in fields(LookedUp)))
-_STORED: Final = attrgetter(*(field.name for field in fields(_Stored)))
-
-
 def false_hits(
     lookups: Iterable[LookupRow],
     entries: Iterable[EntryRow],
@@ -68,16 +47,14 @@ def false_hits(
     `source_of` returns the generated source of an entry, or None if there is none. It is called only for entries of one key and
     equal guards whose code keys differ.
     """
-    looked_up = [LookedUp(*_LOOKED_UP(row)) for row in lookups if row.cache_key is not None]
+    looked_up = [row for row in lookups if row.cache_key is not None]
     stored = [
-        _Stored(*_STORED(row))
-        for row in entries
-        if row.status == "ok" and row.cache in CACHES and row.cache_key is not None
+        row for row in entries if row.status == "ok" and row.cache in CACHES and row.cache_key is not None
     ]
-    of_key: dict[Key, list[LookedUp]] = defaultdict(list)
+    of_key: dict[Key, list[LookupRow]] = defaultdict(list)
     for row in looked_up:
-        of_key[row.cache, row.cache_key].append(row)
-    cpu_keys = {(row.cache, row.cache_key) for row in stored if "cpu" in row.device_types}
+        of_key[key_of(row)].append(row)
+    cpu_keys = {key_of(row) for row in stored if "cpu" in row.device_types}
     doubts = [
         *_different_entries(stored, source_of),
         *_different_details(looked_up, stored, details),
@@ -87,7 +64,7 @@ def false_hits(
     return [*found, *_missing_fields(looked_up, details)]
 
 
-def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequence[LookedUp]) -> FalseHit:
+def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequence[LookupRow]) -> FalseHit:
     return FalseHit(
         kind=doubt.kind,
         cache=cache,
@@ -101,15 +78,15 @@ def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequenc
     )
 
 
-def _numbers(entries: Iterable[_Stored]) -> tuple[int, ...]:
+def _numbers(entries: Iterable[EntryRow]) -> tuple[int, ...]:
     return tuple(row.entry for row in entries)
 
 
-def _different_entries(stored: Sequence[_Stored], source_of: SourceOf) -> Iterator[Doubt]:
+def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Iterator[Doubt]:
     """Entries that torch would confuse: one key and equal guards."""
-    groups: dict[tuple[Key, str | None], list[_Stored]] = defaultdict(list)
+    groups: dict[tuple[Key, str | None], list[EntryRow]] = defaultdict(list)
     for row in stored:
-        groups[(row.cache, row.cache_key), row.guards_expr].append(row)
+        groups[key_of(row), row.guards_expr].append(row)
     for (key, _), rows in groups.items():
         if len(rows) < 2:
             continue
@@ -130,7 +107,7 @@ def _sides(sides: Iterable[tuple[str, ...]]) -> str:
     return " and ".join(texts[:_FIELDS_NAMED]) + (" and more" if len(texts) > _FIELDS_NAMED else "")
 
 
-def _different_code(rows: Sequence[_Stored], source_of: SourceOf) -> str | None:
+def _different_code(rows: Sequence[EntryRow], source_of: SourceOf) -> str | None:
     of_code = {row.code_key: row for row in rows if row.code_key is not None}
     if len(of_code) < 2:
         return None
@@ -151,16 +128,16 @@ def _different_code(rows: Sequence[_Stored], source_of: SourceOf) -> str | None:
 
 
 def _different_details(
-    lookups: Sequence[LookedUp], stored: Sequence[_Stored], details: HashDetails
+    lookups: Sequence[LookupRow], stored: Sequence[EntryRow], details: HashDetails
 ) -> Iterator[Doubt]:
     """Keys whose recorded fields differ, although torch hashes all of them into the key."""
-    sets: dict[Key, dict[int, list[_Stored]]] = defaultdict(dict)
+    sets: dict[Key, dict[int, list[EntryRow]]] = defaultdict(dict)
     for row in lookups:
         if row.detail_set is not None:
-            sets[row.cache, row.cache_key].setdefault(row.detail_set, [])
+            sets[key_of(row)].setdefault(row.detail_set, [])
     for entry in stored:
         if entry.detail_set is not None:
-            sets[entry.cache, entry.cache_key].setdefault(entry.detail_set, []).append(entry)
+            sets[key_of(entry)].setdefault(entry.detail_set, []).append(entry)
     for key, of_set in sets.items():
         first, *others = of_set
         fields = list(dict.fromkeys(f for other in others for f in _differing_in_both(details, first, other)))
@@ -179,10 +156,10 @@ def _differing_in_both(details: HashDetails, before: int, after: int) -> list[st
     ]
 
 
-def _missing_fields(lookups: Sequence[LookedUp], details: HashDetails) -> Iterator[FalseHit]:
+def _missing_fields(lookups: Sequence[LookupRow], details: HashDetails) -> Iterator[FalseHit]:
     """Fields that an older torch leaves out of its keys, if newer keys in the same scope differ in them."""
     for cache in CACHES:
-        of_set: dict[int, list[LookedUp]] = defaultdict(list)
+        of_set: dict[int, list[LookupRow]] = defaultdict(list)
         for row in lookups:
             if row.cache == cache and row.detail_set is not None:
                 of_set[row.detail_set].append(row)
@@ -198,7 +175,7 @@ def _missing_fields(lookups: Sequence[LookedUp], details: HashDetails) -> Iterat
 
 
 def _missing_field(
-    cache: str, field: str, values: Mapping[int, set[int]], shared: Sequence[LookedUp]
+    cache: str, field: str, values: Mapping[int, set[int]], shared: Sequence[LookupRow]
 ) -> Doubt:
     runs = sorted({run for some in values.values() for run in some})
     keys = len({row.cache_key for row in shared})
@@ -210,8 +187,8 @@ def _missing_field(
     return Doubt("missing_field", (cache, ""), evidence, (field,))
 
 
-def _shared_by_runs(lookups: Sequence[LookedUp]) -> list[LookedUp]:
-    runs: dict[str, set[int]] = defaultdict(set)
+def _shared_by_runs(lookups: Sequence[LookupRow]) -> list[LookupRow]:
+    runs: dict[str | None, set[int]] = defaultdict(set)
     for row in lookups:
         runs[row.cache_key].add(row.run)
     return [row for row in lookups if len(runs[row.cache_key]) > 1]

@@ -9,12 +9,11 @@ import pytest
 
 from cachescope.analysis.contexts.outside_keys import (
     Doubt,
-    LookedUp,
     device_model,
     different_circumstances,
 )
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 
 KEY = ("fxgraph", "f11")
 SECOND_NS = 10**9
@@ -37,7 +36,7 @@ def snapshot(number: int, **told: Any) -> ContextRow:
 
 def doubts(runs: list[RunRow], *snapshots: ContextRow, cpu_keys: tuple[Any, ...] = ()) -> list[Doubt]:
     """Of one key that all of the runs looked up."""
-    of_key = {KEY: [LookedUp(row.run, row.run, *KEY, "hit", None) for row in runs]}
+    of_key = {KEY: [LookupRow(lookup=row.run, run=row.run) for row in runs]}
     return list(different_circumstances(of_key, runs, snapshots, cpu_keys))
 
 
@@ -124,7 +123,7 @@ def test_a_snapshot_that_two_runs_may_have_taken_is_of_neither() -> None:
 
 def test_runs_that_looked_up_other_keys_are_not_compared() -> None:
     runs = [run_row(0, torch_version="2.13.0"), run_row(1, torch_version="2.14.0")]
-    of_key = {(KEY[0], f"f{row.run}"): [LookedUp(0, row.run, KEY[0], "f", "hit", None)] for row in runs}
+    of_key = {(KEY[0], f"f{row.run}"): [LookupRow(run=row.run)] for row in runs}
     assert list(different_circumstances(of_key, runs, [])) == []
 
 

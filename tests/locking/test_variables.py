@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.analysis.contexts.variables import variables_of_keys
 from cachescope.catalogue.facts import field_facts, versions
+from cachescope.locking.variables import variables_of_keys
 
 COMMON = "TORCHINDUCTOR_SHAPE_PADDING"
 # torch/_inductor/config.py has `autotune_fallback_to_aten` through 2.7.
