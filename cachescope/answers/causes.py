@@ -35,44 +35,23 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """One cause where it struck.
+    """One cause where it struck."""
 
-    Attributes
-    ----------
-    row : dict
-        The cause as a plain row of the frame ``causes``, counted there.
-    misses, runs, roots : int
-        How many misses it made there, in how many runs, and how many of them follow from no other.
-    time_lost_ns : int or None
-        What those misses cost.
-    first : dict
-        The first root miss, as a plain row of the frame ``misses``.
-    baseline : str or None
-        What that one was compared with.
-    changes : tuple of FieldChange
-        What changed for that one.
-    other_values : tuple of (run, summary)
-        The same field changed otherwise, where one field alone made the cause.
-    places : tuple of Place
-        The first root misses.
-    guards : GuardMiss or None
-        Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
-    is_of_vllm : bool
-        Whether the misses are of vLLM's own lookups.
-    """
-
-    row: CauseRow
+    row: CauseRow  # counted there
+    # How many misses it made there, in how many runs, and how many of them follow from no other.
     misses: int
     runs: int
     roots: int
-    time_lost_ns: int | None
-    first: MissRow
-    baseline: str | None
-    changes: tuple[FieldChange, ...]
+    time_lost_ns: int | None  # what those misses cost
+    first: MissRow  # the first root miss
+    baseline: str | None  # what that one was compared with
+    changes: tuple[FieldChange, ...]  # what changed for that one
+    # The same field changed otherwise, where one field alone made the cause.
     other_values: tuple[tuple[int, str], ...]
-    places: tuple[Place, ...]
+    places: tuple[Place, ...]  # the first root misses
+    # Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
     guards: GuardMiss | None = None
-    is_of_vllm: bool = False
+    is_of_vllm: bool = False  # whether the misses are of vLLM's own lookups
 
     @property
     def advice(self) -> str | None:
@@ -104,17 +83,10 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """The causes but for first lookups, in which there is nothing to explain: the costliest first.
+    """The causes but for first lookups, in which there is nothing to explain: the costliest first."""
 
-    Attributes
-    ----------
-    struck : tuple of Struck
-        The first of them.
-    more, more_misses : int
-        How many further ones there are, and how many misses they made.
-    """
-
-    struck: tuple[Struck, ...]
+    struck: tuple[Struck, ...]  # the first of them
+    # How many further ones there are, and how many misses they made.
     more: int
     more_misses: int
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Self
 from cachescope.analysis.contexts.differences import context_difference
 from cachescope.analysis.directory.built import COMPARED, built_alike
 from cachescope.analysis.directory.coverage import coverage_rows
-from cachescope.answers.difference import Difference, difference
+from cachescope.answers.difference import Difference, Side, difference
 from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.recording import Recording
-from cachescope.answers.sides import Side
 from cachescope.columns import frame_of
 from cachescope.frames.compared import Built, CoverageRow, DifferenceRow
 from cachescope.frames.sharing_rows import FormDifference, PredictionRow

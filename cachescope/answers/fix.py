@@ -31,24 +31,12 @@ _OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """A cause that no setting was found for.
-
-    Attributes
-    ----------
-    summary : str
-        What it is.
-    misses : int
-        The misses that it makes.
-    advice : str or None
-        What can be done about it; it was not tried.
-    is_final : bool
-        Whether nothing that can be set helps: another torch, another machine.
-    """
+    """A cause that no setting was found for."""
 
     summary: str
-    misses: int
-    advice: str | None
-    is_final: bool
+    misses: int  # the misses that it makes
+    advice: str | None  # what can be done about it; it was not tried
+    is_final: bool  # whether nothing that can be set helps: another torch, another machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,18 +32,11 @@ _LINES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class GuardMiss:
-    """A guard miss in full.
+    """A guard miss in full."""
 
-    Attributes
-    ----------
-    text : str
-        ``x.size(0) is 5; the stored entry needs 11 to 4096, from `if x.shape[0] > 10` at model.py:88``.
-    advice : str
-        What can be done.
-    """
-
+    # ``x.size(0) is 5; the stored entry needs 11 to 4096, from `if x.shape[0] > 10` at model.py:88``.
     text: str
-    advice: str
+    advice: str  # what can be done
 
     @classmethod
     def of(cls, read: Recording, lookup: int, most_bytes: int | None = None) -> Self | None:

@@ -16,36 +16,18 @@ OUTCOMES: Final = ("would_hit", "would_miss", "would_bypass", "disabled", "not_k
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreflightAnswer:
-    """What the lookups would come to that a real run would make.
+    """What the lookups would come to that a real run would make."""
 
-    Attributes
-    ----------
-    counts : dict
-        How many lookups would end how.
-    processes : int
-        How many processes would make them.
-    held_against : tuple of str
-        The directories that they were checked against; otherwise the recordings.
-    not_known : tuple of (reason, int)
-        Why some lookups cannot be predicted, with their number; the most frequent reason first.
-    saved_ns : int or None
-        The compile time that the hits would save; None if no entry says.
-    cost_ns : int or None
-        The compile time that misses would cost, as recorded of the same key or of what they are compared with.
-    without_cost : int
-        Of how many missed FX graphs nothing says what they would cost.
-    why : Why
-        Why the others would not hit.
-    """
-
-    counts: dict[str, int]
-    processes: int
-    held_against: tuple[str, ...]
+    counts: dict[str, int]  # how many lookups would end how
+    processes: int  # how many processes would make them
+    held_against: tuple[str, ...]  # the directories that they were checked against; otherwise the recordings
+    # Why some lookups cannot be predicted, with their number; the most frequent reason first.
     not_known: tuple[tuple[str, int], ...]
-    saved_ns: int | None
+    saved_ns: int | None  # the compile time that the hits would save; None if no entry says
+    # The compile time that misses would cost, as recorded of the same key or of what they are compared with.
     cost_ns: int | None
-    without_cost: int
-    why: Why
+    without_cost: int  # of how many missed FX graphs nothing says what they would cost
+    why: Why  # why the others would not hit
 
     @property
     def lookups(self) -> int:

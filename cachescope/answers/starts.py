@@ -10,8 +10,8 @@ from typing import Final
 
 from cachescope.analysis.history.history import program_of
 from cachescope.analysis.rates import grouped, rates
+from cachescope.answers.difference import runs_below
 from cachescope.answers.recording import Recording
-from cachescope.answers.sides import runs_below
 from cachescope.errors import CachescopeError
 
 _UNKNOWN: Final = -1

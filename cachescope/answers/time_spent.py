@@ -9,10 +9,10 @@ from typing import Final, Self
 
 from cachescope.analysis.phases.names import WAITING_FOR_RANKS
 from cachescope.analysis.phases.readings import Readings, readings_of_runs
+from cachescope.answers.difference import runs_below
 from cachescope.answers.names import run_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
 from cachescope.answers.recording import Recording
-from cachescope.answers.sides import runs_below
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 

@@ -12,67 +12,38 @@ from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Folders that exist for the same reason.
+    """Folders that exist for the same reason."""
 
-    Attributes
-    ----------
-    factors : tuple of str
-        In which factors each differs from the nearest folder that was there before.
-    folders : tuple of FolderRow
-        One row of each.
-    """
-
-    factors: tuple[str, ...]
-    folders: tuple[FolderRow, ...]
+    factors: tuple[str, ...]  # in which factors each differs from the nearest folder that was there before
+    folders: tuple[FolderRow, ...]  # one row of each
 
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Folders of ranks that differ from those of other ranks in the same factors.
-
-    Attributes
-    ----------
-    factors : tuple of str
-    is_of_a_rank : bool
-        Whether each differs in nothing but what each rank has of its own.
-    folders : tuple of tuple of RankRow
-        The rows of each folder: one for each factor.
-    """
+    """Folders of ranks that differ from those of other ranks in the same factors."""
 
     factors: tuple[str, ...]
-    is_of_a_rank: bool
-    folders: tuple[tuple[RankRow, ...], ...]
+    is_of_a_rank: bool  # whether each differs in nothing but what each rank has of its own
+    folders: tuple[tuple[RankRow, ...], ...]  # the rows of each folder: one for each factor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VllmFolders:
-    """Why vLLM compiled again.
+    """Why vLLM compiled again."""
 
-    Attributes
-    ----------
-    named : int
-        Folders whose name follows from their factors.
-    again : tuple of Again
-        Those of them that another had been there before, by what differs; the reason of most folders comes first.
-    fragments : tuple of FragmentRow
-        Factors without which there would be fewer folders; what leaves the fewest comes first.
-    apart : tuple of Apart
-        Ranks that have a folder of their own, by what differs; what no rank has of its own comes first.
-    unknown : tuple of FolderRow
-        One row of each folder of which it is not known what its name was made of, but those of ``torch_aot_compile``.
-    sglang : tuple of FolderRow
-        One row of each folder of SGLang.
-    packages : int
-        Folders of ``torch_aot_compile``.
-    """
-
-    named: int
+    named: int  # folders whose name follows from their factors
+    # Those of them that another had been there before, by what differs; the reason of most folders comes
+    # first.
     again: tuple[Again, ...]
+    # Factors without which there would be fewer folders; what leaves the fewest comes first.
     fragments: tuple[FragmentRow, ...]
+    # Ranks that have a folder of their own, by what differs; what no rank has of its own comes first.
     apart: tuple[Apart, ...]
+    # One row of each folder of which it is not known what its name was made of, but those of
+    # ``torch_aot_compile``.
     unknown: tuple[FolderRow, ...]
-    sglang: tuple[FolderRow, ...]
-    packages: int
+    sglang: tuple[FolderRow, ...]  # one row of each folder of SGLang
+    packages: int  # folders of ``torch_aot_compile``
 
     @classmethod
     def of(cls, read: Recording) -> Self | None:

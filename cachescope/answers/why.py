@@ -18,38 +18,23 @@ from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.verdict_kinds import kind_of
 
 if TYPE_CHECKING:
-    from cachescope.answers.past import PastMisses
+    from cachescope.answers.directory import PastMisses
     from cachescope.answers.vllm import VllmFolders
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Why:
-    """Rates, causes, and what is left over; of all that was read, or of some of its runs.
+    """Rates, causes, and what is left over; of all that was read, or of some of its runs."""
 
-    Attributes
-    ----------
-    headline : str or None
-        Lookups, hits and misses in one line; None where it is asked of some runs.
-    causes : Causes
-        Why, the most time lost first.
-    past : tuple of PastMisses
-        Where nothing was looked up in torch's caches: misses read from a directory.
-    rank_differences : tuple of RankDifference
-        Fields in which ranks differ from the others; empty where it is asked of some runs.
-    vllm : VllmFolders or None
-        Why vLLM compiled again; None where no folder of vLLM was read, or where it is asked of some runs.
-    footer : str
-        What stays outside the causes.
-    problems, false_hits : tuple of dict
-        Plain rows of these frames.
-    """
-
-    headline: str | None
-    causes: Causes
+    headline: str | None  # lookups, hits and misses in one line; None where it is asked of some runs
+    causes: Causes  # the most time lost first
+    # Where nothing was looked up in torch's caches: misses read from a directory.
     past: tuple[PastMisses, ...]
+    # Fields in which ranks differ from the others; empty where it is asked of some runs.
     rank_differences: tuple[RankDifference, ...]
+    # Why vLLM compiled again; None where no folder of vLLM was read, or where it is asked of some runs.
     vllm: VllmFolders | None
-    footer: str
+    footer: str  # what stays outside the causes
     problems: tuple[ProblemRow, ...]
     false_hits: tuple[FalseHit, ...]
 
@@ -79,7 +64,7 @@ class Why:
 
 
 def _past(read: Recording) -> tuple[PastMisses, ...]:
-    from cachescope.answers.past import past_misses
+    from cachescope.answers.directory import past_misses
 
     return tuple(past_misses(read))
 
@@ -92,18 +77,10 @@ def _vllm(read: Recording) -> VllmFolders | None:
 
 @dataclass(frozen=True, slots=True)
 class RunsWent:
-    """How the lookups of some runs went.
-
-    Attributes
-    ----------
-    rate : dict
-        Their row of hit rates.
-    processes : int
-        How many runs it is of.
-    """
+    """How the lookups of some runs went."""
 
     rate: RateRow
-    processes: int
+    processes: int  # how many runs it is of
 
     @classmethod
     def of(cls, read: Recording, runs: Collection[int]) -> Self:
@@ -113,23 +90,12 @@ class RunsWent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """What is known of a block of code that was recorded: one run, those before it to compare with.
+    """What is known of a block of code that was recorded: one run, those before it to compare with."""
 
-    Attributes
-    ----------
-    went : RunsWent
-        How its lookups went.
-    why : Why or None
-        Why they missed; None where it looked nothing up.
-    earlier : int
-        How many runs it was compared with.
-    costliest : (str, Explanation) or None
-        The costliest cause that has a reason, and its first miss in the block.
-    """
-
-    went: RunsWent
-    why: Why | None
-    earlier: int
+    went: RunsWent  # how its lookups went
+    why: Why | None  # why they missed; None where it looked nothing up
+    earlier: int  # how many runs it was compared with
+    # The costliest cause that has a reason, and its first miss in the block.
     costliest: tuple[str, Explanation] | None
 
     @classmethod

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, pair and print."""
     from cachescope.answers.comparison import Comparison
-    from cachescope.answers.sides import side_below, side_named
+    from cachescope.answers.difference import side_below, side_named
     from cachescope.cli.sources import read_given
     from cachescope.report.as_json import frame_rows
     from cachescope.report.comparison import comparison_lines, comparison_object

@@ -25,7 +25,7 @@ from cachescope.wording import (
 )
 
 if TYPE_CHECKING:
-    from cachescope.answers.past import PastMisses
+    from cachescope.answers.directory import PastMisses
     from cachescope.answers.summary import InShort
     from cachescope.answers.why import Block, RunsWent, Why
     from cachescope.frames.checks import FalseHit

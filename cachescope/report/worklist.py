@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cachescope.answers.field_work import FieldWork
-from cachescope.answers.worklist import Work, Worklist, short_field
+from cachescope.answers.worklist import FieldWork, Work, Worklist, short_field
 from cachescope.wording import plural
 
 NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"

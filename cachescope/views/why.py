@@ -15,12 +15,11 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.named import is_number
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
-from cachescope.answers.difference import difference
+from cachescope.answers.difference import difference, side_named
 from cachescope.answers.explanation import Explanation, costliest_root
-from cachescope.answers.field_work import advice_by_field
 from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
-from cachescope.answers.sides import side_named
+from cachescope.answers.worklist import advice_by_field
 from cachescope.columns import frame_of
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError

@@ -7,7 +7,7 @@ import pytest
 import cachescope
 from cachescope.analysis.fields import field_advice
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.field_work import advice_by_field
+from cachescope.answers.worklist import advice_by_field
 from tests.conftest import Recording
 
 OPTIONS = ["inductor_config[epilogue_fusion]", "inductor_config[max_fusion_size]"]

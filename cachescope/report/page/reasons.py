@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.answers.causes import Causes, Struck, ways
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.directory import past_misses
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause
-from cachescope.answers.past import past_misses
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix

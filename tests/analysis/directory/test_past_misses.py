@@ -11,7 +11,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.directory.equal_code import KernelBinaries
-from cachescope.answers.past import past_misses
+from cachescope.answers.directory import past_misses
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.file_contents import content_hash
 from cachescope.report.why_missed import past_lines
