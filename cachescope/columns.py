@@ -25,7 +25,6 @@ DEEP: Final = _IS_PANDAS_2
 """How to copy a frame before returning it: ``frame.copy(deep=DEEP)``."""
 
 _MASKED: Final = (pd.Int64Dtype, pd.Float64Dtype, pd.BooleanDtype)
-_MANY: Final = 1000
 
 STORED: Final = {
     WHOLE: pa.int64(),
@@ -95,33 +94,22 @@ def plain_columns(frame: pd.DataFrame, names: Iterable[str] | None = None) -> di
     return {str(name): _plain_values(frame[name]) for name in (frame.columns if names is None else names)}
 
 
-def nanoseconds_of(times: pd.Series[Any]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Times with a zone as whole numbers, a missing one as ``pd.NaT.value``; a tenth of the time of ``astype``."""
-    return pd.DatetimeIndex(times.array).asi8
-
-
 def _plain_values(series: pd.Series[Any]) -> list[Any]:
     if isinstance(series.dtype, pd.StringDtype):
-        return texts_of(series)
+        stored = pa.array(series.array)
+        known = (
+            stored.combine_chunks() if isinstance(stored, pa.ChunkedArray) else stored
+        ).dictionary_encode()
+        texts = [*known.dictionary.to_pylist(), None]
+        return [texts[code] for code in known.indices.fill_null(len(texts) - 1).to_pylist()]
     if isinstance(series.dtype, _MASKED):
         return [None if value != value else value for value in pa.array(series.array).to_pylist()]
     if isinstance(series.dtype, pd.DatetimeTZDtype):
-        return [None if time == pd.NaT.value else time for time in nanoseconds_of(series).tolist()]
+        times = pd.DatetimeIndex(series.array).asi8.tolist()
+        return [None if time == pd.NaT.value else time for time in times]
     if not series.isna().any():
         return series.tolist()
     return [None if _is_missing(value) else value for value in series.tolist()]
-
-
-def texts_of(series: pd.Series[Any]) -> list[str | None]:
-    """The texts of a column, a missing one as None; of a few, a hundredth of the time of ``tolist``."""
-    stored = pa.array(series.array)
-    if len(stored) < _MANY:
-        return stored.to_pylist()  # type: ignore[no-any-return]
-    if isinstance(stored, pa.ChunkedArray):
-        stored = stored.combine_chunks()
-    known = stored.dictionary_encode()
-    texts = [*known.dictionary.to_pylist(), None]
-    return [texts[code] for code in known.indices.fill_null(len(texts) - 1).to_pylist()]
 
 
 def _is_missing(value: object) -> bool:

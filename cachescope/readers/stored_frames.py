@@ -39,20 +39,6 @@ _REFERENCES: Final = {
 }
 # Columns of lists of numbers; other lists are lists of texts.
 _LISTED: Final = {("compiles", "lookups"): "lookups"}
-_NEVER_MISSING: Final = {
-    "runs": ("source",),
-    "lookups": ("run", "order", "cache", "outcome", "segment", "details"),
-    "entries": ("cache", "path", "root", "status"),
-    "contexts": ("source",),
-    "problems": ("source", "where", "kind", "message"),
-    "kernels": ("entry", "order", "kernel", "kind"),
-    "autotune": ("entry", "op", "inputs", "precision", "choice", "is_failed", "is_chosen"),
-    "vllm_factors": ("entry", "env", "env_hash", "config_hash", "code_hash", "compiler_hash"),
-    "vllm_starts": ("lookup", "source", "line", "logged", "outcome", "is_partial", "is_disabled"),
-    "phases": ("run", "segment", "phase", "event", "count", "unended", "time_ns", "self_time_ns"),
-    "compiles": ("run", "compile_id", "segment", "kind"),
-    "symbols": ("run", "compile_id", "segment", "symbol"),
-}
 _WORDS: Final = {
     ("lookups", "cache"): frozenset({*CACHES, VLLM}),
     ("lookups", "outcome"): frozenset(OUTCOMES),
@@ -120,8 +106,9 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
                 number,
                 "does not count its rows",
             )
-        for column in _NEVER_MISSING.get(name, ()):
-            _need(bool(frame[column].notna().all()), name, column, "has missing values")
+        for declared in columns_of(FRAMES[name]):
+            if declared.missing == "never":
+                _need(bool(frame[declared.name].notna().all()), name, declared.name, "has missing values")
         for column, into in _REFERENCES.get(name, {}).items():
             _need(
                 bool(frame[column].between(0, sizes[into] - 1).fillna(True).all()),
