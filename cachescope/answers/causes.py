@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.explanation import Explanation
+from cachescope.answers.explanation import Explanation, guard_miss
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, MissRow
@@ -76,7 +76,7 @@ class Struck:
             changes=changes,
             other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
             places=tuple(_place(read, root) for root in roots[:places]),
-            guards=_guards(read, cause, roots[0]),
+            guards=guard_miss(read, roots[0], _MOST_BYTES),
             is_of_vllm=facts.lookups[roots[0].lookup].cache == VLLM,
         )
 
@@ -123,14 +123,6 @@ def ways(read: Recording, cause: int, most: int) -> list[Explanation]:
         way = tuple("" if change.diff else change.summary for change in read.changes(root))
         found.setdefault(way or facts.misses[root].reason, root)
     return [Explanation.of(read, root) for root in list(found.values())[:most]]
-
-
-def _guards(read: Recording, cause: CauseRow, root: MissRow) -> GuardMiss | None:
-    if not kind_of(cause).is_by_guards:
-        return None
-    from cachescope.answers.guard_miss import GuardMiss
-
-    return GuardMiss.of(read, root.lookup, _MOST_BYTES)
 
 
 def _other_values(read: Recording, roots: Sequence[MissRow], first: FieldChange) -> Iterator[tuple[int, str]]:

@@ -12,7 +12,8 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
-from cachescope.frames.answer_rows import ChangeRow
+from cachescope.frames.answer_rows import ChangeRow, MissRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import VLLM, Evidence
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration
@@ -109,32 +110,13 @@ class Explanation:
         facts = read.facts
         row = facts.lookups[lookup]
         title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
-        if row.outcome in ("would_hit", "not_known"):
-            evidence: Evidence = "inferred" if row.outcome == "would_hit" else "not_known"
-            why = row.prediction or ""
-            return cls(lookup, None, title, why, evidence, _PREDICTED, outcome=row.outcome)
-        if row.cache == VLLM and row.outcome == "hit":
-            reason = "what had been compiled was loaded, and nothing was compiled"
-            return cls(
-                lookup, None, title, reason, "recorded", "vLLM logged that it loaded it", outcome="hit"
-            )
-        if row.outcome == "hit":
-            saved = row.time_saved_ns
-            reason = (
-                "an entry was found"
-                if saved is None
-                else f"an entry was found, which saved {duration(saved)}"
-            )
-            return cls(lookup, None, title, reason, "recorded", "torch recorded the hit", outcome="hit")
-        if row.outcome == "unknown":
-            reason = "whether it hit or missed is not known"
-            not_seen = _NOT_LOGGED if row.cache == VLLM else _NOT_SEEN
-            return cls(lookup, None, title, reason, "not_known", not_seen, outcome="unknown")
+        if (known := _not_missed(row)) is not None:
+            return cls(lookup, None, title, *known, outcome=row.outcome)
         miss = facts.misses[lookup]
         of_cause = facts.misses_of(miss.cause)
         first = (m.lookup for m in of_cause[: _SAME_CAUSE + 1] if m.lookup != lookup)
         others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
-        guards = _guards(read, lookup) if kind_of(miss).is_by_guards else None
+        guards = guard_miss(read, miss)
         return cls(
             lookup,
             miss.verdict,
@@ -164,7 +146,30 @@ def costliest_root(chosen: Chosen) -> int:
     return root
 
 
-def _guards(read: Recording, lookup: int) -> GuardMiss | None:
+def _not_missed(row: LookupRow) -> tuple[str, Evidence, str] | None:
+    """The reason of what is no miss, or not known to be one, and what it rests on."""
+    is_of_vllm = row.cache == VLLM
+    match row.outcome:
+        case "would_hit":
+            return row.prediction or "", "inferred", _PREDICTED
+        case "not_known":
+            return row.prediction or "", "not_known", _PREDICTED
+        case "hit" if is_of_vllm:
+            reason = "what had been compiled was loaded, and nothing was compiled"
+            return reason, "recorded", "vLLM logged that it loaded it"
+        case "hit":
+            saved = "" if row.time_saved_ns is None else f", which saved {duration(row.time_saved_ns)}"
+            return f"an entry was found{saved}", "recorded", "torch recorded the hit"
+        case "unknown":
+            not_seen = _NOT_LOGGED if is_of_vllm else _NOT_SEEN
+            return "whether it hit or missed is not known", "not_known", not_seen
+    return None
+
+
+def guard_miss(read: Recording, miss: MissRow, most_bytes: int | None = None) -> GuardMiss | None:
+    """A guard miss in full, where traces tell; None of another miss."""
+    if not kind_of(miss).is_by_guards:
+        return None
     from cachescope.answers.guard_miss import GuardMiss
 
-    return GuardMiss.of(read, lookup)
+    return GuardMiss.of(read, miss.lookup, most_bytes)
