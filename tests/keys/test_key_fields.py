@@ -39,6 +39,10 @@ def test_a_pattern(pattern: str, wanted: set[str]) -> None:
     assert taken(pattern) == wanted
 
 
+def test_a_name_is_of_its_own_elements_alone() -> None:
+    assert pattern_fields("inductor_config", SYSTEM, lambda name: False).fields == {"inductor_config[a]"}
+
+
 def test_parts_are_those_of_tensors_alone() -> None:
     removed = pattern_fields("example_inputs[*].device", FIELDS, lambda name: name == "example_inputs[0]")
     assert (removed.fields, dict(removed.parts)) == (
@@ -125,6 +129,9 @@ def test_what_follows_a_tensor_is_no_part_of_it() -> None:
 )
 def test_versions_without_some_of_their_parts(parts: list[str], wanted: str) -> None:
     assert without_parts("{'triton': '3.4', 'cuda': '12.8'}", parts) == wanted
+    # Only the name of the runtime and its version tell CUDA from HIP.
+    is_same = without_parts("{'triton': '3.4', 'hip': '12.8'}", parts) == wanted
+    assert is_same == ("runtime" in parts)
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "no literal {", "7"])
@@ -155,14 +162,27 @@ def test_what_is_removed_by_both(
     assert bool(both) == bool(fields or of_parts)
 
 
-SYSTEM = ["gm", "system_info[device]", "system_info[hash]", "system_info[version]", "inductor_config[a]"]
+SYSTEM = [
+    "gm",
+    "system_info[device]",
+    "system_info[hash]",
+    "system_info[version]",
+    "inductor_config[a]",
+    "inductor_config_comms[env_str]",
+    "deterministic_algorithms_settings",
+    "cuda_matmul_settings",
+    "torch_version",
+]
 
 
 @pytest.mark.parametrize(
     ("forms", "fields", "version"),
     [
         ([], set(), None),
-        (["inductor_configs"], {"inductor_config[a]"}, None),
+        (["inductor_configs"], {"inductor_config[a]", "inductor_config_comms[env_str]"}, None),
+        (["torch_determinism_configs"], {"deterministic_algorithms_settings"}, None),
+        (["cuda_matmul_precision_configs"], {"cuda_matmul_settings"}, None),
+        (["torch_version_hash"], {"torch_version"}, None),
         # The hash of all of it would still tell the difference.
         (["accelerator_properties"], {"system_info[device]", "system_info[hash]"}, None),
         (["runtime"], {"system_info[hash]"}, {"runtime"}),

@@ -36,125 +36,41 @@ def graph(details: Details | None = OF_ENTRY, **told: Any) -> Stored:
     return entry("fxgraph", "f11", details, **told)
 
 
+OTHER_TORCH = {**OWN, "torch_version": "b'2.14'"}
+THREADS = "cpp_runtime_thread_count"
+REMOTE = "redis://host/0/pt2:fx-graph-v1::f11:c1"
+RENAMED = {"status": "damaged", "damage": "content hash differs from the name"}
+UNREADABLE = {"status": "unreadable", "damage": "Permission denied"}
+EQUAL, OFF = "every field of the process is equal", {"fxgraph": "it is off"}
+LOADED_IF_IT_CAN = "renamed or altered, torch loads it if it can"
+
 # An FX entry and a process: whether it would be found, the fields that differ, and part of the reason.
 GRAPHS: dict[str, tuple[Stored, ProcessFields, tuple[str, tuple[str, ...], str]]] = {
-    "all is equal": (graph(), of_process(), ("yes", (), "every field of the process is equal")),
-    "a field of the process differs": (
-        graph(),
-        of_process({**OWN, "torch_version": "b'2.14'"}),
-        ("no", ("torch_version",), "torch_version differs"),
-    ),
-    "two fields differ": (
-        graph(),
-        of_process({**OWN, "torch_version": "b'2.14'", OPTION: "False"}),
-        ("no", (OPTION, "torch_version"), f"{OPTION}, torch_version differ"),
-    ),
-    "the entry lacks a field": (
-        graph(),
-        of_process({**OWN, "new": "1"}),
-        ("no", ("new",), "new differs"),
-    ),
-    "the process lacks a field": (
-        graph({**OF_ENTRY, "new": "1"}),
-        of_process(),
-        ("no", ("new",), "new differs"),
-    ),
-    "the entry lacks what not every graph has": (
-        graph(),
-        of_process({**OWN, "cpp_runtime_thread_count": "4"}),
-        ("yes", (), "every field of the process is equal"),
-    ),
-    "the process lacks what not every graph has": (
-        graph({**OF_ENTRY, "cpp_runtime_thread_count": "4"}),
-        of_process(),
-        ("yes", (), "every field of the process is equal"),
-    ),
-    "what not every graph has differs": (
-        graph({**OF_ENTRY, "cpp_runtime_thread_count": "4"}),
-        of_process({**OWN, "cpp_runtime_thread_count": "8"}),
-        ("no", ("cpp_runtime_thread_count",), "cpp_runtime_thread_count differs"),
-    ),
-    "four fields differ": (
-        graph({**OF_ENTRY, "a": "1", "b": "1", "c": "1", "d": "1"}),
-        of_process(),
-        ("no", ("a", "b", "c", "d"), "a, b, c and 1 more differ"),
-    ),
-    "it looked the key up": (
-        graph(),
-        of_process({"torch_version": "b'2.14'"}, keys=frozenset({("fxgraph", "f11")})),
-        ("yes", (), "the process looked this very key up"),
-    ),
-    "it looked up a key of that name in the other cache": (
-        graph(),
-        of_process({**OWN, "torch_version": "b'2.14'"}, keys=frozenset({("aotautograd", "f11")})),
-        ("no", ("torch_version",), "torch_version differs"),
-    ),
-    "nothing is known of the process": (
-        graph(),
-        ProcessFields({}),
-        ("unknown", (), "nothing is known of the fields of the process"),
-    ),
-    "the entry has no hash details": (
-        graph(None),
-        of_process(),
-        ("unknown", (), "does not store its hash details"),
-    ),
-    "its cache is off": (
-        graph(),
-        of_process(off={"fxgraph": "it is off"}),
-        ("no", (), "it is off"),
-    ),
-    "only its remote cache is off": (
-        graph(),
-        of_process(off_remotely={"fxgraph": "it is off"}),
-        ("yes", (), "every field of the process is equal"),
-    ),
-    "the remote cache that it lies in is off": (
-        graph(path="redis://host/0/pt2:fx-graph-v1::f11:c1"),
-        of_process(off_remotely={"fxgraph": "it is off"}),
-        ("no", (), "it is off"),
-    ),
-    "it lies in a remote cache, and the local one is off": (
-        graph(path="redis://host/0/pt2:fx-graph-v1::f11:c1"),
-        of_process(off={"fxgraph": "it is off"}),
-        ("yes", (), "every field of the process is equal"),
-    ),
-    "another cache is off": (
-        graph(),
-        of_process(off={"aotautograd": "it is off"}),
-        ("yes", (), "every field of the process is equal"),
-    ),
-    "it is damaged": (
-        graph(status="damaged", damage="truncated at byte 3"),
-        of_process(),
-        ("no", (), "it is damaged: truncated at byte 3"),
-    ),
-    "it is temporary": (
-        graph(status="temporary"),
-        of_process(),
-        ("no", (), "it is temporary: not an entry yet"),
-    ),
-    "it may not be read": (
-        graph(status="unreadable", damage="Permission denied"),
-        of_process(),
-        ("unknown", (), "it could not be read here: Permission denied"),
-    ),
-    "it may not be read, and its cache is off": (
-        graph(status="unreadable", damage="Permission denied"),
-        of_process(off={"fxgraph": "it is off"}),
-        ("no", (), "it is off"),
-    ),
-    "it has another name than its content": (
-        graph(status="damaged", damage="content hash differs from the name"),
-        of_process(),
-        ("unknown", (), "renamed or altered, torch loads it if it can"),
-    ),
-    "it has another name, and a field differs": (
-        graph(status="damaged", damage="content hash differs from the name"),
-        of_process({**OWN, "torch_version": "b'2.14'"}),
-        ("no", ("torch_version",), "torch_version differs"),
-    ),
-}
+    "all is equal": (graph(), of_process(), ("yes", (), EQUAL)),
+    "a field of the process differs": (graph(), of_process(OTHER_TORCH), ("no", ("torch_version",), "torch_version differs")),
+    "two fields differ": (graph(), of_process({**OTHER_TORCH, OPTION: "False"}), ("no", (OPTION, "torch_version"), f"{OPTION}, torch_version differ")),
+    "the entry lacks a field": (graph(), of_process({**OWN, "new": "1"}), ("no", ("new",), "new differs")),
+    "the process lacks a field": (graph({**OF_ENTRY, "new": "1"}), of_process(), ("no", ("new",), "new differs")),
+    "the entry lacks what not every graph has": (graph(), of_process({**OWN, THREADS: "4"}), ("yes", (), EQUAL)),
+    "the process lacks what not every graph has": (graph({**OF_ENTRY, THREADS: "4"}), of_process(), ("yes", (), EQUAL)),
+    "what not every graph has differs": (graph({**OF_ENTRY, THREADS: "4"}), of_process({**OWN, THREADS: "8"}), ("no", (THREADS,), f"{THREADS} differs")),
+    "four fields differ": (graph({**OF_ENTRY, **dict.fromkeys("abcd", "1")}), of_process(), ("no", ("a", "b", "c", "d"), "a, b, c and 1 more differ")),
+    "it looked the key up": (graph(), of_process({"torch_version": "b'2.14'"}, keys=frozenset({("fxgraph", "f11")})), ("yes", (), "the process looked this very key up")),
+    "it looked up a key of that name in the other cache": (graph(), of_process(OTHER_TORCH, keys=frozenset({("aotautograd", "f11")})), ("no", ("torch_version",), "torch_version differs")),
+    "nothing is known of the process": (graph(), ProcessFields({}), ("unknown", (), "nothing is known of the fields of the process")),
+    "the entry has no hash details": (graph(None), of_process(), ("unknown", (), "does not store its hash details")),
+    "its cache is off": (graph(), of_process(off=OFF), ("no", (), "it is off")),
+    "only its remote cache is off": (graph(), of_process(off_remotely=OFF), ("yes", (), EQUAL)),
+    "the remote cache that it lies in is off": (graph(path=REMOTE), of_process(off_remotely=OFF), ("no", (), "it is off")),
+    "it lies in a remote cache, and the local one is off": (graph(path=REMOTE), of_process(off=OFF), ("yes", (), EQUAL)),
+    "another cache is off": (graph(), of_process(off={"aotautograd": "it is off"}), ("yes", (), EQUAL)),
+    "it is damaged": (graph(status="damaged", damage="truncated at byte 3"), of_process(), ("no", (), "it is damaged: truncated at byte 3")),
+    "it is temporary": (graph(status="temporary"), of_process(), ("no", (), "it is temporary: not an entry yet")),
+    "it may not be read": (graph(**UNREADABLE), of_process(), ("unknown", (), "it could not be read here: Permission denied")),
+    "it may not be read, and its cache is off": (graph(**UNREADABLE), of_process(off=OFF), ("no", (), "it is off")),
+    "it has another name than its content": (graph(**RENAMED), of_process(), ("unknown", (), LOADED_IF_IT_CAN)),
+    "it has another name, and a field differs": (graph(**RENAMED), of_process(OTHER_TORCH), ("no", ("torch_version",), "torch_version differs")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", GRAPHS)
@@ -188,136 +104,42 @@ def test_what_differs_in_one_entry_alone_may_be_an_option_of_its_compile() -> No
     assert looked["reason"].startswith("the process looked this graph up, and")
 
 
-def test_what_is_assumed_is_said() -> None:
-    (row,) = predicted(of_process(), graph(guards_expr="L['t0'] > 4", device_types=("cpu",)))
-    assert row["assuming"][:2] == ("the same graph and inputs", "sizes for which L['t0'] > 4")
-    assert any("-march=native" in text for text in row["assuming"])
-    on_cpu = [text for text in row["assuming"] if text.endswith("which its key does not hold")]
-    (row,) = predicted(of_process(), graph(device_types=("cuda",)))
-    # Of the processor something else is said: no field of any key holds it.
-    assert on_cpu == [
-        f"the same torch.{name}(), which its key does not hold"
-        for name in ("get_default_dtype", "get_num_threads")
-    ]
-    on_gpu = [text for text in row["assuming"] if text.endswith("which its key does not hold")]
-    assert on_gpu == ["the same torch.get_default_dtype(), which its key does not hold"]
-    assert set(on_gpu) < set(on_cpu)
-    later = {"default_dtype": "torch.float32"}
-    (newer,) = predicted(of_process({**OWN, **later}), graph({**OF_ENTRY, **later}, device_types=("cpu",)))
-    assert newer["will_hit"] == "yes" and not any("does not hold" in text for text in newer["assuming"])
-    assert not any("-march=native" in text for text in row["assuming"])
-
-
 def autograd(*keys: str, details: Details | None = None, **told: Any) -> Stored:
     return entry("aotautograd", "a11", details, fx_keys=keys, **told)
 
 
-DIFFERS = of_process({**OWN, "torch_version": "b'2.14'"})
+DIFFERS = of_process(OTHER_TORCH)
 LOOKED_UP = frozenset({("fxgraph", "f11")})
+AOT_LOOKED_UP = of_process(keys=frozenset({("aotautograd", "a11")}))
 BAD = graph(status="damaged", damage="truncated", name="bad")
+IN_ITS_GRAPHS, GONE = "equal in its graphs", "the FX entry it points to is gone"
 
 AUTOGRAD: dict[str, tuple[list[Stored], ProcessFields, tuple[str, str]]] = {
-    "its graph is found": ([autograd("f11"), graph()], of_process(), ("yes", "equal in its graphs")),
+    "its graph is found": ([autograd("f11"), graph()], of_process(), ("yes", IN_ITS_GRAPHS)),
     "its graph is not found": ([autograd("f11"), graph()], DIFFERS, ("no", "torch_version differs")),
-    "its graph is gone": ([autograd("f11")], of_process(), ("no", "the FX entry it points to is gone")),
-    "one of its graphs is gone": (
-        [autograd("f11", "f22"), graph()],
-        of_process(),
-        ("no", "the FX entry it points to is gone"),
-    ),
-    "its graph lies in another directory": (
-        [autograd("f11"), graph(root="/other")],
-        of_process(),
-        ("no", "the FX entry it points to is gone"),
-    ),
+    "its graph is gone": ([autograd("f11")], of_process(), ("no", GONE)),
+    "one of its graphs is gone": ([autograd("f11", "f22"), graph()], of_process(), ("no", GONE)),
+    "its graph lies in another directory": ([autograd("f11"), graph(root="/other")], of_process(), ("no", GONE)),
     "its graph is damaged": ([autograd("f11"), BAD], of_process(), ("no", "it is damaged: truncated")),
-    "one of two under the key is damaged": (
-        [autograd("f11"), BAD, graph()],
-        of_process(),
-        ("yes", "equal in its graphs"),
-    ),
+    "one of two under the key is damaged": ([autograd("f11"), BAD, graph()], of_process(), ("yes", IN_ITS_GRAPHS)),
     "its graph may be found": ([autograd("f11"), graph(None)], of_process(), ("unknown", "hash details")),
-    "one may be, another is not": (
-        [autograd("f11", "f22"), graph(None), entry("fxgraph", "f22", {**OF_ENTRY, "x": "1"})],
-        of_process(),
-        ("no", "x differs"),
-    ),
-    "it was looked up": (
-        [autograd("f11"), graph()],
-        of_process(keys=frozenset({("aotautograd", "a11")})),
-        ("yes", "the process looked this very key up"),
-    ),
-    "it was looked up, and its graph is gone": (
-        [autograd("f11")],
-        of_process(keys=frozenset({("aotautograd", "a11")})),
-        ("no", "the FX entry it points to is gone"),
-    ),
-    "it was looked up, and its graph is damaged": (
-        [autograd("f11"), BAD],
-        of_process(keys=frozenset({("aotautograd", "a11")})),
-        ("no", "it is damaged: truncated"),
-    ),
-    "it was looked up, and its graph would not be found": (
-        [autograd("f11"), graph({**OF_ENTRY, "x": "1"})],
-        of_process(keys=frozenset({("aotautograd", "a11")})),
-        ("yes", "the process looked this very key up"),
-    ),
-    "it was looked up, and it is damaged itself": (
-        [autograd("f11", status="damaged", damage="truncated"), graph()],
-        of_process(keys=frozenset({("aotautograd", "a11")})),
-        ("no", "it is damaged: truncated"),
-    ),
-    "it has another name than its content": (
-        [autograd("f11", status="damaged", damage="content hash differs from the name"), graph()],
-        of_process(),
-        ("unknown", "renamed or altered, torch loads it if it can"),
-    ),
-    "it has details of its own, and its graph is gone": (
-        [autograd("f11", details=OF_ENTRY)],
-        of_process(),
-        ("yes", "equal in its graphs"),
-    ),
-    "its graphs were looked up under another key": (
-        [autograd("f11"), graph()],
-        of_process(keys=LOOKED_UP | {("aotautograd", "a22")}),
-        ("no", "looked its graphs up under another AOTAutograd key"),
-    ),
-    "its graphs were looked up, and no AOTAutograd key": (
-        [autograd("f11"), graph()],
-        of_process(keys=LOOKED_UP),
-        ("unknown", "of AOTAutograd no lookup is recorded"),
-    ),
-    "one of its graphs was looked up": (
-        [autograd("f11", "f22"), graph(), entry("fxgraph", "f22", OF_ENTRY)],
-        of_process(keys=LOOKED_UP),
-        ("yes", "equal in its graphs"),
-    ),
-    "it holds its graphs": (
-        [autograd(details=OF_ENTRY)],
-        of_process(keeps_graphs_inside=True),
-        ("yes", "equal in its graphs"),
-    ),
-    "it holds its graphs, and nothing of their keys": (
-        [autograd()],
-        of_process(keeps_graphs_inside=True),
-        ("unknown", "it points to no FX entry that could be compared"),
-    ),
-    "it holds its graphs, and the process does not": (
-        [autograd(details=OF_ENTRY)],
-        of_process(keeps_graphs_inside=False),
-        ("no", "it holds its graphs, unlike the process's own"),
-    ),
-    "it points to its graphs, and the process does not": (
-        [autograd("f11"), graph()],
-        of_process(keeps_graphs_inside=True),
-        ("no", "it points to its graphs, unlike the process's own"),
-    ),
-    "its cache is off": (
-        [autograd("f11"), graph()],
-        of_process(off={"aotautograd": "it is off"}),
-        ("no", "it is off"),
-    ),
-}
+    "one may be, another is not": ([autograd("f11", "f22"), graph(None), entry("fxgraph", "f22", {**OF_ENTRY, "x": "1"})], of_process(), ("no", "x differs")),
+    "it was looked up": ([autograd("f11"), graph()], AOT_LOOKED_UP, ("yes", "the process looked this very key up")),
+    "it was looked up, and its graph is gone": ([autograd("f11")], AOT_LOOKED_UP, ("no", GONE)),
+    "it was looked up, and its graph is damaged": ([autograd("f11"), BAD], AOT_LOOKED_UP, ("no", "it is damaged: truncated")),
+    "it was looked up, and its graph would not be found": ([autograd("f11"), graph({**OF_ENTRY, "x": "1"})], AOT_LOOKED_UP, ("yes", "the process looked this very key up")),
+    "it was looked up, and it is damaged itself": ([autograd("f11", status="damaged", damage="truncated"), graph()], AOT_LOOKED_UP, ("no", "it is damaged: truncated")),
+    "it has another name than its content": ([autograd("f11", **RENAMED), graph()], of_process(), ("unknown", LOADED_IF_IT_CAN)),
+    "it has details of its own, and its graph is gone": ([autograd("f11", details=OF_ENTRY)], of_process(), ("yes", IN_ITS_GRAPHS)),
+    "its graphs were looked up under another key": ([autograd("f11"), graph()], of_process(keys=LOOKED_UP | {("aotautograd", "a22")}), ("no", "looked its graphs up under another AOTAutograd key")),
+    "its graphs were looked up, and no AOTAutograd key": ([autograd("f11"), graph()], of_process(keys=LOOKED_UP), ("unknown", "of AOTAutograd no lookup is recorded")),
+    "one of its graphs was looked up": ([autograd("f11", "f22"), graph(), entry("fxgraph", "f22", OF_ENTRY)], of_process(keys=LOOKED_UP), ("yes", IN_ITS_GRAPHS)),
+    "it holds its graphs": ([autograd(details=OF_ENTRY)], of_process(keeps_graphs_inside=True), ("yes", IN_ITS_GRAPHS)),
+    "it holds its graphs, and nothing of their keys": ([autograd()], of_process(keeps_graphs_inside=True), ("unknown", "it points to no FX entry that could be compared")),
+    "it holds its graphs, and the process does not": ([autograd(details=OF_ENTRY)], of_process(keeps_graphs_inside=False), ("no", "it holds its graphs, unlike the process's own")),
+    "it points to its graphs, and the process does not": ([autograd("f11"), graph()], of_process(keeps_graphs_inside=True), ("no", "it points to its graphs, unlike the process's own")),
+    "its cache is off": ([autograd("f11"), graph()], of_process(off={"aotautograd": "it is off"}), ("no", "it is off")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", AUTOGRAD)
@@ -492,7 +314,10 @@ SAME = "the same graph and inputs"
 GUARDS = {"guards_expr": "s0 > 4"}
 LATER: Details = {**OF_ENTRY, "default_dtype": "torch.float32"}
 SAME_CPU = "a CPU that runs the kernels compiled with it (-march=native)"
-LEFT_OUT = ("the same torch.get_default_dtype(), which its key does not hold",)
+LEFT_OUT, OF_CPU_CODE = (
+    f"the same torch.{name}(), which its key does not hold"
+    for name in ("get_default_dtype", "get_num_threads")
+)
 OWN_OF_AOT = "equal AOTAutograd fields, which entries do not store"
 
 
@@ -502,7 +327,8 @@ def test_the_assumptions_of_a_graph_entry() -> None:
     assert assumed(later, graph(LATER)) == (SAME,)
     assert assumed(later, graph(LATER, **GUARDS)) == (SAME, "sizes for which s0 > 4")
     assert assumed(later, graph(LATER, device_types=("cpu",))) == (SAME, SAME_CPU)
-    assert assumed(of_process(), graph(device_types=("cuda",))) == (SAME, *LEFT_OUT)
+    assert assumed(of_process(), graph(device_types=("cuda",))) == (SAME, LEFT_OUT)
+    assert assumed(of_process(), graph(device_types=("cpu",))) == (SAME, LEFT_OUT, OF_CPU_CODE, SAME_CPU)
     assert assumed(looked_up, graph(**GUARDS, device_types=("cpu",))) == ("sizes for which s0 > 4",)
     # A mega-cache is one file: nothing compiled lies beside its entries.
     packed = graph(LATER, device_types=("cpu",))
