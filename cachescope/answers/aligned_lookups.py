@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
@@ -37,6 +37,8 @@ _Identity = tuple[str, Hashable]
 _Changes = dict[tuple[_Identity, _Identity], tuple[FieldChange, ...]]
 # The lookups of one key: the first of each run, the second of each run, and so on.
 _Times = list[list[LookupRow]]
+# Lookups of both sides.
+_Beside = tuple[list[LookupRow], list[LookupRow]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,59 +86,52 @@ class Aligned:
         return "same" if least == most == least_after == most_after else "not_known"
 
 
-@dataclass(slots=True)
-class _Slot:
-    """Where lookups of both sides are put beside each other."""
+def aligned_lookups(read: Recording, sides: Iterable[tuple[Sequence[int], Sequence[int]]]) -> list[Aligned]:
+    """The lookups of some runs put beside those of others, side by side: those of equal keys once, whichever ranks looked them up.
 
-    before: list[LookupRow] = field(default_factory=list)
-    after: list[LookupRow] = field(default_factory=list)
-
-
-class Alignment:
-    """Lookups put beside each other: those of equal keys on both sides once, whichever ranks looked them up."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[_Identity | None, _Identity | None, int], _Slot] = defaultdict(_Slot)
-        self._changes: _Changes = {}
-
-    def add(self, read: Recording, before: Sequence[int], after: Sequence[int]) -> None:
-        """Align the lookups of some runs with those of others."""
+    In the order of time; what the later side has not comes last.
+    """
+    changes: _Changes = {}
+    found: dict[tuple[_Identity | None, _Identity | None, int], _Beside] = defaultdict(lambda: ([], []))
+    for before, after in sides:
         old, new = _slots(read, before), _slots(read, after)
-        keys, other_keys = side_of_runs(read, before, []), side_of_runs(read, after, [])
-        found = difference(read, keys, other_keys, _NAMES)
-        pairs = [(one, one) for one in old.keys() & new.keys()]
-        for changes, same in found.groups:
-            for a, b in same:
-                pairs.append((a.identity, b.identity))
-                self._changes[a.identity, b.identity] = changes
-        for a, b in _more_keys_of_graphs(read, found, keys, other_keys):
+        for one, other in _pairs(read, before, after, old, new, changes):
+            times = old[one] if one else [], new[other] if other else []
+            for side, of_side in enumerate(times):
+                for count, rows in enumerate(of_side):
+                    found[one, other, count][side].extend(rows)
+    every = [_aligned(one, other, beside, changes) for (one, other, _), beside in found.items()]
+    return sorted(every, key=lambda one: (not one.after, one.one.lookup))
+
+
+def _pairs(
+    read: Recording,
+    before: Sequence[int],
+    after: Sequence[int],
+    old: dict[_Identity, _Times],
+    new: dict[_Identity, _Times],
+    changes: _Changes,
+) -> Iterator[tuple[_Identity | None, _Identity | None]]:
+    """What of one side belongs to what of the other; None where it has nothing there."""
+    keys, other_keys = side_of_runs(read, before, []), side_of_runs(read, after, [])
+    apart = difference(read, keys, other_keys, _NAMES)
+    pairs = [(one, one) for one in old.keys() & new.keys()]
+    for fields, same in apart.groups:
+        for a, b in same:
             pairs.append((a.identity, b.identity))
-            self._changes[a.identity, b.identity] = key_changes(read, a, b) or ()
-        pairs += _at_one_place(old, new, found.unknown, {one for pair in pairs for one in pair})
-        for one, other in pairs:
-            self._put(one, other, old[one], new[other])
-        paired, paired_after = ({pair[side] for pair in pairs} for side in (0, 1))
-        for one, rows in old.items():
-            if one not in paired:
-                self._put(one, None, rows, [])
-        for other, rows in new.items():
-            if other not in paired_after:
-                self._put(None, other, [], rows)
-
-    def _put(self, one: _Identity | None, other: _Identity | None, before: _Times, after: _Times) -> None:
-        for count, rows in enumerate(before):
-            self._found[one, other, count].before += rows
-        for count, rows in enumerate(after):
-            self._found[one, other, count].after += rows
-
-    def aligned(self) -> list[Aligned]:
-        """Everything that was added, in the order of time; what the later side has not comes last."""
-        found = [_aligned(one, other, slot, self._changes) for (one, other, _), slot in self._found.items()]
-        return sorted(found, key=lambda one: (not one.after, one.one.lookup))
+            changes[a.identity, b.identity] = fields
+    for a, b in _more_keys_of_graphs(read, apart, keys, other_keys):
+        pairs.append((a.identity, b.identity))
+        changes[a.identity, b.identity] = key_changes(read, a, b) or ()
+    pairs += _at_one_place(old, new, apart.unknown, {one for pair in pairs for one in pair})
+    yield from pairs
+    paired, paired_after = ({pair[side] for pair in pairs} for side in (0, 1))
+    yield from ((one, None) for one in old if one not in paired)
+    yield from ((None, other) for other in new if other not in paired_after)
 
 
-def _aligned(one: _Identity | None, other: _Identity | None, slot: _Slot, changes: _Changes) -> Aligned:
-    before, after = tuple(slot.before), tuple(slot.after)
+def _aligned(one: _Identity | None, other: _Identity | None, beside: _Beside, changes: _Changes) -> Aligned:
+    before, after = map(tuple, beside)
     if one is None or other is None:
         return Aligned(before, after, "", None)
     has_both = bool(before and after)

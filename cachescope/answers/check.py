@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
 import pandas as pd
 
+from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import rates
 from cachescope.analysis.verdicts.bars import (
     CauseName,
@@ -106,7 +107,7 @@ class Check:
             changed = _new_changes(read, baseline, known)
             bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
             for since in changed:
-                lines[since.cause] += f"; against the baseline {_since_text(since)}"
+                lines[since.cause] += f"; against the baseline {_changes_text(since.changes)} changed"
         against = {cause for bar in bars for cause in bar.causes}
         shown = {cause: line for cause, line in lines.items() if cause in against}
         is_cold = any(kind_of(row).may_be_first and row.cause in against for row in facts.causes)
@@ -147,21 +148,15 @@ def _new_changes(read: Recording, baseline: Recording, known: Collection[CauseNa
     return [since for since in read.changed_since(baseline) if tuple(sorted(since.fields)) not in by_fields]
 
 
-def _since_text(since: ChangedSince) -> str:
-    return f"{_changes_text([f'{change.field} {change.summary}' for change in since.changes])} changed"
-
-
-def _changes_text(texts: Sequence[str]) -> str:
-    return listed(texts, _CHANGES_NAMED)
+def _changes_text(changes: Iterable[FieldChange]) -> str:
+    return listed([f"{change.field} {change.summary}" for change in changes], _CHANGES_NAMED)
 
 
 def _cause_line(read: Recording, cause: CauseRow) -> str:
     """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
     roots = read.facts.roots_of(cause.cause)
     changes = read.changes(roots[0].lookup) if roots else ()
-    what = cause.summary
-    if changes:
-        what = _changes_text([f"{change.field} {change.summary}" for change in changes])
+    what = _changes_text(changes) if changes else cause.summary
     count = lookups_of_cause(cause, cause.misses)
     counts = f"{count} in {plural(len(cause.runs), 'run')}"
     lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import grouped, rates
-from cachescope.answers.aligned_lookups import CHANGES, Aligned, Alignment, Change
+from cachescope.answers.aligned_lookups import CHANGES, Aligned, Change, aligned_lookups
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key
 from cachescope.answers.recording import Recording
@@ -96,15 +96,12 @@ class ComparedRuns:
             if run not in runs:
                 raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
         pairs = _ranks(read, before, after)
-        alignment = Alignment()
-        for one, other in pairs or [(before, after)]:
-            alignment.add(read, one, other)
         ends = [runs[run].end_time for run in before]
         begins = [runs[run].start_time for run in after]
         return cls(
             ComparedSide.of(read.facts.lookups.values(), before),
             ComparedSide.of(read.facts.lookups.values(), after),
-            tuple(alignment.aligned()),
+            tuple(aligned_lookups(read, pairs or [(before, after)])),
             is_ordered=all(
                 end is not None and begin is not None and end <= begin for end in ends for begin in begins
             ),

@@ -185,14 +185,10 @@ def of_same_graph(read: Recording, row: SeenKey, candidates: Iterable[SeenKey]) 
     return min(same, key=lambda a: a.compile_id != row.compile_id, default=None)
 
 
-def _kind(row: SeenKey) -> tuple[str, str | None]:
-    return row.cache, row.direction
-
-
 def _by_kind(rows: Sequence[SeenKey]) -> dict[tuple[str, str | None], list[SeenKey]]:
     kinds: dict[tuple[str, str | None], list[SeenKey]] = defaultdict(list)
     for row in rows:
-        kinds[_kind(row)].append(row)
+        kinds[row.cache, row.direction].append(row)
     return kinds
 
 

@@ -26,24 +26,16 @@ def tables_of(
 ) -> Tables:
     """Read sources; see `cachescope.read`."""
     if len(sources) == 1 and is_saved_scope(sources[0]):
-        return _saved_scope(sources[0])
+        from cachescope.readers.parquet_folder import read_saved_scope
+
+        return read_saved_scope(sources[0])
     if len(sources) == 1 and is_log_folder(sources[0]):
-        return assemble(_log_folder(sources[0], strict))
+        from cachescope.readers.index.log_folder import read_log_folder
+
+        return assemble(read_log_folder(sources[0], strict=strict))
     reading = Reading(strict=strict)
     read_sources(list(sources), reading, progress, executor=executor, index=_index if index else None)
     return assemble(reading)
-
-
-def _saved_scope(path: str) -> Tables:
-    from cachescope.readers.parquet_folder import read_saved_scope
-
-    return read_saved_scope(path)
-
-
-def _log_folder(path: str, strict: bool) -> Reading:
-    from cachescope.readers.index.log_folder import read_log_folder
-
-    return read_log_folder(path, strict=strict)
 
 
 def _index() -> Index | None:

@@ -93,7 +93,10 @@ class Start:
 def starts_of(read: Recording) -> tuple[Start, ...]:
     """What was started, in the order of time; only what looked something up."""
     starts: list[list[OneRun]] = []
-    for one in sorted(_runs(read), key=_begun):
+    by_time = sorted(
+        _runs(read), key=lambda one: (_UNKNOWN if one.start_time is None else one.start_time, one.run)
+    )
+    for one in by_time:
         if starts and _is_of_job(one, starts[-1]):
             starts[-1].append(one)
         else:
@@ -123,10 +126,6 @@ def _runs(read: Recording) -> Iterator[OneRun]:
             rate.lookups - rate.unknown,
             rate.time_lost_ns,
         )
-
-
-def _begun(one: OneRun) -> tuple[int, int]:
-    return _UNKNOWN if one.start_time is None else one.start_time, one.run
 
 
 def _is_of_job(one: OneRun, others: Sequence[OneRun]) -> bool:

@@ -152,13 +152,9 @@ def members_of(read: Recording, runs: Sequence[RunTime], paths: Sequence[str]) -
     for path in dict.fromkeys(paths) if len(paths) > 1 else ():
         below = [timed[run] for run in runs_below(read, path) if run in timed]
         if below:
-            sides.append(Member(path, len(below), max(below, key=_total)))
+            sides.append(Member(path, len(below), max(below, key=lambda one: one.readings.total_ns)))
     apart = len({member.time.run for member in sides}) == len(sides) > 1
     return tuple(sides) if apart else tuple(Member(None, 1, one) for one in runs)
-
-
-def _total(one: RunTime) -> int:
-    return one.readings.total_ns
 
 
 def self_times(rows: Iterable[PhaseRow]) -> dict[str, int]:

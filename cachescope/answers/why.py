@@ -51,28 +51,25 @@ class Why:
             Causes that are looked into; the rest is counted.
         """
         chosen = Chosen(read) if runs is None else Chosen.of_runs(read, runs)
+        past, vllm = [], None
+        if not read.asked_torch:
+            from cachescope.answers.directory import past_misses
+
+            past = past_misses(read)
+        if runs is None and read.has_files_of_vllm:
+            from cachescope.answers.vllm import VllmFolders
+
+            vllm = VllmFolders.of(read)
         return cls(
             headline=headline(read) if runs is None else None,
             causes=Causes.of(read, chosen, most),
-            past=() if read.asked_torch else _past(read),
+            past=tuple(past),
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
-            vllm=_vllm(read) if runs is None and read.has_files_of_vllm else None,
+            vllm=vllm,
             footer=footer(read, chosen.causes),
             problems=tuple(read.facts.problems),
             false_hits=tuple(read.suspected.rows),
         )
-
-
-def _past(read: Recording) -> tuple[PastMisses, ...]:
-    from cachescope.answers.directory import past_misses
-
-    return tuple(past_misses(read))
-
-
-def _vllm(read: Recording) -> VllmFolders | None:
-    from cachescope.answers.vllm import VllmFolders
-
-    return VllmFolders.of(read)
 
 
 @dataclass(frozen=True, slots=True)

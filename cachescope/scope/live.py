@@ -133,8 +133,7 @@ class Recording:
     @property
     def run(self) -> int:
         """Which run of the scope the block is."""
-        runs = self.scope.runs
-        return int(runs.loc[runs["source"] == self.block.source, "run"].iloc[0])
+        return next(row.run for row in self.scope.tables.runs.rows if row.source == self.block.source)
 
     @property
     def block(self) -> Block:
@@ -157,14 +156,9 @@ class Recording:
             else:
                 read_sources([os.fspath(one)], reading)
         block.read_into(reading)
-        if self._caches is not None:
-            self._read_entries(reading)
-        return Scope(assemble(reading))
-
-    def _read_entries(self, reading: Reading) -> None:
-        assert self._caches is not None
-        if looks_like_cache_dir(str(self._caches.folder)):
+        if self._caches is not None and looks_like_cache_dir(str(self._caches.folder)):
             read_cache_dir(str(self._caches.folder), reading)
+        return Scope(assemble(reading))
 
     def __repr__(self) -> str:
         if self._scope is None:

@@ -26,44 +26,27 @@ Replace = Callable[[Any, str, Any], None]
 """Replaces an attribute of a class or module by another value."""
 
 
-def _patch_torch(module: Any, replace: Replace) -> None:
-    settings.patch_torch(module, replace)
-    without_weights.patch_torch(module, replace)
-
-
-def _patch_codecache(module: Any, replace: Replace) -> None:
-    notes.patch_codecache(module, replace)
-    without_weights.patch_codecache(module, replace)
-
-
-def _patch_autograd_cache(module: Any, replace: Replace) -> None:
-    notes.patch_autograd_cache(module, replace)
-    without_weights.patch_autograd_cache(module, replace)
-
-
-def _patch_compile_fx(module: Any, replace: Replace) -> None:
-    stand_in.patch_compile_fx(module, replace)
-    settings.patch_compile_fx(module, replace)
-
-
-PATCHES: Final[dict[str, Callable[[Any, Replace], None]]] = {
-    "torch": _patch_torch,
-    "torch._library.utils": skipped_work.patch_library_utils,
-    "torch.library": skipped_work.patch_library,
-    "torch._dynamo.callback": skipped_work.patch_callback,
-    "torch._dynamo.pgo": notes.patch_pgo,
-    "torch._dynamo.symbolic_convert": skipped_work.patch_symbolic_convert,
-    "torch._dynamo.output_graph": without_weights.patch_output_graph,
-    "torch._inductor.runtime.cache_dir_utils": cache_folder.patch_cache_dir,
-    "torch._inductor.codecache": _patch_codecache,
-    "torch._functorch._aot_autograd.autograd_cache": _patch_autograd_cache,
-    "torch._inductor.compile_fx": _patch_compile_fx,
-    "torch._inductor.codegen.common": skipped_work.patch_common,
-    "torch._inductor.graph": stand_in.patch_graph,
-    "torch._inductor.select_algorithm": stand_in.patch_select_algorithm,
-    "torch._inductor.async_compile": skipped_work.patch_async_compile,
-    "torch._inductor.cpp_builder": skipped_work.patch_cpp_builder,
-    "torch._inductor.cpu_vec_isa": skipped_work.patch_cpu_vec_isa,
+PATCHES: Final[dict[str, tuple[Callable[[Any, Replace], None], ...]]] = {
+    "torch": (settings.patch_torch, without_weights.patch_torch),
+    "torch._library.utils": (skipped_work.patch_library_utils,),
+    "torch.library": (skipped_work.patch_library,),
+    "torch._dynamo.callback": (skipped_work.patch_callback,),
+    "torch._dynamo.pgo": (notes.patch_pgo,),
+    "torch._dynamo.symbolic_convert": (skipped_work.patch_symbolic_convert,),
+    "torch._dynamo.output_graph": (without_weights.patch_output_graph,),
+    "torch._inductor.runtime.cache_dir_utils": (cache_folder.patch_cache_dir,),
+    "torch._inductor.codecache": (notes.patch_codecache, without_weights.patch_codecache),
+    "torch._functorch._aot_autograd.autograd_cache": (
+        notes.patch_autograd_cache,
+        without_weights.patch_autograd_cache,
+    ),
+    "torch._inductor.compile_fx": (stand_in.patch_compile_fx, settings.patch_compile_fx),
+    "torch._inductor.codegen.common": (skipped_work.patch_common,),
+    "torch._inductor.graph": (stand_in.patch_graph,),
+    "torch._inductor.select_algorithm": (stand_in.patch_select_algorithm,),
+    "torch._inductor.async_compile": (skipped_work.patch_async_compile,),
+    "torch._inductor.cpp_builder": (skipped_work.patch_cpp_builder,),
+    "torch._inductor.cpu_vec_isa": (skipped_work.patch_cpu_vec_isa,),
 }
 
 
@@ -91,7 +74,8 @@ class Patches:
             setattr(owner, name, value)
 
     def _patch(self, module: ModuleType) -> None:
-        PATCHES[module.__name__](module, self._replace)
+        for patch in PATCHES[module.__name__]:
+            patch(module, self._replace)
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
         # As it stands there: a static method as one.
