@@ -1,8 +1,9 @@
-"""Content hashes equal torch's on random input."""
+"""Content hashes, the system hash and names of best configurations equal torch's, on random input and on this machine."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.errors import CachescopeError
-from cachescope.keys import code_hash, entry_name, get_hash, sha256_hash, stored_code_hash
+from cachescope.keys import (
+    UnsupportedValueError,
+    best_config_name,
+    code_hash,
+    entry_name,
+    get_hash,
+    sha256_hash,
+    stored_code_hash,
+    system_hash,
+)
 
 # Half surrogates cannot be encoded, by torch either.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -94,3 +104,54 @@ def test_the_cut_loses_only_the_last_bit() -> None:
     for character in sha256_hash(b""):
         kept = kept * 32 + alphabet.index(character)
     assert kept == full >> 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def test_this_machines_hash_is_torchs(codecache: ModuleType) -> None:
+    system = codecache.CacheBase.get_system()
+    assert system_hash(system) == system["hash"]
+
+
+@given(info=st.dictionaries(st.text().filter("hash".__ne__), JSON))
+def test_system_hash_is_torchs(codecache: ModuleType, info: dict[str, object]) -> None:
+    expected = codecache.SYSTEM_CACHE_KEY_STRATEGY.key_from_json(info)
+    assert system_hash(info) == expected
+    assert system_hash({**info, "hash": "of the file"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        # Through 2.14 without CUDA or ROCm: seen as a file name in real runs.
+        ({}, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"),
+        # 2.15 without GPU and without Triton.
+        (
+            {"version": {"triton": None}},
+            "4d71a6a7e300fb651da44571af59c1992acc2ea91253eb66404e06e319ced7e8",
+        ),
+    ],
+)
+def test_known_system_hashes(info: dict[str, object], expected: str) -> None:
+    assert system_hash(info) == expected
+
+
+def test_a_value_json_cannot_hold_is_named() -> None:
+    with pytest.raises(UnsupportedValueError, match=r"device\[name\]") as caught:
+        system_hash({"device": {"name": b"bytes"}})
+    assert caught.value.path == "device[name]"
+
+
+@pytest.mark.parametrize("tag", ["", "nightly"])
+def test_the_name_is_torchs(tag: str, codecache: ModuleType) -> None:
+    autotune = importlib.import_module("torch._inductor.runtime.autotune_cache").AutotuneCache
+    kernel = "c" + "a" * 51 + ".py"
+    with importlib.import_module("torch.compiler.config").patch(cache_key_tag=tag):
+        prepared = autotune._prepare_key(f"/folder/{kernel}")
+        path = autotune._make_local_cache_key("/folder", prepared)
+    assert path == f"/folder/{best_config_name(kernel, tag, codecache.torch_key())}"
+    assert best_config_name(kernel, tag) == f"{prepared}.best_config"

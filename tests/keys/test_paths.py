@@ -1,4 +1,4 @@
-"""Folders and paths equal torch's on random input, and none is made."""
+"""Folders and paths equal torch's on random input, and none is made; where a file of vLLM is follows from its path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.keys import aotautograd_folder, code_folder, fxgraph_folder, get_path
+from cachescope.keys.vllm import PlaceInTree, place_in_tree
 
 NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
@@ -48,3 +49,23 @@ def test_asking_for_a_path_makes_no_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("extension", ["py", "main.cpp", "so.load_ok"])
 def test_an_extension_may_hold_dots(extension: str) -> None:
     assert get_path("cabc", extension, cache_root="/r")[2] == f"/r/ab/cabc.{extension}"
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/c/abc/rank_0_1/backbone/file", ("abc", 0, 1, "backbone")),
+        ("/c/abc/rank_12_3/eagle/head/file", ("abc", 12, 3, "eagle/head")),
+        ("/c/abc/rank_2_0/file", ("abc", 2, 0, None)),
+        ("abc/rank_2_0/file", ("abc", 2, 0, None)),
+        # Of two folders with ranks, the inner one.
+        ("/c/old/rank_8_8/abc/rank_2_0/backbone/file", ("abc", 2, 0, "backbone")),
+        # Without a folder of a rank, only the part of the model is known.
+        ("/c/abc/backbone/file", (None, None, None, "backbone")),
+        ("rank_2_0/backbone/file", (None, None, None, "backbone")),
+        ("backbone/rank_2_0", (None, None, None, "backbone")),
+        ("file", (None, None, None, None)),
+    ],
+)
+def test_the_place_of_a_file(path: str, wanted: tuple[object, ...]) -> None:
+    assert place_in_tree(path) == PlaceInTree(*wanted)  # type: ignore[arg-type]

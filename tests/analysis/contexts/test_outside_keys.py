@@ -1,10 +1,170 @@
-"""How wide the vectors are that a process generates code for, by what a snapshot says of its CPU."""
+"""Runs that looked one key up, what is known of each that keys do not hold, and how they are said to differ; made by hand."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
+from cachescope.analysis.contexts.outside_keys import (
+    CPU_CAPABILITY,
+    Doubt,
+    device_model,
+    different_circumstances,
+    vector_width,
+)
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+
+KEY = ("fxgraph", "f11")
+SECOND_NS = 10**9
+DTYPE, THREADS = "torch.get_default_dtype()", "torch.get_num_threads()"
+H100 = "_CudaDeviceProperties(name='H100', major=9, minor=0, total_memory=80MB, multi_processor_count=132, uuid=1)"
+
+
+def run_row(number: int, **told: Any) -> RunRow:
+    nothing = dict.fromkeys(RunRow.__dataclass_fields__)
+    return RunRow(**{**nothing, "run": number, "source": "/a", "pid": 10 + number, "start_time": 0, **told})
+
+
+def snapshot(number: int, **told: Any) -> ContextRow:
+    """What was captured in a run, while it ran."""
+    nothing = dict.fromkeys(ContextRow.__dataclass_fields__)
+    if "settings" in told:
+        told["settings"] = json.dumps(told["settings"])
+    return ContextRow(**{**nothing, "context": number, "source": "/c", "pid": 10 + number, "time": 5, **told})
+
+
+def doubts(runs: list[RunRow], *snapshots: ContextRow, cpu_keys: tuple[Any, ...] = ()) -> list[Doubt]:
+    """Of one key that all of the runs looked up."""
+    of_key = {KEY: [LookupRow(lookup=row.run, run=row.run) for row in runs]}
+    return list(different_circumstances(of_key, runs, snapshots, cpu_keys))
+
+
+def said(runs: list[RunRow], *snapshots: ContextRow, **told: Any) -> list[tuple[str, tuple[str, ...]]]:
+    return [(doubt.kind, doubt.fields) for doubt in doubts(runs, *snapshots, **told)]
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other", "differs"),
+    [
+        ("torch_version", "2.13.0", "2.14.0", True),
+        ("torch_version", "2.13.0", "2.13.1", True),
+        ("torch_version", "2.13.0", "2.13.0", False),
+        ("torch_version", "2.13.0", None, False),
+        ("python_version", "3.11.7", "3.12.1", True),
+        ("python_version", "3.11.7", "3.11.8", False),
+        ("python_version", None, "3.11.8", False),
+    ],
+)
+def test_versions_of_runs(name: str, one: str | None, other: str | None, differs: bool) -> None:
+    runs = [run_row(0, **{name: one}), run_row(1, **{name: other})]
+    assert said(runs) == ([("different_versions", (name,))] if differs else [])
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        ({"runtime_version": ("12.4", "12.8")}, "different_versions"),
+        ({"triton_version_hash": ("3.4", "3.5")}, "different_versions"),
+        ({"runtime": ("CUDA", None)}, None),
+        ({"accelerator_properties": (H100, H100.replace("H100", "A100"))}, "different_devices"),
+        ({"accelerator_properties": (H100, H100.replace("=132", "=114"))}, "different_devices"),
+        ({"accelerator_properties": (H100, H100.replace("uuid=1", "uuid=2"))}, None),
+        ({"settings": ({DTYPE: "float32"}, {DTYPE: "float64"})}, "different_settings"),
+        ({"settings": ({DTYPE: "float32"}, {})}, None),
+        ({"settings": ({THREADS: "4"}, {THREADS: "8"})}, None),
+    ],
+)
+def test_what_snapshots_say(told: dict[str, tuple[Any, Any]], kind: str | None) -> None:
+    ((name, values),) = told.items()
+    found = doubts([run_row(0), run_row(1)], *(snapshot(n, **{name: v}) for n, v in enumerate(values)))
+    assert [doubt.kind for doubt in found] == ([] if kind is None else [kind])
+    assert [doubt.key for doubt in found] == [KEY] * len(found)
+
+
+def test_what_only_code_of_the_cpu_depends_on() -> None:
+    runs = [run_row(0), run_row(1)]
+    captured = [snapshot(n, settings={THREADS: str(4 + n), DTYPE: "float32"}) for n in range(2)]
+    assert said(runs, *captured) == []
+    assert said(runs, *captured, cpu_keys=(KEY,)) == [("different_settings", (THREADS,))]
+    assert said(runs, *captured, cpu_keys=(("aotautograd", "f11"),)) == []
+
+
+@pytest.mark.parametrize(
+    ("run", "told", "is_of_it"),
+    [
+        # The pid, and a time while it ran or within a minute after.
+        ({}, {}, True),
+        ({"pid": 99}, {}, False),
+        ({}, {"pid": None}, False),
+        ({}, {"time": None}, False),
+        ({"start_time": None}, {}, False),
+        ({"start_time": 5}, {"time": 5}, True),
+        ({"start_time": 6}, {"time": 5}, False),
+        ({"end_time": 1}, {"time": 1 + 60 * SECOND_NS}, True),
+        ({"end_time": 1}, {"time": 2 + 60 * SECOND_NS}, False),
+        ({"end_time": 9 * SECOND_NS}, {"time": 69 * SECOND_NS}, True),
+        ({}, {"time": 60 * SECOND_NS}, True),
+        ({}, {"time": 60 * SECOND_NS + 1}, False),
+        # A run that it names is its own.
+        ({"pid": 99}, {"run": 1}, True),
+    ],
+)
+def test_whose_a_snapshot_is(run: dict[str, Any], told: dict[str, Any], is_of_it: bool) -> None:
+    runs = [run_row(0), run_row(1, **run)]
+    captured = [snapshot(0, runtime="CUDA"), snapshot(1, **{"runtime": "HIP", **told})]
+    assert said(runs, *captured) == ([("different_versions", ("runtime",))] if is_of_it else [])
+
+
+def test_a_snapshot_that_two_runs_may_have_taken_is_of_neither() -> None:
+    runs = [run_row(0), run_row(1), run_row(2, pid=11)]
+    assert said(runs, snapshot(0, runtime="CUDA"), snapshot(1, runtime="HIP")) == []
+
+
+def test_runs_that_looked_up_other_keys_are_not_compared() -> None:
+    runs = [run_row(0, torch_version="2.13.0"), run_row(1, torch_version="2.14.0")]
+    of_key = {(KEY[0], f"f{row.run}"): [LookupRow(run=row.run)] for row in runs}
+    assert list(different_circumstances(of_key, runs, [])) == []
+
+
+def evidence(name: str, *values: str) -> str:
+    snapshots = [snapshot(n, **{name: value}) for n, value in enumerate(values)]
+    (doubt,) = doubts([run_row(n) for n in range(len(values))], *snapshots)
+    return doubt.evidence
+
+
+def test_the_evidence_names_both_sides_and_their_runs() -> None:
+    said = "one key was looked up by runs whose runtime differs: "
+    assert evidence("runtime", "CUDA", "HIP") == said + "CUDA (run 0) and HIP (run 1)"
+    assert evidence("runtime", "A", "B", "A") == said + "A (runs 0, 2) and B (run 1)"
+    assert evidence("runtime", *"BAAAA") == said + "B (run 0) and A (runs 1, 2, 3, 4)"
+    assert evidence("runtime", *"BAAAAA") == said + "B (run 0) and A (runs 1, 2, 3, 4…)"
+
+
+def test_long_values_are_cut() -> None:
+    assert "v" * 60 + " (run 0)" in evidence("runtime", "v" * 60, "x")
+    assert "v" * 60 + "… (run 0)" in evidence("runtime", "v" * 61, "x")
+    assert "v" * 12 + " (run 0)" in evidence("triton_version_hash", "v" * 12, "x")
+    assert "v" * 12 + "… (run 0)" in evidence("triton_version_hash", "v" * 13, "x")
+
+
+@pytest.mark.parametrize(
+    ("properties", "model"),
+    [
+        (H100, "H100 major=9 minor=0 multi_processor_count=132"),
+        (H100.replace("H100", "Bob's"), "Bob's major=9 minor=0 multi_processor_count=132"),
+        (
+            "_CudaDeviceProperties(name='MI300', major=9, minor=4, gcnArchName='gfx942:a+', uuid=1)",
+            "MI300 major=9 minor=4 gcnArchName='gfx942:a+'",
+        ),
+        ("another text", "another text"),
+    ],
+)
+def test_the_model_of_a_board(properties: str, model: str) -> None:
+    assert device_model(properties) == model
+
 
 LINUX, MAC, WINDOWS = "Linux-6.1-x86_64-with-glibc2.36", "macOS-14.5-arm64-arm-64bit", "Windows-10-AMD64"
 

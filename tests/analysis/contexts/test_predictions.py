@@ -14,7 +14,7 @@ from cachescope.analysis.contexts.prediction import predictions_of
 from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash
-from cachescope.terms import AOT_SWITCH, BUNDLED_SWITCH, WOULD_BYPASS
+from cachescope.terms import AOT_SWITCH, WOULD_BYPASS
 from tests.made import CODE, Details, Stored, aot, component, entry, fx, run, scope_of
 
 OPTION, OTHER_OPTION = "inductor_config[epilogue_fusion]", "inductor_config[shape_padding]"
@@ -211,13 +211,6 @@ def test_the_vectors_of_a_snapshot(fields: dict[str, str], platform: str, width:
     found = of_snapshot(fields, CAPABILITY, platform=platform)
     assert (found.vector_width, found.cpu_capability) == (width, "AVX2")
     assert of_snapshot(fields, platform=None).cpu_capability == ""
-
-
-@pytest.mark.parametrize(
-    ("switch", "inside"), [({}, None), ({BUNDLED_SWITCH: "True"}, True), ({BUNDLED_SWITCH: "False"}, False)]
-)
-def test_whether_a_snapshot_keeps_graphs_inside(switch: dict[str, str], inside: bool | None) -> None:
-    assert of_snapshot({}, switch).keeps_graphs_inside is inside
 
 
 def hash_of(field: str, text: str) -> str:
