@@ -74,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (NotFoundError, SchemaError) as error:
         return _failed(error, 2, args)
     except CachescopeError as error:
-        return _failed(error, 1, args)
+        # That of a command that cannot be started is a shell's.
+        return _failed(error, getattr(error, "status", 1), args)
     except ModuleNotFoundError as error:
         if error.name not in NEEDED:
             raise

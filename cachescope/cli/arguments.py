@@ -125,6 +125,14 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def command_after(args: argparse.Namespace, words: list[str], sign: str = "--") -> list[str]:
+    """The command to run among what follows such a sign; there has to be one."""
+    command = words[1:] if words[:1] == ["--"] else words
+    if not command:
+        args.usage_error(f"give the command to run after {sign}")
+    return command
+
+
 def how_many(text: str) -> int:
     """The number of things to show, which may be none."""
     if not text.isdecimal():

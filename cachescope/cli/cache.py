@@ -11,7 +11,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_output_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import redaction_of, write_answer
 from cachescope.errors import SourceError
 from cachescope.version import __version__
 from cachescope.wording import file_size, file_time, harmless, plural
@@ -43,11 +43,10 @@ def run(args: argparse.Namespace) -> int:
     redaction = redaction_of(args)
     if redaction is not None:
         redaction.learn(Identities(paths=[folder, *(log.path for log in kept)]))
-    if args.json:
-        write_json(_object(kept, folder, cleared=args.clear), redaction)
-    else:
-        write_lines(_lines(kept, folder, cleared=args.clear), redaction)
-    return 0
+    cleared = args.clear
+    return write_answer(
+        args, lambda: _object(kept, folder, cleared=cleared), lambda: _lines(kept, folder, cleared=cleared)
+    )
 
 
 def _object(kept: list[KeptLog], folder: str, *, cleared: bool) -> JsonObject:

@@ -81,8 +81,7 @@ def run(args: argparse.Namespace) -> int:
     scope = read_given(args, args.paths)
     baseline = read_given(args, [args.baseline]) if args.no_new_cause else None
     checked = scope.check(args.min_hit_rate, args.max_time_lost, baseline)
-    given = args.paths + ([args.baseline] if args.baseline else [])
-    _write(checked, scope, args.format, redaction_of(args, scope, given))
+    _write(checked, scope, args.format, redaction_of(args))
     return 0 if checked.passed else NOT_MET
 
 

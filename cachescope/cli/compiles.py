@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,9 +26,4 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.compiled import compiled_lines
 
     scope = read_given(args, args.paths)
-    redaction = redaction_of(args, scope, args.paths)
-    if args.json:
-        write_json(compiles_object(scope), redaction)
-    else:
-        write_lines(compiled_lines(Compiled.of(scope)), redaction)
-    return 0
+    return write_answer(args, lambda: compiles_object(scope), lambda: compiled_lines(Compiled.of(scope)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +35,6 @@ def run(args: argparse.Namespace) -> int:
         IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)
     )
     scope = read_given(args, args.paths)
-    redaction = redaction_of(args, scope, args.paths)
-    if args.json:
-        write_json(contexts_object(scope, schema), redaction)
-    else:
-        write_lines(context_lines(Sharing.of(scope, schema)), redaction)
-    return 0
+    return write_answer(
+        args, lambda: contexts_object(scope, schema), lambda: context_lines(Sharing.of(scope, schema))
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_output_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import redaction_of, write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,13 +28,9 @@ def run(args: argparse.Namespace) -> int:
 
     path = str(sample(args.name))
     scope = read_scope([path])
-    redaction = redaction_of(args, scope, [path])
-    if args.json:
-        write_json(explain_object(scope), redaction)
-        return 0
+    redaction_of(args, scope, [path])
     others = ", ".join(name for name in sample_names() if name != args.name)
-    lines = [
-        *answer_lines(Why.of(scope)),
+    further = [
         Line(),
         # What was unpacked for this process is gone with it.
         Line(f"To read its files: tar -xf {archive(args.name)}; cachescope explain {args.name}", whole=True)
@@ -44,5 +40,4 @@ def run(args: argparse.Namespace) -> int:
         Line("In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"),
         Line("On your own program: cachescope record -- python train.py"),
     ]
-    write_lines(lines, redaction)
-    return 0
+    return write_answer(args, lambda: explain_object(scope), lambda: [*answer_lines(Why.of(scope)), *further])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import write_answer
 from cachescope.errors import NotFoundError
 
 
@@ -29,32 +29,24 @@ def run(args: argparse.Namespace) -> int:
     """Read or ask, and print."""
     if args.paths and args.measure:
         raise NotFoundError("--measure is for this machine: leave PATH out")
-    return _of_sources(args) if args.paths else _of_this_machine(args)
-
-
-def _of_sources(args: argparse.Namespace) -> int:
-    from cachescope.cli.sources import read_given
     from cachescope.report.devices import device_lines, devices_object
 
-    scope = read_given(args, args.paths)
-    redaction = redaction_of(args, scope, args.paths)
-    if args.json:
-        write_json(devices_object(scope.devices, problems=scope.problems), redaction)
-    else:
-        write_lines(device_lines(scope.devices), redaction)
-    return 0
+    if args.paths:
+        from cachescope.cli.sources import read_given
 
-
-def _of_this_machine(args: argparse.Namespace) -> int:
+        scope = read_given(args, args.paths)
+        return write_answer(
+            args,
+            lambda: devices_object(scope.devices, problems=scope.problems),
+            lambda: device_lines(scope.devices),
+        )
     from cachescope.devices.live import measurements_frame, this_machine
-    from cachescope.report.devices import device_lines, devices_object
 
-    measurements = measurements_frame() if args.measure else None
+    measured = measurements_frame() if args.measure else None
     machine = this_machine()
-    redaction = redaction_of(args)
-    if args.json:
-        shown = devices_object(machine.devices, measurements=measurements, notes=machine.notes)
-        write_json(shown, redaction)
-    else:
-        write_lines(device_lines(machine.devices, measurements=measurements, notes=machine.notes), redaction)
-    return 0
+    devices, notes = machine.devices, machine.notes
+    return write_answer(
+        args,
+        lambda: devices_object(devices, measurements=measured, notes=notes),
+        lambda: device_lines(devices, measurements=measured, notes=notes),
+    )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import write_answer
 from cachescope.version import __version__
 
 
@@ -44,10 +44,12 @@ def run(args: argparse.Namespace) -> int:
         return 1
     side = side_named if args.paths else side_below
     found = Comparison.of(scope, side(scope, args.before), side(scope, args.after))
-    redaction = redaction_of(args, scope, paths)
-    if args.json:
-        printed = {"cachescope": __version__, **comparison_object(found)}
-        write_json({**printed, "problems": frame_rows(scope.problems)}, redaction)
-    else:
-        write_lines([*comparison_lines(found), *problem_lines(scope.facts.problems)], redaction)
-    return 0
+    return write_answer(
+        args,
+        lambda: {
+            "cachescope": __version__,
+            **comparison_object(found),
+            "problems": frame_rows(scope.problems),
+        },
+        lambda: [*comparison_lines(found), *problem_lines(scope.facts.problems)],
+    )

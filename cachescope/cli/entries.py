@@ -17,7 +17,7 @@ import os
 from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments, how_many
-from cachescope.cli.output import redaction_of, say, write_json, write_lines, write_plain, write_source
+from cachescope.cli.output import redaction_of, say, write_answer, write_plain, write_source
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.wording import harmless_line, plural
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     keys = [name for name in args.names if not _is_source(name)]
     paths = [name for name in args.names if name not in keys]
     if not keys:
-        return _print_all(args, read_given(args, paths), paths)
+        return _print_all(args, read_given(args, paths))
     if len(keys) > 1:
         raise NotFoundError(f"{keys[0]!r} and {keys[1]!r} are no paths, and only one key can be shown")
     if args.prune_list or args.locks:
@@ -80,7 +80,7 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
         raise NotFoundError(f"{key!r} is no path; for a key name the directory it is in ({error})") from error
 
 
-def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
+def _print_all(args: argparse.Namespace, scope: Scope) -> int:
     from cachescope.answers.directory import Directory
     from cachescope.report.as_json import entries_object
     from cachescope.report.entry_table import entry_lines
@@ -92,12 +92,11 @@ def _print_all(args: argparse.Namespace, scope: Scope, paths: list[str]) -> int:
             )
         _print_paths(list(scope.removable["path"]))
         return 0
-    redaction = redaction_of(args, scope, paths)
-    if args.json:
-        write_json(entries_object(scope, scope.locks() if args.locks else None), redaction)
-    else:
-        write_lines(entry_lines(Directory.of(scope, args.locks), args.most), redaction)
-    return 0
+    return write_answer(
+        args,
+        lambda: entries_object(scope, scope.locks() if args.locks else None),
+        lambda: entry_lines(Directory.of(scope, args.locks), args.most),
+    )
 
 
 def _print_paths(paths: list[str]) -> None:
@@ -116,12 +115,12 @@ def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: st
         one = scope.entry(key)
     except NotFoundError as error:
         raise NotFoundError(f"{key!r} is no path; in {', '.join(paths)}: {error}") from error
-    redaction = redaction_of(args, scope, paths)
-    if args.json:
-        write_json(one_entry_object(one), redaction)
-        return 0
     source = one.source
-    write_lines([*one_entry_lines(one, "--json lists all"), *source_title(source)], redaction)
-    if source.text is not None:
-        write_source(source.text, source.language, redaction)
+    write_answer(
+        args,
+        lambda: one_entry_object(one),
+        lambda: [*one_entry_lines(one, "--json lists all"), *source_title(source)],
+    )
+    if source.text is not None and not args.json:
+        write_source(source.text, source.language, redaction_of(args))
     return 0

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import NOT_MET, add_output_arguments
-from cachescope.cli.output import redaction_of, say, write_json, write_lines
+from cachescope.cli.output import redaction_of, say, write_answer
 from cachescope.errors import CachescopeError
 from cachescope.version import __version__
 from cachescope.wording import listed
@@ -49,7 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Try, and print what helps."""
-    from cachescope.capture.recording import CommandNotFoundError
     from cachescope.report.fix import fix_lines, fix_object
     from cachescope.scope.fix import fix
 
@@ -57,15 +56,10 @@ def run(args: argparse.Namespace) -> int:
     paths, command = _split(args)
     if args.write is not None:
         _check_is_ours(Path(args.write))
-    try:
-        found = fix(command, paths, lambda settings: say(_trying(settings), redaction))
-    except CommandNotFoundError as error:
-        say(error, redaction)
-        return error.status
-    if args.json:
-        write_json({"cachescope": __version__, **fix_object(found)}, redaction)
-    else:
-        write_lines(list(fix_lines(found)), redaction)
+    found = fix(command, paths, lambda settings: say(_trying(settings), redaction))
+    write_answer(
+        args, lambda: {"cachescope": __version__, **fix_object(found)}, lambda: list(fix_lines(found))
+    )
     if args.write is not None:
         _write(Path(args.write), found)
     return NOT_MET if found.after.counts["would_hit"] < found.after.lookups else 0

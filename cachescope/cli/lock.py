@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import redaction_of, write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,13 +51,11 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("the lock would be in the directory that it locks: write it elsewhere")
     scope = read_given(args, [args.directory])
     expected = read_given(args, args.expect) if args.expect else None
-    redaction = redaction_of(args, scope, [args.directory, args.output])
-    if expected is not None:
-        redaction_of(args, expected, args.expect)
+    redaction_of(args, scope, [args.directory, args.output])
     lock = lock_of(scope, args.directory, expected)
     write_lock(lock, args.output)
-    if args.json:
-        write_json(locked_object(lock, args.directory, args.output), redaction)
-    else:
-        write_lines(locked_lines(lock, args.directory, args.output), redaction)
-    return 0
+    return write_answer(
+        args,
+        lambda: locked_object(lock, args.directory, args.output),
+        lambda: locked_lines(lock, args.directory, args.output),
+    )

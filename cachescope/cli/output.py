@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cachescope.errors import CachescopeError
@@ -71,6 +71,18 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
         _write_styled(rows)
     else:
         _write("".join(f"{text}\n" for text, _ in rows))
+
+
+def write_answer(
+    args: argparse.Namespace, of_json: Callable[[], object], of_lines: Callable[[], Sequence[Line]]
+) -> int:
+    """Print the one form or the other, as ``--json`` and ``--redact`` say; return the exit status of success."""
+    redaction = redaction_of(args)
+    if args.json:
+        write_json(of_json(), redaction)
+    else:
+        write_lines(of_lines(), redaction)
+    return 0
 
 
 def write_source(text: str, language: str, redaction: Redaction | None = None) -> None:

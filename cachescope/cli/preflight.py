@@ -25,8 +25,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cachescope.cli.arguments import NOT_MET, add_output_arguments, share
-from cachescope.cli.output import redaction_of, say, write_json, write_lines
+from cachescope.cli.arguments import NOT_MET, add_output_arguments, command_after, share
+from cachescope.cli.output import redaction_of, say, write_answer
 from cachescope.errors import SourceError
 
 if TYPE_CHECKING:
@@ -75,26 +75,19 @@ def run(args: argparse.Namespace) -> int:
     """Run the command as a pre-flight, and print the predictions."""
     from cachescope.capture.preflight.without_weights import FAKE
     from cachescope.capture.preflight_command import preflight
-    from cachescope.capture.recording import CommandNotFoundError
     from cachescope.readers.directory.default_root import default_root
     from cachescope.scope.preflight import check_against
 
     redaction_of(args)
-    command = args.command[1:] if args.command[:1] == ["--"] else args.command
-    if not command:
-        args.usage_error("give the command to run after --")
+    command = command_after(args, args.command)
     check_against(args.against or [])
     with _folder(args.keep) as folder, _folder(None) as told:
         needs = Path(told, "needs_values")
-        try:
-            # What the program prints is no part of the JSON.
-            output = STDERR if args.json else None
-            variables = {FAKE: str(needs) if args.fake else None}
-            against = args.against or [default_root()]
-            recorded = preflight(command, folder, against, variables=variables, output=output)
-        except CommandNotFoundError as error:
-            say(error, redaction_of(args))
-            return error.status
+        # What the program prints is no part of the JSON.
+        output = STDERR if args.json else None
+        variables = {FAKE: str(needs) if args.fake else None}
+        against = args.against or [default_root()]
+        recorded = preflight(command, folder, against, variables=variables, output=output)
         if needs.exists():
             why, *_ = needs.read_text(encoding="utf-8", errors="replace").splitlines()
             say(f"the program cannot be run without weights: {why}", redaction_of(args))
@@ -122,12 +115,9 @@ def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
     if flown is None:
         return failed
     scope, answer = flown
-    redaction = redaction_of(args, scope, [str(recorded.folder), *(args.against or [])])
-    if args.json:
-        told = preflight_object(answer) | {"exit_status": recorded.exit_status}
-        write_json({**explain_object(scope), "preflight": told}, redaction)
-    else:
-        write_lines(preflight_lines(answer), redaction)
+    redaction_of(args, scope, [str(recorded.folder), *(args.against or [])])
+    told = preflight_object(answer) | {"exit_status": recorded.exit_status}
+    write_answer(args, lambda: {**explain_object(scope), "preflight": told}, lambda: preflight_lines(answer))
     if args.keep is not None:
         say(f"its traces are in {recorded.folder}", redaction_of(args))
     if recorded.exit_status:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cachescope.cli.arguments import add_output_arguments
+from cachescope.cli.arguments import add_output_arguments, command_after
 from cachescope.cli.needed import missing_package
 from cachescope.cli.output import redaction_of, say, write_json, write_lines
 from cachescope.errors import CachescopeError, SourceError
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it, then explain. No package is needed to record."""
     try:
-        from cachescope.capture.recording import CommandNotFoundError, record
+        from cachescope.capture.recording import record
     except ModuleNotFoundError as missing:
         if missing.name not in ("fcntl", "termios"):
             raise
@@ -50,17 +50,11 @@ def run(args: argparse.Namespace) -> int:
             f'this system has no terminals of Unix; record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}"'
         ) from missing
     redaction = redaction_of(args)  # before the command runs: hiding takes packages that may not be there
-    command = args.command[1:] if args.command[:1] == ["--"] else args.command
-    if not command:
-        args.usage_error("give the command to run after --")
+    command = command_after(args, args.command)
     for name in ("TORCH_TRACE", "TORCH_LOGS_OUT"):
         if os.environ.get(name):
             say(f"{name} is set; for this run it points into {args.output}", redaction)
-    try:
-        recorded = record(command, args.output)
-    except CommandNotFoundError as error:
-        say(error, redaction)
-        return error.status
+    recorded = record(command, args.output)
     ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
     say(f"its logs are in {recorded.folder} (exit status {recorded.exit_status}{ended})", redaction)
     if package := missing_package():

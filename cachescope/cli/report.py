@@ -31,11 +31,10 @@ def run(args: argparse.Namespace) -> int:
     scope = read_given(args, args.paths, args.baseline)
     path = scope.report(args.output, redact=args.redact)
     size = path.stat().st_size
-    redaction = redaction_of(args, scope, args.paths)
     if args.json:
         write_json({"report": str(path), "bytes": size})
     else:
         # Where the file is was said by whoever asks; what was read was not.
-        write_lines([Line(headline(scope))], redaction)
+        write_lines([Line(headline(scope))], redaction_of(args))
         write_lines([Line(f"{harmless(str(path))}  {file_size(size)}", whole=True)])
     return 0

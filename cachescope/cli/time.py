@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +29,4 @@ def run(args: argparse.Namespace) -> int:
 
     scope = read_given(args, args.paths)
     spent = TimeSpent.of(scope, args.paths)
-    redaction = redaction_of(args, scope, args.paths)
-    if args.json:
-        write_json(time_object(scope, spent), redaction)
-    else:
-        write_lines(time_lines(spent), redaction)
-    return 0
+    return write_answer(args, lambda: time_object(scope, spent), lambda: time_lines(spent))

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from cachescope.cli.arguments import add_output_arguments
-from cachescope.cli.output import redaction_of, say, write_json, write_lines
+from cachescope.cli.arguments import add_output_arguments, command_after
+from cachescope.cli.output import redaction_of, write_answer
 
 if TYPE_CHECKING:
     from cachescope.locking.lock import Key
@@ -56,11 +56,7 @@ def run(args: argparse.Namespace) -> int:
         return _run_with_preflight(args)
     with _keeping_all():
         found = verify(args.lock, args.directory)
-    redaction = redaction_of(args)
-    if args.json:
-        write_json(verification_object(found), redaction)
-    else:
-        write_lines(verification_lines(found), redaction)
+    write_answer(args, lambda: verification_object(found), lambda: verification_lines(found))
     return 0 if found.passed else _NOT_AS_LOCKED
 
 
@@ -81,7 +77,6 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     import tempfile
 
     from cachescope.capture.preflight_command import preflight
-    from cachescope.capture.recording import CommandNotFoundError
     from cachescope.cli.preflight import STDERR, answered, failed_status
     from cachescope.report.layout import Line
     from cachescope.report.preflight import preflight_lines, preflight_object
@@ -92,34 +87,28 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
         verify,
     )
 
-    redaction = redaction_of(args)
-    command = args.preflight[1:] if args.preflight[:1] == ["--"] else args.preflight
-    if not command:
-        args.usage_error("give the command to run after --preflight --")
+    command = command_after(args, args.preflight, "--preflight --")
     found = verify(args.lock, args.directory)
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
-        try:
-            # What the program prints is no part of the JSON.
-            output = STDERR if args.json else None
-            recorded = preflight(command, folder, [found.directory], output=output)
-        except CommandNotFoundError as error:
-            say(error, redaction)
-            return error.status
+        # What the program prints is no part of the JSON.
+        output = STDERR if args.json else None
+        recorded = preflight(command, folder, [found.directory], output=output)
         flown = answered(args, recorded, [found.directory])
         if flown is None:
             return failed_status(recorded)
     scope, answer = flown
     missing = _would_miss(scope)
-    redaction = redaction_of(args, scope, [args.lock, found.directory])
-    if args.json:
-        told = preflight_object(answer) | {
-            "exit_status": recorded.exit_status,
-            "missing_keys": [{"cache": cache, "cache_key": key} for cache, key in missing],
-        }
-        write_json({**verification_object(found), "preflight": told}, redaction)
-    else:
-        lines = [*verification_lines(found), Line(), *preflight_lines(answer), *keys_without_entry(missing)]
-        write_lines(lines, redaction)
+    redaction_of(args, scope, [args.lock, found.directory])
+    told = {
+        **preflight_object(answer),
+        "exit_status": recorded.exit_status,
+        "missing_keys": [{"cache": cache, "cache_key": key} for cache, key in missing],
+    }
+    write_answer(
+        args,
+        lambda: {**verification_object(found), "preflight": told},
+        lambda: [*verification_lines(found), Line(), *preflight_lines(answer), *keys_without_entry(missing)],
+    )
     if recorded.exit_status:
         return failed_status(recorded)
     return 0 if found.passed and not missing else _NOT_AS_LOCKED

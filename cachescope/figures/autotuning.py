@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import floor, log10, prod
 from typing import Final
 
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import AXIS, canvas, empty, legend_room, note, value_axis
+from cachescope.figures.canvas import AXIS, axis_title, canvas, empty, legend_room, note, value_axis
 from cachescope.figures.palette import GREEN, GREY, VERMILLION, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import escaped, hover, plain, shown
+from cachescope.frames.directory_rows import TimingRow
 from cachescope.json_types import JsonObject
 from cachescope.wording import plural
 
@@ -26,21 +26,6 @@ _FAILED: Final = 2
 # In powers of ten: a factor of five has two ticks.
 _NARROWEST: Final = 0.7
 _INPUT: Final = re.compile(r"\('(\w{1,20})', 'torch\.(\w{1,20})', (\d{1,20}(?:, ?-?\d{1,20}){0,40})\)")
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A measured choice of an operator."""
-
-    entry: int
-    op: str
-    inputs: str
-    precision: str
-    choice: str
-    time_ms: float | None
-    is_chosen: bool
-    margin: float | None
-    device_name: str | None
 
 
 def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -57,8 +42,8 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
     """
     if autotune.empty:
         return empty("Nothing was autotuned: no directory with timings of max-autotune was read.", dark)
-    groups: dict[tuple[object, ...], list[_Choice]] = {}
-    for row in rows_of(autotune, _Choice):
+    groups: dict[tuple[object, ...], list[TimingRow]] = {}
+    for row in rows_of(autotune, TimingRow):
         place = (row.entry, row.op, row.inputs, row.precision, row.device_name)
         groups.setdefault(place, []).append(row)
     ordered = sorted(groups.values(), key=lambda rows: -_fastest(rows))
@@ -69,7 +54,7 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
         margin={"t": legend_room(3), "l": 14, "r": 24},
         xaxis=value_axis(
             dark, type="log", showgrid=True, **_axis(top),
-            title={"text": "measured time", "font": {"size": 11}, "standoff": 6},
+            title=axis_title("measured time"),
         ),
         yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},
     )  # fmt: skip
@@ -81,14 +66,12 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
             text=f"{_operator(rows[0])} · {_won(rows)} · <span style='color:{theme(dark).muted}'>{_inputs(rows[0])}</span>",
             xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0, showarrow=False,
         )  # fmt: skip
-    if len(ordered) > len(top):
-        note(
-            figure, f"{plural(len(ordered) - len(top), 'more operator')} with faster choices not shown", dark
-        )
+    if more := len(ordered) - len(top):
+        note(figure, dark, f"{plural(more, 'more operator')} with faster choices not shown")
     return figure
 
 
-def _axis(groups: list[list[_Choice]]) -> JsonObject:
+def _axis(groups: list[list[TimingRow]]) -> JsonObject:
     """A scale of powers of ten with ticks at 1, 2 and 5; wide enough for two of them where all times are alike."""
     times = [max(row.time_ms, 1e-6) for rows in groups for row in rows if row.time_ms is not None]
     failed = any(row.time_ms is None for rows in groups for row in rows)
@@ -100,7 +83,7 @@ def _axis(groups: list[list[_Choice]]) -> JsonObject:
     return {"range": [low, high], "tickvals": at, "ticktext": [f"{ms:g} ms" for ms in at]}
 
 
-def _add_choices(figure: Picture, groups: list[list[_Choice]], slowest: float) -> None:
+def _add_choices(figure: Picture, groups: list[list[TimingRow]], slowest: float) -> None:
     marks: dict[str, list[tuple[float, float, str]]] = {"fastest": [], "other choice": [], "failed": []}
     for y, rows in enumerate(groups):
         by_time = sorted(rows, key=lambda row: (row.time_ms is None, row.time_ms or 0.0))
@@ -131,19 +114,19 @@ def _add_choices(figure: Picture, groups: list[list[_Choice]], slowest: float) -
             )  # fmt: skip
 
 
-def _fastest(rows: list[_Choice]) -> float:
+def _fastest(rows: list[TimingRow]) -> float:
     return min((row.time_ms for row in rows if row.time_ms is not None), default=0.0)
 
 
-def _operator(row: _Choice) -> str:
+def _operator(row: TimingRow) -> str:
     return f"<b>{escaped(plain(row.op, 30))}</b>"
 
 
-def _inputs(row: _Choice) -> str:
+def _inputs(row: TimingRow) -> str:
     return shown(input_shapes(row.inputs), _LABEL - len(plain(row.op, 30)))
 
 
-def _won(rows: list[_Choice]) -> str:
+def _won(rows: list[TimingRow]) -> str:
     margin = next((row.margin for row in rows if row.margin is not None), None)
     return "the only choice" if margin is None else f"{_times(margin)} faster than the next"
 

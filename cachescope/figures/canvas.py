@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from cachescope.figures.palette import theme
+from cachescope.figures.palette import text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import wrapped
 from cachescope.json_types import JsonObject
@@ -24,6 +24,8 @@ NOTE: Final = 18
 AXIS: Final = 44
 # The first tick of a date axis has the date on a second line.
 DATES: Final = 62
+NO_LINES: Final[JsonObject] = {"showgrid": False, "zeroline": False, "ticks": ""}
+"""Of an axis that has labels alone."""
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _TIME_STEPS: Final = (
@@ -114,6 +116,21 @@ def empty(reason: str, dark: bool) -> Picture:
     return figure
 
 
+def axis_title(text: str, standoff: int = 6) -> JsonObject:
+    """A small title of an axis."""
+    return {"text": text, "font": {"size": SMALL}, "standoff": standoff}
+
+
+def inside_text(colour: str, anchor: str = "middle") -> JsonObject:
+    """The settings of texts within bars of a colour."""
+    return {
+        "textposition": "inside",
+        "insidetextanchor": anchor,
+        "textangle": 0,
+        "textfont": {"color": text_on(colour)},
+    }
+
+
 def value_axis(dark: bool, **settings: Any) -> JsonObject:
     """An axis of amounts: thin grid lines, no zero line."""
     base = {"gridcolor": theme(dark).grid, "zeroline": False, "ticks": "", "tickfont": {"size": SMALL}}
@@ -144,9 +161,7 @@ def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> JsonObjec
         "tickvals": at,
         "ticktext": [labels[i] for i in at],
         "range": [len(labels) - 0.5, -0.5],
-        "showgrid": False,
-        "zeroline": False,
-        "ticks": "",
+        **NO_LINES,
         "tickfont": {"size": SMALL},
         "automargin": True,
         "ticklabelstandoff": 6,
@@ -162,9 +177,12 @@ def panel_title(figure: Picture, text: str, axis: str = "x") -> None:
     )  # fmt: skip
 
 
-def note(figure: Picture, text: str, dark: bool, *, below: int = AXIS) -> None:
-    """A remark below the plot; makes room for itself."""
-    lines = wrapped(text, 100)
+def note(figure: Picture, dark: bool, *remarks: str, below: int = AXIS) -> None:
+    """Remarks below the plot, those that are not empty; makes room for itself."""
+    said = [text for text in remarks if text]
+    if not said:
+        return
+    lines = wrapped("; ".join(said), 100)
     figure.annotate(
         text=lines, xref="paper", x=0, xanchor="left", yref="paper", y=0, yanchor="top", yshift=-below + 4,
         showarrow=False, align="left", font={"size": SMALL, "color": theme(dark).muted},

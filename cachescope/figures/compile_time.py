@@ -12,8 +12,10 @@ import pandas as pd
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
+    axis_title,
     canvas,
     empty,
+    inside_text,
     legend_room,
     note,
     origins,
@@ -23,10 +25,10 @@ from cachescope.figures.canvas import (
     value_axis,
 )
 from cachescope.figures.folding import Folded, folded_runs
-from cachescope.figures.palette import COMPILE_COLOURS, CYCLE, GREY, text_on
+from cachescope.figures.palette import COMPILE_COLOURS, CYCLE, GREY
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import hover, shown
-from cachescope.wording import duration, percent, plural, short_names
+from cachescope.figures.texts import hover, place_labels, shown
+from cachescope.wording import duration, percent, plural
 
 _MOST_BARS: Final = 2500
 _MOST_LANES: Final = 4
@@ -69,18 +71,16 @@ def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) 
     lanes = int(bars["lane"].max()) + 1
     pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.labels)))
     top = legend_room(bars["kind"].nunique())
-    start_axis = {"text": since, "font": {"size": 11}, "standoff": 6}
     figure = canvas(
         dark,
         int(top + max(60, pixels * len(folded.labels)) + AXIS),
         barmode="overlay",
         margin={"t": top},
-        xaxis=value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=start_axis),
+        xaxis=value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since)),
         yaxis=row_axis(folded.labels, pixels, showgrid=False),
     )
     _draw(figure, bars, lanes, is_named=not folded.folded)
-    if remarks := "; ".join(_remarks(compiles, timed, len(bars) if is_shared else 0, folded.folded)):
-        note(figure, remarks, dark)
+    note(figure, dark, *_remarks(compiles, timed, len(bars) if is_shared else 0, folded.folded))
     return figure
 
 
@@ -97,7 +97,7 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]
             "span": span / 1e9,
             "kind": timed["kind"],
             "compile_id": timed["compile_id"],
-            "place": _places(timed),
+            "place": place_labels(timed).fillna("?"),
             "reason": [reasons[0] if len(reasons) else None for reasons in timed["recompile_reasons"]],
             "error": timed["error"],
             "count": 1,
@@ -123,17 +123,6 @@ def _lanes(
         ends.append(start + span)
 
 
-def _places(timed: pd.DataFrame) -> list[str]:
-    """``forward (model.py:88)`` for each compile."""
-    files = short_names(timed["file"].dropna())
-    return [
-        f"{row.function or '?'} ({files[row.file]}:{row.line})"
-        if row.file is not None
-        else row.function or "?"
-        for row in rows_of(timed, _Where)
-    ]
-
-
 def _shared(bars: pd.DataFrame, rows: int) -> pd.DataFrame:
     """Merge neighbours of one row, lane and kind into one bar."""
     bins = max(4, _MOST_BARS // (rows * int(bars["lane"].max() + 1) * bars["kind"].nunique()))
@@ -153,13 +142,6 @@ def _remarks(compiles: pd.DataFrame, timed: pd.DataFrame, shared: int, is_folded
         yield f"{plural(len(timed), 'compile')} in {plural(shared, 'bar')}"
     if more := len(compiles) - len(timed):
         yield f"{plural(more, 'compile')} without an end in the log not shown"
-
-
-@dataclass(frozen=True, slots=True)
-class _Where:
-    function: str | None
-    file: str | None
-    line: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +189,7 @@ def _draw(figure: Picture, bars: pd.DataFrame, lanes: int, *, is_named: bool) ->
             },
             showlegend=True,
             text=[shown(f"{row.place} [{row.compile_id}]", 60) if wide else "" for row, wide in zip(rows, is_wide, strict=True)],
-            textposition="inside",
-            insidetextanchor="start",
-            textangle=0,
-            textfont={"color": text_on(colour)},
+            **inside_text(colour, "start"),
             hovertext=[_hover(row) for row in rows],
             hoverinfo="text",
             customdata=[[row.run, row.compile_id[:40]] for row in rows],
@@ -265,8 +244,7 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> P
     figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
     for name, colour in colours.items():
         _add_phase(figure, name, colour, times, totals, rows)
-    if rows.folded:
-        note(figure, f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one", dark)
+    note(figure, dark, rows.remark)
     return figure
 
 
@@ -284,10 +262,7 @@ def _add_phase(
         name=shown(name),
         marker={"color": colour, "line": {"width": 0}},
         text=[duration(ns) if shares[row] >= _LEAST_PHASE_WITH_TEXT else "" for row, ns in of_row.items()],
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        textfont={"color": text_on(colour)},
+        **inside_text(colour),
         hovertext=[
             hover(
                 rows.labels[row],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from string import ascii_uppercase
 from typing import Final
@@ -12,12 +11,24 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import canvas, empty, key_marks, legend_room, note, row_axis, stepped
+from cachescope.figures.canvas import (
+    NO_LINES,
+    axis_title,
+    canvas,
+    empty,
+    key_marks,
+    legend_room,
+    note,
+    row_axis,
+    stepped,
+)
 from cachescope.figures.palette import CYCLE, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import GroupRow
 from cachescope.json_types import JsonObject
+from cachescope.rows import names_of
 from cachescope.wording import listed, plural, short_names
 
 _MOST_SCHEMAS: Final = 30
@@ -29,17 +40,6 @@ _NAME: Final = 8
 # Next to long names of schemas the legend takes two lines.
 _TOP: Final = legend_room(5)
 _ALONE, _UNDECIDED = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """A context, as far as the columns are there."""
-
-    context: int
-    run: int | None
-    source: str | None
-    torch_version: str | None
-    host: str | None
 
 
 def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -64,7 +64,8 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     numbers = sorted({c for groups in schemas.values() for row in groups for c in row.contexts})
     columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
     shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]
-    known = rows_of(contexts.reindex(columns=list(_Context.__dataclass_fields__)), _Context)
+    # As far as the columns are there.
+    known = rows_of(contexts.reindex(columns=names_of(ContextRow)), ContextRow)
     named = _context_hovers(known)
     labels = _schema_labels([groups[0].without for groups in shown_schemas])
     look = theme(dark)
@@ -93,13 +94,8 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
                 z[y][x] = code
                 texts[y][x] = hover(named.get(context, f"context {context}"), *_group_lines(row))
                 if letter and len(columns) <= 40:
-                    colour = (
-                        look.text
-                        if code == _ALONE
-                        else "#1a1a1a"
-                        if code == _UNDECIDED
-                        else text_on(palette[code])
-                    )
+                    on_faint = {_ALONE: look.text, _UNDECIDED: "#1a1a1a"}
+                    colour = on_faint.get(code) or text_on(palette[code])
                     figure.annotate(
                         text=letter, x=x, y=y, showarrow=False, font={"size": 12, "color": colour}
                     )
@@ -108,16 +104,10 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
         z=z, text=texts, hoverinfo="text", hoverongaps=False, zmin=-0.5, zmax=len(palette) - 0.5,
         colorscale=stepped(palette), showscale=False, xgap=2, ygap=3,
     )  # fmt: skip
-    left = [
-        plural(n, what)
-        for n, what in (
-            (len(schemas) - len(shown_schemas), "more schema"),
-            (len(numbers) - len(columns), "more context"),
-        )
-        if n
-    ]
-    if left:
-        note(figure, f"not shown: {' and '.join(left)}", dark, below=_AXIS)
+    left = {"more schema": len(schemas) - len(shown_schemas), "more context": len(numbers) - len(columns)}
+    if any(left.values()):
+        more = " and ".join(plural(count, what) for what, count in left.items() if count)
+        note(figure, dark, f"not shown: {more}", below=_AXIS)
     return figure
 
 
@@ -171,14 +161,12 @@ def _context_axis(numbers: list[int], names: dict[int, str]) -> JsonObject:
         "tickvals": at,
         "ticktext": [shown(names.get(numbers[i], numbers[i]), _LINE // len(at)) for i in at],
         "range": [-0.5, len(numbers) - 0.5],
-        "showgrid": False,
-        "zeroline": False,
-        "ticks": "",
-        "title": {"text": "context", "font": {"size": 11}, "standoff": 4},
+        **NO_LINES,
+        "title": axis_title("context", 4),
     }
 
 
-def _context_names(contexts: Sequence[_Context]) -> dict[int, str]:
+def _context_names(contexts: Sequence[ContextRow]) -> dict[int, str]:
     """The run of each context, or the file that it was captured in."""
     files = short_names(row.source for row in contexts if row.run is None and row.source)
     return {
@@ -189,16 +177,10 @@ def _context_names(contexts: Sequence[_Context]) -> dict[int, str]:
     }
 
 
-def _context_hovers(contexts: Sequence[_Context]) -> dict[int, str]:
+def _context_hovers(contexts: Sequence[ContextRow]) -> dict[int, str]:
     made = {}
     for row in contexts:
-        parts = [f"context {row.context}"]
-        if row.run is not None:
-            parts.append(f"run {row.run}")
-        if row.torch_version is not None:
-            parts.append(f"torch {row.torch_version}")
-        if row.host is not None:
-            parts.append(f"host {row.host}")
-        parts.append(PurePath(row.source or "").name)
-        made[row.context] = ", ".join(part for part in parts if part)
+        facts = {"context": row.context, "run": row.run, "torch": row.torch_version, "host": row.host}
+        parts = [f"{name} {value}" for name, value in facts.items() if value is not None]
+        made[row.context] = ", ".join(filter(None, [*parts, PurePath(row.source or "").name]))
     return made

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import AXIS, canvas, empty, note, value_axis
+from cachescope.figures.canvas import AXIS, NO_LINES, SMALL, axis_title, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
-from cachescope.frames.device_rows import RATE_COLUMNS
+from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
+from cachescope.rows import names_of
 from cachescope.wording import listed, plural
 
 _MOST: Final = 10
 _BAR: Final = 18
 _HEAD: Final = 46
 _LEFT: Final = 52
-
-
-@dataclass(frozen=True, slots=True)
-class _Device:
-    """A device, as far as the columns are there."""
-
-    name: str
-    type: str | None
-    seen_in: tuple[str, ...] | None
-    arch: str | None
-    memory_bytes: int | None
-    sm_count: int | None
-    peak_fp64_tflops: float | None
-    peak_fp32_tflops: float | None
-    peak_tf32_tflops: float | None
-    peak_bf16_tflops: float | None
-    peak_fp16_tflops: float | None
-    peak_fp8_tflops: float | None
-    peak_int8_tops: float | None
-    peak_fp4_tflops: float | None
-    datasheet_bandwidth_gbs: float | None
-    datasheet_memory_gb: float | None
-    datasheet: str | None
-    matched_by: str | None
-    source: str | None
-    datasheet_note: str | None
 
 
 def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -61,7 +35,7 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
     """
     if devices.empty:
         return empty("No device was named in what was read.", dark)
-    rows = rows_of(devices.reindex(columns=list(_Device.__dataclass_fields__)), _Device)
+    rows = rows_of(devices.reindex(columns=names_of(DeviceRow)), DeviceRow)
     rows.sort(key=lambda row: not _rates(row))
     top = rows[:_MOST]
     pixels = [_HEAD + _BAR * len(_rates(row)) for row in top]
@@ -76,16 +50,10 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
             rangemode="tozero",
             nticks=7,
             visible=any(map(_rates, top)),
-            title={"text": "peak dense rate, TFLOPS (int8: TOPS)", "font": {"size": 11}, "standoff": 6},
+            title=axis_title("peak dense rate, TFLOPS (int8: TOPS)"),
         ),
         # In pixels from the top: headings and bars have heights of their own.
-        yaxis={
-            "range": [height, 0],
-            "showgrid": False,
-            "zeroline": False,
-            "ticks": "",
-            "tickfont": {"size": 11},
-        },
+        yaxis={"range": [height, 0], **NO_LINES, "tickfont": {"size": SMALL}},
     )
     bars: list[tuple[float, float, str, str, str]] = []
     y = 0
@@ -116,18 +84,18 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
         xaxis={"range": [0, most * 1.12]},
         yaxis={"tickvals": [bar[1] for bar in bars], "ticktext": [bar[2] for bar in bars]},
     )
-    if len(rows) > len(top):
-        note(figure, f"{plural(len(rows) - len(top), 'more device')} not shown", dark)
+    if more := len(rows) - len(top):
+        note(figure, dark, f"{plural(more, 'more device')} not shown")
     return figure
 
 
-def _rates(row: _Device) -> dict[str, float]:
+def _rates(row: DeviceRow) -> dict[str, float]:
     return {
         dtype: rate for dtype, column in RATE_COLUMNS.items() if (rate := getattr(row, column)) is not None
     }
 
 
-def _head(figure: Picture, row: _Device, y: int, dark: bool) -> None:
+def _head(figure: Picture, row: DeviceRow, y: int, dark: bool) -> None:
     texts = (f"<b>{shown(row.name, 60)}</b>", shown(", ".join(_facts(row)), 108))
     for text, shift, colour in zip(texts, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
         figure.annotate(
@@ -136,7 +104,7 @@ def _head(figure: Picture, row: _Device, y: int, dark: bool) -> None:
         )  # fmt: skip
 
 
-def _facts(row: _Device) -> list[str]:
+def _facts(row: DeviceRow) -> list[str]:
     """What is known of a device, in the words of its frame."""
     facts = []
     if row.datasheet is not None:
@@ -158,10 +126,7 @@ def _facts(row: _Device) -> list[str]:
     return facts + ([f"seen: {seen[0]}", *seen[1:]] if seen else [])
 
 
-def _about(row: _Device) -> list[str]:
-    lines = [
-        text_shown
-        for text_shown in (row.matched_by, row.datasheet_note, row.source)
-        if text_shown is not None
-    ]
-    return [*lines, f"seen in {listed(row.seen_in, 3)}"] if row.seen_in else lines
+def _about(row: DeviceRow) -> list[str]:
+    seen = f"seen in {listed(row.seen_in, 3)}" if row.seen_in else None
+    texts = (row.matched_by, row.datasheet_note, row.source, seen)
+    return [text for text in texts if text is not None]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
 import pandas as pd
 
-from cachescope.figures.canvas import DATES, canvas, count_axis, empty, legend_room, note
+from cachescope.figures.canvas import DATES, axis_title, canvas, count_axis, empty, legend_room, note
 from cachescope.figures.folding import File, Files, Folder, Kind, folded_entries
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
 from cachescope.figures.picture import Picture
@@ -46,26 +46,35 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     total = sum(kind.files.size_bytes for kind in kinds)
     if not total:
         return empty("All files are empty: there is no size to show." if kinds else NO_FILES, dark)
-    boxes = _Boxes()
+    boxes: list[_Box] = []
     hover_text = hover(f"{plural(len(entries), 'file')}, {file_size(total)}")
-    boxes.add("all", "", f"<b>all files</b>  {file_size(total)}", total, hover_text, "rgba(128,128,128,0.15)")
+    boxes.append(
+        _Box("all", "", f"<b>all files</b>  {file_size(total)}", total, hover_text, "rgba(128,128,128,0.15)")
+    )
     for number, kind in enumerate(kinds):
         _add_kind(boxes, number, kind)
     look = theme(dark)
     figure = canvas(dark, 520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
     figure.add(
         "treemap",
-        ids=boxes.ids,
-        labels=boxes.labels,
-        parents=boxes.parents,
-        values=boxes.values,
+        ids=[box.name for box in boxes],
+        labels=[box.label for box in boxes],
+        parents=[box.parent for box in boxes],
+        values=[box.size for box in boxes],
         branchvalues="total",
-        hovertext=boxes.hovers,
+        hovertext=[box.hover for box in boxes],
         hoverinfo="text",
         textinfo="label",
-        customdata=boxes.entries,
-        marker={"colors": boxes.colours, "line": {"width": 1, "color": look.surface}, "cornerradius": 2},
-        textfont={"color": boxes.text_colours(look.text), "size": 11},
+        customdata=[box.entry for box in boxes],
+        marker={
+            "colors": [box.colour for box in boxes],
+            "line": {"width": 1, "color": look.surface},
+            "cornerradius": 2,
+        },
+        textfont={
+            "color": [text_on(box.colour) if box.colour.startswith("#") else look.text for box in boxes],
+            "size": 11,
+        },
         tiling={"pad": 2, "packing": "squarify"},
         pathbar={"visible": False},
         maxdepth=4,
@@ -74,54 +83,33 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     return figure
 
 
-@dataclass(slots=True)
-class _Boxes:
-    """The columns of a treemap trace."""
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A box of a treemap, within its parent."""
 
-    ids: list[str] = field(default_factory=list)
-    parents: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    values: list[int] = field(default_factory=list)
-    hovers: list[str] = field(default_factory=list)
-    colours: list[str] = field(default_factory=list)
-    entries: list[int | None] = field(default_factory=list)
-
-    def add(
-        self,
-        name: str,
-        parent: str,
-        label: str,
-        size: int,
-        hover_text: str,
-        colour: str,
-        entry: int | None = None,
-    ) -> None:
-        self.ids.append(name)
-        self.parents.append(parent)
-        self.labels.append(label)
-        self.values.append(size)
-        self.hovers.append(hover_text)
-        self.colours.append(colour)
-        self.entries.append(entry)
-
-    def text_colours(self, default: str) -> list[str]:
-        return [text_on(colour) if colour.startswith("#") else default for colour in self.colours]
+    name: str
+    parent: str
+    label: str
+    size: int
+    hover: str
+    colour: str
+    entry: int | None = None
 
 
-def _add_kind(boxes: _Boxes, place: int, kind: Kind) -> None:
+def _add_kind(boxes: list[_Box], place: int, kind: Kind) -> None:
     colour = KIND_COLOURS.get(kind.kind, GREY)
     size = kind.files.size_bytes
     box = f"kind {place}"
     hover_text = hover(
         kind.kind, ENTRY_KINDS.get(kind.kind), f"{plural(kind.files.count, 'file')}, {file_size(size)}"
     )
-    boxes.add(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour)
+    boxes.append(_Box(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour))
     for number, folder in enumerate(kind.largest):
         _add_folder(boxes, f"{box} {number}", box, folder, colour)
     _add_others(boxes, f"{box} rest", box, kind.others)
 
 
-def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: str) -> None:
+def _add_folder(boxes: list[_Box], box: str, parent: str, folder: Folder, colour: str) -> None:
     if folder.files.count == 1:
         # A folder for one file adds nothing to the file.
         _add_files(boxes, parent, folder.largest, colour)
@@ -129,12 +117,12 @@ def _add_folder(boxes: _Boxes, box: str, parent: str, folder: Folder, colour: st
     size = folder.files.size_bytes
     below = _below(folder.path, folder.largest[0].root or "")
     hover_text = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
-    boxes.add(box, parent, shown(PurePath(below).name, 18), size, hover_text, colour)
+    boxes.append(_Box(box, parent, shown(PurePath(below).name, 18), size, hover_text, colour))
     _add_files(boxes, box, folder.largest, colour)
     _add_others(boxes, f"{box} rest", box, folder.others)
 
 
-def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> None:
+def _add_files(boxes: list[_Box], box: str, rows: Sequence[File], colour: str) -> None:
     for row in rows:
         damaged = row.status == "damaged"
         hover_text = hover(
@@ -145,17 +133,19 @@ def _add_files(boxes: _Boxes, box: str, rows: Sequence[File], colour: str) -> No
         )
         label = ("damaged: " if damaged else "") + _file_label(row)
         shade = DAMAGED if damaged else colour
-        boxes.add(f"entry {row.entry}", box, label, row.size_bytes or 0, hover_text, shade, row.entry)
+        boxes.append(
+            _Box(f"entry {row.entry}", box, label, row.size_bytes or 0, hover_text, shade, row.entry)
+        )
 
 
-def _add_others(boxes: _Boxes, box: str, parent: str, others: Files) -> None:
+def _add_others(boxes: list[_Box], box: str, parent: str, others: Files) -> None:
     if others.count:
         hover_text = hover(
             f"{plural(others.count, 'file')} that are smaller, {file_size(others.size_bytes)}",
             f"{others.damaged} damaged" if others.damaged else None,
         )
         label = f"{others.count:,} smaller, {file_size(others.size_bytes)}"
-        boxes.add(box, parent, label, others.size_bytes, hover_text, _FOLDED)
+        boxes.append(_Box(box, parent, label, others.size_bytes, hover_text, _FOLDED))
 
 
 def _file_label(row: File) -> str:
@@ -214,7 +204,7 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
         yaxis=count_axis(dark, largest, title={"text": "files", "font": {"size": 11}}),
         xaxis={
             "type": "date", "range": [_moment(left), _moment(left + steps * width)], "showgrid": False, "zeroline": False, "tickfont": {"size": 11}, "nticks": 7,
-            "title": {"text": "last written (UTC)", "font": {"size": 11}, "standoff": 6},
+            "title": axis_title("last written (UTC)"),
         },
     )  # fmt: skip
     for name, members in series:
@@ -242,8 +232,7 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
         remarks.append(f"{plural(len(entries) - len(timed), 'file')} without a time not shown")
     if others:
         remarks.append(f"other kinds: {', '.join(sorted(plain(str(kind), 24) for kind in others))}")
-    if remarks:
-        note(figure, "; ".join(remarks), dark, below=DATES)
+    note(figure, dark, *remarks, below=DATES)
     return figure
 
 

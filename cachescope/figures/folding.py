@@ -13,6 +13,7 @@ import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
+from cachescope.wording import plural
 
 MOST_ROWS: Final = 64
 
@@ -30,6 +31,15 @@ class Folded:
     def folded(self) -> bool:
         """Whether runs share rows."""
         return self.members > len(self.labels)
+
+    @property
+    def remark(self) -> str:
+        """That they do; empty if each has its own."""
+        return (
+            f"{plural(self.members, 'run')} in {len(self.labels)} rows: neighbours share one"
+            if self.folded
+            else ""
+        )
 
 
 def folded_runs(of: pd.Series[Any], runs: pd.DataFrame, most: int = MOST_ROWS) -> Folded:

@@ -11,7 +11,10 @@ import pandas as pd
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
+    NO_LINES,
     PANEL_TITLE,
+    SMALL,
+    axis_title,
     canvas,
     compile_order,
     empty,
@@ -190,13 +193,10 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
         _add_block(figure, number, block, domain, rows, texts, few)
     remarks = []
     if rows.folded:
-        remarks.append(
-            f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one, and a cell shows their worst outcome"
-        )
+        remarks.append(f"{rows.remark}, and a cell shows their worst outcome")
     if left_out:
         remarks.append(f"{plural(left_out, 'more graph')} not shown")
-    if remarks:
-        note(figure, "; ".join(remarks), dark, below=bottom)
+    note(figure, dark, *remarks, below=bottom)
     return figure
 
 
@@ -293,12 +293,10 @@ def _add_block(
                 "tickvals": at_ticks,
                 "ticktext": [block.graphs[i].label(letters) for i in at_ticks],
                 "tickangle": 0,
-                "tickfont": {"size": 11},
-                "showgrid": False,
-                "zeroline": False,
-                "ticks": "",
+                "tickfont": {"size": SMALL},
+                **NO_LINES,
                 "range": [-0.5, count - 0.5],
-                "title": {"text": "compile id" if number == 0 else "", "font": {"size": 11}, "standoff": 4},
+                "title": axis_title("compile id" if number == 0 else "", 4),
             }
         }
     )

@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import plain_columns, rows_of
-from cachescope.figures.canvas import NOTE, canvas, empty, key_marks, legend_room, stepped
+from cachescope.figures.canvas import NO_LINES, NOTE, SMALL, canvas, empty, key_marks, legend_room, stepped
 from cachescope.figures.palette import ORANGE, SKY, VERMILLION, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
@@ -79,10 +79,8 @@ def key_difference(
             "range": [len(lines) - 0.5, -0.5],
             "tickvals": [i for i, line in enumerate(lines) if line[2]],
             "ticktext": [f"{name}  <b>{total}</b>" for name, _, first, total in lines if first],
-            "showgrid": False,
-            "zeroline": False,
-            "ticks": "",
-            "tickfont": {"size": 11},
+            **NO_LINES,
+            "tickfont": {"size": SMALL},
         },
     )
     colours = {"equal": look.faint, "changed": VERMILLION, "new": SKY, "gone": ORANGE}

@@ -13,6 +13,7 @@ from cachescope.figures.canvas import count_axis, empty, note, stacked_rows
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.linked_rows import LinkRow
 from cachescope.terms import AOTAUTOGRAD, CODE, ENTRY_KINDS, FXGRAPH, LOCK
 from cachescope.wording import file_size, plural
 
@@ -40,17 +41,6 @@ _ORDER: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
-    """A reference from a file to another."""
-
-    parent: int
-    parent_kind: str
-    child: int | None
-    child_kind: str
-    known_by: str
-
-
 def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; missing ones in red.
 
@@ -66,7 +56,7 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
     dark : bool
         For a dark background.
     """
-    rows = rows_of(links, _Link)
+    rows = rows_of(links, LinkRow)
     drawn = [row for row in rows if row.parent_kind != LOCK]
     if not drawn:
         reason = "No file refers to another one" if not entries.empty else "No cache directory was read"
@@ -92,10 +82,9 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
         hoverinfo="text",
         showlegend=False,
     )
-    text = "counts are references"
-    if len(drawn) < len(rows):
-        text += f"; {plural(len(rows) - len(drawn), 'reference')} of locks not shown"
-    note(figure, text, dark)
+    locks = len(rows) - len(drawn)
+    of_locks = f"{plural(locks, 'reference')} of locks not shown" if locks else ""
+    note(figure, dark, "counts are references", of_locks)
     return figure
 
 
@@ -108,7 +97,7 @@ class _Pair:
     children: set[int] = field(default_factory=set)
 
 
-def _roles(rows: list[_Link]) -> dict[int, str]:
+def _roles(rows: list[LinkRow]) -> dict[int, str]:
     """The layer of each file of generated code: the first one that leads to it, from the top down."""
     roles: dict[int, str] = {}
     for row in rows:
@@ -123,7 +112,7 @@ def _roles(rows: list[_Link]) -> dict[int, str]:
     return roles
 
 
-def _pairs(rows: list[_Link], roles: dict[int, str]) -> dict[tuple[str, str], _Pair]:
+def _pairs(rows: list[LinkRow], roles: dict[int, str]) -> dict[tuple[str, str], _Pair]:
     """The references by pair of layers."""
     pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     for row in rows:

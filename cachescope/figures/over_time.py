@@ -11,6 +11,7 @@ from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     DATES,
+    axis_title,
     canvas,
     compile_order,
     empty,
@@ -85,7 +86,7 @@ def timeline(
         xaxis=value_axis(
             dark,
             nticks=8,
-            title={"text": since, "font": {"size": 11}, "standoff": 6},
+            title=axis_title(since),
             **({"type": "date"} if clock == "wall" else {"ticksuffix": " s"}),
         ),
         yaxis=row_axis(labels, pixels, showgrid=len(labels) <= 24, gridcolor="rgba(128,128,128,0.12)"),
@@ -94,15 +95,14 @@ def timeline(
     remarks = ["◆ AOTAutograd, ● FX graph; a bar is the compile that followed"]
     if marks["at_once"].any():
         remarks.append("a dark edge: another run compiled the same key at the same time")
-    if by:
-        remarks.append(by)
+    remarks.append(by)
     if many:
         remarks.append(
             f"{plural(len(timed), 'lookup')} in {plural(len(marks), 'mark')}, those of one time beside each other"
         )
     if len(timed) < len(lookups):
         remarks.append(f"{plural(len(lookups) - len(timed), 'lookup')} without a time not shown")
-    note(figure, "; ".join(remarks), dark, below=below)
+    note(figure, dark, *remarks, below=below)
     return figure
 
 

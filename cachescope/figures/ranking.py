@@ -9,10 +9,21 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import AXIS, canvas, count_axis, empty, legend_room, note, time_axis
+from cachescope.figures.canvas import (
+    AXIS,
+    axis_title,
+    canvas,
+    count_axis,
+    empty,
+    legend_room,
+    note,
+    time_axis,
+)
 from cachescope.figures.palette import AFFECTS_COLOURS, BY_NAME, GREY
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.answer_rows import CauseRow
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.verdict_kinds import KINDS, VERDICTS
 from cachescope.wording import duration, listed, plural
 
@@ -38,33 +49,6 @@ class _Bar:
     def text(self) -> str:
         time = "time not recorded" if self.time_ns is None else duration(self.time_ns)
         return f"{plural(self.misses, 'miss', 'misses')} · {time}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Cause:
-    """A cause of misses."""
-
-    cause: int
-    verdict: str
-    misses: int
-    runs: tuple[int, ...]
-    time_lost_ns: int | None
-    summary: str
-    advice: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """A set of fields that would help."""
-
-    fields: tuple[str, ...]
-    misses_alone: int
-    time_alone_ns: int | None
-    needs_all: bool | None
-    unknown: int | None
-    affects: str | None
-    safety: str | None
-    advice: str | None
 
 
 def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -97,7 +81,7 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
             ),
             custom=row.cause,
         )
-        for row in rows_of(causes, _Cause)
+        for row in rows_of(causes, CauseRow)
     ]
     return _ranking(bars, "compile time lost", ("cause", "causes"), dark)
 
@@ -114,7 +98,7 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> Picture:
     dark : bool
         For a dark background.
     """
-    rows = [row for row in rows_of(sensitivity, _Fields) if row.misses_alone]
+    rows = [row for row in rows_of(sensitivity, SensitivityRow) if row.misses_alone]
     if not rows:
         return empty(
             "No field would help: leaving any of them out of the keys turns no miss into a hit.", dark
@@ -151,7 +135,7 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
     top, rest = ordered[:_MOST], ordered[_MOST:]
     amounts = [(bar.time_ns or 0) / 1e9 if timed else bar.misses for bar in top]
     most = max(amounts) or 1
-    settings = {"range": [0, most * 1.32], "title": {"text": axis, "font": {"size": 11}, "standoff": 6}}
+    settings = {"range": [0, most * 1.32], "title": axis_title(axis)}
     kinds = list(dict.fromkeys(bar.kind for bar in top))
     legend = legend_room(len(kinds))
     figure = canvas(
@@ -192,9 +176,5 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
     if rest:
         misses = plural(sum(bar.misses for bar in rest), "miss", "misses")
         time = duration(sum(bar.time_ns or 0 for bar in rest))
-        note(
-            figure,
-            f"not shown: {plural(len(rest), *what)} of less time, {misses}, {time}",
-            dark,
-        )
+        note(figure, dark, f"not shown: {plural(len(rest), *what)} of less time, {misses}, {time}")
     return figure

@@ -10,9 +10,11 @@ from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     PANEL_TITLE,
+    axis_title,
     canvas,
     count_axis,
     empty,
+    inside_text,
     legend_room,
     note,
     panel_title,
@@ -21,12 +23,12 @@ from cachescope.figures.canvas import (
     time_axis,
 )
 from cachescope.figures.folding import Folded, folded_runs
-from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW, text_on
+from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.frames.replay_rows import WhatIfRate
 from cachescope.terms import CACHES
-from cachescope.wording import duration, percent, plural
+from cachescope.wording import duration, percent
 
 _GAP: Final = 0.06
 _Panels = dict[str, tuple[str, list[float]]]
@@ -63,8 +65,7 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
     figure = stacked_rows(rows.labels, top, dark)
     for number, cache in enumerate(caches):
         _outcome_panel(figure, number, len(caches), str(cache), counts[cache], present, rows, dark)
-    if rows.folded:
-        note(figure, f"{plural(rows.members, 'run')} in {len(rows.labels)} rows: neighbours share one", dark)
+    note(figure, dark, rows.remark)
     return figure
 
 
@@ -88,7 +89,7 @@ def _outcome_panel(
                 dark,
                 int(totals.max()),
                 domain=[left, min(1, left + width)],
-                title={"text": "lookups", "font": {"size": 11}, "standoff": 4},
+                title=axis_title("lookups", 4),
             )
         }
     )
@@ -109,10 +110,7 @@ def _outcome_panel(
             showlegend=False,
             marker={"color": colour, "line": {"width": 0}},
             text=[str(of_row[row]) for row in at] if len(rows.labels) <= 24 else None,
-            textposition="inside",
-            insidetextanchor="middle",
-            textangle=0,
-            textfont={"color": text_on(colour)},
+            **inside_text(colour),
             hovertext=[
                 hover(rows.labels[row], f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}")
                 for row in at
@@ -208,10 +206,7 @@ def _part(
         showlegend=axis == "x",
         marker={"color": colour, "line": {"width": 0}},
         text=[text if amount else "" for text, amount in zip(texts, amounts, strict=True)],
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        textfont={"color": text_on(colour)},
+        **inside_text(colour),
         hovertext=[f"{label}: {text}" for label, text in zip(labels, texts, strict=True)],
         hoverinfo="text",
     )

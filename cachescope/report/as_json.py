@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
 from cachescope.answers.read import Read
 from cachescope.json_types import JsonObject
+from cachescope.report.json_text import values_of
 from cachescope.version import __version__
 
 if TYPE_CHECKING:
@@ -34,20 +35,14 @@ _NO_MISS: Final[Mapping[str, object]] = {
 
 def explain_object(scope: Read) -> JsonObject:
     """The object printed by ``cachescope explain --json``: runs, lookups with their verdicts, causes and problems."""
+    of_vllm = ("vllm_folders", "vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_starts")
     return {
         "cachescope": __version__,
         "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
         "runs": frame_rows(scope.runs),
         "lookups": _lookups(scope),
         "causes": _causes(scope),
-        "past_misses": frame_rows(scope.past_misses),
-        "vllm_folders": frame_rows(scope.vllm_folders),
-        "vllm_changes": frame_rows(scope.vllm_changes),
-        "vllm_fragments": frame_rows(scope.vllm_fragments),
-        "vllm_ranks": frame_rows(scope.vllm_ranks),
-        "vllm_starts": frame_rows(scope.vllm_starts),
-        "false_hits": frame_rows(scope.false_hits),
-        "problems": frame_rows(scope.problems),
+        **frames_object(**values_of(scope, "past_misses", *of_vllm, "false_hits", "problems")),
     }
 
 
@@ -61,33 +56,17 @@ def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> JsonObject
     return {
         "cachescope": __version__,
         "entries": entries,
-        "guards": frame_rows(scope.guards),
-        "duplicates": frame_rows(scope.duplicates),
-        "orphans": frame_rows(scope.orphans),
-        "removable": frame_rows(scope.removable),
-        "problems": frame_rows(scope.problems),
+        **frames_object(**values_of(scope, "guards", "duplicates", "orphans", "removable", "problems")),
     }
 
 
 def explanation_object(explained: Explanation) -> JsonObject:
     """One explanation, with the full texts of its changed fields."""
+    first = ("lookup", "verdict", "title", "reason", "sizes", "evidence", "evidence_text", "baseline", "root")
     return {
-        "lookup": explained.lookup,
-        "verdict": explained.verdict,
-        "title": explained.title,
-        "reason": explained.reason,
-        "sizes": explained.sizes,
-        "evidence": explained.evidence,
-        "evidence_text": explained.evidence_text,
-        "baseline": explained.baseline,
-        "root": explained.root,
-        "changes": [
-            {**change_object(change), "before": change.before, "after": change.after}
-            for change in explained.changes
-        ],
-        "same_cause": list(explained.same_cause),
-        "more_of_same_cause": explained.more_of_same_cause,
-        "advice": explained.advice,
+        **values_of(explained, *first),
+        "changes": list(map(whole_change_object, explained.changes)),
+        **values_of(explained, "same_cause", "more_of_same_cause", "advice"),
     }
 
 
@@ -99,18 +78,11 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
         "phases": frame_rows(read.phases),
         "time": [
             {
-                "run": one.run,
-                "phases": one.phases,
+                **values_of(one, "run", "phases"),
                 "total_ns": one.readings.total_ns,
-                "could_save_ns": one.could_save_ns,
-                "stays_ns": one.stays_ns,
-                "saved_ns": one.readings.saved_ns,
-                "hits": one.readings.hits,
-                "hits_without_time": one.readings.hits_without_time,
-                "unended": one.readings.unended,
-                "before_ns": one.besides.before_ns,
-                "between_ns": one.besides.between_ns,
-                "after_ns": one.besides.after_ns,
+                **values_of(one, "could_save_ns", "stays_ns"),
+                **values_of(one.readings, "saved_ns", "hits", "hits_without_time", "unended"),
+                **values_of(one.besides, "before_ns", "between_ns", "after_ns"),
             }
             for one in spent.runs
         ],
@@ -139,22 +111,14 @@ def _waited(spent: TimeSpent) -> JsonObject | None:
 
 def _apart(one: CollectivesApart) -> JsonObject:
     of_ranks = [{"ranks": ranks, "collectives": names} for names, ranks in one.of_ranks]
-    return {
-        "compile_id": one.compile_id,
-        "is_backward": one.is_backward,
-        "place": one.place,
-        "of_ranks": of_ranks,
-    }
+    return {**values_of(one, "compile_id", "is_backward", "place"), "of_ranks": of_ranks}
 
 
 def compiles_object(read: Read) -> JsonObject:
     """The object printed by ``cachescope compiles --json``."""
     return {
         "cachescope": __version__,
-        "runs": frame_rows(read.runs),
-        "compiles": frame_rows(read.compiles),
-        "recompiles": frame_rows(read.recompiles),
-        "symbols": frame_rows(read.symbols),
+        **frames_object(**values_of(read, "runs", "compiles", "recompiles", "symbols")),
         "problems": [*frame_rows(read.problems), *frame_rows(read.compile_problems)],
     }
 
@@ -170,6 +134,16 @@ def change_object(change: FieldChange) -> JsonObject:
         "is_certain": change.is_certain,
         "diff": change.diff or None,
     }
+
+
+def whole_change_object(change: FieldChange) -> JsonObject:
+    """One changed field, with its source texts."""
+    return {**change_object(change), "before": change.before, "after": change.after}
+
+
+def frames_object(**frames: pd.DataFrame) -> JsonObject:
+    """The rows of each frame, by its name."""
+    return {name: frame_rows(frame) for name, frame in frames.items()}
 
 
 def frame_rows(frame: pd.DataFrame) -> list[JsonObject]:
@@ -197,17 +171,14 @@ def _lookups(scope: Read) -> list[JsonObject]:
     misses = {row["lookup"]: _verdict(row) for row in frame_rows(scope.misses)}
     first = ("lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome")
     return [
-        {**_first(row, first), **misses.get(row["lookup"], _NO_MISS), **row}
+        {**{name: row[name] for name in first}, **misses.get(row["lookup"], _NO_MISS), **row}
         for row in frame_rows(scope.lookups)
     ]
 
 
 def _verdict(miss: JsonObject) -> JsonObject:
-    baseline = None
-    for kind in ("lookup", "entry"):
-        if miss[f"baseline_{kind}"] is not None:
-            baseline = {kind: miss[f"baseline_{kind}"]}
-            break
+    held = ((kind, miss[f"baseline_{kind}"]) for kind in ("lookup", "entry"))
+    baseline = next(({kind: number} for kind, number in held if number is not None), None)
     return {name: baseline if name == "baseline" else miss[name] for name in _NO_MISS}
 
 
@@ -221,7 +192,3 @@ def _causes(scope: Read) -> list[JsonObject]:
         }
         for cause, row in zip(scope.facts.causes, frame_rows(scope.causes), strict=True)
     ]
-
-
-def _first(row: Mapping[str, object], names: Iterable[str]) -> JsonObject:
-    return {name: row[name] for name in names}

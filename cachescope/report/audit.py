@@ -15,10 +15,10 @@ from urllib.parse import quote
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
 from cachescope.json_types import JsonObject
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, rest
 from cachescope.terms import AUDIT_LEVELS
 from cachescope.version import __version__
-from cachescope.wording import and_more, harmless, plural
+from cachescope.wording import harmless, plural
 
 _SHOWN: Final = 20
 _STYLES: Final = {"danger": "bold red", "warning": "yellow", "note": "dim"}
@@ -50,20 +50,14 @@ def audit_lines(report: AuditReport) -> list[Line]:
         for row in rows[:_SHOWN]:
             where = row.path if row.offset is None else f"{row.path}, byte {row.offset}"
             lines += [Line(harmless(where), 2, whole=True), Line(harmless(row.message), 6)]
-        if len(rows) > _SHOWN:
-            lines.append(Line(and_more(len(rows) - _SHOWN), 2))
+        lines += rest(len(rows) - _SHOWN, indent=2, style="")
         lines.append(Line(said.advice, 2, style="dim"))
     return lines
 
 
 def _headline(report: AuditReport) -> str:
-    counts = report.counts
-    found = [
-        plural(counts["danger"], "danger"),
-        plural(counts["warning"], "warning"),
-        plural(counts["note"], "note"),
-    ]
-    return f"{plural(report.files, 'file')} looked at: {', '.join(found)}"
+    found = ", ".join(plural(count, level) for level, count in report.counts.items())
+    return f"{plural(report.files, 'file')} looked at: {found}"
 
 
 def _by_rule(rows: Sequence[AuditRow]) -> Iterator[tuple[str, list[AuditRow]]]:

@@ -14,13 +14,14 @@ from cachescope.answers.predictions import PredictionSummary, Reason
 from cachescope.frames.compared import Built, CoverageRow
 from cachescope.frames.sharing_rows import FormDifference
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import change_object, frame_rows
+from cachescope.report.as_json import frame_rows, whole_change_object
 from cachescope.report.contexts import difference_line
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, STYLE, safe
-from cachescope.report.layout import Line, wrapped
+from cachescope.report.json_text import values_of
+from cachescope.report.layout import Line, parted, rest, wrapped
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
-from cachescope.wording import SHORT_KEY, and_more, harmless, listed, plural, short_key
+from cachescope.wording import SHORT_KEY, harmless, listed, plural, short_key
 
 _WORST_FIRST: Final = ("no", "unknown", "never")
 _KEYS_SHOWN: Final = 3
@@ -91,8 +92,7 @@ def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
         yield Line(f"under equal keys, built the same way: {_counted(rows, rows)}", style="bold")
     for row in differing[:_SHOWN]:
         yield from _difference(row)
-    if len(differing) > _SHOWN:
-        yield Line(and_more(len(differing) - _SHOWN), 3, "dim")
+    yield from rest(len(differing) - _SHOWN)
     if times := sum(row.result == TIMES for row in rows):
         yield Line(f"{plural(times, *_WHAT[AUTOTUNE])} equal, and only measured times differ", 3, "dim")
     if unread := sum(row.result == NOT_KNOWN for row in rows):
@@ -134,8 +134,7 @@ def difference_lines(found: Difference) -> list[Line]:
             title = shown.pop(0).text
         lines += [Line(), Line(f"{number}  {title}", style="bold", right=plural(len(pairs), "key")), *shown]
         lines += [Line(_pair_text(pair), 3, "dim") for pair in pairs[:_PAIRS_SHOWN]]
-        if len(pairs) > _PAIRS_SHOWN:
-            lines.append(Line(and_more(len(pairs) - _PAIRS_SHOWN, "key"), 3, "dim"))
+        lines += rest(len(pairs) - _PAIRS_SHOWN, "key")
     if found.unknown:
         lines += [Line(), Line("differ, and their hash details were not recorded:", style="bold")]
         lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_PAIRS_SHOWN]]
@@ -154,10 +153,7 @@ def difference_object(found: Difference) -> JsonObject:
         "differences": [
             {
                 "fields": [change.field for change in changes],
-                "changes": [
-                    {**change_object(change), "before": change.before, "after": change.after}
-                    for change in changes
-                ],
+                "changes": list(map(whole_change_object, changes)),
                 "keys": [_pair_object(pair) for pair in pairs],
             }
             for changes, pairs in found.groups
@@ -181,15 +177,7 @@ def _pair_text(pair: Pair) -> str:
 
 
 def _row_object(row: SeenKey) -> JsonObject:
-    return {
-        "cache": row.cache,
-        "direction": row.direction,
-        "cache_key": row.cache_key,
-        "compile_id": row.compile_id,
-        "function": row.function,
-        "lookup": row.lookup,
-        "entry": row.entry,
-    }
+    return values_of(row, "cache", "direction", "cache_key", "compile_id", "function", "lookup", "entry")
 
 
 def _pair_object(pair: Pair) -> JsonObject:
@@ -210,30 +198,32 @@ class Comparison(answer.Comparison):
 
 def comparison_lines(found: answer.Comparison) -> list[Line]:
     """The comparison for the terminal; first what it means for a cache."""
-    parts = []
+    parts: list[Iterable[Line]] = []
     if found.covered is not None:
-        parts.append(list(coverage_lines(found.covered)))
+        parts.append(coverage_lines(found.covered))
     if found.predicted is not None:
-        parts.append(list(_prediction_lines(PredictionSummary.of(found.predicted))))
+        parts.append(_prediction_lines(PredictionSummary.of(found.predicted)))
     if found.form_differences is not None:
-        parts.append(list(_context_lines(found.form_differences)))
+        parts.append(_context_lines(found.form_differences))
     if found.graphs is not None:
         parts.append(difference_lines(found.graphs))
     if found.built_alike:
-        parts.append(list(built_lines(found.built_alike)))
-    lines = [line for part in parts for line in (Line(), *part)][1:]
-    return lines or [Line("nothing on either side that could be compared", style="bold")]
+        parts.append(built_lines(found.built_alike))
+    return list(parted(parts))[1:] or [Line("nothing on either side that could be compared", style="bold")]
 
 
 def comparison_object(found: answer.Comparison) -> JsonObject:
     """The comparison for ``--json``."""
-    empty = {"before": found.before, "after": found.after}
+    sides = {"before": found.before, "after": found.after}
+    frames = {
+        "context_difference": found.contexts,
+        "predictions": found.predictions,
+        "built": found.built,
+        "coverage": found.coverage,
+    }
     return {
-        **(empty if found.graphs is None else difference_object(found.graphs)),
-        **({} if found.contexts is None else {"context_difference": frame_rows(found.contexts)}),
-        **({} if found.predictions is None else {"predictions": frame_rows(found.predictions)}),
-        **({} if found.built is None else {"built": frame_rows(found.built)}),
-        **({} if found.coverage is None else {"coverage": frame_rows(found.coverage)}),
+        **(sides if found.graphs is None else difference_object(found.graphs)),
+        **{name: frame_rows(frame) for name, frame in frames.items() if frame is not None},
     }
 
 
@@ -269,8 +259,7 @@ def _context_lines(rows: Iterable[FormDifference]) -> Iterator[Line]:
     yield Line(title, style="bold")
     for row in known[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
-    if len(known) > _FIELDS_SHOWN:
-        yield Line(and_more(len(known) - _FIELDS_SHOWN), 3, "dim")
+    yield from rest(len(known) - _FIELDS_SHOWN)
     undecided = [row.form for row in rows if row.status == "unknown"]
     if undecided:
         yield Line(f"not known whether {', '.join(undecided)} differ", 3, "dim")

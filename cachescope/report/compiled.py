@@ -8,9 +8,9 @@ from typing import Final
 from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.answers.compiled import Compiled
 from cachescope.frames.compile_rows import RecompileRow, SymbolRow
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, rest
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import and_more, duration, harmless, plural
+from cachescope.wording import duration, harmless, plural
 
 _SHOWN: Final = 10
 _ROWS: Final = 3
@@ -29,10 +29,13 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
         return [Line(text, style="bold"), *problem_lines(compiled.problems)]
     return [
         Line(compiled_headline(compiled), style="bold", hang=3),
-        *_section("compiled again", (list(_recompile(compiled, row)) for row in compiled.recompiles)),
+        *_section("compiled again", (_recompile(compiled, row) for row in compiled.recompiles)),
         *_section("looked up in caches", ([line] for line in _looked_up(compiled))),
         *_section("graph breaks", ([line] for line in _breaks(compiled))),
-        *_section("sizes and numbers that became symbols", (list(lines) for lines in _symbols(compiled))),
+        *_section(
+            "sizes and numbers that became symbols",
+            (_symbol(compiled, row, count) for row, count in compiled.symbols),
+        ),
         *problem_lines(compiled.problems),
     ]
 
@@ -57,7 +60,7 @@ def _limits(count: int) -> str:
     return f"the recompile limit was reached {'once' if count == 1 else f'{count} times'}"
 
 
-def _section(title: str, items: Iterable[list[Line]]) -> Iterator[Line]:
+def _section(title: str, items: Iterable[Iterable[Line]]) -> Iterator[Line]:
     """The first of some items, each of a few lines."""
     every = list(items)
     if not every:
@@ -65,8 +68,7 @@ def _section(title: str, items: Iterable[list[Line]]) -> Iterator[Line]:
     yield from (Line(), Line(title, style="bold"))
     for lines in every[:_SHOWN]:
         yield from lines
-    if (more := len(every) - _SHOWN) > 0:
-        yield Line(and_more(more, where="--json lists all"), 2, "dim")
+    yield from rest(len(every) - _SHOWN, where="--json lists all", indent=2)
 
 
 def _recompile(compiled: Compiled, row: RecompileRow) -> Iterator[Line]:
@@ -108,11 +110,6 @@ def short_break(compiled: Compiled, text: str) -> str:
     file, _, rest = text.partition(": ")
     name, _, line = file.rpartition(":")
     return f"{compiled.files[name]}:{line}: {rest}" if name in compiled.files else text
-
-
-def _symbols(compiled: Compiled) -> Iterator[Iterator[Line]]:
-    for row, count in compiled.symbols:
-        yield _symbol(compiled, row, count)
 
 
 def _symbol(compiled: Compiled, row: SymbolRow, count: int) -> Iterator[Line]:

@@ -13,10 +13,10 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
-from cachescope.report.as_json import frame_rows
-from cachescope.report.layout import Line
+from cachescope.report.as_json import frames_object
+from cachescope.report.layout import Line, parted, rest
 from cachescope.version import __version__
-from cachescope.wording import and_more, clock, date, harmless, listed, plural
+from cachescope.wording import clock, date, harmless, listed, plural
 
 _CONTEXTS_SHOWN: Final = 20
 _FIELDS_SHOWN: Final = 8
@@ -35,11 +35,13 @@ def contexts_object(scope: Read, schema: IsolationSchema) -> JsonObject:
     return {
         "cachescope": __version__,
         "schema": schema.to_dict(),
-        "contexts": frame_rows(scope.contexts),
-        "isolation_keys": frame_rows(isolation_keys(scope.contexts, schema)),
-        "context_groups": frame_rows(scope.context_groups(schema)),
-        "context_pairs": frame_rows(scope.context_pairs()),
-        "problems": frame_rows(scope.problems),
+        **frames_object(
+            contexts=scope.contexts,
+            isolation_keys=isolation_keys(scope.contexts, schema),
+            context_groups=scope.context_groups(schema),
+            context_pairs=scope.context_pairs(),
+            problems=scope.problems,
+        ),
     }
 
 
@@ -56,15 +58,9 @@ def context_lines(found: Sharing) -> list[Line]:
         if len(column) > 1:
             others = listed((row.context for row in column[1:]), _CONTEXTS_SHOWN)
             lines.append(Line(f"{plural(len(column) - 1, 'other is', 'others are')} like it: {others}", 3))
-    if len(found.columns) > _CONTEXTS_SHOWN:
-        more = and_more(len(found.columns) - _CONTEXTS_SHOWN, where="--json lists all")
-        lines.append(Line(more, style="dim"))
-    lines += _alike(found)
-    for pair in found.pairs:
-        lines += [Line(), *_pair(pair)]
-    if found.more_pairs:
-        lines += [Line(), Line(and_more(found.more_pairs, "pair", "--json lists all"), style="dim")]
-    return lines
+    lines += rest(len(found.columns) - _CONTEXTS_SHOWN, where="--json lists all", indent=0)
+    more_pairs = rest(found.more_pairs, "pair", "--json lists all", indent=0)
+    return [*lines, *parted([_alike(found), *map(_pair, found.pairs), more_pairs])]
 
 
 def _sharing(groups: Sequence[GroupRow]) -> str:
@@ -79,7 +75,6 @@ def _alike(found: Sharing) -> Iterator[Line]:
     """Which contexts are equal in the forms known for all of them, if the schema leaves some undecided."""
     if found.known_forms:
         alike = " | ".join(", ".join(map(str, row.contexts)) for row in found.alike)
-        yield Line()
         yield Line(f"alike in {', '.join(found.known_forms)}, which is known of all: {alike}")
 
 
@@ -118,8 +113,7 @@ def _pair(found: Pair) -> Iterator[Line]:
     changed, folded = folded_differences(rows)
     for row in changed[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
-    if len(changed) > _FIELDS_SHOWN:
-        yield Line(and_more(len(changed) - _FIELDS_SHOWN), 3, "dim")
+    yield from rest(len(changed) - _FIELDS_SHOWN)
     for text in folded:
         yield Line(harmless(text), 3)
 

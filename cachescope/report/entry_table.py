@@ -11,10 +11,10 @@ from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, Total, size_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, parted, rest
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import HASH
-from cachescope.wording import and_more, duration, file_size, file_time, harmless, plural
+from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 _SHOWN: Final = 5
 # The marks of `analysis.directory.same_key.beside`, in words.
@@ -41,11 +41,7 @@ def section_lines(found: Directory) -> list[Line]:
         _removable(found.removable),
         _locks(found.locks),
     )
-    lines = []
-    for section in sections:
-        listed = list(section)
-        lines += [Line(), *listed] if listed else []
-    return lines
+    return list(parted(sections))
 
 
 def _shipped(rows: Sequence[EntryRow]) -> Iterator[Line]:
@@ -132,9 +128,7 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
 
 
 def _more(found: Sized) -> Iterator[Line]:
-    count = len(found) - _SHOWN
-    if count > 0:
-        yield Line(and_more(count, where="--json lists all"), 3, "dim")
+    return rest(len(found) - _SHOWN, where="--json lists all")
 
 
 def entry_lines(found: Directory, most: int = 20) -> list[Line]:

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers import explanation as answer
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line, unwrapped
-from cachescope.wording import and_more, harmless, listed
+from cachescope.report.layout import Line, rest, unwrapped
+from cachescope.wording import harmless, listed
 
 _FIELDS_SHOWN: Final = 8
 _DIFF_LINES: Final = 12
@@ -83,8 +83,7 @@ def change_lines(
     for change in changes[:fields]:
         yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", indent)
         yield from code_lines(change, indent + 2, diff_lines)
-    if len(changes) > fields:
-        yield Line(and_more(len(changes) - fields, "field"), indent, "dim")
+    yield from rest(len(changes) - fields, "field", indent=indent)
 
 
 def code_lines(change: FieldChange, indent: int, most: int = _DIFF_LINES) -> Iterator[Line]:
@@ -94,8 +93,7 @@ def code_lines(change: FieldChange, indent: int, most: int = _DIFF_LINES) -> Ite
     for text, alike in list(zip(lines, _alike(lines), strict=True))[:most]:
         style = {"+": "green", "-": "red", "@": "dim"}.get(text[:1], "")
         yield Line(text, indent, style, verbatim=True, alike=alike)
-    if len(lines) > most:
-        yield Line(and_more(len(lines) - most, "line", "--key shows all"), indent, "dim")
+    yield from rest(len(lines) - most, "line", "--key shows all", indent)
 
 
 def _alike(lines: list[str]) -> list[int]:

@@ -9,8 +9,9 @@ from cachescope.analysis.fixes import VARIABLE, Setting, Way
 from cachescope.answers.fix import Fix
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
-from cachescope.report.layout import Line
-from cachescope.wording import and_more, harmless, listed, plural
+from cachescope.report.json_text import values_of
+from cachescope.report.layout import Line, rest
+from cachescope.wording import harmless, listed, plural
 
 ENV_FILE_BEGINS: Final = "# Written by cachescope fix."
 _REMAINING: Final = 10
@@ -46,8 +47,7 @@ def fix_lines(found: Fix) -> Iterator[Line]:
             )
         elif one.advice:
             yield Line(harmless(one.advice), 6, "dim")
-    if len(found.remaining) > _REMAINING:
-        yield Line(and_more(len(found.remaining) - _REMAINING), 3, "dim")
+    yield from rest(len(found.remaining) - _REMAINING)
 
 
 def fix_object(found: Fix) -> JsonObject:
@@ -95,13 +95,7 @@ def _counts(answer: PreflightAnswer) -> JsonObject:
 
 
 def _setting_object(setting: Setting) -> JsonObject:
-    return {
-        "kind": setting.kind,
-        "name": setting.name,
-        "value": setting.value,
-        "code": setting.code,
-        "where": setting.where,
-    }
+    return values_of(setting, "kind", "name", "value", "code", "where")
 
 
 def _went(answer: PreflightAnswer) -> str:

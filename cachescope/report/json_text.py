@@ -1,15 +1,20 @@
-"""Strict JSON text of plain values: nothing in it controls a terminal. Loads no pandas."""
+"""Plain values of answers, and their strict JSON text: nothing in it controls a terminal. Loads no pandas."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Any, Final
 
 from cachescope.wording import is_shown, without_commands
 
 # JSON itself escapes what is below a space, and a newline separates values. Of the rest, visible characters may stay.
 _UNUSUAL: Final = re.compile("[^\n -~]")
+
+
+def values_of(answer: object, *names: str) -> dict[str, Any]:
+    """Some attributes of an answer, by their names."""
+    return {name: getattr(answer, name) for name in names}
 
 
 def json_text(value: object, *, ascii_only: bool = False) -> str:

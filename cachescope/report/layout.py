@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cachescope.wording import harmless_cut, harmless_line, without_commands
+from cachescope.wording import and_more, harmless_cut, harmless_line, without_commands
 
 _NARROWEST: Final = 20
 _WIDTH_OF_A_REPR: Final = 100
@@ -44,6 +44,25 @@ class Line:
     def with_texts(self, text: str, right: str) -> Line:
         """The same line with other texts."""
         return replace(self, text=text, right=right)
+
+
+def rest(count: int, what: str = "", where: str = "", indent: int = 3, style: str = "dim") -> Iterator[Line]:
+    """The line below the first of many, which says how many more there are; nothing if all are shown."""
+    if count > 0:
+        yield Line(and_more(count, what, where), indent, style)
+
+
+def parted(parts: Iterable[Iterable[Line]]) -> Iterator[Line]:
+    """The parts that have lines, each below an empty line."""
+    for part in map(list, parts):
+        if part:
+            yield from (Line(), *part)
+
+
+def titled(title: str, lines: Iterable[Line]) -> list[Line]:
+    """Lines below a title; nothing if there are none."""
+    listed = list(lines)
+    return [Line(title, style="bold"), *listed] if listed else []
 
 
 def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:

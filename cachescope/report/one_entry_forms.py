@@ -11,15 +11,16 @@ from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.file_contents import SourceCode
-from cachescope.report.as_json import frame_rows
+from cachescope.report.as_json import frame_rows, frames_object
 from cachescope.report.entry_table import BESIDE_NAMES
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line, wrapped
+from cachescope.report.json_text import values_of
+from cachescope.report.layout import Line, parted, rest, titled, wrapped
 from cachescope.terms import AUTOTUNE
 from cachescope.verdict_kinds import KINDS
 from cachescope.version import __version__
-from cachescope.wording import and_more, duration, file_size, file_time, harmless, plural
+from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 _LABEL: Final = 12
 _SHOWN: Final = 8
@@ -39,8 +40,8 @@ class OneEntry(answer.OneEntry):
         return one_entry_html(self)
 
 
-def one_entry_lines(one: answer.OneEntry, rest: str = "") -> list[Line]:
-    """Everything but the source; `rest` says where the rest of a list is, by default in the frames of `one`."""
+def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
+    """Everything but the source; `where` says where the rest of a list is, by default in the frames of `one`."""
     row = one.row
     name = f" of {row.name}" if row.name else ""
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
@@ -49,16 +50,14 @@ def one_entry_lines(one: answer.OneEntry, rest: str = "") -> list[Line]:
         Line(f"{label:<{_LABEL}}{harmless(text)}", hang=_LABEL, whole=label == "file")
         for label, text in _facts(one)
     ]
-    for title, body in (
-        (_candidates_title(one), _candidate_lines(one, rest or ".guards has all")),
+    sections = (
+        (_candidates_title(one), _candidate_lines(one, where or ".guards has all")),
         ("other files under the key", _file_lines(one)),
-        ("linked", _link_lines(one, rest or ".links has all")),
+        ("linked", _link_lines(one, where or ".links has all")),
         ("made by a miss", _past_lines(one)),
-        (plural(len(one.kernels), "kernel"), _kernel_lines(one, rest or ".kernels has all")),
-    ):
-        if listed := list(body):
-            lines += [Line(), Line(title, style="bold"), *listed]
-    return lines
+        (plural(len(one.kernels), "kernel"), _kernel_lines(one, where or ".kernels has all")),
+    )
+    return [*lines, *parted(titled(title, body) for title, body in sections)]
 
 
 def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:
@@ -95,7 +94,7 @@ def _candidates_title(one: answer.OneEntry) -> str:
     return f"{plural(len(one.guards), 'candidate')} under the key{beside}"
 
 
-def _candidate_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
+def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
     rows = rows_of(one.guards, Candidate)
     shown = rows[:_SHOWN] + [row for row in rows[_SHOWN:] if row.entry == one.row.entry]
     for row in shown:
@@ -105,8 +104,7 @@ def _candidate_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
         yield Line(harmless(f"{mine}, {time}: {guards}"), 3, hang=2)
         if row.beside:
             yield Line("; ".join(BESIDE_NAMES[mark] for mark in row.beside), 5, "dim")
-    if len(rows) > len(shown):
-        yield Line(and_more(len(rows) - len(shown), where=rest), 3)
+    yield from rest(len(rows) - len(shown), where=where, style="")
 
 
 def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
@@ -114,15 +112,14 @@ def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
     for file in files[:_SHOWN]:
         status = "" if file.status == "ok" else f"   {file.status}"
         yield Line(harmless(f"{file_size(file.size_bytes or 0):>9}  {file.path}{status}"), 3, whole=True)
-    if len(files) > _SHOWN:
-        yield Line(and_more(len(files) - _SHOWN), 3)
+    yield from rest(len(files) - _SHOWN, style="")
 
 
 def _files(one: answer.OneEntry) -> list[EntryRow]:
     return rows_of(one.frame, EntryRow)
 
 
-def _link_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
+def _link_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
     mine = set(one.frame["entry"])
     texts: dict[str, None] = {}
     for link in rows_of(one.links, LinkRow):
@@ -134,8 +131,7 @@ def _link_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
             texts[f"uses {one.names[link.child]}: {link.known_by}"] = None
     for text in list(texts)[:_SHOWN]:
         yield Line(harmless(text), 3, hang=2)
-    if len(texts) > _SHOWN:
-        yield Line(and_more(len(texts) - _SHOWN, where=rest), 3)
+    yield from rest(len(texts) - _SHOWN, where=where, style="")
 
 
 def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
@@ -155,13 +151,12 @@ def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
         yield Line(harmless(f"a later miss made {one.names[miss.entry]} beside it{fields}"), 3, hang=2)
 
 
-def _kernel_lines(one: answer.OneEntry, rest: str) -> Iterator[Line]:
+def _kernel_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
     rows = rows_of(one.kernels, KernelRow)
     for row in rows[:_SHOWN]:
         ops = f": {', '.join(row.aten_ops)}" if row.aten_ops else ""
         yield Line(harmless(f"{row.kernel} ({row.kind}){ops}"), 3, hang=2)
-    if len(rows) > _SHOWN:
-        yield Line(and_more(len(rows) - _SHOWN, where=rest), 3)
+    yield from rest(len(rows) - _SHOWN, where=where, style="")
 
 
 def source_title(source: SourceCode) -> list[Line]:
@@ -204,17 +199,11 @@ def one_entry_html(one: answer.OneEntry) -> str:
 def one_entry_object(one: answer.OneEntry) -> JsonObject:
     """The object printed by ``cachescope entries KEY --json``."""
     source = one.source
+    listed = ("guards", "links", "kernels", "past_misses", "duplicates", "orphans", "removable")
     return {
         "cachescope": __version__,
         "entry": one.row.entry,
-        "entries": frame_rows(one.frame),
-        "guards": frame_rows(one.guards),
-        "links": frame_rows(one.links),
-        "kernels": frame_rows(one.kernels),
-        "past_misses": frame_rows(one.past_misses),
-        "duplicates": frame_rows(one.duplicates),
-        "orphans": frame_rows(one.orphans),
-        "removable": frame_rows(one.removable),
+        **frames_object(entries=one.frame, **values_of(one, *listed)),
         "made_for": one.made_for,
         "source_code": source.text,
         "source_language": source.language if source.text is not None else None,

@@ -7,9 +7,9 @@ from typing import Final
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
 from cachescope.report.html import CODE_STYLE, STYLE, safe
-from cachescope.report.layout import Line, wrapped
+from cachescope.report.layout import Line, rest, wrapped
 from cachescope.report.why_missed import answer_lines
-from cachescope.wording import and_more, duration, harmless, listed, plural
+from cachescope.wording import duration, harmless, listed, plural
 
 _REASONS: Final = 5
 _PLACES: Final = 3
@@ -26,8 +26,7 @@ def preflight_lines(answer: PreflightAnswer) -> list[Line]:
         lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
         for reason, count in answer.not_known[:_REASONS]:
             lines.append(Line(harmless(reason), 2, right=f"{count}"))
-        if (more := len(answer.not_known) - _REASONS) > 0:
-            lines.append(Line(and_more(more, "reason", where="--json lists all"), 2, "dim"))
+        lines += rest(len(answer.not_known) - _REASONS, "reason", "--json lists all", indent=2)
     return lines
 
 

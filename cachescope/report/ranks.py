@@ -7,8 +7,8 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.frames.ranks import RankDifference
-from cachescope.report.layout import Line
-from cachescope.wording import and_more, harmless, plural, rank_names
+from cachescope.report.layout import Line, rest
+from cachescope.wording import harmless, plural, rank_names
 
 _SHOWN: Final = 8
 _VALUE: Final = 60
@@ -22,8 +22,7 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
     for row in rows[:_SHOWN]:
         where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}"
         yield Line(harmless(f"{row.field}   {_difference(row)}"), 3, right=where)
-    if len(rows) > _SHOWN:
-        yield Line(and_more(len(rows) - _SHOWN, "field", "scope.rank_differences"), 3, "dim")
+    yield from rest(len(rows) - _SHOWN, "field", "scope.rank_differences")
 
 
 def _difference(row: RankDifference) -> str:

@@ -17,7 +17,7 @@ from cachescope.answers.time_spent import (
     TimeSpent,
     phase_differences,
 )
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, rest
 from cachescope.report.why_missed import problem_lines
 from cachescope.wording import (
     and_more,
@@ -169,8 +169,7 @@ def time_lines(spent: TimeSpent) -> list[Line]:
         lines += [*_side_lines(spent, spent.contrast), Line()]
     for one in shown:
         lines += _reading_lines(one)
-    if more := len(spent.runs) - len(shown):
-        lines.append(Line(and_more(more, "run", "the slowest are shown, --json lists all"), style="dim"))
+    lines += rest(len(spent.runs) - len(shown), "run", "the slowest are shown, --json lists all", indent=0)
     if spent.without:
         names = listed(spent.without, _WITHOUT_SHOWN)
         lines.append(Line(f"no trace with events: {names}", style="dim"))

@@ -12,10 +12,11 @@ from cachescope.locking import verifying
 from cachescope.locking.facts import DIFFERS, EQUAL, PARTLY, UNKNOWN, Fact, made_by, torch_versions
 from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.verifying import compile_time_ns, verify_lock
-from cachescope.report.layout import Line, wrapped
+from cachescope.report.json_text import values_of
+from cachescope.report.layout import Line, rest, wrapped
 from cachescope.terms import CACHES
 from cachescope.version import __version__
-from cachescope.wording import and_more, duration, file_size, listed, plural
+from cachescope.wording import duration, file_size, listed, plural
 
 _SHOWN: Final = 20
 _NAMED: Final = 4
@@ -74,22 +75,17 @@ def verify(
 def verification_lines(found: verifying.Verification) -> list[Line]:
     """The verification for the terminal: whether everything is as locked, then what differs."""
     lines = [Line(_headline(found), style="bold" if found.passed else "bold red")]
-    if found.findings:
-        lines += [Line(), Line("files that are not as they were locked", style="bold")]
-        lines += [Line(f"{one.path}: {one.message}", 2, right=one.kind) for one in found.findings[:_SHOWN]]
-        lines += _rest(len(found.findings))
+    findings = [(f"{one.path}: {one.message}", one.kind) for one in found.findings]
+    lines += _listed(findings, "files that are not as they were locked")
     lines += [Line(), Line("this machine, and what made the keys", style="bold"), *_facts(found.facts)]
     if found.lost:
         lines += [Line(), Line(_lost(found), style="yellow")]
-    lines += _keys(found.missing_keys, "expected, and without an entry", "red")
-    lines += _keys(found.lost_keys, "expected, and with no entry that can be found here", "red")
-    if found.unexpected:
-        size = file_size(sum(file.size for file in found.unexpected))
-        what = plural(len(found.unexpected), "entry", "entries")
-        lines += [Line(), Line(f"nothing expects {what}, {size}: they can be pruned", style="bold")]
-        lines += [Line(file.path, 2, right=file_size(file.size)) for file in found.unexpected[:_SHOWN]]
-        lines += _rest(len(found.unexpected))
-    return lines
+    lines += _keys(found.missing_keys, "expected, and without an entry")
+    lines += _keys(found.lost_keys, "expected, and with no entry that can be found here")
+    unexpected = [(file.path, file_size(file.size)) for file in found.unexpected or ()]
+    size = file_size(sum(file.size for file in found.unexpected or ()))
+    what = plural(len(unexpected), "entry", "entries")
+    return lines + _listed(unexpected, f"nothing expects {what}, {size}: they can be pruned")
 
 
 def _headline(found: verifying.Verification) -> str:
@@ -144,34 +140,31 @@ def _lost(found: verifying.Verification) -> str:
     return f"cannot be found here, of {plural(found.entries, 'entry', 'entries')}: {amount}"
 
 
-def _keys(keys: Sequence[Key], what: str, style: str) -> Iterator[Line]:
-    if keys:
-        yield Line()
-        yield Line(what, style=style)
-        yield from (Line(key, 2, right=cache) for cache, key in keys[:_SHOWN])
-        yield from _rest(len(keys))
+def _listed(rows: Sequence[tuple[str, str]], title: str, style: str = "bold") -> list[Line]:
+    """The first of some texts, each with what it says at the right, below a title."""
+    if not rows:
+        return []
+    more = rest(len(rows) - _SHOWN, where="--json lists all", indent=2, style="")
+    shown = (Line(text, 2, right=right) for text, right in rows[:_SHOWN])
+    return [Line(), Line(title, style=style), *shown, *more]
+
+
+def _keys(keys: Sequence[Key], title: str) -> list[Line]:
+    return _listed([(key, cache) for cache, key in keys], title, "red")
 
 
 def keys_without_entry(keys: Sequence[Key]) -> list[Line]:
     """The keys that a command makes without finding an entry."""
-    return list(_keys(keys, "the command makes these keys, and would find nothing under them", "red"))
-
-
-def _rest(count: int) -> list[Line]:
-    return [Line(and_more(count - _SHOWN, where="--json lists all"), 2)] if count > _SHOWN else []
+    return _keys(keys, "the command makes these keys, and would find nothing under them")
 
 
 def verification_object(found: verifying.Verification) -> JsonObject:
     """The verification for ``--json``."""
     return {
         "cachescope": __version__,
-        "directory": found.directory,
-        "passed": found.passed,
-        "files": found.files,
-        "size_bytes": found.size_bytes,
-        "entries": found.entries,
+        **values_of(found, "directory", "passed", "files", "size_bytes", "entries"),
         "findings": [asdict(one) for one in found.findings],
-        "facts": [{name: getattr(fact, name) for name in _OF_A_FACT} for fact in found.facts],
+        "facts": [values_of(fact, *_OF_A_FACT) for fact in found.facts],
         "lost": [_entry(file) for file in found.lost],
         "missing_keys": [_key(key) for key in found.missing_keys],
         "lost_keys": [_key(key) for key in found.lost_keys],

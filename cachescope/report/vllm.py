@@ -8,8 +8,8 @@ from typing import Final
 from cachescope.analysis.differences import short
 from cachescope.answers.vllm import Again, Apart, VllmFolders
 from cachescope.frames.vllm_folders import FragmentRow
-from cachescope.report.layout import Line
-from cachescope.wording import and_more, harmless, listed, plural
+from cachescope.report.layout import Line, parted, rest, titled
+from cachescope.wording import harmless, listed, plural
 
 _REASONS_SHOWN: Final = 10
 _FACTORS_NAMED: Final = 3
@@ -31,8 +31,7 @@ _NOT_BY_DESIGN: Final = (
 
 def vllm_lines(found: VllmFolders) -> list[Line]:
     """The folders of vLLM: why there are several, and which factors make them many."""
-    parts = [list(part) for part in (_folder_lines(found), _sglang_lines(found))]
-    return [line for part in parts if part for line in (Line(), *part)][1:]
+    return list(parted((_folder_lines(found), _sglang_lines(found))))[1:]
 
 
 def _folder_lines(found: VllmFolders) -> list[Line]:
@@ -43,23 +42,11 @@ def _folder_lines(found: VllmFolders) -> list[Line]:
     if again:
         title += f"; {again} of them made although another was there before:"
     lines = [Line(title, style="bold")]
-    for number, one in enumerate(found.again[:_REASONS_SHOWN], 1):
-        lines += [Line(), *_again_lines(number, one)]
-    if len(found.again) > _REASONS_SHOWN:
-        lines.append(Line(and_more(len(found.again) - _REASONS_SHOWN, "reason", "see scope.vllm_folders")))
-    if found.fragments:
-        lines += [
-            Line(),
-            Line("what makes the folders many:", style="bold"),
-            *_fragment_lines(found.fragments),
-        ]
-    if found.apart:
-        lines += [
-            Line(),
-            Line("ranks of one configuration in folders of their own:", style="bold"),
-            *_apart_lines(found.apart),
-        ]
-    return [*lines, *_left(found)]
+    lines += parted(_again_lines(number, one) for number, one in enumerate(found.again[:_REASONS_SHOWN], 1))
+    lines += rest(len(found.again) - _REASONS_SHOWN, "reason", "see scope.vllm_folders", 0, "")
+    fragments = titled("what makes the folders many:", _fragment_lines(found.fragments))
+    apart = titled("ranks of one configuration in folders of their own:", _apart_lines(found.apart))
+    return [*lines, *parted((fragments, apart)), *_left(found)]
 
 
 def _sglang_lines(found: VllmFolders) -> Iterator[Line]:
@@ -67,8 +54,7 @@ def _sglang_lines(found: VllmFolders) -> Iterator[Line]:
         yield Line(f"SGLang: {plural(len(found.sglang), 'folder')}", style="bold")
     for row in found.sglang[:_UNKNOWN_SHOWN]:
         yield Line(harmless(f"{row.folder}: {row.name_text}"), 3, "dim", rows=_ROWS)
-    if len(found.sglang) > _UNKNOWN_SHOWN:
-        yield Line(and_more(len(found.sglang) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders"), 3, "dim")
+    yield from rest(len(found.sglang) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders")
 
 
 def _again_lines(number: int, one: Again) -> Iterator[Line]:
@@ -89,8 +75,7 @@ def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
         if row.ignored_by is not None:
             text += f"; vLLM {row.ignored_by} does not count {it}"
         yield Line(text, 3)
-    if len(rows) > _FRAGMENTS_SHOWN:
-        yield Line(and_more(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments"), 3)
+    yield from rest(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments", style="")
 
 
 def _apart_lines(found: tuple[Apart, ...]) -> Iterator[Line]:
@@ -100,11 +85,9 @@ def _apart_lines(found: tuple[Apart, ...]) -> Iterator[Line]:
             sides = f"{_ranks(rows[0].ranks)} in {rows[0].folder} beside {_ranks(rows[0].baseline_ranks)} in {rows[0].baseline}: "
             differing = listed((row.text for row in rows), _FACTORS_NAMED, "; ")
             yield Line(harmless(short(sides + differing, _LONGEST_REASON)), 5, rows=_ROWS)
-        if len(one.folders) > _FOLDERS_SHOWN:
-            yield Line(and_more(len(one.folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks"), 5)
+        yield from rest(len(one.folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks", 5, "")
         yield Line(_BY_DESIGN if one.is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
-    if len(found) > _APART_SHOWN:
-        yield Line(and_more(len(found) - _APART_SHOWN, "difference", "see scope.vllm_ranks"), 3)
+    yield from rest(len(found) - _APART_SHOWN, "difference", "see scope.vllm_ranks", style="")
 
 
 def _ranks(names: tuple[str, ...]) -> str:
@@ -118,9 +101,7 @@ def _names(factors: tuple[str, ...]) -> str:
 def _left(found: VllmFolders) -> Iterator[Line]:
     for row in found.unknown[:_UNKNOWN_SHOWN]:
         yield Line(harmless(f"{row.folder}: {row.name_text}"), 0, "dim", rows=_ROWS)
-    if len(found.unknown) > _UNKNOWN_SHOWN:
-        more = and_more(len(found.unknown) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders")
-        yield Line(more, 0, "dim")
+    yield from rest(len(found.unknown) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders", 0)
     if found.packages:
         what = plural(found.packages, "whole compiled model")
         yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing from which it made their names", 0, "dim")

@@ -11,7 +11,7 @@ from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import outcomes
 from cachescope.report.explanation import change_lines, code_lines, explanation_html
 from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line, wrapped
+from cachescope.report.layout import Line, parted, rest, wrapped
 from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import (
     SHORT_KEY,
@@ -55,11 +55,8 @@ def past_lines(past: Sequence[PastMisses]) -> list[Line]:
         return []
     what = plural(sum(len(group.rows) for group in past), "entry was", "entries were")
     lines = [Line(f"{what} made although the graph had been stored before:", style="bold")]
-    for number, group in enumerate(past[:_GROUPS_SHOWN], 1):
-        lines += [Line(), *_group_lines(number, group)]
-    if len(past) > _GROUPS_SHOWN:
-        lines.append(Line(and_more(len(past) - _GROUPS_SHOWN, "reason", "see scope.past_misses")))
-    return lines
+    lines += parted(_group_lines(number, group) for number, group in enumerate(past[:_GROUPS_SHOWN], 1))
+    return [*lines, *rest(len(past) - _GROUPS_SHOWN, "reason", "see scope.past_misses", 0, "")]
 
 
 def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
@@ -79,8 +76,7 @@ def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
     for row, (key, before) in list(zip(rows, group.keys, strict=True))[:_KEYS_SHOWN]:
         direction = f" {row.direction}" if row.direction == "backward" else ""
         yield Line(f"fxgraph{direction} {key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
-    if len(rows) > _KEYS_SHOWN:
-        yield Line(and_more(len(rows) - _KEYS_SHOWN), 3)
+    yield from rest(len(rows) - _KEYS_SHOWN, style="")
     if not all(row.is_order_known for row in rows):
         yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
     if changes:
@@ -109,15 +105,13 @@ def answer_lines(why: Why) -> list[Line]:
     """The answer to "why did it miss": rates, the causes by time lost, the rest."""
     causes = why.causes
     lines = [] if why.headline is None else [Line(why.headline, style="bold")]
-    for number, struck in enumerate(causes.struck, 1):
-        lines += [Line(), *_cause_lines(number, struck)]
+    lines += parted(_cause_lines(number, struck) for number, struck in enumerate(causes.struck, 1))
     if causes.more:
         left = plural(causes.more_misses, "lookup")
         all_of_them = f"--causes {len(causes.struck) + causes.more} shows all"
         more = f"{and_more(causes.more, 'cause')} of {left} that did not hit: {all_of_them}"
         lines += [Line(), Line(more, style="dim")]
-    if past := past_lines(why.past):
-        lines += [Line(), *past]
+    lines += parted([past_lines(why.past)])
     if why.rank_differences:
         from cachescope.report.ranks import rank_lines
 
@@ -148,8 +142,7 @@ def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
     for row in problems[:_PROBLEMS_SHOWN]:
         where = f" ({row.where})" if row.where else ""
         yield Line(harmless(short(f"{row.source}{where}: {row.kind}: {row.message}")), 2, "dim")
-    if len(problems) > _PROBLEMS_SHOWN:
-        yield Line(and_more(len(problems) - _PROBLEMS_SHOWN, where="--json lists all"), 2, "dim")
+    yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 
 def place_text(place: Place) -> str:
