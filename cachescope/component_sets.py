@@ -75,10 +75,6 @@ class ComponentSets(Sequence[Codes]):
         middle = len(record) // 2 + 1
         return record[0], dict(zip(record[1:middle], record[middle:], strict=True))
 
-    def record(self, number: int) -> bytes:
-        """The parts of a set as the bytes of one array: its base, the positions, the codes there."""
-        return self._records[number]
-
     def differences(self, one: int, other: int) -> tuple[int, list[tuple[int, int, int]]] | None:
         """Each position where either of two sets differs from their base, with the base's code and theirs."""
         base, mine = self.parts(one)

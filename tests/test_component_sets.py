@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.detail_arrays import as_array, differing, joined
 from cachescope.component_sets import ComponentSets
 from cachescope.details import HashDetails
 
@@ -29,18 +28,6 @@ def test_what_was_added_is_there_and_equal_ones_have_one_number(added: list[list
     assert len(sets) == len({tuple(codes) for codes in added})
     assert [sets.add(as_bytes(codes)) for codes in added] == numbers
     assert [own.tolist() for own in sets[1:]] == [sets[n].tolist() for n in range(1, len(sets))]
-
-
-@given(st.lists(CODES, min_size=1, max_size=20))
-def test_the_parts_of_many_sets_are_those_of_each(added: list[list[int]]) -> None:
-    sets = ComponentSets()
-    numbers = [sets.add(as_bytes(codes)) for codes in added]
-    bases, sizes, places, codes = joined(sets, numbers)
-    ends = np.cumsum(sizes)
-    for number, base, end, size in zip(numbers, bases, ends, sizes, strict=True):
-        whole = as_array(sets.base(int(base)))
-        whole[places[end - size : end]] = codes[end - size : end]
-        assert whole.tolist() == sets[number].tolist()
 
 
 def test_the_keys_of_one_fleet_are_kept_as_what_they_differ_in() -> None:
@@ -78,13 +65,7 @@ def test_what_sets_differ_in_is_what_their_fields_say(keys: list[list[tuple[str,
     numbers = [number for number in sets if number is not None]
     # Of a field that is there twice the last counts.
     plain = [dict(key) for key in keys]
-    fields, hashes = differing(store, numbers)
-    names = [store.fields[code] for code in fields.tolist()]
-    assert set(names) == {f for f in FIELDS if len({one.get(f) for one in plain}) > 1}
     letter = {code: store.components[at][1] for at, code in enumerate(store.hash_codes.tolist())} | {-1: ""}
-    for row, one in zip(hashes.tolist(), plain, strict=True):
-        held = ["" if one.get(name) is None else "abcdefghij"[one[name]] for name in names]
-        assert [letter[code] for code in row] == held
     for field in FIELDS:
         found = [store.hash_code(number, field) for number in numbers]
         assert [letter[-1 if code is None else code] for code in found] == [

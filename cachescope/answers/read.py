@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from cachescope.analysis.preflight.words import outcome_as_if_made
 from cachescope.analysis.rates import grouped, rates
-from cachescope.answers.recording import Recording
+from cachescope.answers.recording import MOST_CAUSES, Recording
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cachescope.analysis.contexts.caching_files import Call
-
-
-# Each takes a replay.
-_CAUSES: Final = 20
 
 
 class Read(Recording):
@@ -170,9 +166,7 @@ class Read(Recording):
     @property
     def evidence(self) -> pd.DataFrame:
         """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
-        from cachescope.analysis.what_if.evidence import evidence_frame
-
-        return evidence_frame(self.missed_before.frame)
+        return _copy(self.field_evidence.frame)
 
     @property
     def false_hits(self) -> pd.DataFrame:
@@ -361,13 +355,12 @@ class Read(Recording):
         >>> scope.sensitivity()[["fields", "misses_alone"]].values.tolist()
         [[('inductor_config[epilogue_fusion]',), 2]]
         """
-        from cachescope.analysis.what_if.sensitivity import sensitivity_frame
+        from cachescope.columns import frame_of
+        from cachescope.frames.replay_rows import SensitivityRow
 
-        changed = [row.fields for row in self.explained.rows[:_CAUSES] if len(row.fields) > 1]
-        replayed = self.replayed
-        return sensitivity_frame(replayed.replay, replayed.times, self.evidence, largest, changed)
+        return frame_of(self.sensitivity_rows(largest), SensitivityRow)
 
-    def cause_savings(self, most: int = _CAUSES) -> pd.DataFrame:
+    def cause_savings(self, most: int = MOST_CAUSES) -> pd.DataFrame:
         """What leaving out the changed fields of each cause would save, and why some of its misses would remain.
 
         Parameters
@@ -387,9 +380,12 @@ class Read(Recording):
         >>> scope.cause_savings()["why"].tolist()[-1]
         'the key was found and no guards held, so no field of the key decides it'
         """
-        from cachescope.analysis.what_if.causes import cause_savings_frame
+        from cachescope.analysis.what_if.causes import saving_rows
+        from cachescope.columns import frame_of
+        from cachescope.frames.replay_rows import CauseSaving
 
-        return cause_savings_frame(self.replayed, self.explained.frame, self.missed.frame, most)
+        rows = saving_rows(self.replayed, self.explained.rows, self.missed.rows, most)
+        return frame_of(rows, CauseSaving)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
         """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.

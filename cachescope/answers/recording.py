@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from cachescope.analysis.verdicts.baselines import Choice
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
     from cachescope.analysis.vllm.factors import Named
-    from cachescope.analysis.what_if.frames import ReplayInput
+    from cachescope.analysis.what_if.evidence import SafetyOfFields
+    from cachescope.analysis.what_if.results import ReplayInput
     from cachescope.answers.facts import Facts
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.compile_rows import CompileRow, SymbolRow
@@ -36,9 +37,14 @@ if TYPE_CHECKING:
     from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
     from cachescope.frames.phases import PhaseRow
     from cachescope.frames.ranks import RankDifference
+    from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
     from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
     from cachescope.readers.assemble import Tables
     from cachescope.readers.directory.file_contents import NamedFile
+
+
+# Each takes a replay.
+MOST_CAUSES: Final = 20
 
 
 class Recording:
@@ -399,9 +405,32 @@ class Recording:
     @cached_property
     def replayed(self) -> ReplayInput:
         """What every replay starts from: what was stored when, and how long it took."""
-        from cachescope.analysis.what_if.frames import ReplayInput
+        from cachescope.analysis.what_if.results import ReplayInput
 
-        return ReplayInput.of(self.history, self.facts.lookups.values(), self.tables.hash_details)
+        return ReplayInput.of(self.history, self.facts.lookups.values())
+
+    @cached_property
+    def field_evidence(self) -> Table[EvidenceRow]:
+        """What entries show of leaving fields out."""
+        from cachescope.analysis.what_if.evidence import evidence_rows
+        from cachescope.frames.replay_rows import EvidenceRow
+
+        return Table(EvidenceRow, evidence_rows(self.missed_before.rows))
+
+    @property
+    def field_safety(self) -> SafetyOfFields:
+        """What is known about leaving fields out."""
+        from cachescope.analysis.what_if.evidence import SafetyOfFields
+
+        return SafetyOfFields(self.field_evidence.rows)
+
+    def sensitivity_rows(self, largest: int = 2) -> list[SensitivityRow]:
+        """The fields that would help; see `Read.sensitivity`."""
+        from cachescope.analysis.what_if.sensitivity import sensitivity_rows
+
+        changed = [row.fields for row in self.explained.rows[:MOST_CAUSES] if len(row.fields) > 1]
+        replayed = self.replayed
+        return sensitivity_rows(replayed.replay, replayed.times, self.field_safety, largest, changed)
 
     @cached_property
     def facts(self) -> Facts:

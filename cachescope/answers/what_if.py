@@ -8,26 +8,33 @@ from typing import Self
 
 import pandas as pd
 
-from cachescope.analysis.what_if.causes import causes_frame
-from cachescope.analysis.what_if.evidence import SafetyOfFields
-from cachescope.analysis.what_if.frames import (
-    ReplayInput,
-    differences_frame,
-    lookups_frame,
-    rates_frame,
-    runs_frame,
-    warnings_frame,
-)
-from cachescope.analysis.what_if.key_values import Lanes
+from cachescope.analysis.what_if.causes import cause_rows
 from cachescope.analysis.what_if.recorded import Outcomes
+from cachescope.analysis.what_if.results import (
+    ReplayInput,
+    difference_rows,
+    lookup_rows,
+    rate_rows,
+    run_rows,
+    warning_rows,
+)
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import lookup_in_run, run_name
 from cachescope.answers.read import Read
 from cachescope.answers.summary import headline
-from cachescope.columns import DEEP, rows_of
-from cachescope.frames.replay_rows import WhatIfDifference
+from cachescope.columns import DEEP
+from cachescope.frames.replay_rows import (
+    WhatIfCause,
+    WhatIfDifference,
+    WhatIfRate,
+    WhatIfRow,
+    WhatIfRun,
+    WhatIfWarning,
+)
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
+from cachescope.table import Table
+from cachescope.terms import VLLM
 
 
 @dataclass(frozen=True)
@@ -52,36 +59,77 @@ class WhatIf:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per lookup, before and after."""
-        return self._frame.copy(deep=DEEP)
+        return self.lookup_table.frame.copy(deep=DEEP)
 
     @property
     def rates(self) -> pd.DataFrame:
         """Hit rates as recorded, and as they would have been."""
-        return self._rates.copy(deep=DEEP)
+        return self.rate_table.frame.copy(deep=DEEP)
 
-    def rates_of(self, chosen: Chosen) -> pd.DataFrame:
-        """The rates of some of the lookups; all were replayed."""
-        return self.rates if chosen.is_all else rates_frame(self._input, self._after, chosen.rows)
-
-    @cached_property
+    @property
     def by_cause(self) -> pd.DataFrame:
         """Per cause, how many of its misses would have hit, and why the others would not."""
-        frames = self.read.causes, self.read.misses
-        return causes_frame(self._input, self.removed, self._after, *frames)
+        return self.cause_table.frame.copy(deep=DEEP)
 
-    @cached_property
+    @property
     def by_run(self) -> pd.DataFrame:
         """Per run, how many lookups would have hit."""
-        return runs_frame(self._input, self._after)
+        return self.run_table.frame.copy(deep=DEEP)
 
-    @cached_property
+    @property
     def differences(self) -> pd.DataFrame:
         """Recorded outcomes that do not follow from what was stored: something happened from outside."""
-        replay = self._input.replay
-        if not replay.cells.differences:
-            return differences_frame(self._input, {})
-        reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
-        return differences_frame(self._input, reasons)
+        return self.difference_table.frame.copy(deep=DEEP)
+
+    @property
+    def warnings(self) -> pd.DataFrame:
+        """Pairs of entries that would share a key and hold different code, generated or compiled."""
+        return self.warning_table.frame.copy(deep=DEEP)
+
+    @cached_property
+    def lookup_table(self) -> Table[WhatIfRow]:
+        """The rows of `frame`."""
+        return Table(WhatIfRow, lookup_rows(self._input, self._after, self._names))
+
+    @cached_property
+    def rate_table(self) -> Table[WhatIfRate]:
+        """The rows of `rates`."""
+        return Table(WhatIfRate, rate_rows(self._input, self._after))
+
+    @cached_property
+    def cause_table(self) -> Table[WhatIfCause]:
+        """The rows of `by_cause`."""
+        explained, missed = self.read.explained.rows, self.read.missed.rows
+        return Table(WhatIfCause, cause_rows(self._input, self.removed, self._after, explained, missed))
+
+    @cached_property
+    def run_table(self) -> Table[WhatIfRun]:
+        """The rows of `by_run`."""
+        return Table(WhatIfRun, run_rows(self._input, self._after))
+
+    @cached_property
+    def difference_table(self) -> Table[WhatIfDifference]:
+        """The rows of `differences`."""
+        reasons = {}
+        if self._input.replay.cells.differences:
+            reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
+        return Table(WhatIfDifference, difference_rows(self._input, reasons))
+
+    @cached_property
+    def warning_table(self) -> Table[WhatIfWarning]:
+        """The rows of `warnings`."""
+        code, past_misses = self.read.generated_code, self.read.missed_before.rows
+        return Table(WhatIfWarning, warning_rows(self._input, self._names, code, past_misses))
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return self._input.replay.table.names(self.removed)
+
+    def rates_of(self, chosen: Chosen) -> Table[WhatIfRate]:
+        """The rates of some of the lookups; all were replayed."""
+        if chosen.is_all:
+            return self.rate_table
+        return Table(WhatIfRate, rate_rows(self._input, self._after, chosen.rows))
 
     @property
     def has_lookups(self) -> bool:
@@ -98,8 +146,7 @@ class WhatIf:
         """The rows of `differences`, each with what its lookup is called."""
         facts = self.read.facts
         return tuple(
-            (lookup_in_run(facts, facts.lookups[row.lookup]), row)
-            for row in rows_of(self.differences, WhatIfDifference)
+            (lookup_in_run(facts, facts.lookups[row.lookup]), row) for row in self.difference_table.rows
         )
 
     def run_name(self, run: int) -> str:
@@ -109,12 +156,12 @@ class WhatIf:
     @property
     def of_vllm(self) -> int:
         """How many lookups of vLLM's own there are, which are not replayed."""
-        return int(self._input.replay.recorded.lookups.is_of_vllm.sum())
+        return sum(row.cache == VLLM for row in self._input.history.lookups)
 
     @property
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
-        return not self._input.replay.directories.are_all_known
+        return not self._input.replay.recorded.run_directories.are_all_known
 
     @property
     def fields(self) -> list[str]:
@@ -132,29 +179,11 @@ class WhatIf:
         return any(entry.code_key is not None for entry in self._input.history.entries)
 
     @cached_property
-    def warnings(self) -> pd.DataFrame:
-        """Pairs of entries that would share a key and hold different code, generated or compiled."""
-        read = self.read
-        return warnings_frame(self._input, self._lanes, read.generated_code, read.past_misses)
-
-    @cached_property
     def safety(self) -> tuple[tuple[str, str], ...]:
         """What is known about leaving out each field that was left out and that varies."""
-        spoken = SafetyOfFields(self.read.evidence)
+        spoken = self.read.field_safety
         left_out = [name for name in self.varying if name in self.removed.fields]
         return tuple((name, spoken.on([name]).advice) for name in left_out)
-
-    @cached_property
-    def _frame(self) -> pd.DataFrame:
-        return lookups_frame(self._input, self.read.lookups, self._after, self._lanes)
-
-    @cached_property
-    def _lanes(self) -> Lanes:
-        return self._input.replay.table.lanes(self.removed)
-
-    @cached_property
-    def _rates(self) -> pd.DataFrame:
-        return rates_frame(self._input, self._after)
 
     @classmethod
     def of(cls, read: Read, schema: KeySchema) -> Self:

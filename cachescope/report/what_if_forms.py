@@ -15,8 +15,6 @@ from cachescope.frames.replay_rows import (
     SensitivityRow,
     WhatIfCause,
     WhatIfRate,
-    WhatIfRun,
-    WhatIfWarning,
 )
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
@@ -93,7 +91,7 @@ def _safety_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def _headline(found: answer.WhatIf) -> str:
-    before, after = rows_of(found.rates, WhatIfRate)
+    before, after = found.rate_table.rows
     text = f"{before.hits:,} -> {after.hits:,} of {plural(before.lookups, 'lookup')} hit"
     shares = [f"{percent(before.hit_rate)} -> {percent(after.hit_rate)} by count"]
     if before.time_hit_rate is not None:
@@ -111,7 +109,7 @@ def time_won(before: WhatIfRate, after: WhatIfRate) -> str:
 
 def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
     """That keys would become one which hold different code."""
-    pairs = rows_of(found.warnings, WhatIfWarning)
+    pairs = found.warning_table.rows
     if not pairs:
         return
     what = " or ".join(sorted({pair.what for pair in pairs}, reverse=True))
@@ -127,7 +125,7 @@ def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
     """Cause by cause: how many of its misses would hit, and why the others would not."""
-    causes = [row for row in rows_of(found.by_cause, WhatIfCause) if row.hits_after or row.unknown or row.why]
+    causes = [row for row in found.cause_table.rows if row.hits_after or row.unknown or row.why]
     for row in causes[:_SHOWN]:
         text = f"{harmless(row.summary)}  [{row.verdict}]"
         yield Line(f"{text}: {_turned(row, row.misses)}", 2)
@@ -138,7 +136,7 @@ def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
-    runs = [row for row in rows_of(found.by_run, WhatIfRun) if row.hits_after > row.hits]
+    runs = [row for row in found.run_table.rows if row.hits_after > row.hits]
     for row in runs[:_SHOWN]:
         name = found.run_name(row.run)
         time = "" if row.time_won_ns is None else f", {duration(row.time_won_ns)} saved"
@@ -157,7 +155,7 @@ def _turned(row: WhatIfCause | CauseSaving, misses: int) -> str:
 
 
 def _caveats(found: answer.WhatIf) -> Iterator[Line]:
-    before, after = rows_of(found.rates, WhatIfRate)
+    before, after = found.rate_table.rows
     if before.unknown:
         text = f"the outcome of {plural(before.unknown, 'lookup')} was not seen, and stays unknown"
         yield Line(text, style="dim")

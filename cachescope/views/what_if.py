@@ -6,7 +6,6 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
@@ -15,7 +14,7 @@ from cachescope.columns import rows_of
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
-from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfRate
+from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.page.toggle_texts import forms_of, savings_of
 from cachescope.report.what_if_forms import (
@@ -56,7 +55,7 @@ _HEADS: Final = (
 
 def numbers(found: WhatIf, chosen: Chosen) -> str:
     """Hit rates, keys and groups of some lookups, before and after."""
-    before, after = rows_of(found.rates_of(chosen), WhatIfRate)
+    before, after = found.rates_of(chosen).rows
     keys, then, groups = key_counts(chosen.rows_of_each(found.frame))
     cells = [
         (
@@ -135,9 +134,9 @@ class WhatIfView(Pane):
             return
         guarded = self._state.guarded
         self._labels = run_labels(scope.runs)
-        rows = rows_of(scope.sensitivity(), SensitivityRow)
+        rows = scope.sensitivity_rows()
         fields, varying = self.found.fields, self.found.varying
-        safety = SafetyOfFields(scope.evidence)
+        safety = scope.field_safety
         self.ranking = Ranking(rows, forms_of(fields))
         self.tree = Tree(tree_groups(fields, varying, safety, savings_of(scope, rows, varying)))
         for toggles in (self.ranking, self.tree):
@@ -153,11 +152,11 @@ class WhatIfView(Pane):
             page_size=8,
         )
         self.rates_plot = Plot(
-            lambda dark: what_if_rates(self.found.rates_of(self._chosen), dark=dark),
+            lambda dark: what_if_rates(self.found.rates_of(self._chosen).frame, dark=dark),
             "hit rates before and after",
             guarded=guarded,
         )
-        self.rates = Tabled(self.rates_plot, lambda: self.found.rates_of(self._chosen))
+        self.rates = Tabled(self.rates_plot, lambda: self.found.rates_of(self._chosen).frame)
         self.changed = Table(
             self._changed_rows(),
             "lookups that would have hit",
@@ -245,7 +244,7 @@ class WhatIfView(Pane):
         return FrameRows(changed, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
 
     def __repr__(self) -> str:
-        rate = rows_of(self.found.rates, WhatIfRate)
+        rate = self.found.rate_table.rows
         if not rate:
             return "WhatIfView(no lookups)"
         before, after = rate

@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 import pytest
 
 from cachescope.analysis.what_if.evidence import SafetyOfFields
-from cachescope.columns import frame_of
-from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.what_if_forms import NOTHING_ALONE, SAFETY
 from cachescope.views import html, table
 from cachescope.views.plot import Plot, Tabled
@@ -171,7 +170,7 @@ def test_a_figure_is_drawn_by_what_comes_with_it() -> None:
 
 def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:
     fields = ["gm", "inductor_config[a]", "inductor_config[b]", "torch_version", HOSTILE]
-    safety = SafetyOfFields(frame_of([], EvidenceRow))
+    safety = SafetyOfFields([])
     savings = {"inductor_configs": "2 would hit", "gm": "1 would hit"}
     groups = tree_groups(fields, ["inductor_config[b]", "gm"], safety, savings)
     by_name = {group["name"]: group for group in groups}
@@ -192,11 +191,7 @@ def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:
 def test_fields_of_the_program_that_save_nothing_are_idle() -> None:
     fields = [f"example_inputs[{at}]" for at in (10, 2, 0)] + ["cache_key_tag"]
     savings = dict.fromkeys(fields, NOTHING_ALONE) | {"example_inputs[0]": "1 would hit"}
-    (group,) = (
-        one
-        for one in tree_groups(fields, fields, SafetyOfFields(frame_of([], EvidenceRow)), savings)
-        if not one["is_form"]
-    )
+    (group,) = (one for one in tree_groups(fields, fields, SafetyOfFields([]), savings) if not one["is_form"])
     assert [(one["name"], one["idle"]) for one in group["fields"]] == [
         ("cache_key_tag", False),
         ("example_inputs[0]", False),
@@ -209,21 +204,21 @@ def test_many_fields_that_save_nothing_are_idle() -> None:
     """Two versions of torch differ in two hundred options."""
     fields = [f"inductor_config[option_{at}]" for at in range(12)]
     savings = {fields[3]: "1 would hit"}
-    groups = tree_groups(fields, fields, SafetyOfFields(frame_of([], EvidenceRow)), savings)
+    groups = tree_groups(fields, fields, SafetyOfFields([]), savings)
     leaves = [leaf for group in groups for leaf in group["fields"]]
     assert [leaf["label"] for leaf in leaves if not leaf["idle"]] == ["option_3"]
-    few = tree_groups(fields[:4], fields[:4], SafetyOfFields(frame_of([], EvidenceRow)), savings)
+    few = tree_groups(fields[:4], fields[:4], SafetyOfFields([]), savings)
     assert not any(leaf["idle"] for group in few for leaf in group["fields"])
 
 
 def test_two_options_with_one_short_name_keep_their_whole_names() -> None:
     fields = ["fx_kwargs[cpp_wrapper]", "inductor_config[cpp_wrapper]", "inductor_config[debug]"]
-    groups = tree_groups(fields, fields, SafetyOfFields(frame_of([], EvidenceRow)), {})
+    groups = tree_groups(fields, fields, SafetyOfFields([]), {})
     assert sorted(leaf["label"] for group in groups for leaf in group["fields"]) == ["debug", *fields[:2]]
 
 
 def test_no_field_no_tree() -> None:
-    assert tree_groups([], [], SafetyOfFields(frame_of([], EvidenceRow)), {}) == []
+    assert tree_groups([], [], SafetyOfFields([]), {}) == []
 
 
 def ranked(fields: tuple[str, ...], safety: str, hits: int, staggered: int = 0) -> SensitivityRow:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-import numpy as np
-import pandas as pd
-
-from cachescope.analysis.what_if.frames import Counts, ReplayInput
-from cachescope.analysis.what_if.recorded import HIT, UNKNOWN, Outcomes, Positions
-from cachescope.analysis.what_if.why_still import why_still
-from cachescope.columns import frame_of, rows_of
-from cachescope.frames.answer_rows import CauseRow
+from cachescope.analysis.what_if.recorded import Outcomes
+from cachescope.analysis.what_if.results import ReplayInput, became_of
+from cachescope.analysis.what_if.still_missing import why_still
+from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.keys.key_fields import Removed
 from cachescope.verdict_kinds import kind_of
@@ -20,72 +18,57 @@ from cachescope.verdict_kinds import kind_of
 _EXPLAINED: Final = 20
 
 
-def causes_frame(
-    replayed: ReplayInput, removed: Removed, after: Outcomes, causes: pd.DataFrame, misses: pd.DataFrame
-) -> pd.DataFrame:
-    """The frame ``what_if_causes``: the causes in their own order, from the frames causes and misses."""
-    number = {cause: at for at, cause in enumerate(causes["cause"].tolist())}
-    places = _places(replayed, misses)
-    group = np.full(len(after), -1, dtype=np.int64)
-    group[places] = [number[cause] for cause in misses["cause"].tolist()]
-    counts = Counts.of(replayed.times, after, group, len(causes))
-    reasons = _reasons(replayed, removed, after, causes, group, counts)
-    rows = (
-        WhatIfCause(
-            cause=cause.cause,
-            verdict=cause.verdict,
-            summary=cause.summary,
-            misses=counts.lookups[at],
-            hits_after=counts.turned[at],
-            unknown=counts.unknown[at],
-            time_won_ns=counts.time_won_ns[at],
-            why=reasons[at],
-        )
-        for at, cause in enumerate(rows_of(causes, CauseRow))
-    )
-    return frame_of(rows, WhatIfCause)
-
-
-def _reasons(
+def cause_rows(
     replayed: ReplayInput,
     removed: Removed,
     after: Outcomes,
-    causes: pd.DataFrame,
-    group: Positions,
-    counts: Counts,
-) -> list[str | None]:
-    """Why misses stay or may stay, of the first causes all of whose changed fields are out."""
-    reasons: list[str | None] = [None] * len(causes)
-    if not removed:
-        return reasons
-    stay = np.array(counts.lookups) > np.array(counts.turned)
-    left = np.flatnonzero(stay)
-    rows = zip(left.tolist(), rows_of(causes.iloc[left], CauseRow), strict=True)
-    out = [(at, cause) for at, cause in rows if cause.fields and removed.fields.issuperset(cause.fields)]
-    for at, cause in out[:_EXPLAINED]:
-        mine = np.flatnonzero(group == at)
-        reasons[at] = why_still(replayed.replay, removed, after, cause, mine).why
-    return reasons
+    causes: Sequence[CauseRow],
+    misses: Iterable[MissRow],
+) -> list[WhatIfCause]:
+    """What became of the misses of each cause, in the order of the causes.
+
+    Why misses stay, or may stay, is said of the first causes all of whose changed fields are out.
+    """
+    positions = _positions(replayed, misses)
+    rows, explained = [], 0
+    for cause in causes:
+        mine = positions[cause.cause]
+        became = became_of(replayed, after, mine)
+        why = None
+        is_out = bool(removed and cause.fields) and removed.fields.issuperset(cause.fields)
+        if is_out and len(mine) > len(became.turned) and explained < _EXPLAINED:
+            explained += 1
+            why = why_still(replayed.replay, removed, after, cause, mine).why
+        rows.append(
+            WhatIfCause(
+                cause=cause.cause,
+                verdict=cause.verdict,
+                summary=cause.summary,
+                misses=len(mine),
+                hits_after=len(became.turned),
+                unknown=became.unknown,
+                time_won_ns=replayed.times.total(became.turned),
+                why=why,
+            )
+        )
+    return rows
 
 
-def cause_savings_frame(
-    replayed: ReplayInput, causes: pd.DataFrame, misses: pd.DataFrame, most: int
-) -> pd.DataFrame:
-    """The frame ``cause_savings`` of the first so many causes, in their order; there is nothing to say of a cold start."""
-    rows = [row for row in rows_of(causes, CauseRow) if not kind_of(row).is_first]
-    places = _places(replayed, misses)
-    of_cause = misses["cause"].to_numpy(dtype=np.int64)
-    return frame_of(
-        (_saving(replayed, row, places[of_cause == row.cause]) for row in rows[:most]), CauseSaving
-    )
+def saving_rows(
+    replayed: ReplayInput, causes: Iterable[CauseRow], misses: Iterable[MissRow], most: int
+) -> list[CauseSaving]:
+    """What leaving out the fields of each of the first causes does; there is nothing to say of a cold start."""
+    positions = _positions(replayed, misses)
+    chosen = [cause for cause in causes if not kind_of(cause).is_first][:most]
+    return [_saving(replayed, cause, positions[cause.cause]) for cause in chosen]
 
 
-def _saving(replayed: ReplayInput, cause: CauseRow, at: Positions) -> CauseSaving:
+def _saving(replayed: ReplayInput, cause: CauseRow, at: list[int]) -> CauseSaving:
     """What leaving out its own fields does; a cause without fields keeps all of its keys."""
     removed = Removed(frozenset(cause.fields))
     replay, times = replayed.replay, replayed.times
     after = replay.outcomes(removed) if removed else replay.recorded.outcome
-    turned = at[times.miss[at] & (after[at] == HIT)]
+    became = became_of(replayed, after, at)
     stays = why_still(replay, removed, after, cause, at)
     return CauseSaving(
         cause=cause.cause,
@@ -94,15 +77,20 @@ def _saving(replayed: ReplayInput, cause: CauseRow, at: Positions) -> CauseSavin
         fields=cause.fields,
         misses=cause.misses,
         time_lost_ns=cause.time_lost_ns,
-        hits_after=len(turned),
-        time_won_ns=times.total(turned),
-        unknown=int(np.count_nonzero(after[at] == UNKNOWN)),
+        hits_after=len(became.turned),
+        time_won_ns=times.total(became.turned),
+        unknown=became.unknown,
         staggered=len(stays.staggered),
         staggered_time_ns=times.total(stays.staggered),
         why=stays.why,
     )
 
 
-def _places(replayed: ReplayInput, misses: pd.DataFrame) -> Positions:
-    """The position of each miss."""
-    return replayed.replay.recorded.lookups.places_of(misses["lookup"].tolist())
+def _positions(replayed: ReplayInput, misses: Iterable[MissRow]) -> dict[int, list[int]]:
+    """The positions of the misses of each cause."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for miss in misses:
+        found[miss.cause].append(replayed.history.index_of[miss.lookup])
+    for positions in found.values():
+        positions.sort()
+    return found

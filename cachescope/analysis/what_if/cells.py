@@ -1,160 +1,277 @@
-"""The contents of each cache directory over time, as far as the recorded lookups and entries show.
+"""What each cache directory contained over time, as far as the recorded lookups and entries show.
 
-A *cell* is one key in one directory. Most cells are plain: misses, then hits from the first store on. Those are arrays
-here. The others are walked once (`cell_walk`).
+A *cell* is one key in one directory. Its lookups are followed in time order: which entries there were, and what nothing
+explains.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Literal, NamedTuple
 
-import numpy as np
-import pandas as pd
-
-from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.cell_walk import CellWalk, Difference, Step, Stored
-from cachescope.analysis.what_if.directories import Directories
-from cachescope.analysis.what_if.members import Members
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Flags, Positions, Recorded
+from cachescope.analysis.history.directory import NEVER, NO_GUARDS, NOT_KNOWN
+from cachescope.analysis.what_if.recorded import HIT, MISS, Recorded
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+
+
+@dataclass(slots=True)
+class Stored:
+    """One entry under a key in a directory, from the position at which it was stored until it was gone."""
+
+    since: int
+    # Position of the miss that stored it; -1 if it existed before, or came from elsewhere.
+    source: int
+    gone: int = NEVER
+    guards: str | None = None
+    has_known_guards: bool = False
+
+
+class Difference(NamedTuple):
+    """A recorded outcome that does not follow from what was stored: something outside the recording happened."""
+
+    position: int
+    kind: Literal["gone", "came"]
+
+
+class Event(NamedTuple):
+    """Something to be played into a directory. At one position, what is stored comes before what is looked up."""
+
+    position: int
+    is_lookup: bool
+    key: int
+    guards: int  # of the entry, or of what the lookup compiled; as `Directory` takes them
+    # Of an entry: when it is gone, and the position of the miss that stored it, or -1.
+    gone: int = NEVER
+    source: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """One key in one directory."""
+
+    number: int
+    key: int
+    directory: int
+    lookups: list[int] = field(default_factory=list)
+    misses: list[int] = field(default_factory=list)
+    entries: list[Stored] = field(default_factory=list)
+    # Whether its entries may have guards.
+    has_guards: bool = False
+    # Whether the first entry alone determines what exists at any time.
+    is_plain: bool = True
+    # Since when it has an entry that no recorded miss stored; `NEVER` if there is none.
+    early: int = NEVER
+    events: list[Event] = field(default_factory=list)
 
 
 class Cells:
-    """Every key in every directory in which it was looked up or stored, by column.
+    """Every key in every directory in which it was looked up or stored.
 
     Attributes
     ----------
-    key, directory : array of int
-        Of each cell.
-    of_lookup : array of int
-        The cell of each lookup; -1 for a lookup that no replay changes.
-    early : array of int
-        For each cell, since when it has an entry that no recorded miss stored; `NEVER` if there is none.
-    has_guards, is_plain : array of bool
-        For each cell, whether its entries may have guards, and whether the first entry alone determines what exists
-        at any time.
-    stored : dict
-        The entries of the cells that were walked.
+    every : list of Cell
+    of_lookup : list of Cell or None
+        The cell of each lookup; None for a lookup that no replay changes.
+    of_key : dict
+        The cells of each key that has any.
     differences : list of Difference
         The recorded outcomes that do not follow from what was stored.
     """
 
-    def __init__(
-        self, history: History, recorded: Recorded, directories: Directories, is_symbolic: Flags
-    ) -> None:
-        self._recorded = recorded
-        self._rows = history.lookups
-        self.of_lookup, pairs, entries_of = _numbered(history, recorded, directories)
-        self.key, self.directory = np.divmod(pairs, directories.count)
-        self.early: Positions = np.full(len(pairs), NEVER, dtype=np.int64)
-        self.has_guards: Flags = self._show_guards()
-        self.is_plain: Flags = ~self.has_guards
-        self.stored: dict[int, list[Stored]] = {}
+    def __init__(self, recorded: Recorded, is_symbolic: list[bool]) -> None:
+        self.every: list[Cell] = []
+        self.of_lookup: list[Cell | None] = []
+        self.of_key: dict[int, list[Cell]] = {}
         self.differences: list[Difference] = []
-        is_walked = self.has_guards | is_symbolic[self.key] | ~self._are_regular()
-        is_walked[list(entries_of)] = True
-        walked = np.flatnonzero(is_walked)
-        for cell, steps in zip(walked.tolist(), self._steps(walked), strict=True):
-            self._walk(cell, list(steps), entries_of.get(cell, ()), bool(is_symbolic[self.key[cell]]))
+        self._recorded = recorded
+        entries = self._numbered()
+        for cell in self.every:
+            self._walk(cell, entries.get(cell.number, []), is_symbolic[cell.key])
+        self._make_events()
 
-    def __len__(self) -> int:
-        return len(self.early)
+    def _numbered(self) -> Mapping[int, list[EntryRow]]:
+        """Make the cells; return the sound entries of those that have any."""
+        recorded, directories = self._recorded, self._recorded.run_directories
+        known: dict[tuple[int, int], Cell] = {}
 
-    def _show_guards(self) -> Flags:
-        lookups = self._recorded.lookups
-        shown = (self.of_lookup >= 0) & (lookups.shows_guards | lookups.outcome.are("guard_miss"))
-        found = np.zeros(len(self), dtype=bool)
-        found[self.of_lookup[shown]] = True
+        def cell_of(key: int, directory: int) -> Cell:
+            cell = known.get((key, directory))
+            if cell is None:
+                cell = known[key, directory] = Cell(len(known), key, directory)
+                self.every.append(cell)
+                self.of_key.setdefault(key, []).append(cell)
+            return cell
+
+        for at, (key, outcome) in enumerate(zip(recorded.key, recorded.outcome, strict=True)):
+            if key is None or outcome not in (HIT, MISS):
+                self.of_lookup.append(None)
+                continue
+            cell = cell_of(key, directories.of_lookup[at])
+            self.of_lookup.append(cell)
+            cell.lookups.append(at)
+            if outcome == MISS:
+                cell.misses.append(at)
+        found: dict[int, list[EntryRow]] = {}
+        for entry, key in zip(recorded.history.entries, recorded.key_of_entry, strict=True):
+            if entry.status == "ok":
+                for directory in directories.of_root[entry.root]:
+                    found.setdefault(cell_of(key, directory).number, []).append(entry)
         return found
 
-    def _are_regular(self) -> Flags:
-        """Which cells have only misses before the first store, and only hits from then on; or hits alone."""
+    def _walk(self, cell: Cell, entries: list[EntryRow], is_symbolic: bool) -> None:
         recorded = self._recorded
-        hits, misses = (np.flatnonzero(recorded.outcome == outcome) for outcome in (HIT, MISS))
-        first_hit, first_store = np.full((2, len(self)), NEVER, dtype=np.int64)
-        first_hit[self.of_lookup[hits[::-1]]] = hits[::-1]
-        last_miss = np.full(len(self), -1, dtype=np.int64)
-        last_miss[self.of_lookup[misses]] = misses
-        stores = np.flatnonzero(recorded.storing)
-        np.minimum.at(first_store, self.of_lookup[stores], recorded.since[stores])
-        has_only_hits = last_miss < 0
-        self.early[has_only_hits & (first_hit < NEVER)] = 0
-        regular: Flags = has_only_hits | ((last_miss < first_store) & (first_store <= first_hit))
-        return regular
-
-    def _steps(self, cells: Positions) -> Iterator[Iterator[Step]]:
-        """The lookups of each of some cells."""
-        recorded, lookups = self._recorded, self._recorded.lookups
-        known = np.flatnonzero(self.of_lookup >= 0)
-        at, which = Members(known, self.of_lookup[known], len(self)).of(cells)
-        is_hit = recorded.outcome[at] == HIT
-        columns = (
-            at.tolist(),
-            is_hit.tolist(),
-            lookups.outcome.are("guard_miss")[at].tolist(),
-            [self._rows[one].guards_expr for one in at.tolist()],
-            (is_hit & lookups.status_detailed.are("hit")[at]).tolist(),
-            np.where(recorded.storing[at], recorded.since[at], NEVER).tolist(),
-        )
-        bounds = np.searchsorted(which, np.arange(len(cells) + 1)).tolist()
-        for first, end in pairwise(bounds):
-            yield map(Step, *(column[first:end] for column in columns))
-
-    def _walk(self, cell: int, steps: Sequence[Step], entries: Sequence[EntryRow], is_symbolic: bool) -> None:
-        since = self._recorded.since
-        before, guards_of = self._entries_before(steps, entries)
+        before, guards_of = self._entries_before(cell, entries)
         walk = CellWalk(before, guards_of)
-        walk.walk(steps)
-        self.stored[cell] = walk.entries
+        walk.walk(self._steps(cell))
+        cell.entries = walk.entries
         self.differences += walk.differences
         for entry in walk.entries:
             if entry.source >= 0:
-                since[entry.source] = entry.since
-        self.early[cell] = min((e.since for e in walk.entries if e.source < 0), default=NEVER)
+                recorded.stored_since[entry.source] = entry.since
         # Guards that no log shows: unless every entry is known to have none.
         is_open = is_symbolic and not all(entry.has_known_guards for entry in walk.entries)
-        has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
-        self.has_guards[cell] = has_guards
-        self.is_plain[cell] = not (has_guards or walk.was_removed)
+        cell.has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
+        cell.is_plain = not (cell.has_guards or walk.was_removed)
+        cell.early = min((entry.since for entry in cell.entries if entry.source < 0), default=NEVER)
+
+    def _steps(self, cell: Cell) -> Iterator[Step]:
+        recorded = self._recorded
+        for at in cell.lookups:
+            yield Step(
+                at,
+                recorded.history.lookups[at],
+                recorded.outcome[at] == HIT,
+                recorded.stored_since[at],
+            )
 
     def _entries_before(
-        self, steps: Sequence[Step], entries: Sequence[EntryRow]
+        self, cell: Cell, entries: list[EntryRow]
     ) -> tuple[list[Stored], Mapping[int, str | None]]:
         """The entries that no recorded miss stored, and the guards of those that one did, by its position."""
+        if not entries:
+            return [], {}
         in_order = sorted(entries, key=lambda entry: entry.modified_time or 0)
         guards = [entry.guards_expr or None for entry in in_order]
-        if storing := [step.at for step in steps if step.since < NEVER]:
+        recorded = self._recorded
+        if storing := [at for at in cell.lookups if recorded.stored_since[at] < NEVER]:
             # The same number, in time order: each is the result of one miss.
             is_each = len(storing) == len(guards)
             return [], dict(zip(storing, guards, strict=True)) if is_each else {}
-        since = [self._recorded.position_of(entry.modified_time) for entry in in_order]
+        since = [recorded.position_of(entry.modified_time) for entry in in_order]
         return [Stored(at, -1, NEVER, shown, True) for at, shown in zip(since, guards, strict=True)], {}
 
+    def _make_events(self) -> None:
+        number: dict[str | None, int] = {None: NO_GUARDS}
+        for cell in self.every:
+            compiled = {}
+            for entry in cell.entries:
+                is_known = entry.has_known_guards or not cell.has_guards
+                guards = number.setdefault(entry.guards, len(number)) if is_known else NOT_KNOWN
+                compiled[entry.source] = guards
+                cell.events.append(Event(entry.since, False, cell.key, guards, entry.gone, entry.source))
+            cell.events += [Event(at, True, cell.key, compiled.get(at, NOT_KNOWN)) for at in cell.misses]
 
-def _numbered(
-    history: History, recorded: Recorded, directories: Directories
-) -> tuple[Positions, Positions, Mapping[int, list[EntryRow]]]:
-    """The cell of each lookup; key and directory of each cell as one number; and the sound entries of some cells."""
-    known = recorded.outcome != OTHER
-    pair_of_lookup = recorded.key[known] * directories.count + directories.of_lookup[known]
-    codes, distinct = pd.factorize(pair_of_lookup)
-    of_lookup = np.full(len(known), -1, dtype=np.int64)
-    of_lookup[known] = codes
-    pair_of_entry = [
-        (key * directories.count + directory, entry)
-        for entry, key in zip(history.entries, recorded.key_of_entry, strict=True)
-        if entry.status == "ok"
-        for directory in directories.of_root[entry.root]
-    ]
-    there = np.flatnonzero(np.isin(distinct, [pair for pair, _ in pair_of_entry]))
-    number = dict(zip(distinct[there].tolist(), there.tolist(), strict=True))
-    more: list[int] = []
-    entries_of: dict[int, list[EntryRow]] = defaultdict(list)
-    for pair, entry in pair_of_entry:
-        cell = number.setdefault(pair, len(distinct) + len(more))
-        if cell == len(distinct) + len(more):
-            more.append(pair)
-        entries_of[cell].append(entry)
-    return of_lookup, np.append(distinct, np.array(more, dtype=np.int64)), entries_of
+
+class Step(NamedTuple):
+    """One lookup, as far as it says what was stored."""
+
+    at: int
+    row: LookupRow
+    is_hit: bool
+    since: int  # from which position its result exists; `NEVER` if it stored nothing
+
+
+class CellWalk:
+    """The walk through one cell: its entries, and what nothing explains."""
+
+    def __init__(self, entries: Iterable[Stored], guards_of: Mapping[int, str | None]) -> None:
+        self.entries = list(entries)
+        # Whether some lookup shows guards, and whether entries came or went from outside.
+        self.has_guards = False
+        self.was_removed = False
+        self.differences: list[Difference] = []
+        self._guards_of = guards_of
+        self._first = NEVER
+        self._there = _StoredNow()
+        self._coming = [(entry.since, number, entry) for number, entry in enumerate(self.entries)]
+        heapify(self._coming)
+
+    def walk(self, steps: Iterable[Step]) -> None:
+        """Follow the lookups in time order, and record what does not follow from what was stored."""
+        for step in steps:
+            self._first = min(self._first, step.at)
+            while self._coming and self._coming[0][0] <= step.at:
+                self._there.add(heappop(self._coming)[2])
+            before = self._there
+            if not step.is_hit:
+                self._miss(step)
+            elif not before.entries:
+                before.add(self._found_nevertheless(step.at))
+            self.has_guards |= bool(step.row.guards_expr)
+            before.learn_guards(step)
+
+    def _miss(self, step: Step) -> None:
+        if step.row.outcome == "guard_miss":
+            self.has_guards = True
+            if not self.entries:
+                self._there.add(self._add(Stored(0, -1)))
+        elif self._there.entries:
+            self.differences.append(Difference(step.at, "gone"))
+            self.was_removed = True
+            for entry in self._there.entries:
+                entry.gone = step.at
+            self._there = _StoredNow()
+        if step.since < NEVER:
+            is_known = step.at in self._guards_of
+            entry = Stored(step.since, step.at, NEVER, self._guards_of.get(step.at), is_known)
+            heappush(self._coming, (step.since, len(self.entries), self._add(entry)))
+
+    def _found_nevertheless(self, at: int) -> Stored:
+        """The entry of a recorded hit for which no stored entry is known."""
+        if self._coming and self._coming[0][2].source >= 0:
+            # It was stored sooner than the records show.
+            first = heappop(self._coming)[2]
+            first.since = at
+            return first
+        if self._first == at:
+            # It existed before the recording; a copied directory has the times of the copy.
+            entry = heappop(self._coming)[2] if self._coming else self._add(Stored(0, -1))
+            entry.since = 0
+            return entry
+        self.differences.append(Difference(at, "came"))
+        self.was_removed = True
+        return self._add(Stored(at, -1))
+
+    def _add(self, entry: Stored) -> Stored:
+        self.entries.append(entry)
+        return entry
+
+
+class _StoredNow:
+    """The entries that exist at one time, and what is known of their guards: they come one by one and go together."""
+
+    def __init__(self) -> None:
+        self.entries: list[Stored] = []
+        self._known: set[str | None] = set()
+        self._unknown: list[Stored] = []
+
+    def add(self, entry: Stored) -> None:
+        self.entries.append(entry)
+        if entry.has_known_guards:
+            self._known.add(entry.guards)
+        else:
+            self._unknown.append(entry)
+
+    def learn_guards(self, step: Step) -> None:
+        """Record the guards that a lookup shows, if only one candidate's are unknown."""
+        guards = step.row.guards_expr
+        if len(self._unknown) != 1 or guards in self._known:
+            return
+        # For a miss, torch prints the guards of a candidate; for a hit without guards, nothing (2.8 and later).
+        if guards or (step.is_hit and step.row.status_detailed == "hit"):
+            entry = self._unknown.pop()
+            entry.guards, entry.has_known_guards = guards or None, True
+            self._known.add(entry.guards)

@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
-
-from cachescope.analysis.detail_arrays import Codes
-from cachescope.analysis.what_if.entries import Entries
-from cachescope.analysis.what_if.frames import ReplayInput
-from cachescope.analysis.what_if.recorded import MISS, NEVER, Flags, Positions
+from cachescope.analysis.what_if.cells import Cell
+from cachescope.analysis.what_if.results import ReplayInput
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import VERSION_FIELD, form_fields
+
+Column = list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class MissCodes:
     """The recorded misses in time order, by column."""
 
-    at: Positions  # the position of each among all lookups
-    cell: Positions  # its place in the cells; -1 if its key can never become equal to another one
+    at: Column  # the position of each among all lookups
+    cell: Column  # its place in the cells; -1 if its key can never become equal to another one
     # For a graph whose AOTAutograd lookup missed too, the place of that miss; -1 for the others.
-    aot: Positions
-    is_open: Flags  # whether it may have hit anything under other keys
-    since: Positions  # from which position its result exists; `NEVER` if it stored nothing
-    taken: Positions  # the compile time in nanoseconds; -1 if it has none
+    aot: Column
+    is_open: Column  # whether it may have hit anything under other keys
+    since: Column  # from which position its result exists; `NEVER` if it stored nothing
+    taken: Column  # the compile time in nanoseconds; -1 if it has none
 
 
 @dataclass(frozen=True, slots=True)
 class CellCodes:
     """The cells whose keys can become equal to others, by column."""
 
-    home: Positions  # the cache, direction and directory of each: cells of different homes never become one
-    is_aot: Flags  # as `Replay` and `Cells` have them
-    is_plain: Flags
-    early: Positions  # since when it has an entry that no recorded miss stored
+    home: Column  # the cache, direction and directory of each: cells of different homes never become one
+    is_aot: Column
+    is_plain: Column  # as `Cell` has it
+    early: Column  # since when it has an entry that no recorded miss stored
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCodes:
+    """The entries of the cells that are not plain, by column."""
+
+    cell: Column  # its place in the cells
+    since: Column  # from which position each exists, and to which
+    gone: Column
+    source: Column  # the place of the miss that stored it; -1 if no recorded miss did
+    guards: Column  # as `Directory` takes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class Parted:
     """The field of which forms remove parts: its place, and its values without the parts of some forms, by the sum of their bits."""
 
     field: int
-    values: dict[int, Positions]
+    values: dict[int, Column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +72,11 @@ class ReplayCodes:
 
     misses: MissCodes
     cells: CellCodes
-    # Those of the cells that are not plain; ``cell`` and ``source`` are places in `cells` and `misses`.
-    entries: Entries
+    entries: EntryCodes
     fields: tuple[str, ...]  # the fields that vary
     # For each field, the value in each cell: equal numbers within a home mean equal hashes, and 0 is the most
     # frequent.
-    values: Sequence[Positions]
+    values: Sequence[Column]
     forms: tuple[Form, ...]  # the context forms that distinguish keys
     parted: Parted | None  # none if no field varies of which forms remove parts
 
@@ -75,73 +84,78 @@ class ReplayCodes:
     def of(cls, replayed: ReplayInput) -> ReplayCodes:
         """Take them from what all replays of a scope share."""
         replay = replayed.replay
-        table, cells = replay.table, replay.cells
-        chosen = np.flatnonzero(table.set_of_key[cells.key] >= 0)
-        keys = cells.key[chosen]
-        home = table.keys.home[keys] * replay.directories.count + cells.directory[chosen]
-        home = np.unique(home, return_inverse=True)[1]
-        misses = np.flatnonzero(replay.recorded.outcome == MISS)
+        table, keys = replay.table, replay.recorded.keys
+        chosen = [cell for cell in replay.cells.every if cell.key in table.can_join]
+        homes = list(dict.fromkeys(key.home for key in keys))
+        directories = replay.recorded.run_directories.count
+        of_cell = [homes.index(keys[cell.key].home) * directories + cell.directory for cell in chosen]
+        number = {home: at for at, home in enumerate(sorted(set(of_cell)))}
+        home = [number[one] for one in of_cell]
+        place_of_key = {key: at for at, key in enumerate(table.with_details)}
+        places = [place_of_key[cell.key] for cell in chosen]
         fields = tuple(table.varying)
         forms, parts_of = _forms(table.fields, fields)
         values_of = {
-            bits: _by_frequency(home, table.column_without(VERSION_FIELD, parts, keys))
+            bits: _by_frequency(home, table.column_without(VERSION_FIELD, parts), places)
             for bits, parts in parts_of.items()
         }
         return cls(
-            _misses(replayed, misses, _places(chosen, len(cells))),
-            CellCodes(home, replay.is_aot[chosen], cells.is_plain[chosen], cells.early[chosen]),
-            _entries(replayed, chosen, _places(misses, len(replay.recorded.outcome))),
+            _misses(replayed, chosen),
+            CellCodes(
+                home,
+                [replay.is_aot(cell) for cell in chosen],
+                [cell.is_plain for cell in chosen],
+                [cell.early for cell in chosen],
+            ),
+            _entries(replayed, chosen),
             fields,
-            [_by_frequency(home, table.column(field, keys)) for field in fields],
+            [_by_frequency(home, table.column(field), places) for field in fields],
             forms,
             Parted(fields.index(VERSION_FIELD), values_of) if values_of else None,
         )
 
 
-def _places(chosen: Positions, count: int) -> Positions:
-    """For each of so many, its place among those that are chosen; -1 if it is not; and -1 in the end, for the number -1."""
-    places = np.full(count + 1, -1, dtype=np.int64)
-    places[chosen] = np.arange(len(chosen))
-    return places
-
-
-def _misses(replayed: ReplayInput, misses: Positions, place_of_cell: Positions) -> MissCodes:
+def _misses(replayed: ReplayInput, chosen: Sequence[Cell]) -> MissCodes:
     replay = replayed.replay
-    recorded, count = replay.recorded, len(replay.recorded.outcome)
-    place = _places(misses, count)
-    aot = np.full(count, -1, dtype=np.int64)
-    aot[replay.graphs] = place[recorded.lookups.aot[replay.graphs]]
-    is_open = np.zeros(count, dtype=bool)
-    is_open[replay.unknown] = True
+    place_of_cell = {cell.number: place for place, cell in enumerate(chosen)}
+    place = {at: number for number, at in enumerate(replay.misses)}
+    aot = {at: place[above] for at, above in replay.graphs.items()}
+    is_open = set(replay.unknown)
     return MissCodes(
-        misses,
-        place_of_cell[replay.cells.of_lookup[misses]],
-        aot[misses],
-        is_open[misses],
-        np.where(recorded.storing, recorded.since, NEVER)[misses],
-        replayed.times.taken[misses],
+        replay.misses,
+        [place_of_cell.get(replay.cell_of(at).number, -1) for at in replay.misses],
+        [aot.get(at, -1) for at in replay.misses],
+        [at in is_open for at in replay.misses],
+        [replay.recorded.stored_since[at] for at in replay.misses],
+        [replayed.times.taken[at] for at in replay.misses],
     )
 
 
-def _entries(replayed: ReplayInput, chosen: Positions, place_of_miss: Positions) -> Entries:
-    replay = replayed.replay
-    of_walked = np.flatnonzero(~replay.cells.is_plain[chosen])
-    entries, which = replay.entries.of(chosen[of_walked])
-    return entries._replace(cell=of_walked[which], source=place_of_miss[entries.source])
-
-
-def _by_frequency(home: Positions, values: Positions | Codes) -> Positions:
-    """The values renumbered within each home: the most frequent is 0."""
-    both = home * (int(values.max(initial=0)) + 1) + values
-    distinct, first, number, count = np.unique(
-        both, return_index=True, return_inverse=True, return_counts=True
+def _entries(replayed: ReplayInput, chosen: Sequence[Cell]) -> EntryCodes:
+    place = {at: number for number, at in enumerate(replayed.replay.misses)}
+    rows = [
+        (number, event.position, event.gone, place.get(event.source, -1), event.guards)
+        for number, cell in enumerate(chosen)
+        if not cell.is_plain
+        for event in cell.events
+        if not event.is_lookup
+    ]
+    return (
+        EntryCodes(*(list(column) for column in zip(*rows, strict=True)))
+        if rows
+        else EntryCodes([], [], [], [], [])
     )
-    of_home = home[first]
-    order = np.lexsort((first, -count, of_home))
-    rank = np.empty(len(distinct), dtype=np.int64)
-    rank[order] = np.arange(len(distinct)) - np.searchsorted(of_home, of_home)[order]
-    found: Positions = rank[number]
-    return found
+
+
+def _by_frequency(home: Column, column: Column, places: Sequence[int]) -> Column:
+    """The values of some keys renumbered within each home: the most frequent is 0, of equally frequent ones the first."""
+    pairs = [(one, column[place]) for one, place in zip(home, places, strict=True)]
+    rank: dict[tuple[int, int], int] = {}
+    of_home: Counter[int] = Counter()
+    for pair, _ in Counter(pairs).most_common():
+        rank[pair] = of_home[pair[0]]
+        of_home[pair[0]] += 1
+    return [rank[pair] for pair in pairs]
 
 
 def _forms(

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pandas as pd
-
 from cachescope.catalogue.facts import field_facts
-from cachescope.columns import frame_of, rows_of
+from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.replay_rows import EvidenceRow
 
 SAFETIES: Final = ("safe", "unknown", "unsafe", "program")
@@ -18,40 +16,24 @@ SAFETIES: Final = ("safe", "unknown", "unsafe", "program")
 _ORDER: Final = ("graph", "inputs", "generated code", "unknown", "host")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two entries of one graph: a row of the frame past_misses."""
-
-    entry: int
-    baseline_entry: int
-    changed: tuple[str, ...]
-    same_code: bool | None
-    same_binaries: bool | None
-
-    @property
-    def is_different(self) -> bool:
-        """Whether their code, or what was compiled from it, is known to differ."""
-        return self.same_code is False or self.same_binaries is False
-
-
-def evidence_frame(past_misses: pd.DataFrame) -> pd.DataFrame:
-    """The frame evidence, from the frame past_misses; fields with different code first."""
-    groups: dict[tuple[str, ...], list[_Pair]] = defaultdict(list)
-    for pair in _pairs(past_misses):
+def evidence_rows(past_misses: Iterable[PastMiss]) -> list[EvidenceRow]:
+    """What pairs of entries of one graph show of the fields in which they differ; fields with different code first."""
+    groups: dict[tuple[str, ...], list[PastMiss]] = defaultdict(list)
+    for pair in past_misses:
         if pair.changed:
             groups[tuple(sorted(pair.changed))].append(pair)
     found = [_evidence(names, pairs) for names, pairs in groups.items()]
-    found.sort(key=lambda one: (-one.different_code, -one.pairs, one.fields))
-    return frame_of(found, EvidenceRow)
+    return sorted(found, key=lambda one: (-one.different_code, -one.pairs, one.fields))
 
 
-def _pairs(past_misses: pd.DataFrame) -> list[_Pair]:
-    return rows_of(past_misses, _Pair)
+def _is_different(pair: PastMiss) -> bool:
+    """Whether their code, or what was compiled from it, is known to differ."""
+    return pair.same_code is False or pair.same_binaries is False
 
 
-def _evidence(names: tuple[str, ...], pairs: Sequence[_Pair]) -> EvidenceRow:
-    different = [pair for pair in pairs if pair.is_different]
-    same = [pair for pair in pairs if pair.same_code and not pair.is_different]
+def _evidence(names: tuple[str, ...], pairs: Sequence[PastMiss]) -> EvidenceRow:
+    different = [pair for pair in pairs if _is_different(pair)]
+    same = [pair for pair in pairs if pair.same_code and not _is_different(pair)]
     example = (different or same or pairs)[0]
     same_binaries = sum(pair.same_binaries is True for pair in same)
     counts = len(pairs), len(same), same_binaries, len(different)
@@ -74,10 +56,10 @@ class Safety:
 
 
 class SafetyOfFields:
-    """What the frame evidence and torch's sources show about some fields; evidence against leaving them out decides."""
+    """What entries and torch's sources show about some fields; evidence against leaving them out decides."""
 
-    def __init__(self, evidence: pd.DataFrame) -> None:
-        self._found = [(frozenset(one.fields), one) for one in rows_of(evidence, EvidenceRow)]
+    def __init__(self, evidence: Iterable[EvidenceRow]) -> None:
+        self._found = [(frozenset(one.fields), one) for one in evidence]
 
     def on(self, fields: Iterable[str]) -> Safety:
         """Whether some fields may be left out. Pairs that differ in a subset of them count too."""

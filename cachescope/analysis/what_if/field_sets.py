@@ -6,7 +6,7 @@ Sets are not guessed: they are the differences between keys of one graph, neares
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import compress
 from typing import Final
 
@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cachescope.analysis.detail_arrays import Codes
-from cachescope.analysis.what_if.recorded import MISS, Flags, Positions
 from cachescope.analysis.what_if.replay import Replay
 
+Codes = npt.NDArray[np.int32]
+Positions = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 Fields = frozenset[str]
 # The number of sets to try: the most frequent.
 _SETS: Final = 32
@@ -32,22 +33,28 @@ def field_sets(replay: Replay, largest: int) -> list[Fields]:
     """Sets of at least two fields that separate keys of one graph, the most frequent first."""
     table = replay.table
     names = table.varying
-    keys = np.flatnonzero(table.has_details)
-    if len(keys) < 2 or len(names) < 2:
+    if len(table.with_details) < 2 or len(names) < 2:
         return []
-    missed = np.zeros(len(table.keys), dtype=bool)
-    missed[replay.recorded.key[replay.recorded.outcome == MISS]] = True
-    graph = table.column("gm", keys) if "gm" in names else np.zeros(len(keys), dtype=np.int32)
-    graphs = graph.astype(np.int64) * len(table.keys.homes) + table.keys.home[keys]
+    missing = {replay.recorded.key[at] for at in replay.misses}
+    missed = np.array([key in missing for key in table.with_details], dtype=bool)
+    columns = np.stack([_coded(table.column(name)) for name in names])
+    homes = _coded([table.keys[key].home for key in table.with_details])
+    graph = columns[names.index("gm")] if "gm" in names else np.zeros(len(homes), dtype=np.int32)
+    graphs = graph.astype(np.int64) * (int(homes.max()) + 1) + homes
     order = np.argsort(graphs, kind="stable")
-    keys, graphs = keys[order], graphs[order]
-    partners = max(_FEWEST_PARTNERS, _COMPARISONS // (len(names) * len(keys)))
+    columns, graphs, missed = columns[:, order], graphs[order], missed[order]
+    partners = max(_FEWEST_PARTNERS, _COMPARISONS // columns.size)
     count: Counter[Fields] = Counter()
     for part in _parts(graphs, _VALUES // len(names)):
-        values = np.stack([table.column(name, keys[part]) for name in names])
-        count.update(_Search(names, values, graphs[part], missed[keys[part]], largest).sets(partners))
+        count.update(_Search(names, columns[:, part], graphs[part], missed[part], largest).sets(partners))
     ordered = sorted(count.items(), key=lambda item: (-item[1], sorted(item[0])))
     return [fields for fields, _ in ordered[:_SETS]]
+
+
+def _coded(values: Sequence[Hashable]) -> Codes:
+    """Small numbers in place of some values: equal ones for equal values."""
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int32)
 
 
 def _parts(graphs: Positions, size: int) -> Iterator[slice]:

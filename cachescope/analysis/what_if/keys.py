@@ -7,33 +7,40 @@ order, is the same on every machine, and removing a field is a subtraction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from operator import add, sub
+from typing import Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
-from cachescope.analysis.detail_arrays import Codes
-from cachescope.analysis.what_if.equal_sets import Numbers, numbered
-from cachescope.analysis.what_if.key_sets import DetailSets, Home, Joined
-from cachescope.analysis.what_if.key_values import Lanes, Values, number_of
+from cachescope.analysis.history.timeline import shows_symbol
+from cachescope.analysis.what_if.recorded import Key
+from cachescope.components import Detail, parse_component
 from cachescope.details import HashDetails
-from cachescope.keys.key_fields import Removed, is_tensor_text
+from cachescope.keys.key_fields import Removed, is_tensor_text, without_parts
+
+# Both lanes of a sum are one integer, far enough apart that the first never carries into the second.
+_LANE: Final = 96
+_BITS: Final = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """Keys of torch, as far as they are known, by column."""
+def number_of(*words: str) -> int:
+    """The number of some words: two lanes of 64 bits."""
+    digest = blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return int.from_bytes(digest[:8], "little") + (int.from_bytes(digest[8:], "little") << _LANE)
 
-    homes: Sequence[Home]  # each cache and direction once
-    home: Numbers  # for each key, its place in `homes`
-    detail_set: Numbers  # the hash details of each key; -1 if no source has them
-    # The key itself: it is asked for only if nothing else shows what distinguishes a key from the others.
-    name_of: Callable[[int], str]
 
-    def __len__(self) -> int:
-        return len(self.home)
+def what_if_key(total: int) -> str:
+    """A what-if key as text: ``w`` and 32 hexadecimal digits, so that nobody mistakes it for one of torch's."""
+    return f"w{total & _BITS:016x}{total >> _LANE & _BITS:016x}"
+
+
+class _Set(NamedTuple):
+    """The hashes of a set by field, as the few that differ from those of a base."""
+
+    base: int
+    patch: dict[int, int]
 
 
 class KeyTable:
@@ -45,83 +52,257 @@ class KeyTable:
 
     Attributes
     ----------
-    keys : Keys
-    has_details : array of bool
-        For each key, whether its details are known.
-    set_of_key : array of int
-        For each key, a number that is equal for keys with equal details; -1 for a key that stays different from all.
-    set_count : int
-        How many such numbers there are, those that no key has among them.
+    keys : sequence of Key
+    fields, varying : list of str
+        Every field that some key has; and those in which keys of one cache differ: no other can distinguish two keys.
+    with_details : list of int
+        The keys whose details are known.
+    can_join : set of int
+        The keys that may become equal to others.
     """
 
-    def __init__(self, details: HashDetails, keys: Keys) -> None:
-        self._details = details
+    def __init__(self, details: HashDetails, keys: Sequence[Key]) -> None:
         self.keys = keys
-        self._values = Values(details)
-        self.has_details: npt.NDArray[np.bool_] = keys.detail_set >= 0
-        both = keys.detail_set[self.has_details] * len(keys.homes) + keys.home[self.has_details]
-        rows, distinct = pd.factorize(both)
-        self._row = np.full(len(keys), -1, dtype=np.int64)
-        self._row[self.has_details] = rows
-        codes, home = np.divmod(distinct, max(len(keys.homes), 1))
-        self._sets = DetailSets(self._values, details, codes, keys.homes, home)
-        equal = self._sets.equal
-        is_shared = np.append(np.bincount(equal[rows], minlength=len(distinct))[equal] > 1, True)
-        self._alone: Numbers = np.flatnonzero(is_shared[self._row])
-        self.set_count = len(distinct)
-        self.set_of_key: Numbers = np.append(equal, -1)[self._row]
-        self.set_of_key[self._alone] = -1
+        self._values = _Values(details)
+        self.with_details = [at for at, key in enumerate(keys) if key.detail_set is not None]
+        # By cache, the numbers of the values that all of its keys share; 0 for a field that none has.
+        self._shared: dict[str, dict[int, int]] = {}
+        # For each field that varies, its number in each key of `with_details`; 0 where it is absent.
+        self._columns: dict[int, list[int]] = {}
+        self._read(details)
+        self.fields = [details.fields[code] for code in sorted(self._present())]
+        self.varying = [details.fields[code] for code in self._columns]
+        totals = self._sums(Removed())
+        count = Counter(totals)
+        self.can_join = {
+            key for key, total in zip(self.with_details, totals, strict=True) if count[total] == 1
+        }
+        self._totals = self._told_apart(totals)
 
-    @property
-    def fields(self) -> list[str]:
-        """Every field that some key has."""
-        return [self._details.fields[code] for code in self._sets.present]
+    def _read(self, details: HashDetails) -> None:
+        """Fill in what the keys of each cache share, and the columns of the fields that vary."""
+        sets, number = _Sets(details), self._values.number
+        of_key = [sets.get(self.keys[key].detail_set) for key in self.with_details]
+        of_cache: dict[str, dict[int | None, _Set]] = defaultdict(dict)
+        for key, one in zip(self.with_details, of_key, strict=True):
+            of_cache[self.keys[key].cache][self.keys[key].detail_set] = one
+        varying = {field for found in of_cache.values() for field in sets.varying(list(found.values()))}
+        for cache, found in of_cache.items():
+            held = sets.held(next(iter(found.values())))
+            self._shared[cache] = {
+                field: number(field, one) for field, one in held.items() if field not in varying
+            }
+        for field in sorted(varying):
+            in_base = [base.get(field) for base in sets.bases]
+            hashes = [one.patch.get(field, in_base[one.base]) for one in of_key]
+            numbers = {one: 0 if one is None else number(field, one) for one in set(hashes)}
+            self._columns[field] = [numbers[one] for one in hashes]
 
-    @property
-    def varying(self) -> list[str]:
-        """The fields that differ between keys of one cache; no other can distinguish two keys."""
-        return [self._details.fields[code] for code in self._sets.varying]
-
-    def column(self, field: str, keys: Numbers) -> Codes:
-        """The values of some keys with details in a field that exists: equal numbers mean equal hashes, 0 is absent."""
-        (code,) = self._values.codes([field])
-        return self._sets.column(code)[self._row[keys]]
-
-    def column_without(self, field: str, parts: Iterable[str], keys: Numbers) -> Numbers:
-        """The same without some parts of its values: equal numbers mean that they are equal then."""
-        numbers, _ = numbered(self._values.numbers - self._values.change(field, parts))
-        return numbers[self.column(field, keys)]
+    def _present(self) -> set[int]:
+        shared = {field for held in self._shared.values() for field in held}
+        return shared | {field for field, column in self._columns.items() if any(column)}
 
     def is_tensor(self, field: str) -> bool:
         """Whether a field contains the metadata of a tensor in some key."""
-        return any(is_tensor_text(text) for _, _, text in self._values.of_field(field))
+        return any(is_tensor_text(value.value_text) for _, value in self._values.of_field(field))
+
+    def column(self, field: str) -> list[int]:
+        """The values of a field that varies in the keys of `with_details`: equal numbers mean equal hashes, 0 is absent."""
+        return self._columns[self._values.code(field)]
+
+    def column_without(self, field: str, parts: Iterable[str]) -> list[int]:
+        """The same without some parts of its values: equal numbers mean that they are equal then."""
+        changed = self._values.without(field, parts)
+        return [changed.get(number, number) for number in self.column(field)]
+
+    @cached_property
+    def is_symbolic(self) -> list[bool]:
+        """For each key, whether one of its inputs has a symbolic size."""
+        symbolic = self._values.symbolic
+        of_cache = {cache: not symbolic.isdisjoint(held.values()) for cache, held in self._shared.items()}
+        found = [False] * len(self.keys)
+        columns = [column for column in self._columns.values() if not symbolic.isdisjoint(column)]
+        for place, key in enumerate(self.with_details):
+            found[key] = of_cache[self.keys[key].cache] or any(
+                column[place] in symbolic for column in columns
+            )
+        return found
+
+    def joined(self, removed: Removed) -> list[list[int]]:
+        """The keys that become equal without what is removed, several at a time."""
+        first: dict[int, int] = {}
+        groups: dict[int, list[int]] = {}
+        for key, total in zip(self.with_details, self._changed(self._totals, removed), strict=True):
+            one = first.setdefault(total, key)
+            if one != key:
+                groups.setdefault(one, [one]).append(key)
+        return list(groups.values())
+
+    def names(self, removed: Removed) -> list[str]:
+        """The what-if key of every key, without what is removed; removing an unknown field has no effect."""
+        totals = dict(zip(self.with_details, self._told_apart(self._sums(removed)), strict=True))
+        return [what_if_key(totals[at] if at in totals else _own(key)) for at, key in enumerate(self.keys)]
+
+    def _told_apart(self, totals: list[int]) -> list[int]:
+        """Some sums; those of keys that stay different from all others with a number of their own added."""
+        return [
+            total if key in self.can_join else total + _own(self.keys[key])
+            for key, total in zip(self.with_details, totals, strict=True)
+        ]
+
+    def _sums(self, removed: Removed) -> list[int]:
+        """The sum of each key of `with_details`."""
+        gone = set(map(self._values.code, removed.fields))
+        changes = {
+            self._values.code(field): self._values.without(field, parts)
+            for field, parts in removed.parts.items()
+        }
+        shared = {
+            cache: sum(
+                changes.get(field, {}).get(number, number)
+                for field, number in held.items()
+                if field not in gone
+            )
+            for cache, held in self._shared.items()
+        }
+        homes = {
+            home: number_of(*(word or "" for word in home)) + shared[home[0]]
+            for home in {self.keys[key].home for key in self.with_details}
+        }
+        totals = [homes[self.keys[key].home] for key in self.with_details]
+        for column in self._columns.values():
+            totals = list(map(add, totals, column))
+        return self._changed(totals, removed)
+
+    def _changed(self, totals: list[int], removed: Removed) -> list[int]:
+        """Some sums, less what is removed of the fields that vary."""
+        for field in removed.fields:
+            if (column := self._columns.get(self._values.code(field))) is not None:
+                totals = list(map(sub, totals, column))
+        for field, parts in removed.parts.items():
+            if (column := self._columns.get(self._values.code(field))) is not None:
+                change = self._values.without(field, parts)
+                totals = [
+                    total - number + change.get(number, number)
+                    for total, number in zip(totals, column, strict=True)
+                ]
+        return totals
+
+
+def _own(key: Key) -> int:
+    return number_of(key.cache, "key", key.name)
+
+
+class _Sets:
+    """The sets of a store, each as what differs from a base."""
+
+    def __init__(self, details: HashDetails) -> None:
+        self.bases: list[dict[int, int]] = []
+        self._details = details
+        self._fields = details.field_codes.tolist()
+        self._hashes = details.hash_codes.tolist()
+        self._of_base: dict[int, int] = {}
+        self._known: dict[int, _Set] = {}
+
+    def get(self, number: int | None) -> _Set:
+        """One set."""
+        assert number is not None
+        if number not in self._known:
+            self._known[number] = self._made(number)
+        return self._known[number]
+
+    def held(self, one: _Set) -> dict[int, int]:
+        """The hashes of a set, by field."""
+        return self.bases[one.base] | one.patch
+
+    def varying(self, sets: Sequence[_Set]) -> set[int]:
+        """The fields in which some sets differ."""
+        used = [self.bases[base] for base in {one.base for one in sets}]
+        may_vary = {field for one in sets for field in one.patch}
+        for base in used[1:]:
+            may_vary |= {field for field, _ in base.items() ^ used[0].items()}
+        found = set()
+        for field in may_vary:
+            in_base = [base.get(field) for base in self.bases]
+            if len({one.patch.get(field, in_base[one.base]) for one in sets}) > 1:
+                found.add(field)
+        return found
+
+    def _made(self, number: int) -> _Set:
+        fields, hashes = self._fields, self._hashes
+        base, patch = self._details.sets.parts(number)
+        codes = self._details.sets.base(base)
+        if not self._details.has_each_field_once(base) or any(
+            fields[codes[place]] != fields[code] for place, code in patch.items()
+        ):
+            self.bases.append(self._by_field(self._details.sets[number]))
+            return _Set(len(self.bases) - 1, {})
+        if base not in self._of_base:
+            self._of_base[base] = len(self.bases)
+            self.bases.append(self._by_field(codes))
+        return _Set(self._of_base[base], {fields[code]: hashes[code] for code in patch.values()})
+
+    def _by_field(self, codes: Iterable[int]) -> dict[int, int]:
+        # If a field occurs twice, the last one counts.
+        return {self._fields[code]: self._hashes[code] for code in codes}
+
+
+class _Values:
+    """The distinct values of the fields of a store, each with its number in what-if keys."""
+
+    def __init__(self, details: HashDetails) -> None:
+        self._details = details
+        self._numbers: dict[tuple[int, int], int] = {}
+        # The first component that has each value.
+        self._first: dict[tuple[int, int], int] = {}
+        for code, pair in enumerate(zip(details.field_codes, details.hash_codes, strict=True)):
+            self._first.setdefault(pair, code)
+
+    def code(self, field: str) -> int:
+        """The code of a field; -1 if no set has it."""
+        code = self._details.field_code(field)
+        return -1 if code is None else code
+
+    def number(self, field: int, hash_code: int) -> int:
+        """The number of a value, by the codes of its field and hash."""
+        pair = field, hash_code
+        if pair not in self._numbers:
+            value = self._printed(pair)
+            self._numbers[pair] = number_of(value.field, value.detail_hash)
+        return self._numbers[pair]
+
+    def of_field(self, field: str) -> list[tuple[int, Detail]]:
+        """Every value of a field: its number, and as torch printed it first."""
+        code = self.code(field)
+        return [(self.number(*pair), self._printed(pair)) for pair in self._first if pair[0] == code]
 
     @property
-    def is_symbolic(self) -> npt.NDArray[np.bool_]:
-        """For each key, whether one of its inputs has a symbolic size."""
-        return np.append(self._sets.is_symbolic, False)[self._row]
+    def symbolic(self) -> frozenset[int]:
+        """The numbers of inputs with a symbolic size."""
+        is_input = [name.startswith("example_inputs") for name in self._details.fields]
+        return frozenset(
+            number
+            for pair, number in self._numbers.items()
+            if is_input[pair[0]] and shows_symbol(self._printed(pair).value_text)
+        )
 
-    def joined(self, removed: Removed) -> Joined:
-        """The numbers in `set_of_key` whose keys become equal to others without what is removed."""
-        return self._sets.joined(self._changes(removed))
+    def without(self, field: str, parts: Iterable[str]) -> Mapping[int, int]:
+        """For the number of each value of a field, one that tells values apart by their texts without some parts.
 
-    def lanes(self, removed: Removed) -> Lanes:
-        """The what-if key of every key, without what is removed; removing an unknown field has no effect."""
-        found = self._sets.without(self._changes(removed))
-        lanes: Lanes = np.append(found, np.zeros((2, 1), dtype=np.uint64), axis=1)[:, self._row]
-        for key in self._alone.tolist():
-            cache, _ = self.keys.homes[self.keys.home[key]]
-            lanes[:, key] += np.array(number_of(cache, "key", self.keys.name_of(key)), dtype=np.uint64)
-        return lanes
+        Values with equal texts but different hashes differ in something that is not printed; they
+        stay different.
+        """
+        values = self.of_field(field)
+        hashes: dict[str, set[str]] = defaultdict(set)
+        for _, value in values:
+            hashes[value.value_text].add(value.detail_hash)
+        found = {}
+        for number, value in values:
+            hidden = value.detail_hash if len(hashes[value.value_text]) > 1 else ""
+            found[number] = number_of(field, "text", without_parts(value.value_text, parts), hidden)
+        return found
 
-    def _changes(self, removed: Removed) -> dict[int, Lanes]:
-        """By field, what to subtract for each value."""
-        changes = dict.fromkeys(self._values.codes(removed.fields), self._values.numbers)
-        for field, parts in removed.parts.items():
-            changes |= dict.fromkeys(self._values.codes([field]), self._values.change(field, parts))
-        return changes
-
-
-def what_if_key(lanes: Lanes, key: int) -> str:
-    """A what-if key as text: ``w`` and 32 hexadecimal digits, so that nobody mistakes it for one of torch's."""
-    return f"w{int(lanes[0, key]):016x}{int(lanes[1, key]):016x}"
+    def _printed(self, pair: tuple[int, int]) -> Detail:
+        found = parse_component(self._details.components[self._first[pair]])
+        assert found is not None
+        return found

@@ -1,21 +1,20 @@
-"""The recorded lookups as arrays that every replay works on, and their keys.
+"""The recorded lookups as every replay needs them: their outcomes, keys and directories, and since when results exist.
 
 Time is counted in *positions*: the place of a lookup among all lookups in time order.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+from cachescope.analysis.history.directory import NEVER
+from cachescope.analysis.history.history import History, is_miss
+from cachescope.terms import VLLM
 
-from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.columns import MISSING, LookupColumns
-from cachescope.analysis.what_if.key_sets import Home
-from cachescope.analysis.what_if.keys import Keys
-
-NEVER: Final = 2**31 - 1
 HIT: Final = 0
 MISS: Final = 1
 UNKNOWN: Final = 2
@@ -23,93 +22,179 @@ UNKNOWN: Final = 2
 OTHER: Final = 3
 """Bypassed, disabled, or of vLLM: no replay changes it."""
 
-Flags = npt.NDArray[np.bool_]
-Positions = npt.NDArray[np.int64]
-Outcomes = npt.NDArray[np.int8]
+Outcomes = list[int]
+
+
+class Key(NamedTuple):
+    """A key of torch, as far as it is known."""
+
+    cache: str
+    direction: str | None
+    name: str
+    detail_set: int | None  # None if no source has its hash details
+
+    @property
+    def home(self) -> tuple[str, str | None]:
+        """Keys of different homes never become equal."""
+        return self.cache, self.direction
 
 
 class Recorded:
-    """The lookups in time order, by column.
+    """The lookups in time order.
 
     Attributes
     ----------
-    lookups : LookupColumns
-    outcome : array of int8
+    history : History
+    keys : list of Key
+        Those of lookups, then those of entries alone.
+    key, key_of_entry : list of int or None, list of int
+        The index in `keys` for each lookup, and for each entry of the history.
+    outcome : list of int
         `HIT`, `MISS` or `OTHER`.
-    storing : array of bool
-        Which missed and stored their result, as far as is known.
-    since : array of int
-        From which position the result of each miss exists.
-    key : array of int
-        The place of the key of each lookup in `keys`; -1 for a lookup without a key.
-    key_of_entry : list of int
-        The same for each entry of the history.
-    keys : Keys
+    stored_since : list of int
+        From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
     """
 
     def __init__(self, history: History) -> None:
-        self.lookups = lookups = LookupColumns(history)
-        self.key = lookups.key
-        self.key_of_entry, self.keys = _keys(history)
-        self.outcome: Outcomes = np.full(len(lookups), OTHER, dtype=np.int8)
-        is_replayed = (self.key >= 0) & ~lookups.is_of_vllm
-        self.outcome[lookups.is_hit & is_replayed] = HIT
-        self.outcome[lookups.is_miss & is_replayed] = MISS
-        self.storing: Flags = self.outcome == MISS
-        self.storing[list(history.timeline.not_stored)] = False
-        self._times = _filled_times(lookups)
-        self.since: Positions = self._since(
-            np.array([MISSING if end is None else end for end in history.timeline.end], dtype=np.int64)
-        )
+        self.history = history
+        self.key = history.key
+        self.keys, self.key_of_entry = _keys(history)
+        self.outcome = [
+            OTHER
+            if key is None or row.cache == VLLM
+            else HIT
+            if row.outcome == "hit"
+            else MISS
+            if is_miss(row)
+            else OTHER
+            for row, key in zip(history.lookups, self.key, strict=True)
+        ]
+        self._times = self._filled_times()
+        self.stored_since = self._since()
 
     def position_of(self, time: int | None) -> int:
         """The first lookup made after a time; 0 if the time is unknown."""
-        return 0 if time is None else int(np.searchsorted(self._times, time, side="right"))
+        return 0 if time is None else bisect_right(self._times, time)
 
-    def _since(self, ends: Positions) -> Positions:
-        at = np.arange(len(self.lookups), dtype=np.int64)
-        known = np.where(self.storing & (ends != MISSING), ends, -1)
-        since = np.searchsorted(self._times, known, side="right")
+    def _filled_times(self) -> list[int]:
+        """The time of every lookup; a lookup without one gets the time of the lookup before it."""
+        times, latest = [], 0
+        for row in self.history.lookups:
+            latest = latest if row.time is None else row.time
+            times.append(latest)
+        return times
+
+    def _since(self) -> list[int]:
+        history = self.history
         # In one compile the graph of an AOTAutograd entry is looked up again after the entry failed.
-        aot = self.lookups.aot
-        is_graph = aot >= 0
-        last_of_aot = np.full(len(at), -1, dtype=np.int64)
-        np.maximum.at(last_of_aot, aot[is_graph], at[is_graph])
-        last = at.copy()
-        last[is_graph] = last_of_aot[aot[is_graph]]
-        return np.maximum(since, last + 1)
+        last_of = {above: at for at, above in enumerate(history.aot) if above is not None}
+        not_stored, ends = history.timeline.not_stored, history.timeline.end
+        found = []
+        for at, (outcome, above) in enumerate(zip(self.outcome, history.aot, strict=True)):
+            if outcome != MISS or at in not_stored:
+                found.append(NEVER)
+            else:
+                last = at if above is None else last_of[above]
+                found.append(max(self.position_of(ends[at]), last + 1))
+        return found
+
+    @cached_property
+    def run_directories(self) -> RunDirectories:
+        """Which cache directory each run had."""
+        return RunDirectories(self)
 
 
-def _filled_times(lookups: LookupColumns) -> Positions:
-    """The time of every lookup; a lookup without one gets the time of the lookup before it."""
-    is_known = lookups.time != MISSING
-    latest = np.maximum.accumulate(np.where(is_known, np.arange(len(lookups)), -1))
-    return np.append(lookups.time, 0)[latest]
-
-
-def _keys(history: History) -> tuple[list[int], Keys]:
-    """The key of every entry, and all keys with the first details that any source has for them."""
-    number = dict(history.key_numbers)
-    names = [key for _, key in number]
-    sets, home = [], []
-    homes: dict[Home, int] = {}
-    for (cache, _), indexes in zip(history.key_numbers, history.of_key, strict=True):
-        described = (row for at in indexes if (row := history.lookups[at]).detail_set is not None)
-        first = next(described, None)
-        sets.append(-1 if first is None or first.detail_set is None else first.detail_set)
-        home.append(homes.setdefault((cache, None if first is None else first.direction), len(homes)))
+def _keys(history: History) -> tuple[list[Key], list[int]]:
+    """All keys with the first details that any source has for them, and the key of every entry."""
+    numbers = dict(history.key_numbers)
+    keys = []
+    for (cache, name), indexes in zip(history.key_numbers, history.of_key, strict=True):
+        rows = (history.lookups[at] for at in indexes)
+        first = next((row for row in rows if row.detail_set is not None), None)
+        keys.append(
+            Key(cache, None, name, None)
+            if first is None
+            else Key(cache, first.direction, name, first.detail_set)
+        )
     key_of_entry = []
     for entry in history.entries:
         assert entry.cache_key is not None
-        key = number.setdefault((entry.cache, entry.cache_key), len(names))
+        key = numbers.setdefault((entry.cache, entry.cache_key), len(keys))
         key_of_entry.append(key)
-        if key == len(names):
-            names.append(entry.cache_key)
-            sets.append(-1)
-            home.append(homes.setdefault((entry.cache, None), len(homes)))
-        if entry.detail_set is not None and sets[key] < 0:
-            sets[key] = entry.detail_set
+        if key == len(keys):
+            keys.append(Key(entry.cache, None, entry.cache_key, None))
+        if entry.detail_set is not None and keys[key].detail_set is None:
             direction = history.details.direction(entry.detail_set)
-            home[key] = homes.setdefault((entry.cache, direction), len(homes))
-    keys = Keys(list(homes), np.array(home, np.int64), np.array(sets, np.int64), names.__getitem__)
-    return key_of_entry, keys
+            keys[key] = Key(entry.cache, direction, entry.cache_key, entry.detail_set)
+    return keys, key_of_entry
+
+
+class RunDirectories:
+    """Which runs share a cache directory, and which of these directories each directory read is.
+
+    A recording may have been moved since it was made: a directory at a path that no run used is matched by the
+    keys it contains.
+
+    Attributes
+    ----------
+    count : int
+    are_all_known : bool
+        Whether every run says which directory it had.
+    of_lookup : list of int
+        The number of the directory of each lookup.
+    of_root : dict
+        The numbers of the directories that each directory read may be, by its path.
+    """
+
+    def __init__(self, recorded: Recorded) -> None:
+        history = recorded.history
+        known = {run.run: run.cache_dir for run in history.runs if run.cache_dir is not None}
+        code = {name: at for at, name in enumerate(dict.fromkeys(known.values()))}
+        of_torch = [row.cache != VLLM for row in history.lookups]
+        self.are_all_known = all(
+            row.run in known for row, is_one in zip(history.lookups, of_torch, strict=True) if is_one
+        )
+        of_run = {run: code[name] for run, name in known.items()}
+        if of_run and not self.are_all_known:
+            _find_by_hits(of_run, recorded)
+        # All runs that nothing is known of share one directory: the only one, or one more.
+        shared = 0 if len(code) == 1 else len(code)
+        self.count = shared + 1
+        self.of_lookup = [of_run.get(row.run, shared) for row in history.lookups]
+        used = {one for one, is_one in zip(self.of_lookup, of_torch, strict=True) if is_one}
+        self.of_root = self._roots(recorded, code, sorted(used) or [0])
+
+    def _roots(self, recorded: Recorded, code: Mapping[str, int], used: list[int]) -> dict[str, list[int]]:
+        where: dict[int, set[int]] = defaultdict(set)
+        for key, directory in zip(recorded.key, self.of_lookup, strict=True):
+            if key is not None:
+                where[key].add(directory)
+        votes: dict[str, Counter[int]] = defaultdict(Counter)
+        for entry, key in zip(recorded.history.entries, recorded.key_of_entry, strict=True):
+            votes[entry.root].update(sorted(where.get(key, ())))
+        found = {}
+        for root, count in votes.items():
+            if root in code:
+                found[root] = [code[root]]
+            else:
+                found[root] = [count.most_common(1)[0][0]] if count else used
+        return found
+
+
+def _find_by_hits(of_run: dict[int, int], recorded: Recorded) -> None:
+    """Add the runs that found what only one directory contained."""
+    lookups, not_stored = recorded.history.lookups, recorded.history.timeline.not_stored
+    wanted = {
+        key
+        for row, key in zip(lookups, recorded.key, strict=True)
+        if key is not None and row.outcome == "hit" and row.run not in of_run
+    }
+    directory_of: dict[int, int] = {}
+    for at, (row, key) in enumerate(zip(lookups, recorded.key, strict=True)):
+        if key is None or key not in wanted:
+            continue
+        if row.outcome == "hit":
+            if row.run not in of_run and key in directory_of:
+                of_run[row.run] = directory_of[key]
+        elif row.run in of_run and at not in not_stored:
+            directory_of[key] = of_run[row.run]

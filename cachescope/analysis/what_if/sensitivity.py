@@ -9,18 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Final
-
-import numpy as np
-import pandas as pd
+from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.analysis.what_if.field_sets import Fields, field_sets
-from cachescope.analysis.what_if.frames import Times
-from cachescope.analysis.what_if.recorded import UNKNOWN, Positions
+from cachescope.analysis.what_if.recorded import UNKNOWN
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.results import Times
 from cachescope.analysis.what_if.still_missing import concurrent_misses
-from cachescope.columns import frame_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.keys.key_fields import Removed
 
@@ -43,23 +39,20 @@ class _Helps:
     example_lookup: int
 
 
-def sensitivity_frame(
+def sensitivity_rows(
     replay: Replay,
     times: Times,
-    evidence: pd.DataFrame,
+    spoken: SafetyOfFields,
     largest: int = 2,
     of_causes: Iterable[tuple[str, ...]] = (),
-) -> pd.DataFrame:
-    """The frame ``sensitivity``: by safety, what is compiled last; then the most compile time first."""
+) -> list[SensitivityRow]:
+    """By safety, what is compiled last; then the most compile time first."""
     trial = _Trial(replay, times)
     alone = [frozenset([field]) for field in replay.table.varying]
     tried = dict.fromkeys([*alone, *field_sets(replay, largest), *map(frozenset, of_causes)])
-    spoken = SafetyOfFields(evidence)
     found = [(row, spoken.on(row.fields)) for row in map(trial.row, tried) if row is not None]
     found.sort(key=lambda one: (SAFETIES.index(one[1].safety), *_rank(one[0])))
-    return frame_of(
-        (SensitivityRow(**(asdict(row) | asdict(safety))) for row, safety in found), SensitivityRow
-    )
+    return [SensitivityRow(**(asdict(row) | asdict(safety))) for row, safety in found]
 
 
 def _rank(row: _Helps) -> tuple[object, ...]:
@@ -69,10 +62,9 @@ def _rank(row: _Helps) -> tuple[object, ...]:
     return *saved, *later, len(row.fields), row.fields
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    turned: Positions
-    staggered: Positions
+class _Result(NamedTuple):
+    turned: list[int]
+    staggered: list[int]
     unknown: int
 
 
@@ -87,15 +79,15 @@ class _Trial:
     def row(self, fields: Fields) -> _Helps | None:
         """What some fields keep from hitting; None if it is nothing, or smaller parts keep all of it."""
         result = self._without(fields)
-        together, staggered = result.turned, result.staggered
+        together, staggered = set(result.turned), set(result.staggered)
         for part in self._known_parts(fields):
             known = self._without(part)
-            together = np.setdiff1d(together, known.turned, assume_unique=True)
-            staggered = np.setdiff1d(staggered, known.staggered, assume_unique=True)
-        if not len(together) and not len(staggered):
+            together.difference_update(known.turned)
+            staggered.difference_update(known.staggered)
+        if not together and not staggered:
             return None
-        helped = result.turned if len(result.turned) else result.staggered
-        costliest = int(helped[np.argmax(self._times.taken[helped])])
+        helped = result.turned or result.staggered
+        costliest = max(helped, key=self._times.taken.__getitem__)
         return _Helps(
             fields=tuple(sorted(fields, key=_by_number)),
             misses_alone=len(result.turned),
@@ -107,7 +99,7 @@ class _Trial:
             and len(together) == len(result.turned)
             and len(staggered) == len(result.staggered),
             unknown=result.unknown,
-            example_lookup=int(self._replay.recorded.lookups.lookup[costliest]),
+            example_lookup=self._replay.history.lookups[costliest].lookup,
         )
 
     def _without(self, fields: Fields) -> _Result:
@@ -117,13 +109,12 @@ class _Trial:
         return self._known[fields]
 
     def _replayed(self, removed: Removed) -> _Result:
-        joined = self._replay.table.joined(removed)
-        if not len(joined.sets):
-            return _Result(joined.sets, joined.sets, 0)
-        after = self._replay.outcomes(removed, joined)
-        turned = np.flatnonzero(self._times.turned(after))
-        staggered = concurrent_misses(self._replay, joined, after)
-        return _Result(turned, staggered, int(np.count_nonzero(after == UNKNOWN)))
+        groups = self._replay.groups(self._replay.table.joined(removed))
+        if not groups:
+            return _Result([], [], 0)
+        after = self._replay.outcomes(removed, groups)
+        staggered = concurrent_misses(self._replay, groups, after)
+        return _Result(self._times.turned(after), staggered, after.count(UNKNOWN))
 
     def _known_parts(self, fields: Fields) -> Iterator[Fields]:
         """The proper subsets of a set that can have turned some of its misses."""

@@ -2,167 +2,226 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from cachescope.analysis.what_if.entries import Entries
-from cachescope.analysis.what_if.key_sets import Joined
-from cachescope.analysis.what_if.recorded import MISS, NEVER, Flags, Outcomes, Positions
+from cachescope.analysis.history.directory import NEVER
+from cachescope.analysis.what_if.cells import Cell, Stored
+from cachescope.analysis.what_if.recorded import MISS, UNKNOWN, Outcomes
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.frames.answer_rows import CauseRow
+from cachescope.keys.key_fields import Removed
+from cachescope.terms import VLLM
+from cachescope.verdict_kinds import kind_of
+from cachescope.wording import plural
 
-GUARDS: Final = "guards"
-"""An entry was there, and its guards did not hold."""
-GONE: Final = "gone"
-"""The entry had been stored and was not there any more."""
-CONCURRENT: Final = "concurrent"
+_CONCURRENT: Final = "concurrent"
 """Another run was compiling what it needed and had not stored it."""
-PENDING: Final = "pending"
-"""Its own run had compiled that and not stored it."""
-NOT_STORED: Final = "not stored"
-"""An earlier lookup of an equal key missed, and stored nothing."""
-ELSEWHERE: Final = "elsewhere"
-"""The entry was in another cache directory."""
-FIRST: Final = "first"
-"""Several keys become one, and it is the first lookup of it."""
-DIFFERS: Final = "differs"
-"""No other key becomes equal to its own."""
+_DIFFERS: Final = "differs"
+_SENTENCES: Final = {
+    "guards": "of {} the entry was there and its guards did not hold",
+    "gone": "the entry of {} was gone by then",
+    "pending": "{} came before the same process had stored the entry",
+    "not stored": "nothing had been stored for {}",
+    "elsewhere": "the entry of {} was in another cache directory",
+    "first": "{} would be the first of the key, which has to be compiled once",
+    _DIFFERS: "no key becomes equal to that of {}: more than these fields tells them apart",
+}
+_OF_VLLM: Final = "vLLM's own lookups are not replayed: vllm_fragments says what fewer factors would do"
+# torch/_inductor/codecache.py: keys of a forward, a backward and an inference graph.
+_KINDS_OF_GRAPH: Final = frozenset({"fx_kwargs[is_inference]", "fx_kwargs[is_backward]"})
+_OTHER_KIND: Final = "the graph of {} is of another kind (forward, backward or inference), and keys of two kinds never become one"
 
 
-class Stays(NamedTuple):
-    """Misses that stay misses."""
+class Kept(NamedTuple):
+    """What keeps misses of a cause from hitting."""
 
-    reason: Positions  # one of the words above, of each
-    group: Positions  # A number for its what-if key in its cache directory
+    why: str | None  # in words; None if all of them are known to hit
+    # The misses that would hit if the first compile of each key had ended before the others began.
+    staggered: list[int]
 
 
-def still_missing(replay: Replay, joined: Joined, after: Outcomes, at: Positions) -> Stays:
-    """Why some misses stay misses."""
-    cells, recorded = replay.cells, replay.recorded
-    classes = replay.classes(joined)
-    group_of_cell = np.unique(classes * replay.directories.count + cells.directory, return_inverse=True)[1]
-    cell = cells.of_lookup[at]
-    group, same = group_of_cell[cell], classes[cell]
-    here = _Stored.of(replay, np.flatnonzero(np.isin(classes, same)), after)
-    group_of_entry = group_of_cell[here.entries.cell]
-    started = here.count_before(group_of_entry, here.entries.since, group, at)
-    ended = here.count_before(group_of_entry, here.entries.gone, group, at)
-    started_anywhere = here.count_before(classes[here.entries.cell], here.entries.since, same, at)
-    of_others = here.of_other_runs(group_of_entry, group, at)
-    silent = np.flatnonzero((after == MISS) & ~recorded.storing)
-    count_silent = _Counter(group_of_cell[cells.of_lookup[silent]], silent, len(after))
-    keys_of_class = np.bincount(
-        np.unique(classes * len(replay.table.keys) + cells.key) // len(replay.table.keys)
+def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow, at: list[int]) -> Kept:
+    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do."""
+    if (text := kind_of(cause).why_still) is not None:
+        return Kept(text.format(kind=cause.kind), [])
+    if at and all(replay.history.lookups[one].cache == VLLM for one in at):
+        return Kept(_OF_VLLM, [])
+    mine = {one for one in at if after[one] == MISS}
+    undecided = [one for one in at if after[one] == UNKNOWN]
+    if not mine and not undecided:
+        return Kept(None, [])
+    groups = _WhatIfGroups(replay, replay.table.joined(removed), after, mine)
+    reason = {one: groups.reason(one) for one in mine}
+    count = Counter(reason[one] for one in mine)
+    sentences = _SENTENCES | ({_DIFFERS: _OTHER_KIND} if _KINDS_OF_GRAPH & set(cause.fields) else {})
+    texts = [
+        text.format(plural(count[word], "miss", "misses")) for word, text in sentences.items() if count[word]
+    ]
+    concurrent = [one for one in sorted(mine) if reason[one] == _CONCURRENT]
+    if concurrent:
+        texts.insert(0, _staggered(replay, groups, concurrent))
+    texts += _not_known(replay, undecided)
+    # Guards may keep it from hitting even then.
+    return Kept("; ".join(texts), [one for one in concurrent if not replay.cell_of(one).has_guards])
+
+
+def _not_known(replay: Replay, undecided: list[int]) -> Iterator[str]:
+    """Why it cannot be known whether some misses would hit."""
+    blind = len(set(undecided).intersection(replay.unknown))
+    for text, count in (
+        ("whether the guards of an entry would hold for {} is not recorded", len(undecided) - blind),
+        ("the fields of the key of {} are not recorded", blind),
+    ):
+        if count:
+            yield text.format(plural(count, "miss", "misses"))
+
+
+def _staggered(replay: Replay, groups: _WhatIfGroups, concurrent: list[int]) -> str:
+    """What a staggered start would do for the keys of some concurrent misses."""
+    shared = {groups.of(replay.cell_of(at)) for at in concurrent}
+    every = [at for group in shared for at in groups.missed[group]]
+    cells = [replay.cell_of(at) for at in every]
+    keys = len({cell.key for cell in cells})
+    become = (
+        "their keys are equal already"
+        if keys == len(shared)
+        else f"{plural(keys, 'key')} become {len(shared)}"
     )
-    is_guard_miss = recorded.lookups.outcome.are("guard_miss")[at]
-    reason = np.select(
-        [
-            is_guard_miss | (started > ended),
-            ended > 0,
-            of_others > 0,
-            here.running(group_of_entry, group, at) > 0,
-            count_silent.before(group, at - 1) > 0,
-            started_anywhere > started,
-            keys_of_class[same] > 1,
-        ],
-        [GUARDS, GONE, CONCURRENT, PENDING, NOT_STORED, ELSEWHERE, FIRST],
-        DIFFERS,
-    )
-    return Stays(reason, group)
+    may = "may" if any(cell.has_guards for cell in cells) else "would"
+    hits = sum(groups.reason(at) == _CONCURRENT for at in every)
+    return f"the runs were concurrent: {become}; with a staggered start, {hits} of {len(every)} {may} hit"
 
 
-def concurrent_misses(replay: Replay, joined: Joined, after: Outcomes) -> Positions:
-    """The misses of keys that become equal to others, and hit unless runs compile at the same time.
+def concurrent_misses(replay: Replay, groups: Iterable[list[Cell]], after: Outcomes) -> list[int]:
+    """The misses of some groups of cells that would hit unless runs compile at the same time.
 
     Those of which another run was compiling the very key are left out: no field keeps these from hitting.
     """
-    cells, group = replay.groups(joined)
-    group_of_cell = np.full(len(replay.cells) + 1, -1, dtype=np.int64)
-    group_of_cell[cells] = group
-    at = _before_any_entry(replay, cells, group_of_cell, after)
-    if not len(at):
-        return at
-    mine = np.isin(group, group_of_cell[replay.cells.of_lookup[at]])
-    here = _Stored.of(replay, cells[mine], after)
-    cell = replay.cells.of_lookup[at]
-    running = here.of_other_runs(group_of_cell[here.entries.cell], group_of_cell[cell], at)
-    with_its_key = here.of_other_runs(here.entries.cell, cell, at)
-    found: Positions = at[(running > 0) & (with_its_key == 0)]
-    return found
+    since = replay.recorded.stored_since
+    found = []
+    for group in groups:
+        missed = sorted((at, cell.number) for cell in group for at in cell.misses if after[at] == MISS)
+        stored = min(*(cell.early for cell in group), *(since[at] for at, _ in missed))
+        # With guards, an entry that is there need not serve it.
+        early = [at for at, _ in missed[1:] if at < stored and not replay.cell_of(at).has_guards]
+        if not early:
+            continue
+        running, of_cell = _Running(), _Running()
+        for cell in group:
+            for entry in _there(cell, after):
+                if entry.source >= 0:
+                    run = replay.history.lookups[entry.source].run
+                    running.add(0, run, entry)
+                    of_cell.add(cell.number, run, entry)
+        for at in early:
+            run, cell = replay.history.lookups[at].run, replay.cell_of(at)
+            if running.of_others(0, run, at) and not of_cell.of_others(cell.number, run, at):
+                found.append(at)
+    return sorted(found)
 
 
-def _before_any_entry(
-    replay: Replay, cells: Positions, group_of_cell: Positions, after: Outcomes
-) -> Positions:
-    """The misses of some groups that are not the first of theirs, and come before it has an entry."""
-    recorded = replay.recorded
-    group_of_lookup = group_of_cell[replay.cells.of_lookup]
-    at = np.flatnonzero((after == MISS) & (group_of_lookup >= 0))
-    group = group_of_lookup[at]
-    count = int(group_of_cell.max()) + 1
-    first, since = np.full((2, count), NEVER, dtype=np.int64)
-    first[group[::-1]] = at[::-1]
-    np.minimum.at(since, group_of_cell[cells], replay.cells.early[cells])
-    stores = recorded.storing[at]
-    np.minimum.at(since, group[stores], recorded.since[at[stores]])
-    # With guards, an entry that is there need not serve it.
-    is_certain = ~replay.cells.has_guards[replay.cells.of_lookup[at]]
-    found: Positions = at[is_certain & (first[group] < at) & (at < since[group])]
-    return found
+def _there(cell: Cell, after: Outcomes) -> list[Stored]:
+    """The entries of a cell that exist after a replay."""
+    return [entry for entry in cell.entries if entry.source < 0 or after[entry.source] == MISS]
 
 
-class _Stored(NamedTuple):
-    """The entries of some cells that exist after a replay, and the run that stored each."""
+class _WhatIfGroups:
+    """What becomes equal to some misses, and what was stored when: a group is a what-if key in one directory."""
 
-    entries: Entries
-    run: Positions
-    run_of_lookup: Positions
-    last: int
+    def __init__(
+        self, replay: Replay, joined: Iterable[list[int]], after: Outcomes, at: Iterable[int]
+    ) -> None:
+        self._replay = replay
+        members = {keys[0]: keys for keys in joined}
+        self._first = {key: first for first, keys in members.items() for key in keys}
+        # The misses of each group.
+        self.missed: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self._started, self._ended, self._silent = _Moments(), _Moments(), _Moments()
+        self._running = _Running()
+        wanted = {self._first.get(replay.cell_of(one).key, replay.cell_of(one).key) for one in at}
+        self._cells = {
+            first: [cell for key in members.get(first, [first]) for cell in replay.cells.of_key.get(key, ())]
+            for first in wanted
+        }
+        for cells in self._cells.values():
+            for cell in cells:
+                self._add(cell, after)
 
-    @classmethod
-    def of(cls, replay: Replay, cells: Positions, after: Outcomes) -> _Stored:
-        entries, _ = replay.entries.of(cells)
-        entries = entries.take((entries.source < 0) | (after[entries.source] == MISS))
-        runs = np.unique(replay.recorded.lookups.run, return_inverse=True)[1]
-        return cls(entries, runs[entries.source], runs, len(after))
+    def _add(self, cell: Cell, after: Outcomes) -> None:
+        group = self.of(cell)
+        for entry in _there(cell, after):
+            self._started.add(group, entry.since)
+            self._started.add(group[0], entry.since)
+            self._ended.add(group, entry.gone)
+            if entry.source >= 0:
+                self._running.add(group, self._replay.history.lookups[entry.source].run, entry)
+        for at in cell.misses:
+            if after[at] == MISS:
+                self.missed[group].append(at)
+                if self._replay.recorded.stored_since[at] == NEVER:
+                    self._silent.add(group, at)
 
-    def count_before(
-        self, of_entry: Positions, moments: Positions, group: Positions, at: Positions
-    ) -> Positions:
-        """How many of the moments of each group had come at some positions."""
-        return _Counter(of_entry, moments, self.last).before(group, at)
+    def of(self, cell: Cell) -> tuple[int, int]:
+        """The group of a cell."""
+        return self._first.get(cell.key, cell.key), cell.directory
 
-    def running(self, of_entry: Positions, group: Positions, at: Positions) -> Positions:
-        """How many compiles of each group had begun and stored nothing yet."""
-        by_miss: Flags = self.entries.source >= 0
-        group_of_entry, source, since = (
-            of_entry[by_miss],
-            self.entries.source[by_miss],
-            self.entries.since[by_miss],
-        )
-        begun = _Counter(group_of_entry, source, self.last).before(group, at - 1)
-        found: Positions = begun - _Counter(group_of_entry, since, self.last).before(group, at)
-        return found
+    def reason(self, at: int) -> str:
+        """Why a miss stays one: a word of `_SENTENCES`, or that its run was not alone."""
+        row = self._replay.history.lookups[at]
+        group = self.of(self._replay.cell_of(at))
+        started, ended = self._started.until(group, at), self._ended.until(group, at)
+        if row.outcome == "guard_miss" or started > ended:
+            return "guards"
+        if ended:
+            return "gone"
+        if self._running.of_others(group, row.run, at):
+            return _CONCURRENT
+        if self._running.count(group, at):
+            return "pending"
+        if self._silent.until(group, at - 1):
+            return "not stored"
+        if self._started.until(group[0], at) > started:
+            return "elsewhere"
+        return "first" if len({cell.key for cell in self._cells[group[0]]}) > 1 else _DIFFERS
 
-    def of_other_runs(self, of_entry: Positions, group: Positions, at: Positions) -> Positions:
-        """The same without those of the run of each lookup."""
-        runs = int(self.run_of_lookup.max(initial=0)) + 1
-        mine = self.running(of_entry * runs + self.run, group * runs + self.run_of_lookup[at], at)
-        return self.running(of_entry, group, at) - mine
+
+class _Moments:
+    """Moments of some groups."""
+
+    def __init__(self) -> None:
+        self._of: dict[Hashable, list[int]] = defaultdict(list)
+        self._is_sorted = False
+
+    def add(self, group: Hashable, moment: int) -> None:
+        self._of[group].append(moment)
+
+    def until(self, group: Hashable, at: int) -> int:
+        """How many moments of a group are at a position or before."""
+        if not self._is_sorted:
+            for moments in self._of.values():
+                moments.sort()
+            self._is_sorted = True
+        return bisect_right(self._of.get(group, ()), at)
 
 
-class _Counter:
-    """Counts, of some groups, the moments that had come."""
+class _Running:
+    """Compiles of some groups: from the miss on until the result is stored."""
 
-    def __init__(self, group: Positions, moments: Positions, last: int) -> None:
-        self._span = last + 2
-        # A moment that never comes is after the last position.
-        self._sorted = np.sort(group * self._span + np.minimum(moments, last + 1))
+    def __init__(self) -> None:
+        self._begun, self._stored = _Moments(), _Moments()
 
-    def before(self, group: Positions, at: Positions) -> Positions:
-        """How many moments of each group are at some positions or before."""
-        first = np.searchsorted(self._sorted, group * self._span, "left")
-        found: Positions = (
-            np.searchsorted(self._sorted, group * self._span + np.maximum(at, -1), "right") - first
-        )
-        return found
+    def add(self, group: Hashable, run: int, entry: Stored) -> None:
+        for one in (group, (group, run)):
+            self._begun.add(one, entry.source)
+            self._stored.add(one, entry.since)
+
+    def count(self, group: Hashable, at: int) -> int:
+        """How many had begun before a position and stored nothing yet."""
+        return self._begun.until(group, at - 1) - self._stored.until(group, at)
+
+    def of_others(self, group: Hashable, run: int, at: int) -> int:
+        """The same without those of one run."""
+        return self.count(group, at) - self.count((group, run), at)

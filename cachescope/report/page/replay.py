@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from itertools import groupby, pairwise
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.what_if.codes import MissCodes, ReplayCodes
-from cachescope.analysis.what_if.evidence import SafetyOfFields
-from cachescope.analysis.what_if.recorded import NEVER
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
 from cachescope.report.html import safe
@@ -59,8 +54,8 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Part, ...]:
 
 def _toggles(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     """The forms with their varying fields, and the fields of no form; a field may be in several forms."""
-    safety = SafetyOfFields(scope.evidence)
-    savings = savings_of(scope, rows_of(scope.sensitivity(), SensitivityRow), codes.fields)
+    safety = scope.field_safety
+    savings = savings_of(scope, scope.sensitivity_rows(), codes.fields)
 
     def toggle(place: int, name: str, note: str, fields: tuple[Toggle, ...] = ()) -> Toggle:
         return Toggle(place, name, note, fields, savings.get(name, ""), Alone.of(scope, name))
@@ -76,15 +71,12 @@ def _toggles(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
 
 def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
     """The codes as `replay.js` reads them, and the rates as they were recorded."""
-    entries = codes.entries._asdict()
     parted = codes.parted
     return {
         "before": asdict(before),
         "misses": _misses(codes.misses),
-        "cells": {
-            name: packed(getattr(codes.cells, name)) for name in ("home", "is_aot", "is_plain", "early")
-        },
-        "entries": {name: packed(column) for name, column in entries.items()},
+        "cells": {name: packed(column) for name, column in asdict(codes.cells).items()},
+        "entries": {name: packed(column) for name, column in asdict(codes.entries).items()},
         "values": [packed(values) for values in codes.values],
         "forms": [{"fields": form.fields, "part": form.part} for form in codes.forms],
         "parted": None
@@ -96,34 +88,34 @@ def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
     }
 
 
-def packed(numbers: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> Packed:
+def packed(numbers: Iterable[int]) -> Packed:
     """Each number; of two or more equal ones in a row, the number and how many there are.
 
     Examples
     --------
-    >>> packed(np.array([7, 0, 0, 0, 1]))
+    >>> packed([7, 0, 0, 0, 1])
     [7, [0, 3], 1]
     """
-    starts = np.flatnonzero(np.diff(numbers.astype(np.int64), prepend=-(2**62)))
-    counts = np.diff(starts, append=len(numbers))
-    values = numbers[starts].astype(np.int64)
-    return [
-        value if count == 1 else [value, count]
-        for value, count in zip(values.tolist(), counts.tolist(), strict=True)
-    ]
+    runs = ((int(number), len(list(equal))) for number, equal in groupby(numbers))
+    return [number if count == 1 else [number, count] for number, count in runs]
 
 
 def _misses(misses: MissCodes) -> JsonObject:
     """Positions and places mostly follow one another: what is written is by how much they grow."""
-    number = np.arange(len(misses.at))
     return {
-        "at": packed(np.diff(misses.at, prepend=0)),
-        "cell": packed(np.diff(misses.cell, prepend=0)),
-        "aot": packed(np.where(misses.aot >= 0, number - misses.aot, 0)),
+        "at": packed(_growth(misses.at)),
+        "cell": packed(_growth(misses.cell)),
+        "aot": packed(number - aot if aot >= 0 else 0 for number, aot in enumerate(misses.aot)),
         "is_open": packed(misses.is_open),
-        "wait": packed(np.where(misses.since < NEVER, misses.since - misses.at, 0)),
+        "wait": packed(
+            since - at if since < NEVER else 0 for at, since in zip(misses.at, misses.since, strict=True)
+        ),
         "taken": packed(misses.taken),
     }
+
+
+def _growth(numbers: list[int]) -> list[int]:
+    return [number - before for before, number in pairwise([0, *numbers])]
 
 
 def replay_html(part: Replayable) -> str:

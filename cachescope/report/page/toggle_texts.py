@@ -8,8 +8,7 @@ from typing import Final, Self
 
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
-from cachescope.columns import rows_of
-from cachescope.frames.replay_rows import SensitivityRow, WhatIfRate
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
 from cachescope.keys.key_schema import KeySchema
@@ -24,7 +23,7 @@ def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence
     for name, form in forms_of(varying).items():
         fields_of.setdefault(form, []).append(name)
     for form, fields in fields_of.items():
-        before, after = rows_of(WhatIf.of(scope, KeySchema(without=(form,))).rates, WhatIfRate)
+        before, after = WhatIf.of(scope, KeySchema(without=(form,))).rate_table.rows
         more = after.hits - before.hits
         if more:
             texts[form] = f"{more:,} would hit, {time_won(before, after)}"

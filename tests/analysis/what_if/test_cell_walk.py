@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.what_if.cell_walk import CellWalk, Step, Stored
-from cachescope.analysis.what_if.recorded import NEVER
+from cachescope.analysis.history.directory import NEVER
+from cachescope.analysis.what_if.cells import CellWalk, Step, Stored
+from tests.analysis.plain_rows import lookup_row
 
 
 def steps(text: str, **guards: str) -> list[Step]:
@@ -18,8 +19,10 @@ def steps(text: str, **guards: str) -> list[Step]:
     found = []
     for at, word in enumerate(text.split()):
         kind, since = word[0], int(word[1:]) if word[1:] else NEVER
-        is_hit = kind in "hH"
-        found.append(Step(at, is_hit, kind == "g", guards.get(f"at{at}"), kind == "H", since))
+        outcome = {"h": "hit", "H": "hit", "m": "full_miss", "g": "guard_miss"}[kind]
+        told = {"outcome": outcome, "guards_expr": guards.get(f"at{at}")}
+        row = lookup_row(**told, status_detailed="hit" if kind == "H" else None)
+        found.append(Step(at, row, outcome == "hit", since))
     return found
 
 

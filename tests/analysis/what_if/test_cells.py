@@ -1,17 +1,14 @@
-"""What directories held, against walking the lookups of every key in every directory one by one; made by hand."""
+"""What directories held; made by hand."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.cell_walk import CellWalk, Step
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
+from cachescope.analysis.what_if.recorded import HIT, MISS
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
@@ -19,70 +16,27 @@ from tests.analysis.plain_rows import run_row
 from tests.analysis.what_if.test_replay import row
 from tests.made import entry, fx, run, scope_of
 
-# The key, the directory, the outcome, the time until the next one, how long a compile takes, and guards.
-lookups = st.lists(
-    st.tuples(
-        st.integers(0, 1),
-        st.integers(0, 1),
-        st.sampled_from(["hit"] * 4 + ["full_miss"] * 4 + ["guard_miss", "bypass"]),
-        st.integers(1, 3),
-        st.integers(1, 6),
-        st.sampled_from([None] * 6 + ["a > 1"]),
-    ),
-    max_size=16,
-)
+# The key, the outcome, the time until the next one, and how long a compile takes.
+Looked = tuple[int, str, int, int]
 
 
-def history_of(found: list[tuple[int, int, str, int, int, str | None]]) -> History:
+def replay_of(found: list[Looked]) -> Replay:
     rows: list[LookupRow] = []
     time = 10
-    for at, (key, directory, outcome, wait, taken, guards) in enumerate(found):
+    for at, (key, outcome, wait, taken) in enumerate(found):
         took = None if outcome == "hit" else taken
-        made = row(at, directory, time, "fxgraph", f"f{key}", outcome == "hit", None, took, None)
-        rows.append(replace(made, outcome=outcome, status_detailed=outcome, guards_expr=guards))
+        made = row(at, 0, time, "fxgraph", f"f{key}", outcome == "hit", None, took, None)
+        rows.append(replace(made, outcome=outcome, status_detailed=outcome))
         time += wait
-    return History(rows, (), [run_row(n, cache_dir=f"dir{n}") for n in range(2)], HashDetails())
-
-
-def steps_of(recorded: Recorded, found: list[tuple[int, int, str, int, int, str | None]]) -> list[list[Step]]:
-    cells: dict[tuple[int, int], list[Step]] = defaultdict(list)
-    for at, (key, directory, outcome, _, _, guards) in enumerate(found):
-        if recorded.outcome[at] != OTHER:
-            since = int(recorded.since[at]) if recorded.storing[at] else NEVER
-            is_hit = outcome == "hit"
-            step = Step(at, is_hit, outcome == "guard_miss", guards, is_hit, since)
-            cells[key, directory].append(step)
-    return list(cells.values())
-
-
-@given(lookups)
-def test_cells_are_what_a_walk_through_each_gives(
-    found: list[tuple[int, int, str, int, int, str | None]],
-) -> None:
-    history = history_of(found)
-    replay = Replay(history, HashDetails())
-    differences = []
-    for steps in steps_of(Recorded(history), found):
-        walk = CellWalk([], {})
-        walk.walk(steps)
-        differences += walk.differences
-        cell = int(replay.cells.of_lookup[steps[0].at])
-        assert {int(replay.cells.of_lookup[step.at]) for step in steps} == {cell}
-        early = min((entry.since for entry in walk.entries if entry.source < 0), default=NEVER)
-        assert replay.cells.early[cell] == early
-        assert replay.cells.is_plain[cell] == (not walk.has_guards and not walk.was_removed)
-        for one in walk.entries:
-            assert one.source < 0 or replay.recorded.since[one.source] == one.since
-    assert sorted(replay.cells.differences) == sorted(differences)
+    return Replay(History(rows, (), [run_row(0, cache_dir="dir")], HashDetails()))
 
 
 def test_misses_before_the_first_store_and_hits_from_then_on_are_plain() -> None:
     """Two race for a key; later ones hit."""
-    found = [(0, 0, "full_miss", 1, 4, None), (0, 0, "full_miss", 9, 4, None), (0, 0, "hit", 1, 1, None)]
-    replay = Replay(history_of(found), HashDetails())
-    assert replay.recorded.outcome.tolist() == [MISS, MISS, HIT]
-    assert (replay.cells.is_plain.tolist(), replay.cells.stored) == ([True], {})
-    assert replay.recorded.since.tolist()[:2] == [2, 2]
+    replay = replay_of([(0, "full_miss", 1, 4), (0, "full_miss", 9, 4), (0, "hit", 1, 1)])
+    assert replay.recorded.outcome == [MISS, MISS, HIT]
+    assert [cell.is_plain for cell in replay.cells.every] == [True]
+    assert replay.recorded.stored_since[:2] == [2, 2]
 
 
 def test_entries_of_keys_that_nobody_looked_up_are_of_no_key_that_was() -> None:
@@ -101,15 +55,15 @@ def test_entries_may_have_no_time() -> None:
     looked = run(fx("f1", details={"gm": "g"}, at=10, took=1.0), cache_dir="/cache")
     entries = [entry("fxgraph", "f2", {"gm": "g"}, at=at, name=str(at)) for at in (None, 1, None)]
     cells = scope_of(looked, entries=entries).replayed.replay.cells
-    assert cells.early.tolist() == [NEVER, 0]
+    assert [cell.early for cell in cells.every] == [NEVER, 0]
 
 
-def looked_up(key: int, outcome: str, wait: int = 1, taken: int = 4) -> tuple[int, int, str, int, int, None]:
-    return key, 0, outcome, wait, taken, None
+def looked_up(key: int, outcome: str, wait: int = 1, taken: int = 4) -> Looked:
+    return key, outcome, wait, taken
 
 
 @pytest.mark.parametrize(
-    ("found", "early", "walked"),
+    ("found", "early", "gone"),
     [
         # Hits alone: each was there before.
         ([looked_up(0, "hit"), looked_up(1, "hit")], [0, 0], []),
@@ -117,18 +71,17 @@ def looked_up(key: int, outcome: str, wait: int = 1, taken: int = 4) -> tuple[in
         ([looked_up(0, "full_miss"), looked_up(1, "full_miss")], [NEVER, NEVER], []),
         # A hit at once when it is stored, and one before that, which shows that it was stored sooner.
         ([looked_up(0, "full_miss", 5), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], []),
-        ([looked_up(0, "full_miss", 3), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], [0]),
+        ([looked_up(0, "full_miss", 3), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], []),
         # A miss of what is there already, and one before it is.
         ([looked_up(0, "full_miss", 5), looked_up(0, "full_miss")], [NEVER], [0]),
         ([looked_up(0, "full_miss", 4), looked_up(0, "full_miss")], [NEVER], []),
-        # A hit before any miss; and one after misses that stored nothing.
+        # A hit before any miss; and one after a miss that had not stored yet.
         ([looked_up(0, "hit"), looked_up(0, "full_miss")], [0], [0]),
         ([looked_up(1, "hit"), looked_up(0, "full_miss"), looked_up(0, "hit"), looked_up(0, "full_miss")], [0, NEVER], [1]),
     ],
     ids=range(9),
 )  # fmt: skip
-def test_which_cells_are_walked(
-    found: list[tuple[int, int, str, int, int, str | None]], early: list[int], walked: list[int]
-) -> None:
-    cells = Replay(history_of(found), HashDetails()).cells
-    assert (cells.early.tolist(), list(cells.stored)) == (early, walked)
+def test_what_was_there_before_and_what_went(found: list[Looked], early: list[int], gone: list[int]) -> None:
+    cells = replay_of(found).cells.every
+    assert [cell.early for cell in cells] == early
+    assert [cell.number for cell in cells if not cell.is_plain] == gone

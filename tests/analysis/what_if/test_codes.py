@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.what_if.codes import ReplayCodes
-from cachescope.analysis.what_if.recorded import NEVER
 from cachescope.keys.key_fields import VERSION_FIELD
 from tests.analysis.what_if.test_made_histories import G, here
 from tests.made import Details, aot, fx, run, scope_of
@@ -55,16 +55,16 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
     )
     codes = ReplayCodes.of(scope.replayed)
     misses = codes.misses
-    assert misses.at.tolist() == [0, 1, 3, 4]
+    assert misses.at == [0, 1, 3, 4]
     # A key without hash details can become equal to no other: it has no cell there.
-    assert misses.cell.tolist() == [0, 1, 2, -1]
+    assert misses.cell == [0, 1, 2, -1]
     assert len(codes.cells.home) == 3
-    assert misses.aot.tolist() == [-1, 0, -1, -1]
-    assert misses.is_open.tolist() == [False, False, False, True]
+    assert misses.aot == [-1, 0, -1, -1]
+    assert misses.is_open == [False, False, False, True]
     # Without hash details nothing makes its key equal to another.
-    assert misses.cell.tolist() == [0, 1, 2, -1]
+    assert misses.cell == [0, 1, 2, -1]
     # By the position of the first lookup that could find it.
-    assert misses.since.tolist()[1:] == [2, NEVER, 5]
+    assert misses.since[1:] == [2, NEVER, 5]
 
 
 def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_first() -> None:
@@ -81,10 +81,10 @@ def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_fi
     ]
     codes = ReplayCodes.of(scope_of(*runs).replayed)
     values = dict(zip(codes.fields, codes.values, strict=True))
-    assert {field: of_cells.tolist() for field, of_cells in values.items()} == {
+    assert values == {
         "x": [1, 0, 0, 0, 1],
         "y": [0, 0, 1, 0, 0],
     }
-    home = codes.cells.home.tolist()
+    home = codes.cells.home
     assert home[0] == home[1] == home[2] != home[3] == home[4]
     assert codes.parted is None

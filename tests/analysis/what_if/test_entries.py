@@ -1,4 +1,4 @@
-"""The entries of all cells, and the lookups as arrays: lookups and entries of a directory in; made by hand."""
+"""The entries of all cells, and the lookups as a replay takes them: lookups and entries of a directory in; made by hand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from cachescope.analysis.history.directory import NEVER, NO_GUARDS, NOT_KNOWN
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.entries import NO_GUARDS, NOT_KNOWN, EntriesOfCells
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
+from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, Recorded
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
@@ -57,13 +57,12 @@ def history(
 
 def columns(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> list[tuple[int, ...]]:
     """Since when each entry of each key is there, to when, which miss stored it, and its guards."""
-    replay = Replay(history(*lookups, entries=entries), HashDetails())
-    found = EntriesOfCells(replay.recorded, replay.cells)
-    of_cells, which = found.of(replay.cells.of_lookup[[0]])
-    assert set(which.tolist()) <= {0}
+    cell = Replay(history(*lookups, entries=entries)).cells.every[0]
     return sorted(
-        zip(of_cells.since.tolist(), of_cells.gone.tolist(), of_cells.source.tolist(), of_cells.guards.tolist(), strict=True)
-    )  # fmt: skip
+        (event.position, event.gone, event.source, event.guards)
+        for event in cell.events
+        if not event.is_lookup
+    )
 
 
 A, B = 1, 2
@@ -109,15 +108,17 @@ def test_of_several_entries_of_a_key_the_first_counts() -> None:
     lookups = miss("f2", 60, detail_set=other), hit("f1", 100, detail_set=one)
     for times, outcome in (((50, 80), HIT), ((80, 50), HIT), ((70, 80), MISS)):
         entries = tuple(stored(number, "f1", time) for number, time in enumerate(times))
-        replay = Replay(history(*lookups, entries=entries), store)
-        assert replay.outcomes(Removed(frozenset({"x"}))).tolist() == [outcome, HIT]
+        found = history_of(
+            rows_of(*lookups), store, entries=entries, runs=[run_row(at, cache_dir="d") for at in (0, 1)]
+        )
+        assert Replay(found).outcomes(Removed(frozenset({"x"}))) == [outcome, HIT]
 
 
 def test_the_guards_of_what_each_lookup_stored() -> None:
     lookups = [miss("f1", 100), hit("f1", 200, guards_expr="a"), miss("f2", 300), hit("f3", 400)]
-    replay = Replay(history(*lookups), HashDetails())
-    found = EntriesOfCells(replay.recorded, replay.cells)
-    assert found.guards_of_miss.tolist() == [A, NOT_KNOWN, NO_GUARDS, NOT_KNOWN]
+    cells = Replay(history(*lookups)).cells.every
+    compiled = {event.position: event.guards for cell in cells for event in cell.events if event.is_lookup}
+    assert compiled == {0: A, 2: NO_GUARDS}
 
 
 def recorded(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> Recorded:
@@ -130,10 +131,10 @@ def test_outcomes_and_what_was_stored() -> None:
         {"cache_key": None, "time": 4, "outcome": "bypass"}, {"cache_key": "f1", "time": 5, "outcome": "guard_miss"},
         {"cache_key": "f1", "time": 6, "outcome": "unknown"}, hit(None, 7), miss(None, 8),  # type: ignore[arg-type]
     )  # fmt: skip
-    assert found.outcome.tolist() == [HIT, MISS, MISS, OTHER, MISS, OTHER, OTHER, OTHER]
-    assert found.storing.tolist() == [False, True, False, False, True, False, False, False]
-    assert found.key.tolist()[:3] == [0, 0, 0]
-    assert [found.key[at] for at in (3, 6, 7)] == [-1, -1, -1]
+    assert found.outcome == [HIT, MISS, MISS, OTHER, MISS, OTHER, OTHER, OTHER]
+    assert [at for at, since in enumerate(found.stored_since) if since < NEVER] == [1, 4]
+    assert found.key[:3] == [0, 0, 0]
+    assert [found.key[at] for at in (3, 6, 7)] == [None, None, None]
 
 
 @pytest.mark.parametrize(
@@ -149,14 +150,14 @@ def test_outcomes_and_what_was_stored() -> None:
     ],
 )
 def test_since_when_a_result_is_there(lookups: list[dict[str, Any]], since: int) -> None:
-    assert int(recorded(*lookups).since[0]) == since
+    assert recorded(*lookups).stored_since[0] == since
 
 
 def test_graphs_of_one_compile_are_there_after_the_last() -> None:
     aot = {"cache": "aotautograd", "cache_key": "a1", "time": 100, "outcome": "full_miss"}
     graphs = [miss("f1", 101, 1, aot_lookup=0), hit("f9", 103), miss("f2", 104, 1, aot_lookup=0)]
     found = recorded(aot, *graphs, hit("f9", 200))
-    assert found.since.tolist()[1:4:2] == [4, 4]
+    assert found.stored_since[1:4:2] == [4, 4]
 
 
 @pytest.mark.parametrize(("time", "position"), [(None, 0), (99, 0), (100, 1), (150, 1), (200, 2), (999, 2)])
@@ -182,49 +183,44 @@ def test_the_keys_and_their_details() -> None:
             stored(5, "f2", 3, cache="aotautograd"),
         ),
     )  # fmt: skip
-    keys = found.keys
-    named = [
-        (*keys.homes[home], keys.name_of(key), detail_set)
-        for key, (home, detail_set) in enumerate(zip(keys.home.tolist(), keys.detail_set.tolist(), strict=True))
-    ]  # fmt: skip
+    named = [(key.cache, key.direction, key.name, key.detail_set) for key in found.keys]
     assert named == [
         # The first details that any source has, and the direction that goes with them.
         ("fxgraph", "backward", "f1", 3),
         ("fxgraph", "inference", "f2", 9),
         ("aotautograd", None, "f1", 7),
         ("fxgraph", None, "f3", 10),
-        ("aotautograd", None, "f2", -1),
+        ("aotautograd", None, "f2", None),
     ]
-    assert found.key.tolist() == [0, 0, 0, 1, 2]
+    assert found.key == [0, 0, 0, 1, 2]
     assert found.key_of_entry == [0, 1, 3, 3, 2, 4]
-    assert len(keys) == 5
 
 
 def test_directories() -> None:
     def of(dirs: tuple[str | None, ...], *lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> Any:
-        return Replay(history(*lookups, entries=entries, dirs=dirs), HashDetails()).directories
+        return Recorded(history(*lookups, entries=entries, dirs=dirs)).run_directories
 
     two = of(("a", "b", "a"), *(hit(f"f{at}", at) for at in range(3)))
-    assert (two.are_all_known, two.of_lookup.tolist()) == (True, [0, 1, 0])
+    assert (two.are_all_known, two.of_lookup) == (True, [0, 1, 0])
     # Where one is known, the others have that; where two are, one more.
     one = of(("a", None), hit("f1", 1), hit("f2", 2))
-    assert (one.count, one.are_all_known, one.of_lookup.tolist()) == (1, False, [0, 0])
+    assert (one.count, one.are_all_known, one.of_lookup) == (1, False, [0, 0])
     more = of(("a", "b", None), *(hit(f"f{at}", at) for at in range(3)))
-    assert (more.count, more.of_lookup.tolist()) == (3, [0, 1, 2])
+    assert (more.count, more.of_lookup) == (3, [0, 1, 2])
     none = of((None, None), hit("f1", 1), hit("f2", 2))
-    assert (none.count, none.are_all_known, none.of_lookup.tolist()) == (1, False, [0, 0])
+    assert (none.count, none.are_all_known, none.of_lookup) == (1, False, [0, 0])
     # A run that found what one directory alone was given is of that one, and so is what it stored.
     chain = of(("a", "b", None, None), miss("f1", 1), miss("f2", 5), hit("f2", 50), hit("f2", 60))
-    assert chain.of_lookup.tolist() == [0, 1, 1, 1]
+    assert chain.of_lookup == [0, 1, 1, 1]
     before = of(("a", "b", None), hit("f1", 1), miss("f2", 5), hit("f1", 50))
-    assert before.of_lookup.tolist() == [0, 1, 2]
+    assert before.of_lookup == [0, 1, 2]
     late = of(("a", "b", None), miss("f1", 1), hit("f2", 2), hit("f3", 50))
-    assert late.of_lookup.tolist() == [0, 1, 2]
+    assert late.of_lookup == [0, 1, 2]
 
 
 def test_which_directory_is_which() -> None:
     def of(entries: tuple[EntryRow, ...], *lookups: dict[str, Any], dirs: tuple[str | None, ...] = ()) -> Any:
-        return Replay(history(*lookups, entries=entries, dirs=dirs), HashDetails()).directories.of_root
+        return Recorded(history(*lookups, entries=entries, dirs=dirs)).run_directories.of_root
 
     f1, f2 = hit("f1", 1), hit("f2", 2)
     assert of((stored(0, "f1", 1),), f1, f2, dirs=("d", "e")) == {"d": [0]}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.what_if.evidence import SafetyOfFields, evidence_frame
-from cachescope.columns import frame_of
+from cachescope.analysis.what_if.evidence import SafetyOfFields, evidence_rows
+from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.replay_rows import EvidenceRow
 from tests.conftest import Recording
 
@@ -20,10 +20,10 @@ UNSAFE_MATH = "inductor_config[cpp.enable_unsafe_math_opt_flag]"
 
 
 def test_a_field_that_changed_no_code_is_told_so_and_still_not_advised(recording: Recording) -> None:
-    evidence = cachescope.read(recording("2.13.0", "config_flip")).evidence
-    (row,) = evidence.to_dict("records")
+    scope = cachescope.read(recording("2.13.0", "config_flip"))
+    (row,) = scope.evidence.to_dict("records")
     assert (row["fields"], row["pairs"], row["same_code"], row["different_code"]) == ((FUSION,), 1, 1, 0)
-    spoken = SafetyOfFields(evidence).on([FUSION])
+    spoken = scope.field_safety.on([FUSION])
     assert spoken.affects == "generated code"
     assert spoken.advice.startswith("keep it: torch's code generation reads it, though")
 
@@ -33,7 +33,7 @@ def test_flags_of_the_compiler_change_kernels_and_no_source(directory: Callable[
     rows = {row["fields"]: row for row in scope.evidence.to_dict("records")}
     assert rows[(UNSAFE_MATH,)]["different_code"] == 1
     assert rows[("cache_key_tag",)]["same_binaries"] == 1
-    spoken = SafetyOfFields(scope.evidence)
+    spoken = scope.field_safety
     assert "hold other code (1 of 1)" in spoken.on([UNSAFE_MATH]).advice
     # A set is no safer than its parts.
     assert spoken.on([UNSAFE_MATH, "cache_key_tag"]).different_code == 1
@@ -55,11 +55,19 @@ def test_the_number_of_the_graph_in_the_source_is_no_other_code(recording: Recor
 
 
 def test_an_unknown_field_is_advised_nothing() -> None:
-    nothing = cachescope.read(cachescope.sample("config_flip")).evidence
-    assert nothing.empty
-    spoken = SafetyOfFields(nothing)
+    nothing = cachescope.read(cachescope.sample("config_flip"))
+    assert nothing.evidence.empty
+    spoken = nothing.field_safety
     assert spoken.on(["inductor_config[of_a_later_torch]"]).advice.startswith("not known what it changes")
     assert spoken.on(["gm"]).advice == "keep it: it is what is compiled"
+
+
+def past_miss(
+    entry: int, changed: tuple[str, ...], same: bool | None, binaries: bool | None = None, baseline: int = 100
+) -> PastMiss:
+    told = {"entry": entry, "baseline_entry": baseline, "changed": changed}
+    nothing = dict.fromkeys(field.name for field in fields(PastMiss))
+    return PastMiss(**(nothing | told | {"same_code": same, "same_binaries": binaries}))
 
 
 @pytest.mark.parametrize(
@@ -81,11 +89,10 @@ def test_pairs_of_one_set_of_fields_are_counted(
 ) -> None:
     """Made by hand: what is known of the code and of the binaries of each pair."""
     rows = [
-        {"entry": number, "baseline_entry": 100 + number, "changed": ("b", "a")[:: 1 if number else -1],
-         "same_code": code, "same_binaries": binaries}
+        past_miss(number, ("b", "a")[:: 1 if number else -1], code, binaries, 100 + number)
         for number, (code, binaries) in enumerate(pairs)
-    ]  # fmt: skip
-    (row,) = evidence_frame(pd.DataFrame(rows)).to_dict("records")
+    ]
+    (row,) = map(asdict, evidence_rows(rows))
     names = ("pairs", "same_code", "same_binaries", "different_code", "entry")
     assert tuple(row[name] for name in names) == wanted
     assert (row["fields"], row["other_entry"]) == (("a", "b"), row["entry"] + 100)
@@ -108,7 +115,7 @@ def safety(fields: list[str], *seen: tuple[tuple[str, ...], int, int]) -> Any:
         EvidenceRow(names, same + other, same, 0, different_code=other, entry=0, other_entry=1)
         for names, same, other in seen
     ]
-    return SafetyOfFields(frame_of(rows, EvidenceRow)).on(fields)
+    return SafetyOfFields(rows).on(fields)
 
 
 @pytest.mark.parametrize(
@@ -155,14 +162,11 @@ def test_pairs_count_that_differ_in_nothing_else() -> None:
 
 
 def test_fields_of_other_code_come_first_then_those_of_many_pairs() -> None:
-    def pair(number: int, changed: tuple[str, ...], same: bool | None) -> dict[str, Any]:
-        return {"entry": number, "baseline_entry": 100, "changed": changed, "same_code": same, "same_binaries": None}  # fmt: skip
-
     pairs = [
-        pair(0, ("c",), True), pair(1, ("b",), True), pair(2, ("a",), True), pair(3, ("b",), None),
-        pair(4, ("e", "d"), False), pair(5, (), False), pair(6, ("d", "e"), True),
+        past_miss(0, ("c",), True), past_miss(1, ("b",), True), past_miss(2, ("a",), True), past_miss(3, ("b",), None),
+        past_miss(4, ("e", "d"), False), past_miss(5, (), False), past_miss(6, ("d", "e"), True),
     ]  # fmt: skip
-    found = evidence_frame(pd.DataFrame(pairs))
-    assert found["fields"].tolist() == [("d", "e"), ("b",), ("a",), ("c",)]
+    found = evidence_rows(pairs)
+    assert [row.fields for row in found] == [("d", "e"), ("b",), ("a",), ("c",)]
     # The example is one that shows the most.
-    assert found["entry"].tolist() == [4, 1, 2, 0]
+    assert [row.entry for row in found] == [4, 1, 2, 0]

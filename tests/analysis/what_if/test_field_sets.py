@@ -37,7 +37,7 @@ def replay_of(found: list[Key]) -> Replay:
         code, _ = store.add(lines)
         took = 1 if is_missed else None
         rows.append(row(at, 0, 10 + at, "fxgraph", f"f{at}", not is_missed, None, took, code))
-    return Replay(history_of(rows, store, runs=[run_row(0, cache_dir="d")]), store)
+    return Replay(history_of(rows, store, runs=[run_row(0, cache_dir="d")]))
 
 
 def slow(found: list[Key], largest: int) -> list[frozenset[str]]:
@@ -145,5 +145,5 @@ def test_a_graph_of_another_direction_is_another() -> None:
         code, _ = store.add(lines)
         one = row(at, 0, 10 + at, "fxgraph", f"f{at}", False, None, 1, code)
         rows.append(replace(one, direction=direction))
-    replay = Replay(history_of(rows, store, runs=[run_row(0, cache_dir="d")]), store)
+    replay = Replay(history_of(rows, store, runs=[run_row(0, cache_dir="d")]))
     assert field_sets(replay, 2) == [frozenset("ab")]

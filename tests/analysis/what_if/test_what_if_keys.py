@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from hashlib import blake2b, sha256
 
-import numpy as np
 import pytest
 
-from cachescope.analysis.what_if.keys import Keys, KeyTable, what_if_key
+from cachescope.analysis.what_if.keys import KeyTable, number_of
+from cachescope.analysis.what_if.recorded import Key
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
@@ -20,39 +20,48 @@ def hash_of(text: object) -> str:
     return base64.b32encode(sha256(str(text).encode()).digest()).decode().lower()[:51]
 
 
-Key = tuple[str, str, str | None, int | None]
-"""The cache, the key, the direction and the set of details."""
-
-
-def keyed(store: HashDetails, *keys: Key) -> KeyTable:
-    homes = list(dict.fromkeys((cache, direction) for cache, _, direction, _ in keys))
-    home = np.array([homes.index((cache, direction)) for cache, _, direction, _ in keys])
-    sets = np.array([-1 if code is None else code for *_, code in keys])
-    return KeyTable(store, Keys(homes, home, sets, lambda at: keys[at][1]))
-
-
 def table_of(
     *keys: dict[str, tuple[object, str]], cache: str = "fxgraph", direction: str | None = "inference"
 ) -> KeyTable:
     """A table of keys; a field is (what its hash is made of, its text)."""
     store = HashDetails()
     sets = [store.add([f"[{hash_of(h)}] {f}: {text}" for f, (h, text) in key.items()])[0] for key in keys]
-    return keyed(store, *((cache, f"f{n}", direction, code) for n, code in enumerate(sets)))
+    return KeyTable(store, [Key(cache, direction, f"f{n}", code) for n, code in enumerate(sets)])
 
 
 def names(table: KeyTable, *without: str) -> list[str]:
     removed = KeySchema(without=without).removed(table.fields, table.is_tensor)
-    lanes = table.lanes(removed)
-    return [what_if_key(lanes, key) for key in range(len(table.keys))]
+    return table.names(removed)
+
+
+def name_of(*pairs: tuple[str, ...]) -> str:
+    """By its definition: a sum in two lanes of a hash of each."""
+    digests = [blake2b("\0".join(pair).encode(), digest_size=16).digest() for pair in pairs]
+    lanes = [sum(int.from_bytes(d[at : at + 8], "little") for d in digests) % 2**64 for at in (0, 8)]
+    return f"w{lanes[0]:016x}{lanes[1]:016x}"
+
+
+HOME = ("fxgraph", "inference")
+X1, X2, Y1 = ("x", hash_of(1)), ("x", hash_of(2)), ("y", hash_of(1))
 
 
 def test_a_key_is_the_same_on_every_machine() -> None:
-    """By its definition: the cache and direction, and each field with its hash, summed in two lanes."""
-    (name,) = names(table_of({"gm": (1, "g"), "x": (2, "t")}))
-    words = (["fxgraph", "inference"], ["gm", hash_of(1)], ["x", hash_of(2)])
-    digests = [blake2b("\0".join(pair).encode(), digest_size=16).digest() for pair in words]
-    lanes = [sum(int.from_bytes(d[at : at + 8], "little") for d in digests) % 2**64 for at in (0, 8)]
-    assert name == f"w{lanes[0]:016x}{lanes[1]:016x}"
+    """By its definition: the cache and direction, and each field with its hash; of one that is there twice the last."""
+    store = HashDetails()
+    lines = [f"[{hash_of(3)}] x: 3", f"[{hash_of(1)}] y: 1", f"[{hash_of(1)}] x: 1"], [f"[{hash_of(2)}] x: 2"]
+    one, other = (store.add(some)[0] for some in lines)
+    table = KeyTable(store, [Key(*HOME, "f1", one), Key(*HOME, "f2", other), Key(*HOME, "f3", None)])
+    own = name_of(("fxgraph", "key", "f3"))
+    assert names(table) == [name_of(HOME, X1, Y1), name_of(HOME, X2), own]
+    assert names(table, "x") == [name_of(HOME, Y1), name_of(HOME), own]
+    assert names(table, "x", "y") == [name_of(HOME), name_of(HOME), own]
+    assert table.names(Removed(frozenset({"nowhere"}))) == names(table)
+    assert (table.fields, table.varying) == (["x", "y"], ["x", "y"])
+
+
+def test_any_text_of_a_log_has_a_number() -> None:
+    assert number_of("\ud800") > 0
+    assert number_of("gm", "x") != number_of("x", "gm")
 
 
 def test_hashes_decide_and_not_texts() -> None:
@@ -74,13 +83,10 @@ def test_a_missing_field_is_not_one_of_any_value() -> None:
 def test_caches_and_directions_never_meet() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    table = keyed(
-        store,
-        ("fxgraph", "f1", "forward", code),
-        ("fxgraph", "f2", "backward", code),
-        ("aotautograd", "a1", None, code),
-    )
+    homes = [("fxgraph", "forward"), ("fxgraph", "backward"), ("aotautograd", None)]
+    table = KeyTable(store, [Key(*home, f"f{at}", code) for at, home in enumerate(homes)])
     assert len(set(names(table, "gm"))) == 3
+    assert table.joined(Removed(frozenset({"gm"}))) == []
 
 
 @pytest.mark.parametrize(
@@ -97,16 +103,17 @@ def test_keys_that_differ_where_no_field_does_stay_apart(lines: list[str]) -> No
         store.add([f"[{hash_of(line.split(':')[0])}] {line}" for line in some])[0]
         for some in (["gm: g", "x: at 0x7f"], lines)
     ]
-    table = keyed(store, *(("fxgraph", f"f{n}", "inference", code) for n, code in enumerate(sets)))
+    table = KeyTable(store, [Key(*HOME, f"f{n}", code) for n, code in enumerate(sets)])
     assert len(set(names(table))) == len(set(names(table, "gm"))) == 2
-    assert table.set_of_key.tolist() == [-1, -1]
+    assert table.can_join == set()
+    assert table.joined(Removed(frozenset({"gm"}))) == []
 
 
 def test_a_key_without_details_is_what_it_is() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    table = keyed(store, ("fxgraph", "f1", None, code), ("fxgraph", "f2", None, None))
-    assert table.has_details.tolist() == [True, False]
+    table = KeyTable(store, [Key("fxgraph", None, "f1", code), Key("fxgraph", None, "f2", None)])
+    assert table.with_details == [0]
     assert names(table)[1] == names(table, "gm")[1]
     assert len(set(names(table, "gm"))) == 2
 
@@ -130,13 +137,8 @@ def test_what_becomes_equal_is_what_has_one_what_if_key() -> None:
         (("example_inputs[*].device",), [{0, 3}]),
     ):
         removed = KeySchema(without=without).removed(table.fields, table.is_tensor)
-        joined, named = table.joined(removed), names(table, *without)
-        classes = np.unique(joined.classes)
-        key_of = table.set_of_key.tolist()
-        found = [
-            {key_of.index(one) for one in joined.sets[joined.classes == each].tolist()} for each in classes
-        ]
-        assert found == wanted
+        named = names(table, *without)
+        assert list(map(set, table.joined(removed))) == wanted
         assert len(set(named)) == len(values) - sum(len(keys) - 1 for keys in wanted)
 
 
@@ -146,13 +148,32 @@ def test_equal_texts_with_other_hashes_hide_a_difference_and_stay_apart() -> Non
 
 
 def test_removing_all_fields_of_a_name_is_removing_each() -> None:
-    """Sums of whole names are kept; they must be what single subtractions give."""
     fields = [f"inductor_config[{n}]" for n in range(40)]
     one = {f: (f, "") for f in fields} | {"gm": (1, "")}
     two = {f: (f + "x", "") if n % 2 else (f, "") for n, f in enumerate(fields)} | {"gm": (1, "")}
     table = table_of(one, two)
-    each = table.lanes(Removed(frozenset(fields[:20]))) - table.lanes(Removed())
-    each += table.lanes(Removed(frozenset(fields[20:])))
-    assert (table.lanes(Removed(frozenset(fields))) == each).all()
+    assert table.names(Removed(frozenset(fields))) == [name_of(HOME, ("gm", hash_of(1)))] * 2
     assert len(set(names(table, "inductor_configs"))) == len(set(names(table, "inductor_config"))) == 1
     assert len(set(names(table, "inductor_config[0]"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "is_symbolic"),
+    [
+        ("example_inputs[0]", "TensorMetadata(shape=torch.Size([s77, 8]))", True),
+        ("example_inputs[0]", "TensorMetadata(shape=torch.Size([7, 8]))", False),
+        ("gm", "TensorMetadata(shape=torch.Size([s77, 8]))", False),
+    ],
+)
+def test_inputs_of_symbolic_size(field: str, text: str, is_symbolic: bool) -> None:
+    """Whether all keys share it or one alone has it."""
+    assert table_of({field: (1, text)}, {field: (1, text), "x": (1, "1")}).is_symbolic == [is_symbolic] * 2
+    assert table_of({field: (1, text)}, {field: (2, "other")}).is_symbolic == [is_symbolic, False]
+
+
+def test_the_values_of_a_field() -> None:
+    table = table_of({"x": (1, ""), "y": (1, "")}, {"x": (2, "")}, {"x": (1, ""), "z": (1, "")})
+    first, second, third = table.column("x")
+    assert first == third != second and 0 not in (first, second)
+    assert [value == 0 for value in table.column("y")] == [False, True, True]
+    assert table.varying == ["x", "y", "z"]

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
-from cachescope.analysis.what_if.causes import causes_frame
-from cachescope.analysis.what_if.frames import (
+from cachescope.analysis.what_if.causes import cause_rows
+from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, UNKNOWN
+from cachescope.analysis.what_if.results import (
     ReplayInput,
-    differences_frame,
-    lookups_frame,
-    rates_frame,
-    runs_frame,
-    warnings_frame,
+    difference_rows,
+    lookup_rows,
+    rate_rows,
+    run_rows,
+    warning_rows,
     with_more_hits,
 )
-from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, UNKNOWN
-from cachescope.columns import frame_of
-from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow
+from cachescope.frames.linked_rows import PastMiss
 from cachescope.keys.key_fields import Removed
-from cachescope.scope import Scope
 from tests.made import SECOND_NS, Stored, aot, entry, fx, run, scope_of
 
 G = {"gm": "g", "x": "1"}
@@ -56,7 +55,7 @@ def test_rates_with_more_hits(
     assert (then.lookups, then.bypasses, then.unknown) == (4, 0, before.get("unknown", 0))
 
 
-def four() -> tuple[Scope, ReplayInput]:
+def four() -> ReplayInput:
     """A miss and a hit of one process, two misses of another; and a bypass."""
     scope = scope_of(
         run(
@@ -69,16 +68,15 @@ def four() -> tuple[Scope, ReplayInput]:
             fx(None, "bypass", at=30, compile_id="1/0"),
         ),
     )
-    return scope, scope.replayed
+    return scope.replayed
 
 
-AFTER = np.array([MISS, HIT, HIT, UNKNOWN, OTHER], dtype=np.int8)
-ALL = np.array([HIT, HIT, HIT, HIT, OTHER], dtype=np.int8)
+AFTER = [MISS, HIT, HIT, UNKNOWN, OTHER]
+ALL = [HIT, HIT, HIT, HIT, OTHER]
 
 
-def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
-    rows = frame[list(names)].astype(object).itertuples(index=False, name=None)
-    return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
+def table(rows: Iterable[object], *names: str) -> list[tuple[Any, ...]]:
+    return list(map(attrgetter(*names), rows))
 
 
 def test_compile_times_are_those_of_fx_misses() -> None:
@@ -93,19 +91,15 @@ def test_compile_times_are_those_of_fx_misses() -> None:
         )
     )
     times = scope.replayed.times
-    assert times.taken.tolist() == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
-    assert times.miss.tolist() == [True, True, False, True, True, False]
-    totals = [times.total(np.array(some, dtype=np.int64)) for some in ([0, 2], [1], [1, 3, 4], [])]
-    assert totals == [None, 0, 3 * SECOND_NS, None]
-    after = np.array([HIT, HIT, HIT, HIT, UNKNOWN, OTHER], dtype=np.int8)
-    assert times.turned(after).tolist() == [True, True, False, True, False, False]
-    assert times.won(after).tolist() == [False, True, False, False, False, False]
+    assert times.taken == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
+    assert [times.total(some) for some in ([0, 2], [1], [1, 3, 4], [])] == [None, 0, 3 * SECOND_NS, None]
+    assert times.turned([HIT, HIT, HIT, HIT, UNKNOWN, OTHER]) == [0, 1, 3]
 
 
 def test_what_became_of_each_lookup() -> None:
-    scope, replayed = four()
-    lanes = replayed.replay.table.lanes(Removed())
-    found = lookups_frame(replayed, scope.lookups, AFTER, lanes)
+    replayed = four()
+    names_of_keys = replayed.replay.table.names(Removed())
+    found = lookup_rows(replayed, AFTER, names_of_keys)
     names = ("lookup", "outcome_after", "changed_side", "time_won_ns", "note")
     assert table(found, *names) == [
         (0, "full_miss", False, None, None),
@@ -115,51 +109,54 @@ def test_what_became_of_each_lookup() -> None:
         (3, None, None, None, None),
         (4, "bypass", False, None, None),
     ]
-    found = lookups_frame(replayed, scope.lookups, ALL, lanes)
+    found = lookup_rows(replayed, ALL, names_of_keys)
     assert table(found, "changed_side", "time_won_ns") == [
         (True, SECOND_NS), (False, None), (True, None), (True, 4 * SECOND_NS), (False, None),
     ]  # fmt: skip
-    keys = found["what_if_key"].tolist()
-    assert keys[0] == keys[1] and len(set(keys[:4])) == 3 and pd.isna(keys[4])
+    keys = [row.what_if_key for row in found]
+    assert keys[0] == keys[1] and len(set(keys[:4])) == 3 and keys[4] is None
 
 
 def test_rates_before_and_after() -> None:
-    _, replayed = four()
+    replayed = four()
     names = ("when", "undecided", "lookups", "hits", "misses", "hit_rate", "time_saved_ns", "time_lost_ns")
-    assert table(rates_frame(replayed, AFTER), *names) == [
+    assert table(rate_rows(replayed, AFTER), *names) == [
         ("before", 0, 5, 1, 3, 1 / 5, SECOND_NS, 5 * SECOND_NS),
         ("after", 1, 5, 2, 2, 2 / 5, SECOND_NS, 5 * SECOND_NS),
     ]
-    assert table(rates_frame(replayed, ALL), *names)[1] == ("after", 0, 5, 4, 0, 4 / 5, 6 * SECOND_NS, 0)
+    assert table(rate_rows(replayed, ALL), *names)[1] == ("after", 0, 5, 4, 0, 4 / 5, 6 * SECOND_NS, 0)
 
 
 def test_runs_before_and_after() -> None:
-    _, replayed = four()
+    replayed = four()
     names = ("run", "lookups", "hits", "hits_after", "unknown", "time_won_ns", "hit_rate", "hit_rate_after")
-    assert table(runs_frame(replayed, AFTER), *names) == [
+    assert table(run_rows(replayed, AFTER), *names) == [
         (0, 2, 1, 1, 0, None, 1 / 2, 1 / 2),
         (1, 3, 0, 1, 1, None, 0, 1 / 3),
     ]
-    assert table(runs_frame(replayed, ALL), *names) == [
+    assert table(run_rows(replayed, ALL), *names) == [
         (0, 2, 1, 2, 0, SECOND_NS, 1 / 2, 1),
         (1, 3, 0, 2, 0, 4 * SECOND_NS, 0, 2 / 3),
     ]
 
 
+def miss(lookup: int, cause: int) -> MissRow:
+    nothing = dict.fromkeys(field.name for field in fields(MissRow))
+    return MissRow(**(nothing | {"lookup": lookup, "cause": cause}))
+
+
 def test_causes_before_and_after() -> None:
-    _, replayed = four()
+    replayed = four()
     told = [(7, "a", "one"), (3, "b", "two"), (5, "c", "none")]
-    causes = frame_of(
-        (CauseRow(n, verdict, "", (), 1, 1, (), (), None, text, None) for n, verdict, text in told), CauseRow
-    )
-    misses = pd.DataFrame({"lookup": [3, 0, 2], "cause": [3, 7, 3]})
+    causes = [CauseRow(n, verdict, "", (), 1, 1, (), (), None, text, None) for n, verdict, text in told]
+    misses = [miss(lookup, cause) for lookup, cause in ((3, 3), (0, 7), (2, 3))]
     names = ("cause", "verdict", "summary", "misses", "hits_after", "unknown", "time_won_ns")
-    assert table(causes_frame(replayed, Removed(), AFTER, causes, misses), *names) == [
+    assert table(cause_rows(replayed, Removed(), AFTER, causes, misses), *names) == [
         (7, "a", "one", 1, 0, 0, None),
         (3, "b", "two", 2, 1, 1, None),
         (5, "c", "none", 0, 0, 0, None),
     ]
-    assert table(causes_frame(replayed, Removed(), ALL, causes, misses), *names) == [
+    assert table(cause_rows(replayed, Removed(), ALL, causes, misses), *names) == [
         (7, "a", "one", 1, 1, 0, SECOND_NS),
         (3, "b", "two", 2, 2, 0, 4 * SECOND_NS),
         (5, "c", "none", 0, 0, 0, None),
@@ -172,7 +169,7 @@ def test_differences_in_the_order_of_lookups() -> None:
         run(fx("f1", details=G, at=0, took=1.0), fx("f1", details=G, at=60, took=1.0, compile_id="1/0"), **HERE),
         run(fx("f2", details=G, at=5, took=None, compile_error="E: x"), fx("f2", "hit", G, at=9, compile_id="1/0"), **HERE),
     )  # fmt: skip
-    found = differences_frame(scope.replayed, {1: "it was damaged"})
+    found = difference_rows(scope.replayed, {1: "it was damaged"})
     assert table(found, "lookup", "run", "outcome", "expected", "reason") == [
         (1, 0, "full_miss", "hit", "it was damaged"),
         (3, 1, "hit", "full_miss", "nothing that was stored explains it: the entry came from elsewhere"),
@@ -188,11 +185,14 @@ def warned(
     """`past`: an entry, another one before it, and whether their binaries are the same."""
     scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
     replayed = scope.replayed
-    lanes = replayed.replay.table.lanes(Removed(frozenset({without})))
+    names = replayed.replay.table.names(Removed(frozenset({without})))
     code = GeneratedCode(scope.entries, lambda row: (sources or {}).get(row.entry))
-    columns = pd.DataFrame(past, columns=["entry", "baseline_entry", "same_binaries"])
-    columns["same_binaries"] = columns["same_binaries"].astype("boolean")
-    return table(warnings_frame(replayed, lanes, code, columns), "what", "entry", "other_entry")  # type: ignore[return-value]
+    nothing = dict.fromkeys(field.name for field in fields(PastMiss))
+    misses = [
+        PastMiss(**(nothing | {"entry": one, "baseline_entry": other, "same_binaries": same}))
+        for one, other, same in past
+    ]
+    return table(warning_rows(replayed, names, code, misses), "what", "entry", "other_entry")
 
 
 def stored(key: str, code: str | None, x: str = "1", **told: Any) -> Stored:

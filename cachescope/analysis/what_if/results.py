@@ -1,0 +1,256 @@
+"""The results of a replay, as rows: every lookup before and after, hit rates, runs, warnings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from operator import attrgetter, itemgetter
+from typing import Final, NamedTuple
+
+from cachescope.analysis.directory.equal_code import GeneratedCode
+from cachescope.analysis.history.history import History
+from cachescope.analysis.rates import rates
+from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Outcomes
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import PastMiss
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
+from cachescope.terms import FXGRAPH
+
+_REASONS: Final = {
+    "gone": "it had been stored and was not found: removed, damaged, or in a directory no log names",
+    "came": "nothing that was stored explains it: the entry came from elsewhere",
+}
+
+
+class Times:
+    """Compile times of the lookups in time order. Only FX lookups have one: an AOTAutograd hit contains theirs."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._misses = replay.misses
+        # -1 for a lookup without one.
+        self.taken = [
+            -1
+            if row.time_taken_ns is None or row.cache != FXGRAPH or row.outcome == "hit"
+            else row.time_taken_ns
+            for row in replay.history.lookups
+        ]
+
+    def turned(self, after: Outcomes) -> list[int]:
+        """The misses that became hits."""
+        return [at for at in self._misses if after[at] == HIT]
+
+    def total(self, chosen: Iterable[int]) -> int | None:
+        """Compile time of some lookups; None if none is recorded."""
+        times = [time for at in chosen if (time := self.taken[at]) >= 0]
+        return sum(times) if times else None
+
+
+def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
+    """The rates if so many misses had hit, which would have spared so much compile time."""
+    saved = None if rate.time_saved_ns is None and not won else (rate.time_saved_ns or 0) + won
+    lost = None if rate.time_lost_ns is None else rate.time_lost_ns - won
+    known = (saved or 0) + (lost or 0)
+    return replace(
+        rate,
+        hits=rate.hits + more,
+        misses=rate.misses - more,
+        hit_rate=_share(rate.hits + more, rate.lookups - rate.unknown),
+        time_saved_ns=saved,
+        time_lost_ns=lost,
+        # What was not recorded before is not known after.
+        time_hit_rate=None if rate.time_hit_rate is None else (saved or 0) / known,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayInput:
+    """The input that all replays of one scope share; made once, so a toggle is quick."""
+
+    replay: Replay
+    times: Times
+    history: History
+    before: RateRow
+
+    @classmethod
+    def of(cls, history: History, lookups: Iterable[LookupRow]) -> ReplayInput:
+        """Create from what happened, and from the lookups, whose outcomes are settled."""
+        replay = Replay(history)
+        return cls(replay, Times(replay), history, rates(lookups))
+
+
+def rate_rows(
+    replayed: ReplayInput, after: Outcomes, lookups: Sequence[LookupRow] | None = None
+) -> list[WhatIfRate]:
+    """Hit rates as recorded, and as they would have been; of all lookups or of some."""
+    turned = replayed.times.turned(after)
+    undecided = [at for at, outcome in enumerate(after) if outcome == UNKNOWN]
+    before = replayed.before
+    if lookups is not None:
+        before = rates(lookups)
+        counted = {replayed.history.index_of[row.lookup] for row in lookups}
+        turned, undecided = ([at for at in found if at in counted] for found in (turned, undecided))
+    then = with_more_hits(before, len(turned), replayed.times.total(turned) or 0)
+    return [
+        WhatIfRate(when="before", **asdict(before), undecided=0),
+        WhatIfRate(when="after", **asdict(then), undecided=len(undecided)),
+    ]
+
+
+def lookup_rows(replayed: ReplayInput, after: Outcomes, names: Sequence[str]) -> list[WhatIfRow]:
+    """Every lookup before and after, with the name of its what-if key."""
+    replay, taken = replayed.replay, replayed.times.taken
+    notes = {difference.position: _REASONS[difference.kind] for difference in replay.cells.differences}
+    turned = set(replayed.times.turned(after))
+    keys = replay.recorded.key
+    rows = []
+    for at, row in enumerate(replayed.history.lookups):
+        key, is_hit, is_unknown = keys[at], at in turned, after[at] == UNKNOWN
+        rows.append(
+            WhatIfRow(
+                lookup=row.lookup,
+                run=row.run,
+                cache=row.cache,
+                cache_key=row.cache_key,
+                what_if_key=None if key is None else names[key],
+                outcome=row.outcome,
+                outcome_after="hit" if is_hit else None if is_unknown else row.outcome,
+                changed_side=None if is_unknown or row.outcome == "unknown" else is_hit,
+                time_won_ns=taken[at] if is_hit and taken[at] >= 0 else None,
+                note=notes.get(at),
+            )
+        )
+    return sorted(rows, key=attrgetter("lookup"))
+
+
+def run_rows(replayed: ReplayInput, after: Outcomes) -> list[WhatIfRun]:
+    """What became of the lookups of each run."""
+    of_run: dict[int, list[int]] = defaultdict(list)
+    for at, row in enumerate(replayed.history.lookups):
+        of_run[row.run].append(at)
+    rows = []
+    for run, positions in sorted(of_run.items()):
+        outcomes = [replayed.history.lookups[at].outcome for at in positions]
+        became = became_of(replayed, after, positions)
+        hits, seen = outcomes.count("hit"), len(positions) - outcomes.count("unknown")
+        rows.append(
+            WhatIfRun(
+                run=run,
+                lookups=len(positions),
+                hits=hits,
+                hits_after=hits + len(became.turned),
+                unknown=became.unknown,
+                hit_rate=_share(hits, seen),
+                hit_rate_after=_share(hits + len(became.turned), seen),
+                time_won_ns=replayed.times.total(became.turned),
+            )
+        )
+    return rows
+
+
+def _share(hits: int, seen: int) -> float | None:
+    return hits / seen if seen else None
+
+
+class Became(NamedTuple):
+    """What became of some lookups."""
+
+    turned: list[int]  # the misses that became hits
+    unknown: int  # how many cannot be decided
+
+
+def became_of(replayed: ReplayInput, after: Outcomes, positions: Iterable[int]) -> Became:
+    """What became of some lookups in a replay."""
+    before = replayed.replay.recorded.outcome
+    turned, unknown = [], 0
+    for at in positions:
+        if after[at] == UNKNOWN:
+            unknown += 1
+        elif after[at] == HIT and before[at] == MISS:
+            turned.append(at)
+    return Became(turned, unknown)
+
+
+def difference_rows(replayed: ReplayInput, reasons: Mapping[int, str]) -> list[WhatIfDifference]:
+    """The recorded outcomes that nothing explains; the reasons are those in the explanations of the misses."""
+    lookups = replayed.history.lookups
+    found = sorted(
+        ((lookups[at].lookup, lookups[at], kind) for at, kind in replayed.replay.cells.differences),
+        key=itemgetter(0),
+    )
+    return [
+        WhatIfDifference(
+            lookup=lookup,
+            run=row.run,
+            outcome=row.outcome,
+            expected="hit" if kind == "gone" else "full_miss",
+            reason=reasons.get(lookup, _REASONS[kind]),
+        )
+        for lookup, row, kind in found
+    ]
+
+
+def warning_rows(
+    replayed: ReplayInput, names: Sequence[str], code: GeneratedCode, past_misses: Iterable[PastMiss]
+) -> list[WhatIfWarning]:
+    """One pair for every two keys that would become one and share no code.
+
+    Entries under one key of torch may differ in code, each for its own guards. So two keys are reported only if
+    they share no code. Equal source may have been compiled into other kernels, by flags
+    that are in the key alone: past misses are such pairs.
+    """
+    stored: dict[int, EntryRow] = {}
+    name_of: dict[int, str] = {}
+    for entry, key in zip(replayed.history.entries, replayed.replay.recorded.key_of_entry, strict=True):
+        if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok":
+            stored[entry.entry], name_of[entry.entry] = entry, names[key]
+    groups: dict[str, dict[str | None, list[EntryRow]]] = defaultdict(lambda: defaultdict(list))
+    for entry in stored.values():
+        groups[name_of[entry.entry]][entry.cache_key].append(entry)
+    rows = []
+    for name, keys in groups.items():
+        for one, other in _without_common_code(keys, code):
+            rows.append(_warning(name, "generated code", one, other))
+    for miss in past_misses:
+        pair = miss.baseline_entry, miss.entry
+        if (
+            miss.same_binaries is False
+            and stored.keys() >= set(pair)
+            and name_of[pair[0]] == name_of[pair[1]]
+        ):
+            rows.append(_warning(name_of[pair[0]], "compiled kernels", *(stored[entry] for entry in pair)))
+    return rows
+
+
+def _without_common_code(
+    keys: Mapping[str | None, list[EntryRow]], code: GeneratedCode
+) -> Iterator[tuple[EntryRow, EntryRow]]:
+    # Sources are read only if code keys differ: a source contains the number of the graph in its process.
+    if len({entry.code_key for held in keys.values() for entry in held}) < 2:
+        return
+    codes = {key: frozenset(code.identity(entry.entry) for entry in held) for key, held in keys.items()}
+    # Each kind of code once: for a hundred keys with two codes, one pair is enough.
+    first = {found: key for key, found in reversed(codes.items())}
+    distinct = list(first.items())
+    for at, (found, key) in enumerate(distinct):
+        for other_found, other in distinct[at + 1 :]:
+            if found.isdisjoint(other_found):
+                yield keys[other][0], keys[key][0]
+
+
+def _warning(name: str, what: str, entry: EntryRow, other: EntryRow) -> WhatIfWarning:
+    assert entry.code_key is not None and other.code_key is not None
+    assert entry.cache_key is not None and other.cache_key is not None
+    return WhatIfWarning(
+        what_if_key=name,
+        what=what,
+        entry=entry.entry,
+        other_entry=other.entry,
+        cache_key=entry.cache_key or "",
+        other_key=other.cache_key or "",
+        code_key=entry.code_key,
+        other_code_key=other.code_key,
+    )
