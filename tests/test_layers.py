@@ -146,7 +146,6 @@ WHEN_ASKED = {
     "answers/recording.py",
     "answers/read.py",
     "scope/scope.py",
-    "scope/shown.py",
 }
 
 
