@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,19 @@ pytestmark = pytest.mark.slow  # each test starts processes
 
 PYTHON = sys.executable
 RECORD = b"V1120 15:31:59.512000 5049 torch/_inductor/codecache.py:854] [0/0] [hash] gm: x\n"
+
+
+def recording_of(folder: Path, program: str) -> list[str]:
+    """The command that records a program."""
+    return command("record", "-o", folder, "--", PYTHON, "-c", program)
+
+
+def started(folder: Path, program: str, **streams: Any) -> subprocess.Popen[bytes]:
+    """A recording under way; what goes to no named stream is not kept."""
+    silent = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+    return subprocess.Popen(
+        recording_of(folder, program), env=environment(), cwd=folder, **{**silent, **streams}
+    )
 
 
 def filtered(*chunks: bytes) -> bytes:
@@ -129,7 +143,7 @@ def test_a_command_that_cannot_be_started_leaves_nothing(tmp_path: Path, make: b
 
 def test_streams_pass_in_a_pipe_and_the_exit_status_is_kept(tmp_path: Path) -> None:
     program = "import sys; print(sys.stdin.read()); sys.stderr.write('x' * 300_000 + 'end\\n'); sys.exit(3)"
-    done = in_pipe(command("record", "-o", tmp_path, "--", PYTHON, "-c", program), input="typed")
+    done = in_pipe(recording_of(tmp_path, program), input="typed")
     assert done.returncode == 3
     assert done.stdout == "typed\n"
     assert done.stderr.startswith("x" * 300_000 + "end\n")
@@ -138,20 +152,14 @@ def test_streams_pass_in_a_pipe_and_the_exit_status_is_kept(tmp_path: Path) -> N
 
 def test_a_command_ended_by_a_signal(tmp_path: Path) -> None:
     program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    done = in_pipe(command("record", "-o", tmp_path, "--", PYTHON, "-c", program))
+    done = in_pipe(recording_of(tmp_path, program))
     assert done.returncode == 128 + signal.SIGKILL
     assert "ended by SIGKILL" in done.stderr
 
 
 def test_an_open_line_of_standard_error_arrives_before_the_command_goes_on(tmp_path: Path) -> None:
     program = "import sys; sys.stderr.write('V1'); sys.stderr.flush(); sys.stdin.read(1)"
-    process = subprocess.Popen(
-        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    process = started(tmp_path, program, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr is not None
     assert process.stderr.read(2) == b"V1"
     process.communicate(b"x", timeout=300)
@@ -160,13 +168,7 @@ def test_an_open_line_of_standard_error_arrives_before_the_command_goes_on(tmp_p
 
 def test_a_process_left_behind_does_not_hold_the_end(tmp_path: Path) -> None:
     program = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()'], stdout=subprocess.DEVNULL)"
-    process = subprocess.Popen(
-        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = started(tmp_path, program, stdin=subprocess.PIPE)
     assert process.wait(timeout=300) == 0
     assert process.stdin is not None
     process.stdin.close()
@@ -176,13 +178,7 @@ def test_a_closed_standard_error_does_not_stop_the_command(tmp_path: Path) -> No
     program = (
         "import sys; [sys.stderr.write('x' * 1000 + '\\n') for _ in range(500)]; open('done', 'w').close()"
     )
-    process = subprocess.Popen(
-        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
-        env=environment(),
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    process = started(tmp_path, program, stderr=subprocess.PIPE)
     assert process.stderr is not None
     process.stderr.close()
     process.wait(timeout=300)
@@ -194,7 +190,7 @@ def test_the_terminal_is_the_commands(tmp_path: Path) -> None:
         "import os, sys; print([s.isatty() for s in (sys.stdin, sys.stdout, sys.stderr)], "
         "os.get_terminal_size(2).columns); sys.stderr.write('one\\ntwo\\n')"
     )
-    shown = on_screen(command("record", "-o", tmp_path, "--", PYTHON, "-c", program), columns=90)
+    shown = on_screen(recording_of(tmp_path, program), columns=90)
     assert shown.status == 0
     assert shown.rows[0] == "[True, True, True] 90"
     assert shown.rows[1:3] == ["one", "two"]
@@ -206,10 +202,10 @@ def test_ctrl_c_on_the_terminal_reaches_the_command_once_and_is_reported(tmp_pat
         "print('ready', flush=True); signal.sigwait(wanted)\n"
         "sys.exit(41 if signal.sigtimedwait(wanted, 0.3) is None else 42)"
     )
-    shown = on_screen(command("record", "-o", tmp_path, "--", PYTHON, "-c", program), keys=b"\x03")
+    shown = on_screen(recording_of(tmp_path, program), keys=b"\x03")
     assert shown.status == 41
     ended = "import signal; print('ready', flush=True); signal.pause()"
-    shown = on_screen(command("record", "-o", tmp_path, "--", PYTHON, "-c", ended), keys=b"\x03")
+    shown = on_screen(recording_of(tmp_path, ended), keys=b"\x03")
     assert shown.status == 130
     assert any("exit status 130" in row for row in shown.rows)
     assert not any("cachescope/" in row and "File" in row for row in shown.rows)
@@ -218,20 +214,14 @@ def test_ctrl_c_on_the_terminal_reaches_the_command_once_and_is_reported(tmp_pat
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_sent_to_us_is_passed_on(tmp_path: Path, number: signal.Signals) -> None:
     program = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); print('ready', flush=True); signal.pause()"
-    process = subprocess.Popen(
-        command("record", "-o", tmp_path, "--", PYTHON, "-c", program),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        text=True,
-    )
+    piped = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    process = started(tmp_path, program, **piped, start_new_session=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    assert process.stdout.readline() == b"ready\n"
     os.kill(process.pid, number)
     _, err = process.communicate(timeout=300)
     assert process.returncode == 128 + number
-    assert f"ended by {number.name}" in err
+    assert f"ended by {number.name}" in err.decode()
 
 
 @pytest.mark.torch
