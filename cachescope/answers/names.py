@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
@@ -12,21 +12,8 @@ from cachescope.notebook_cells import code_file
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import clock, harmless, place_text, plural, short_key
 
-
-class Place(Protocol):
-    """Where code is, as far as a log shows."""
-
-    @property
-    def function(self) -> str | None:
-        """Its function."""
-
-    @property
-    def file(self) -> str | None:
-        """The file of the function."""
-
-    @property
-    def line(self) -> int | None:
-        """A line of the file."""
+if TYPE_CHECKING:
+    from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 
 
 def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None) -> str:
@@ -38,7 +25,9 @@ def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None)
     return harmless(f", compile {row.compile_id}" + (f" of {place}" if place else ""))
 
 
-def place_name(place: Place, files: Mapping[str, str]) -> str | None:
+def place_name(
+    place: LookupRow | CompileRow | SymbolRow | RecompileRow, files: Mapping[str, str]
+) -> str | None:
     """``forward (model.py:88)``; None if neither function nor file is known."""
     file = None if place.file is None else files.get(place.file, place.file)
     return place_text(place.function, file, place.line)

@@ -42,7 +42,6 @@ _TRITON_STEPS: Final = (
     "return f'{__version__}' + '-'.join(contents)",
 )
 _TRITON_KEYS: Final = ("runtime/cache.py", "compiler/compiler.py")
-_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +170,8 @@ def _bytes(path: Any) -> bytes:
 
 
 def _hash(path: Any) -> str:
-    digest = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # The driver's own text: one folder for each board, with its model. Of a board that is cut into MIG instances torch says

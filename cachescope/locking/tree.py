@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ _FLAGS: Final = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_PIECE: Final = 1 << 18
 _FILES_AT_ONCE: Final = 64
 _MOST_THREADS: Final = 8
 
@@ -119,27 +117,16 @@ def readable(path: str) -> str:
 def contents(files: Iterable[Found], sizes: Mapping[str, int] | None = None) -> dict[str, Content]:
     """What some files hold, by their names; one that has not the size it should have is not read."""
     held: dict[str, Content] = {}
-    every, buffer = list(files), _Buffer()
-    # Hashing and reading let other threads run.
+    every = list(files)
+    # Hashing and reading let other threads run; to hand over one file takes as long as to read it.
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
         batches = [every[at : at + _FILES_AT_ONCE] for at in range(0, len(every), _FILES_AT_ONCE)]
-        for some in pool.map(lambda batch: _contents(batch, sizes, buffer), batches):
+        for some in pool.map(lambda batch: {file.name: _content(file, sizes) for file in batch}, batches):
             held |= some
     return held
 
 
-class _Buffer(threading.local):
-    """Room to read in, one for each thread: new room for each file would cost as much as reading it."""
-
-    def __init__(self) -> None:
-        self.room = memoryview(bytearray(_PIECE))
-
-
-def _contents(files: Iterable[Found], sizes: Mapping[str, int] | None, buffer: _Buffer) -> dict[str, Content]:
-    return {file.name: _content(file, buffer.room, sizes) for file in files}
-
-
-def _content(file: Found, buffer: memoryview, sizes: Mapping[str, int] | None) -> Content:
+def _content(file: Found, sizes: Mapping[str, int] | None) -> Content:
     try:
         with FileIO(os.open(file.path, _FLAGS)) as opened:
             found = os.fstat(opened.fileno())
@@ -147,20 +134,9 @@ def _content(file: Found, buffer: memoryview, sizes: Mapping[str, int] | None) -
                 return Content(0, problem="no file any more")
             if sizes is not None and sizes.get(file.name) != found.st_size:
                 return Content(found.st_size)
-            return _hashed(opened, found.st_size, buffer)
+            digest = hashlib.file_digest(opened, "sha256")
+            if opened.tell() != found.st_size:
+                return Content(opened.tell(), problem="changed while it was read")
+            return Content(found.st_size, digest.hexdigest())
     except OSError as error:
         return Content(0, problem=f"cannot be read: {error.strerror or error}")
-
-
-def _hashed(opened: FileIO, size: int, buffer: memoryview) -> Content:
-    digest = hashlib.sha256()
-    read = 0
-    while count := opened.readinto(buffer):
-        digest.update(buffer[:count])
-        read += count
-        if read == size and count < len(buffer):
-            # There was room for more: asking once more would find nothing.
-            break
-    if read != size:
-        return Content(read, problem="changed while it was read")
-    return Content(size, digest.hexdigest())
