@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.keys import aotautograd_folder, code_folder, fxgraph_folder, get_path
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 
 NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -69,3 +70,16 @@ def test_an_extension_may_hold_dots(extension: str) -> None:
 )
 def test_the_place_of_a_file(path: str, wanted: tuple[object, ...]) -> None:
     assert place_in_tree(path) == PlaceInTree(*wanted)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("dump.rdb/pt2:fxgraph::f1::c0:c1", True),
+        ("dump.rdb/pt2:fxgraph::f1::c0:cache", False),
+        ("dump.rdb/pt2:fxgraph:c1", False),
+        ("/tmp/pt2/fxgraph/f1::c0:c1", False),
+    ],
+)
+def test_what_is_a_key_of_a_remote_cache(path: str, is_one: bool) -> None:
+    assert is_in_remote_cache(path) == is_one

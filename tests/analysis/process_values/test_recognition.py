@@ -163,6 +163,26 @@ def test_one_process_that_is_known_is_not_enough(sides: tuple[Process | None, Pr
     assert differs_by("x", "shard-3", "shard-1", sides) is None
 
 
+def test_a_small_number_is_a_pid_where_its_name_says_so() -> None:
+    """Processes of a container count from 1, and so does much else."""
+    sides = Process(pid=7), Process(pid=8)
+    assert differs_by("x", "7", "8", sides) is None
+    found = differs_by("x", "{'pid': 7}", "{'pid': 8}", sides)
+    assert found is not None and found.is_certain
+
+
+def test_a_time_may_be_of_any_day_of_a_long_process() -> None:
+    day = 86_400 * SECOND
+    sides = (
+        Process(start_time=BEGAN, end_time=BEGAN + 5 * day),
+        Process(start_time=BEGAN, end_time=BEGAN + 5 * day),
+    )
+    texts = [str((BEGAN + days * day) // SECOND) for days in (3, 4)]
+    assert differs_by("x", *texts, sides) is not None
+    short = [replace(side, end_time=None) for side in sides]
+    assert differs_by("x", *texts, (short[0], short[1])) is None
+
+
 @pytest.mark.parametrize("sides", [(ONE, None), (None, OTHER)])
 def test_a_time_of_one_process_may_be_any_number(sides: tuple[Process | None, Process | None]) -> None:
     assert differs_by("x", "1763900001", "1763903601", sides) is None

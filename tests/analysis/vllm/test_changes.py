@@ -27,3 +27,8 @@ def test_a_factor_that_differs(factor: str, before: str, after: str, kind: str, 
     (change,) = field_changes_of(between(*sides))
     assert (change.field, change.before, change.after, change.kind) == (factor, before, after, kind)
     assert change.summary.startswith(summary)
+
+
+def test_factors_with_values_come_before_hashes() -> None:
+    sides = (Named(name, dict.fromkeys(("code_hash", "env[VLLM_B]", "env[A]"), name), None) for name in "ab")
+    assert between(*sides).changed == ("env[A]", "env[VLLM_B]", "code_hash")

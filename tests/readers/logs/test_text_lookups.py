@@ -393,6 +393,12 @@ def test_where_an_entry_was_written(tmp_path: Path) -> None:
     assert process.cache_dir == "/cache"
 
 
+def test_an_entry_that_is_written_says_that_its_own_key_missed(tmp_path: Path) -> None:
+    for written, outcome in (("a1", "full_miss"), ("a2", "unknown")):
+        (process,) = Log().details("a1").say(writing(written)).read(tmp_path)
+        assert [one.outcome for one in process.lookups] == [outcome]
+
+
 def test_the_words_of_2_4(tmp_path: Path) -> None:
     """It calls keys of both caches FX keys, and says no outcome of AOTAutograd."""
     which = "FX graph cache hash details for key"
