@@ -20,17 +20,18 @@ from cachescope.answers.time_spent import TimeSpent
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
-_NO_MISS: Final[Mapping[str, object]] = {
-    "verdict": None,
-    "baseline": None,
-    "changed": [],
-    "root": None,
-    "cause": None,
-    "reason": None,
-    "kind": None,
-    "evidence": None,
-    "evidence_text": None,
-}
+_OF_A_MISS: Final = (
+    "verdict",
+    "baseline",
+    "changed",
+    "root",
+    "cause",
+    "reason",
+    "kind",
+    "evidence",
+    "evidence_text",
+)
+_NO_MISS: Final[Mapping[str, object]] = {**dict.fromkeys(_OF_A_MISS), "changed": []}
 
 
 def explain_object(scope: Read) -> JsonObject:

@@ -41,12 +41,9 @@ def devices_object(
     notes: Iterable[str] = (),
 ) -> JsonObject:
     """The object printed by ``cachescope devices --json``."""
-    found: JsonObject = {"cachescope": __version__, "devices": frame_rows(devices)}
-    if measurements is not None:
-        found["device_measurements"] = frame_rows(measurements)
-    if problems is not None:
-        found["problems"] = frame_rows(problems)
-    return {**found, "notes": list(notes)}
+    frames = {"devices": devices, "device_measurements": measurements, "problems": problems}
+    found = {name: frame_rows(frame) for name, frame in frames.items() if frame is not None}
+    return {"cachescope": __version__, **found, "notes": list(notes)}
 
 
 def device_lines(
@@ -55,12 +52,10 @@ def device_lines(
     """The answer to "which devices were these made for"."""
     rows = rows_of(devices, DeviceRow)
     types = Counter(row.type for row in rows)
-    types_text = (
-        f": {', '.join(f'{count} {kind}' for kind, count in types.items())}" if len(types) > 1 else ""
-    )
-    lines = [
-        Line(plural(len(rows), "device") + types_text if rows else "no source names a device", style="bold")
-    ]
+    title = plural(len(rows), "device") if rows else "no source names a device"
+    if len(types) > 1:
+        title += f": {', '.join(f'{count} {kind}' for kind, count in types.items())}"
+    lines = [Line(title, style="bold")]
     first_of: dict[str, int] = {}
     for row in rows:
         lines += [Line(), *_device(row), *_datasheet(row, first_of)]
@@ -73,7 +68,7 @@ def device_lines(
 
 def _device(row: DeviceRow) -> Iterator[Line]:
     yield Line(f"{row.device}  {harmless(row.name)[:_CUT]}", right=kind_of_device(row), style="bold", hang=3)
-    if facts := ", ".join(_facts(row)):
+    if facts := ", ".join(text for text, _, _ in _measures(row)):
         yield Line(facts, indent=3)
     yield Line(f"seen in {', '.join(row.seen_in)}{where_seen(row)}", indent=3, hang=3)
     boards = [
@@ -92,15 +87,19 @@ def kind_of_device(row: DeviceRow) -> str:
     return harmless(", ".join(part for part in (row.type, row.arch) if part and part not in said))[:60]
 
 
-def _facts(row: DeviceRow) -> Iterator[str]:
+def _measures(row: DeviceRow) -> Iterator[tuple[str, str, str]]:
+    """What is known of its size: as a part of a line, and as the label and the text of a card."""
     if row.memory_bytes is not None:
-        yield f"{row.memory_bytes / (1 << 30):.1f} GiB"
+        memory = f"{row.memory_bytes / (1 << 30):.1f} GiB"
+        yield memory, "Memory", memory
     if row.sm_count is not None:
-        yield f"{row.sm_count} {UNITS_OF_TYPE.get(row.type, 'units')}"
+        units = UNITS_OF_TYPE.get(row.type, "units")
+        yield f"{row.sm_count} {units}", units[0].upper() + units[1:], f"{row.sm_count:,}"
     if row.l2_bytes is not None:
-        yield f"L2 {row.l2_bytes / (1 << 20):.0f} MiB"
+        cache = f"{row.l2_bytes / (1 << 20):.0f} MiB"
+        yield f"L2 {cache}", "L2 cache", cache
     if row.warp_size is not None:
-        yield f"warps of {row.warp_size}"
+        yield f"warps of {row.warp_size}", "Threads of a warp", str(row.warp_size)
 
 
 def where_seen(row: DeviceRow) -> str:
@@ -180,15 +179,7 @@ def card_html(row: DeviceRow) -> str:
 
 
 def _seen(row: DeviceRow) -> Iterator[tuple[str, str]]:
-    if row.memory_bytes is not None:
-        yield "Memory", f"{row.memory_bytes / (1 << 30):.1f} GiB"
-    if row.sm_count is not None:
-        units = UNITS_OF_TYPE.get(row.type, "units")
-        yield units[0].upper() + units[1:], f"{row.sm_count:,}"
-    if row.l2_bytes is not None:
-        yield "L2 cache", f"{row.l2_bytes / (1 << 20):.0f} MiB"
-    if row.warp_size is not None:
-        yield "Threads of a warp", str(row.warp_size)
+    yield from ((label, text) for _, label, text in _measures(row))
     for label, said in (("Compute capability", row.compute_capability), ("uuid", row.uuid), ("PCI", row.pci)):
         if said is not None:
             yield label, said
@@ -199,11 +190,8 @@ def _seen(row: DeviceRow) -> Iterator[tuple[str, str]]:
 
 def _datasheet_html(row: DeviceRow) -> str:
     if row.datasheet is None:
-        why = row.matched_by
         return (
-            ""
-            if why is None
-            else f"<div style='{FAINT_STYLE}'>No datasheet figures: {safe(why[:_CUT])}</div>"
+            "" if row.matched_by is None else _faint(f"No datasheet figures: {safe(row.matched_by[:_CUT])}")
         )
     figures = [
         (dtype, f"{rate:,g} {'TOPS' if column.endswith('_tops') else 'TFLOPS'}")
@@ -222,13 +210,15 @@ def _datasheet_html(row: DeviceRow) -> str:
         f"<span><span style='{FAINT_STYLE}'>{safe(label)}</span> <b>{safe(text)}</b></span>"
         for label, text in figures
     )
-    note = (
-        "" if row.datasheet_note is None else f"<div style='{FAINT_STYLE}'>{safe(row.datasheet_note)}</div>"
-    )
+    note = "" if row.datasheet_note is None else _faint(safe(row.datasheet_note))
     return (
         f"<div>Peak dense rates by the datasheet of {safe(row.datasheet)} ({safe((row.matched_by or '')[:_CUT])})</div>"
-        f"<div style='{_RATES}'>{cells}</div>{note}<div style='{FAINT_STYLE}'>{_source(row.source or '')}</div>"
+        f"<div style='{_RATES}'>{cells}</div>{note}{_faint(_source(row.source or ''))}"
     )
+
+
+def _faint(html: str) -> str:
+    return f"<div style='{FAINT_STYLE}'>{html}</div>"
 
 
 def _source(text: str) -> str:

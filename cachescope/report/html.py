@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
+from cachescope.report.layout import Line
 from cachescope.wording import file_size, harmless_cut
 
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
@@ -64,6 +65,21 @@ def diff_html(lines: Iterable[str], name: str) -> str:
     """
     body = "".join(_diff_line(line) for line in lines)
     return f"<pre class='cs-diff' tabindex='0' role='region' aria-label='{safe(name)}'>{body}</pre>"
+
+
+def line_html(line: Line, text: str, right: str, faint: str) -> str:
+    """A line of a report, with its indentation; its texts are HTML already, and `faint` is a class of the page."""
+    text = f"<b>{text}</b>" if "bold" in line.style else text
+    beside = f" <span class='{faint}'>{right}</span>" if right else ""
+    kind = f" class='{faint}'" if line.style == "dim" else ""
+    return f"<div style='margin-left: {line.indent / 2}em'{kind}>{text or '&nbsp;'}{beside}</div>"
+
+
+def text_html(text: str, below: str = "") -> str:
+    """The text repr of an answer as HTML: the first line is its headline."""
+    first, _, rest = text.partition("\n")
+    lines = safe(rest).strip("\n")
+    return f"<div style='{STYLE}'><p><b>{safe(first)}</b></p><pre style='{CODE_STYLE}'>{lines}</pre>{below}</div>"
 
 
 def _diff_line(line: str) -> str:

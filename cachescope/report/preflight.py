@@ -6,7 +6,7 @@ from typing import Final
 
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
-from cachescope.report.html import CODE_STYLE, STYLE, safe
+from cachescope.report.html import text_html
 from cachescope.report.layout import Line, rest, wrapped
 from cachescope.report.why_missed import answer_lines
 from cachescope.wording import duration, harmless, listed, plural
@@ -37,9 +37,7 @@ def preflight_text(answer: PreflightAnswer) -> str:
 
 def preflight_html(answer: PreflightAnswer) -> str:
     """The HTML repr: the same lines."""
-    first, *rest = preflight_text(answer).split("\n")
-    lines = "\n".join(safe(text) for text in rest).strip("\n")
-    return f"<div style='{STYLE}'><p><b>{safe(first)}</b></p><pre style='{CODE_STYLE}'>{lines}</pre></div>"
+    return text_html(preflight_text(answer))
 
 
 def preflight_object(answer: PreflightAnswer) -> JsonObject:

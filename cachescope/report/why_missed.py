@@ -10,7 +10,7 @@ from cachescope.answers.causes import Causes, Place, Struck
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import outcomes
 from cachescope.report.explanation import change_lines, code_lines, explanation_html
-from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
+from cachescope.report.html import FAINT_STYLE, STYLE, safe, text_html
 from cachescope.report.layout import Line, parted, rest, wrapped
 from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import (
@@ -227,19 +227,11 @@ def block_text(block: Block) -> str:
 
 def block_html(block: Block) -> str:
     """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
-    first, *rest = block_text(block).split("\n")
-    shown = f"<p><b>{safe(first)}</b></p>"
-    if any(rest):
-        lines = "\n".join(safe(text) for text in rest).strip("\n")
-        shown += f"<pre style='{CODE_STYLE}'>{lines}</pre>"
-    return f"<div style='{STYLE}'>{shown}{_costliest(block)}</div>"
-
-
-def _costliest(block: Block) -> str:
     if block.costliest is None:
-        return ""
+        return text_html(block_text(block))
     summary, explained = block.costliest
-    return f"<details><summary>{safe(summary)}, in full</summary>{explanation_html(explained)}</details>"
+    below = f"<details><summary>{safe(summary)}, in full</summary>{explanation_html(explained)}</details>"
+    return text_html(block_text(block), below)
 
 
 def summary_text(found: InShort) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
@@ -15,12 +14,12 @@ from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
 from cachescope.answers.worklist import short_fields
 from cachescope.views import compare_text, html
-from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.controls import Pane, button, heading, markup, row, sentence, toggle_buttons
 from cachescope.views.lookups import NOTHING
 from cachescope.views.run_picker import RunPicker
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, listed, rank_names
+from cachescope.views.table import Head, ListedRows, Shown, Table, timed
+from cachescope.wording import listed, rank_names
 
 _FIELDS: Final = 3
 _HEADS: Final = (
@@ -67,17 +66,12 @@ class Compare(Pane):
         starts = starts_of(scope)
         sides = self._state.compared or first_sides(scope, starts)
         if not sides:
-            super().__init__([markup(html.paragraph(_ONE if starts else NOTHING))])
+            super().__init__([sentence(_ONE if starts else NOTHING)])
             return
         guarded = self._state.guarded
         self.picker = RunPicker(starts, guarded(self._pick))
         self.said, self.headline, self.differences, self.side_by_side = (markup() for _ in range(4))
-        self.changes = ipywidgets.ToggleButtons(
-            description="Show",
-            tooltip="",  # without it, the page says null
-            style={"button_width": "auto", "description_width": "initial"},
-            layout={"width": "auto"},
-        )
+        self.changes = toggle_buttons("Show")
         self.changes.observe(guarded(self._filtered), "value")
         self.table = Table(
             ListedRows(_HEADS, []),
@@ -91,12 +85,12 @@ class Compare(Pane):
         self._state.observe(guarded(self._show_rows), "change")
         super().__init__(
             [
-                markup(html.title("Runs", _HOW)),
+                heading("Runs", _HOW),
                 self.picker,
                 row(button("Swap", self._swap, "A and B the other way round"), self.said),
                 self.headline,
                 self.differences,
-                markup(html.title("Lookups", _ROWS)),
+                heading("Lookups", _ROWS),
                 self.changes,
                 self.table,
                 self.side_by_side,
@@ -130,8 +124,7 @@ class Compare(Pane):
         self._state.compared = sides
 
     def _swap(self) -> None:
-        before, after = self._state.compared
-        self._state.compared = (after, before)
+        self._state.compared = self._state.compared[::-1]
 
     def _open(self, place: int) -> None:
         assert self.found is not None
@@ -233,4 +226,4 @@ def _fields(one: Aligned) -> str | None:
 
 def _time(rows: tuple[Any, ...]) -> Shown | None:
     times = [row.time_taken_ns for row in rows if row.outcome != "hit" and row.time_taken_ns is not None]
-    return Shown(duration(sum(times)), sum(times)) if times else None
+    return timed(sum(times) if times else None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import ipywidgets
 from traitlets.utils.bunch import Bunch
 
+from cachescope.views import html
 from cachescope.views.state import State
 from cachescope.views.widget_base import bare
 from cachescope.wording import harmless
+
+# Without a tooltip, the page says null.
+_LABELLED: Final[dict[str, Any]] = {"tooltip": "", "style": {"description_width": "initial"}}
 
 
 class Pane(ipywidgets.VBox):
@@ -53,9 +57,9 @@ class Markup(ipywidgets.HTML):
     style = bare(ipywidgets.widgets.widget_string.HTMLStyle)
 
 
-def markup(html: str = "", layout: ipywidgets.Layout | None = None) -> Markup:
+def markup(text: str = "", layout: ipywidgets.Layout | None = None) -> Markup:
     """A place for HTML."""
-    return Markup(html, layout=layout, _dom_classes=("cs",))
+    return Markup(text, layout=layout, _dom_classes=("cs",))
 
 
 class SideBySide(ipywidgets.HBox):
@@ -76,6 +80,36 @@ def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -
     return SideBySide(widgets, _dom_classes=("cs-columns",))
 
 
+def heading(text: str, note: str = "") -> Markup:
+    """The heading of a part of a pane, and a sentence below it."""
+    return markup(html.title(text, note))
+
+
+def sentence(text: str, kind: str = "") -> Markup:
+    """A sentence; `kind` is faint, strong, warn or empty."""
+    return markup(html.paragraph(text, kind))
+
+
+def dropdown(
+    label: str, options: list[tuple[str, int]], width: int = 420, **settings: Any
+) -> ipywidgets.Dropdown:
+    """A list to choose from."""
+    layout = ipywidgets.Layout(width="auto", max_width=f"{width}px")
+    return ipywidgets.Dropdown(options=options, description=label, layout=layout, **_LABELLED, **settings)
+
+
+def text_box(label: str, hint: str, width: int, **settings: Any) -> ipywidgets.Text:
+    """A line to write in."""
+    layout = ipywidgets.Layout(width=f"{width}px")
+    return ipywidgets.Text(description=label, placeholder=hint, layout=layout, **_LABELLED, **settings)
+
+
+def toggle_buttons(label: str, **settings: Any) -> ipywidgets.ToggleButtons:
+    """Buttons of which one is down."""
+    look = {**_LABELLED, "style": {"button_width": "auto", **_LABELLED["style"]}}
+    return ipywidgets.ToggleButtons(description=label, layout={"width": "auto"}, **look, **settings)
+
+
 def button(label: str, act: Callable[[], None], hint: str = "") -> ipywidgets.Button:
     """A button."""
     made = ipywidgets.Button(
@@ -94,14 +128,8 @@ def choice(state: State, name: str, label: str, options: Iterable[tuple[str, Any
         return values.index(value) if value in values else 0
 
     # By place: to a Dropdown the value None means that nothing is chosen.
-    made = ipywidgets.Dropdown(
-        options=[(harmless(text)[:80], at) for at, (text, _) in enumerate(listed)],
-        value=place(getattr(state, name)),
-        description=label,
-        tooltip="",  # without it, the page says null
-        style={"description_width": "initial"},
-        layout=ipywidgets.Layout(width="auto", max_width="330px"),
-    )
+    shown = [(harmless(text)[:80], at) for at, (text, _) in enumerate(listed)]
+    made = dropdown(label, shown, 330, value=place(getattr(state, name)))
 
     def follow(change: Bunch) -> None:
         made.value = place(change["new"])

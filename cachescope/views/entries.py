@@ -26,11 +26,11 @@ from cachescope.report.one_entry_forms import one_entry_lines_html
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.coded_columns import within
-from cachescope.views.controls import Pane, choice, columns, markup, row
+from cachescope.views.controls import Pane, choice, columns, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import duration, file_size, file_time, harmless, plural
+from cachescope.views.table import Head, ListedRows, Shown, Table, timed
+from cachescope.wording import file_size, file_time, harmless, plural
 
 # Highlighting makes every token an element; longer sources are shown plain.
 _MOST_HIGHLIGHTED: Final = 100_000
@@ -92,7 +92,7 @@ class Entries(Pane):
         self._entries = scope.entries
         self._rows = rows_of(self._entries, EntryRow)
         if not self._rows:
-            super().__init__([markup(html.paragraph(_NOTHING))])
+            super().__init__([sentence(_NOTHING)])
             return
         guarded = state.guarded
         self.sizes_plot = Plot(
@@ -117,8 +117,8 @@ class Entries(Pane):
         kinds = sorted({(entry.cache, entry.cache) for entry in self._rows})
         self.kind = choice(state, "kind", "What it is", kinds)
         self.one, self.summary = markup(), markup(_summary(scope, self._entries))
-        sizes = Pane([markup(html.title("Sizes", "A box opens its entry.")), self.sizes_plot])
-        ages = Pane([markup(html.title("Ages")), self.ages_plot])
+        sizes = Pane([heading("Sizes", "A box opens its entry."), self.sizes_plot])
+        ages = Pane([heading("Ages"), self.ages_plot])
         below = list(_pictures(scope, state))
         super().__init__(
             [
@@ -126,7 +126,7 @@ class Entries(Pane):
                 columns(sizes, ages),
                 row(self.kind),
                 self.table,
-                markup(html.title("One entry", "A row of the table opens another.")),
+                heading("One entry", "A row of the table opens another."),
                 self.one,
                 *([columns(*below)] if below else []),
             ]
@@ -188,14 +188,14 @@ def _pictures(scope: Read, state: State) -> Iterator[Pane]:
             "links between the layers",
             guarded=state.guarded,
         )
-        yield Pane([markup(html.title("What refers to what")), Tabled(plot, lambda: scope.links)])
+        yield Pane([heading("What refers to what"), Tabled(plot, lambda: scope.links)])
     if len(scope.autotune):
         plot = Plot(
             lambda dark: autotune_margins(scope.autotune, dark=dark),
             "what max-autotune measured",
             guarded=state.guarded,
         )
-        yield Pane([markup(html.title("What max-autotune measured")), Tabled(plot, lambda: scope.autotune)])
+        yield Pane([heading("What max-autotune measured"), Tabled(plot, lambda: scope.autotune)])
 
 
 def _first_to_show(entries: Sequence[EntryRow]) -> int:
@@ -206,7 +206,7 @@ def _first_to_show(entries: Sequence[EntryRow]) -> int:
 
 
 def _row(entry: EntryRow) -> list[Any]:
-    size, time, written = entry.size_bytes or 0, entry.time_taken_ns, entry.modified_time
+    size, written = entry.size_bytes or 0, entry.modified_time
     return [
         entry.entry,
         entry.cache,
@@ -214,7 +214,7 @@ def _row(entry: EntryRow) -> list[Any]:
         Shown(file_size(size), size),
         None if written is None else Shown(file_time(written), pd.Timestamp(written, tz="UTC")),
         entry.status,
-        None if time is None else Shown(duration(time), time),
+        timed(entry.time_taken_ns),
     ]
 
 

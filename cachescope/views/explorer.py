@@ -16,7 +16,7 @@ from cachescope.answers.read import Read
 from cachescope.report.html import safe
 from cachescope.report.page.static_summary import still_html
 from cachescope.views import html
-from cachescope.views.controls import Pane, button, close_all, markup, row
+from cachescope.views.controls import Pane, button, close_all, markup, row, sentence
 from cachescope.views.restored_selection import carried
 from cachescope.views.state import (
     COMPARE,
@@ -93,7 +93,7 @@ def _ends(span: Span) -> tuple[str, str]:
 
 def waiting() -> ipywidgets.HTML:
     """Until it is made."""
-    return markup(html.paragraph("One moment …", "faint"))
+    return sentence("One moment …", "faint")
 
 
 class Failed(Pane):
@@ -104,7 +104,7 @@ class Failed(Pane):
 
     def __init__(self, error: Exception) -> None:
         self._reason = f"{type(error).__name__}: {error}"
-        super().__init__([markup(html.paragraph(f"This pane could not be made: {self._reason}", "error"))])
+        super().__init__([sentence(f"This pane could not be made: {self._reason}", "error")])
 
     def frame(self) -> pd.DataFrame:
         """An empty frame, because there is no data behind it."""

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.report.html import diff_html, safe, value_html
+from cachescope.report.html import diff_html, line_html, safe, value_html
 from cachescope.report.layout import Line
 from cachescope.report.page.truncation import diff_lines
 from cachescope.wording import and_more, plural
@@ -54,14 +54,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
 
 def lines(of: Iterable[Line]) -> str:
     """Lines of a report, with their indentation."""
-    return "".join(_line(line) for line in of)
-
-
-def _line(line: Line) -> str:
-    text = f"<b>{safe(line.text)}</b>" if "bold" in line.style else safe(line.text)
-    right = f" <span class='cs-faint'>{safe(line.right)}</span>" if line.right else ""
-    kind = " class='cs-faint'" if line.style == "dim" else ""
-    return f"<div style='margin-left: {line.indent / 2}em'{kind}>{text or '&nbsp;'}{right}</div>"
+    return "".join(line_html(line, safe(line.text), safe(line.right), "cs-faint") for line in of)
 
 
 def title(text: str, note: str = "") -> str:

@@ -114,11 +114,15 @@ class LookupRows:
         self._times = frame[_TIME].to_numpy(dtype=float, na_value=np.nan)
         self.at: Positions = np.arange(len(frame))
         """The places of the rows that pass the filters, in their order."""
-        self._filter({})
+        self.filter({})
 
     def filter(self, filters: Mapping[str, object]) -> None:
         """Show the rows that have these values; ``text`` is searched for in `SEARCHED`."""
-        self._filter(filters)
+        self._mask = self._columns.passing(filters)
+        self._below = self._folding.is_below(self._mask)
+        self._times_below = self._time_below()
+        self._summaries = None
+        self._arrange()
 
     def order(self, column: str, ascending: bool) -> None:
         """Sort by a column; rows without a value come last."""
@@ -189,13 +193,6 @@ class LookupRows:
         if column in ("cache_key", "reason"):
             return distinct(codes)
         return shares(codes, values.tolist(), OUTCOME_COLOURS if column == "outcome" else {})
-
-    def _filter(self, filters: Mapping[str, object]) -> None:
-        self._mask = self._columns.passing(filters)
-        self._below = self._folding.is_below(self._mask)
-        self._times_below = self._time_below()
-        self._summaries = None
-        self._arrange()
 
     def _arrange(self) -> None:
         column, ascending = self._sort

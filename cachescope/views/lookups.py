@@ -10,7 +10,7 @@ from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.worklist import cause_names
 from cachescope.views import html
-from cachescope.views.controls import Pane, button, choice, markup, row
+from cachescope.views.controls import Pane, button, choice, markup, row, sentence, text_box
 from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
 from cachescope.views.state import FILTERS, State
 from cachescope.views.table import Table
@@ -25,17 +25,9 @@ class Lookups(Pane):
         self._state = state
         self.rows = LookupRows(lookups_frame(scope))
         if not len(self.rows):
-            super().__init__([markup(html.paragraph(NOTHING))])
+            super().__init__([sentence(NOTHING)])
             return
-        self.text = ipywidgets.Text(
-            value=state.text,
-            description="Search",
-            tooltip="",  # without it, the page says null
-            placeholder="key, compile, field, reason",
-            continuous_update=True,
-            layout=ipywidgets.Layout(width="240px"),
-            style={"description_width": "initial"},
-        )
+        self.text = text_box("Search", "key, compile, field, reason", 240, value=state.text)
         ipywidgets.link((self.text, "value"), (state, "text"))
         self.summary = markup()
         self.rows.filter(state.filters)

@@ -26,7 +26,7 @@ from cachescope.report.contexts import folded_differences, shared_lines
 from cachescope.report.devices import card_html
 from cachescope.report.html import safe
 from cachescope.views import html
-from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.controls import Pane, button, dropdown, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 from cachescope.wording import and_more, listed, rank_names
@@ -53,17 +53,11 @@ class WillHit(Pane):
             )
             return
         labels = run_labels(scope.runs)
-        self.run = ipywidgets.Dropdown(
-            options=[(labels[run], run) for run in looked_up],
-            value=looked_up[-1],
-            description="A process like",
-            tooltip="",  # without it, the page says null
-            style={"description_width": "initial"},
-            layout=ipywidgets.Layout(width="auto", max_width="420px"),
-        )
+        runs = [(labels[run], run) for run in looked_up]
+        self.run = dropdown("A process like", runs, value=looked_up[-1])
         self.answer = markup()
         self.run.observe(state.guarded(self._show), "value")
-        super().__init__([markup(html.title("Will it hit", _NOTE)), self.run, self.answer])
+        super().__init__([heading("Will it hit", _NOTE), self.run, self.answer])
         self._show()
 
     def frame(self) -> pd.DataFrame:
@@ -95,7 +89,7 @@ class Machines(Pane):
         self.contexts = rows_of(scope.contexts, ContextRow)
         devices = [markup(html.title("Devices") + _devices(scope)), self._devices_plot()]
         if not self.contexts:
-            super().__init__([markup(html.paragraph(_NOTHING)), *devices])
+            super().__init__([sentence(_NOTHING), *devices])
             return
         self._names = context_names(scope)
         names = [(self._names[one.context], one.context) for one in self.contexts]
@@ -127,7 +121,7 @@ class Machines(Pane):
     def _pair(self, names: list[tuple[str, int]]) -> list[ipywidgets.Widget]:
         """What differs between two contexts, and the two to choose."""
         state = self._state
-        self.before, self.after = (_choice(label, names) for label in ("Before", "After"))
+        self.before, self.after = (dropdown(label, names) for label in ("Before", "After"))
         self.difference = markup()
         if not state.contexts:
             state.contexts = self._first_pair()
@@ -136,7 +130,7 @@ class Machines(Pane):
         state.observe(state.guarded(self._show), "contexts")
         self._show()
         swap = button("Swap", self._swap, "Before and after the other way round")
-        return [markup(html.title("What differs")), row(self.before, self.after, swap), self.difference]
+        return [heading("What differs"), row(self.before, self.after, swap), self.difference]
 
     def _first_pair(self) -> tuple[int, int]:
         pairs = rows_of(self._scope.context_pairs().head(1), PairRow)
@@ -148,8 +142,7 @@ class Machines(Pane):
         self._state.contexts = (self.before.value, self.after.value)
 
     def _swap(self) -> None:
-        before, after = self._state.contexts
-        self._state.contexts = (after, before)
+        self._state.contexts = self._state.contexts[::-1]
 
     def _show(self, change: object = None) -> None:
         before, after = self._state.contexts
@@ -219,7 +212,7 @@ class Machines(Pane):
             "which contexts share a key under which schema",
             guarded=self._state.guarded,
         )
-        return Pane([markup(html.title("Who shares a key", _SHARING)), Tabled(plot, lambda: groups)])
+        return Pane([heading("Who shares a key", _SHARING), Tabled(plot, lambda: groups)])
 
     def _devices_plot(self) -> ipywidgets.Widget:
         if self._scope.devices["datasheet"].isna().all():
@@ -234,16 +227,6 @@ class Machines(Pane):
 _CONTEXTS: Final = "What torch keys a process by, where it differs: in one row, equal letters are equal values, ? is not known."
 _SHARING: Final = "A row for each smallest change to the schema that joins two contexts."
 _DIFFERENCE: Final = ("Form", "Field", "Before", "After", "Note")
-
-
-def _choice(label: str, names: list[tuple[str, int]]) -> ipywidgets.Dropdown:
-    return ipywidgets.Dropdown(
-        options=names,
-        description=label,
-        tooltip="",  # without it, the page says null
-        style={"description_width": "initial"},
-        layout=ipywidgets.Layout(width="auto", max_width="420px"),
-    )
 
 
 def _form_name(form: Form) -> str:

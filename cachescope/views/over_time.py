@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
@@ -12,8 +11,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.figures.over_time import timeline
 from cachescope.json_types import JsonObject
-from cachescope.views import html
-from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.controls import Pane, button, heading, row, toggle_buttons
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 
@@ -43,14 +41,7 @@ class OverTime(Pane):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         guarded = state.guarded
-        self.clock = ipywidgets.ToggleButtons(
-            options=_CLOCKS,
-            value=_first_clock(scope.lookups),
-            description="Clock",
-            tooltip="",  # without it, the page says null
-            style={"button_width": "auto", "description_width": "initial"},
-            layout={"width": "auto"},
-        )
+        self.clock = toggle_buttons("Clock", options=_CLOCKS, value=_first_clock(scope.lookups))
         self.plot = Plot(
             lambda dark: timeline(scope.lookups, scope.runs, clock=self.clock.value, dark=dark),
             "lookups over time",
@@ -62,13 +53,7 @@ class OverTime(Pane):
         self.plot.observe(guarded(self._zoomed), "zoomed")
         state.observe(guarded(self._cleared), "span")
         self._tabled = Tabled(self.plot, lambda: self._chosen.lookups[_COLUMNS])
-        super().__init__(
-            [
-                markup(html.title("Over time", _HINT)),
-                row(self.clock, self.every),
-                self._tabled,
-            ]
-        )
+        super().__init__([heading("Over time", _HINT), row(self.clock, self.every), self._tabled])
         self._say()
 
     def _changed_clock(self, change: Bunch) -> None:

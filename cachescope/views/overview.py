@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from itertools import compress
 from typing import Any
 
@@ -27,7 +28,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
 from cachescope.views import html
-from cachescope.views.controls import Pane, columns, markup
+from cachescope.views.controls import Pane, columns, heading, markup, sentence
 from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot, Tabled
@@ -113,14 +114,8 @@ def _plain(work: Work) -> JsonObject:
 
 
 def _change(change: ChangeText) -> JsonObject:
-    return {
-        "name": harmless(change.name),
-        "change": harmless(change.change),
-        "advice": list(map(harmless, change.advice)),
-        "lead": change.lead,
-        "lines": list(map(harmless, change.lines)),
-        "left_out": change.left_out,
-    }
+    values = asdict(change).items()
+    return {n: harmless(v) if isinstance(v, str) else list(map(harmless, v)) for n, v in values}
 
 
 def vllm(scope: Read) -> list[Any]:
@@ -139,25 +134,18 @@ def wrong(scope: Read) -> list[Any]:
         note = "Keys that seem to stand for more than one thing: warnings with their evidence."
         rows = [[row.kind, row.cache_key, row.hits, row.evidence] for row in false_hits]
         parts += [
-            markup(html.title(f"Possible false hits: {len(rows)}", note)),
+            heading(f"Possible false hits: {len(rows)}", note),
             Table(ListedRows(_FALSE_HITS, list(enumerate(rows))), "possible false hits", page_size=10),
         ]
     if problems:
         rows = [[row.kind, row.source, row.where, row.message] for row in problems]
         note = "What could not be read; the rest was."
         parts += [
-            markup(html.title(f"Problems: {len(rows):,}", note)),
+            heading(f"Problems: {len(rows):,}", note),
             Table(ListedRows(_PROBLEMS, list(enumerate(rows))), "problems", page_size=10),
         ]
-    if not parts:
-        parts.append(
-            markup(
-                html.paragraph(
-                    "No problems while reading, and no key that seems to stand for two things.", "faint"
-                )
-            )
-        )
-    return parts
+    nothing = "No problems while reading, and no key that seems to stand for two things."
+    return parts or [sentence(nothing, "faint")]
 
 
 class Overview(Pane):
@@ -203,16 +191,16 @@ class Overview(Pane):
         )
         first = Pane(
             [
-                markup(html.title("What to fix first", "A title opens Why.")),
+                heading("What to fix first", "A title opens Why."),
                 self.worklist,
             ]
         )
         second = Pane(
             [
-                markup(html.title("By run and cache", "A row opens its lookups.")),
+                heading("By run and cache", "A row opens its lookups."),
                 self.outcomes_plot,
                 self.by_run,
-                markup(html.title("Runs by graphs", "A cell opens Why.")),
+                heading("Runs by graphs", "A cell opens Why."),
                 self.graphs,
                 self.over_time,
             ]

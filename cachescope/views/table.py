@@ -15,7 +15,7 @@ from traitlets.utils.bunch import Bunch
 from cachescope.columns import plain_columns
 from cachescope.json_types import JsonObject
 from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import harmless
+from cachescope.wording import duration, harmless
 
 SEPARATORS: Final = {"tsv": "\t", "csv": ","}
 # A spreadsheet takes a cell that begins so for a formula and runs it.
@@ -251,6 +251,11 @@ class Shown:
 
     text: str
     value: float | pd.Timestamp
+
+
+def timed(ns: int | None) -> Shown | None:
+    """A time as people write it."""
+    return None if ns is None else Shown(duration(ns), ns)
 
 
 def _sort_key(cell: Any) -> tuple[int, Any]:

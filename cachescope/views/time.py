@@ -16,12 +16,12 @@ from cachescope.json_types import JsonObject
 from cachescope.report.time_spent import besides_text, said_texts
 from cachescope.views import html
 from cachescope.views.coded_columns import within
-from cachescope.views.controls import Pane, choice, markup, row
+from cachescope.views.controls import Pane, choice, heading, markup, row, sentence
 from cachescope.views.overview import first_number
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table
-from cachescope.wording import and_more, duration, harmless, percent
+from cachescope.views.table import Head, ListedRows, Shown, Table, timed
+from cachescope.wording import and_more, harmless, percent
 
 _NOTHING: Final = (
     "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
@@ -63,7 +63,7 @@ class Time(Pane):
         self._scope, self._state = scope, state
         self.spent = TimeSpent.of(scope)
         if not self.spent.runs:
-            super().__init__([markup(html.paragraph(_NOTHING)), markup(self._problems())])
+            super().__init__([sentence(_NOTHING), markup(self._problems())])
             return
         self._labels = run_labels(scope.runs)
         runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
@@ -94,14 +94,12 @@ class Time(Pane):
             [
                 row(choice(state, "run", "Run", runs)),
                 self.said,
-                markup(
-                    html.title("Where the time went", "A bar or a row chooses its run, here and in Lookups.")
-                ),
+                heading("Where the time went", "A bar or a row chooses its run, here and in Lookups."),
                 self.phases_plot,
                 self.readings,
-                markup(html.title("Compiles", "A bar opens the lookups of its compile.")),
+                heading("Compiles", "A bar opens the lookups of its compile."),
                 self.compiles,
-                markup(html.title("Phases and their events")),
+                heading("Phases and their events"),
                 self.phases,
                 markup(self._problems()),
             ]
@@ -164,13 +162,13 @@ class Time(Pane):
     def _reading(self, one: RunTime) -> list[Any]:
         readings = one.readings
         saved = readings.saved_ns if readings.hits else None
-        could_save = Shown("nothing", 0) if one.could_save_ns == 0 else _time(one.could_save_ns)
+        could_save = Shown("nothing", 0) if one.could_save_ns == 0 else timed(one.could_save_ns)
         return [
             self._labels[one.run],
-            _time(readings.total_ns),
+            timed(readings.total_ns),
             could_save,
-            _time(one.stays_ns),
-            _time(saved),
+            timed(one.stays_ns),
+            timed(saved),
         ]
 
     def _problems(self) -> str:
@@ -195,12 +193,8 @@ def _phase_rows(phases: pd.DataFrame) -> list[list[Any]]:
             harmless(phase),
             harmless(event),
             Shown(f"{count:,}", count),
-            _time(ns),
+            timed(ns),
             Shown(percent(ns / total), ns) if total else None,
         ]
         for phase, event, count, ns in rows
     ]
-
-
-def _time(ns: int | None) -> Shown | None:
-    return None if ns is None else Shown(duration(ns), ns)

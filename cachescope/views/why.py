@@ -30,14 +30,14 @@ from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
 from cachescope.views import html
-from cachescope.views.controls import Pane, button, markup, row
+from cachescope.views.controls import Pane, button, markup, row, sentence, text_box
 from cachescope.views.html import changed_fields
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.table import Head, ListedRows, Table, timed
 from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import duration, plural
+from cachescope.wording import plural
 
 _SHOWN: Final = 1000
 _PAGE: Final = 20
@@ -93,7 +93,6 @@ class SameCause(Pane):
 
 
 def _row(lookup: LookupRow, labels: dict[int, str], miss: MissRow) -> list[Any]:
-    time = lookup.time_taken_ns
     return [
         lookup.lookup,
         labels[lookup.run],
@@ -101,7 +100,7 @@ def _row(lookup: LookupRow, labels: dict[int, str], miss: MissRow) -> list[Any]:
         lookup.compile_id,
         lookup.function,
         "root miss" if miss.root else "consequence",
-        None if time is None else Shown(duration(time), time),
+        timed(lookup.time_taken_ns),
     ]
 
 
@@ -135,10 +134,10 @@ class Why(Pane):
         self.explained: Explanation | None = None
         self._changes: tuple[FieldChange, ...] = ()
         if not scope.facts.lookups:
-            super().__init__([markup(html.paragraph(NOTHING))])
+            super().__init__([sentence(NOTHING)])
             return
-        self.lookup = _box("Lookup", "number")
-        self.other = _box("Compare with", "the baseline")
+        self.lookup = text_box("Lookup", "number", 200, continuous_update=False)
+        self.other = text_box("Compare with", "the baseline", 200, continuous_update=False)
         self.lookup.observe(state.guarded(self._picked), "value")
         self.other.observe(state.guarded(self._picked), "value")
         self.verdict, self.changes = markup(), markup()
@@ -204,7 +203,7 @@ class Why(Pane):
         lookup = self._scope.facts.lookups[self.explained.lookup]
         recorded = lookup.detail_set is not None
         fields = self._scope.hash_details(lookup=lookup.lookup) if recorded else frame_of([], Detail)
-        return key_difference(_changes_frame(self.explained, self._changes), fields, dark=dark)
+        return key_difference(replace(self.explained, changes=self._changes).frame, fields, dark=dark)
 
     def _picked(self, change: Bunch) -> None:
         name = "lookup" if change["owner"] is self.lookup else "other"
@@ -262,10 +261,8 @@ class Why(Pane):
         if found.equal:
             return (), "Both looked for the same key."
         if found.unknown:
-            return (
-                (),
-                "The hash details of one of them were not recorded, so their fields cannot be compared.",
-            )
+            nothing = "The hash details of one of them were not recorded, so their fields cannot be compared."
+            return (), nothing
         if not found.groups:
             return (), "Nothing that was recorded of their keys differs, although the keys do."
         changes = found.groups[0][0]
@@ -280,17 +277,6 @@ class Why(Pane):
 def first_to_show(chosen: Chosen) -> int:
     """The lookup that Why opens with: the root miss that cost the most, or the first lookup if nothing missed."""
     return costliest_root(chosen) if chosen.misses else int(chosen.lookups["lookup"].min())
-
-
-def _box(label: str, hint: str) -> ipywidgets.Text:
-    return ipywidgets.Text(
-        description=label,
-        tooltip="",  # without it, the page says null
-        placeholder=hint,
-        continuous_update=False,
-        style={"description_width": "initial"},
-        layout=ipywidgets.Layout(width="200px"),
-    )
 
 
 def _full_name(scope: Read, lookup: int) -> str:
@@ -309,7 +295,3 @@ def _verdict(scope: Read, explained: Explanation) -> str:
     if len(advice) > 1:
         parts.append(html.advice(advice))
     return "".join(parts)
-
-
-def _changes_frame(explained: Explanation, changes: tuple[FieldChange, ...]) -> pd.DataFrame:
-    return replace(explained, changes=changes).frame

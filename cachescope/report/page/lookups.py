@@ -64,20 +64,15 @@ def lookup_table(scope: Read, explained: dict[int, int], most: int = MOST) -> Lo
     frame = frame.reset_index(drop=True)
     names = {cause: name for name, cause in cause_names(scope)}
     causes = [None if pd.isna(cause) else int(cause) for cause in frame["cause"]]
-    words = [_words(scope, lookup) for lookup in frame["lookup"].tolist()]
-    return LookupTable(
-        frame.assign(
-            cause_summary=_texts([None if cause is None else names[cause] for cause in causes]),
-            explained=pd.array(
-                [None if cause is None else explained.get(cause) for cause in causes], dtype="Int64"
-            ),
-            **{
-                name: _texts([one[at] for one in words])
-                for at, name in enumerate(("title", "evidence", "compared", "changed"))
-            },
-        ),
-        note,
+    words = zip(*(_words(scope, lookup) for lookup in frame["lookup"].tolist()), strict=True)
+    said = dict(zip(("title", "evidence", "compared", "changed"), words, strict=True))
+    groups = [None if cause is None else explained.get(cause) for cause in causes]
+    frame = frame.assign(
+        cause_summary=pd.Series([None if cause is None else names[cause] for cause in causes], dtype="str"),
+        explained=pd.array(groups, dtype="Int64"),
+        **{name: pd.Series(texts, dtype="str") for name, texts in said.items()},
     )
+    return LookupTable(frame, note)
 
 
 def _words(scope: Read, lookup: int) -> tuple[str | None, ...]:
@@ -89,10 +84,6 @@ def _words(scope: Read, lookup: int) -> tuple[str | None, ...]:
         return title, None, None, None
     evidence = f"evidence: {miss.evidence.replace('_', ' ')} ({miss.evidence_text})"
     return title, evidence, baseline_name(facts, miss), ", ".join(miss.changed) or None
-
-
-def _texts(values: list[str | None]) -> pd.Series[str]:
-    return pd.Series(values, dtype="str")
 
 
 def lookups_html(part: LookupTable) -> str:

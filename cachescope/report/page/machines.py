@@ -57,14 +57,13 @@ def contexts_section(scope: Read) -> Section:
         "torch keys a process by its context: eight forms, from its configs to its accelerator. Two processes share a cache"
         " if their contexts are equal in the forms that count. A recorded run shows only what its hash details prove."
     )
+    nothing = (
+        "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it"
+        " was keyed by."
+    )
     parts: list[Part] = []
     if scope.contexts.empty:
-        parts.append(
-            Text(
-                "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it"
-                " was keyed by."
-            )
-        )
+        parts.append(Text(nothing))
     else:
         columns = ["context", "source", "run", "known_from", "torch_version", "host"]
         drawn = (scope.context_groups(), scope.contexts[columns])
@@ -85,11 +84,8 @@ def devices_section(scope: Read) -> Section:
     )
     devices = scope.devices
     if devices.empty:
-        parts: tuple[Part, ...] = (
-            Text(
-                "No device is named in what was read: keys, entries of a directory and snapshots name them."
-            ),
-        )
+        nothing = "No device is named in what was read: keys, entries of a directory and snapshots name them."
+        parts: tuple[Part, ...] = (Text(nothing),)
     else:
         kept, note = first_of(rows_of(devices, DeviceRow), "devices", "scope.devices", most=_DEVICES)
         lines = Lines(tuple(device_lines(devices.head(len(kept)))))
@@ -147,13 +143,9 @@ def _context_row(names: Mapping[int, str], column: Sequence[ContextRow], key: st
 def _pairs(found: Sharing) -> Iterator[Part]:
     """The differences between the first pairs of contexts that are not equal."""
     if not found.pairs:
-        alone = len(found.contexts) == 1
-        yield Text(
-            "There is only one context, so there is nothing to compare it with."
-            if alone
-            else "No two contexts differ in what is known of them.",
-            "faint",
-        )
+        one = "There is only one context, so there is nothing to compare it with."
+        alike = "No two contexts differ in what is known of them."
+        yield Text(one if len(found.contexts) == 1 else alike, "faint")
         return
     for pair in found.pairs:
         before, after, unknown = pair.row.before, pair.row.after, pair.row.undecided
@@ -168,10 +160,8 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         yield Group(f"contexts-{before}-{after}", title, (Text(text + undecided), *shown, *map(Text, folded)))
     if found.more_pairs:
         every = len(found.pairs) + found.more_pairs
-        yield Text(
-            cut_note(len(found.pairs), every, "pairs of contexts that differ", "scope.context_pairs()"),
-            "faint",
-        )
+        what, source = "pairs of contexts that differ", "scope.context_pairs()"
+        yield Text(cut_note(len(found.pairs), every, what, source), "faint")
 
 
 def _difference_row(row: FormDifference) -> tuple[Cell, ...]:
@@ -217,8 +207,6 @@ def _predictions(scope: Read) -> Group:
         )
         for row in found.rows
     ]
-    what, source = (
-        "entries, what is unsafe and what is not found first",
-        f"scope.predictions({max(looked_up)})",
-    )
+    what = "entries, what is unsafe and what is not found first"
+    source = f"scope.predictions({max(looked_up)})"
     return Group("predictions", title, (Text(text), table("Predictions", _PREDICTIONS, shown, what, source)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from cachescope.report.html import diff_html, safe, value_html
+from cachescope.report.html import diff_html, line_html, safe, value_html
 from cachescope.report.layout import Line
 from cachescope.report.page.lookups import lookups_html
 from cachescope.report.page.parts import (
@@ -157,10 +157,7 @@ def _numbers(part: Numbers) -> str:
 def _line(line: Line) -> str:
     # Two spaces separate a number from its title.
     text = "&ensp;".join(_prose(part, _SENTENCE) for part in line.text.split("  "))
-    text = f"<b>{text}</b>" if "bold" in line.style else text
-    right = f" <span class='faint'>{safe(shortened(line.right, _CELL))}</span>" if line.right else ""
-    kind = " class='faint'" if line.style == "dim" else ""
-    return f"<div style='margin-left: {line.indent / 2}em'{kind}>{text or '&nbsp;'}{right}</div>"
+    return line_html(line, text, safe(shortened(line.right, _CELL)), "faint")
 
 
 def _diff(part: Diff) -> str:

@@ -49,7 +49,8 @@ def outcomes_section(scope: Read) -> Section:
     if not scope.facts.lookups:
         parts.append(Text(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}."))
     else:
-        parts += [Numbers(tuple(_numbers(scope))), _outcomes(scope), _rates(scope)]
+        drawing = Drawing("Outcomes by cache and run", outcomes, drawn_lookups(scope))
+        parts += [Numbers(tuple(_numbers(scope))), drawing, _rates(scope)]
     return Section("hits", "Did it hit?", sentence, tuple(parts))
 
 
@@ -59,20 +60,14 @@ def time_section(scope: Read) -> Section:
         "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
         " which shows whether one graph misses everywhere or one run misses everything."
     )
-    if not scope.facts.lookups:
-        return Section(
-            "time", "When and where did it miss?", sentence, (Text("No lookup was read: nothing to place."),)
-        )
     drawn = drawn_lookups(scope)
-    return Section(
-        "time",
-        "When and where did it miss?",
-        sentence,
-        (
-            Drawing("Lookups over time", timeline, drawn),
-            Drawing("Outcomes, runs by graphs", runs_by_graph, drawn),
-        ),
+    parts: tuple[Part, ...] = (
+        Drawing("Lookups over time", timeline, drawn),
+        Drawing("Outcomes, runs by graphs", runs_by_graph, drawn),
     )
+    if not scope.facts.lookups:
+        parts = (Text("No lookup was read: nothing to place."),)
+    return Section("time", "When and where did it miss?", sentence, parts)
 
 
 def drawn_lookups(scope: Read) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -113,10 +108,6 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
             for cache, row in islice(caches.items(), 2)
         ),
     ]
-
-
-def _outcomes(scope: Read) -> Drawing:
-    return Drawing("Outcomes by cache and run", outcomes, drawn_lookups(scope))
 
 
 def _rates(scope: Read) -> Table:

@@ -167,13 +167,8 @@ def _change_row(change: FieldChange) -> tuple[Cell, ...]:
     if change.kind == "opaque":
         return change.field, change.summary, bounded(change.after)
     if change.parts:
-        before, after = (
-            ", ".join(f"{name} = {side}" for name, side in sides)
-            for sides in (
-                [(name, before) for name, before, _ in change.parts],
-                [(name, after) for name, _, after in change.parts],
-            )
-        )
+        before = ", ".join(f"{name} = {side}" for name, side, _ in change.parts)
+        after = ", ".join(f"{name} = {side}" for name, _, side in change.parts)
         return change.field, bounded(before), bounded(after)
     return change.field, _value(change.before), _value(change.after)
 
@@ -263,17 +258,11 @@ def _misses(scope: Read) -> list[Part]:
     if not facts.misses:
         return []
     labels = run_labels(scope.runs)
-    rows = []
-    for miss in facts.misses.values():
-        lookup = facts.lookups[miss.lookup]
-        rows.append((lookup.time_taken_ns or 0, _miss_row(lookup, miss, labels)))
-    rows.sort(key=lambda row: -row[0])
-    listed_rows = [row for _, row in rows]
-    return [
-        table(
-            "Lookups that missed, by time lost", _MISSES, listed_rows, "misses by time lost", "scope.misses"
-        )
-    ]
+    costliest = sorted(
+        facts.misses.values(), key=lambda miss: -(facts.lookups[miss.lookup].time_taken_ns or 0)
+    )
+    rows = [_miss_row(facts.lookups[miss.lookup], miss, labels) for miss in costliest]
+    return [table("Lookups that missed, by time lost", _MISSES, rows, "misses by time lost", "scope.misses")]
 
 
 def _miss_row(lookup: LookupRow, miss: MissRow, labels: dict[int, str]) -> tuple[Cell, ...]:
