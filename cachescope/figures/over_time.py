@@ -138,15 +138,7 @@ def _placed(timed: pd.DataFrame, runs: pd.DataFrame, clock: Clock) -> tuple[pd.D
 def _at_once(marks: pd.DataFrame, time: pd.Series[Any]) -> pd.Series[bool]:
     """Whether another run compiled the same key at the same time."""
     begun = time.astype("int64") / 1e9
-    spans = pd.DataFrame(
-        {
-            "run": marks["run"],
-            "begun": begun,
-            "ended": begun + marks["span"],
-            "cache": marks["cache"],
-            "key": marks["key"],
-        }
-    )
+    spans = marks[["run", "cache", "key"]].assign(begun=begun, ended=begun + marks["span"])
     spans = spans[(marks["span"] > 0) & (marks["key"] != _NO_KEY)].sort_values("begun", kind="stable")
     same = spans.groupby(["cache", "key"], sort=False)
     # Sorted by their beginnings: one overlaps an earlier one, or a later one overlaps it.

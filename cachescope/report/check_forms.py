@@ -16,7 +16,7 @@ from cachescope.frames.checks import Bar
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line, wrapped
+from cachescope.report.layout import Line, parted, wrapped
 from cachescope.version import __version__
 from cachescope.wording import (
     and_more,
@@ -110,12 +110,16 @@ def cause_lines(check: answer.Check, bar: Bar) -> Iterator[str]:
         yield and_more(len(bar.causes) - _CAUSES_SHOWN, "cause")
 
 
-def problem_text(check: answer.Check) -> str | None:
-    """The remark on what the check could not read."""
+def _notes(check: answer.Check) -> list[str]:
+    """What first lookups count as, where there are some, and that not everything could be read."""
+    return [*([_FIRST_LOOKUPS] if check.is_cold else []), *_problems(check)]
+
+
+def _problems(check: answer.Check) -> list[str]:
     if not check.problems:
-        return None
+        return []
     records = plural(check.problems, "record")
-    return f"{records} could not be read, and what they held was not checked: cachescope explain shows them"
+    return [f"{records} could not be read, and what they held was not checked: cachescope explain shows them"]
 
 
 def check_lines(check: answer.Check) -> list[Line]:
@@ -128,11 +132,7 @@ def check_lines(check: answer.Check) -> list[Line]:
             Line(f"{mark}  {title_of(bar)}: {bar_text(bar)}", style="green" if bar.passed else "red")
         )
         lines += [Line(text, 9) for text in cause_lines(check, bar)]
-    if check.is_cold:
-        lines += [Line(), Line(_FIRST_LOOKUPS, style="dim")]
-    if (problems := problem_text(check)) is not None:
-        lines += [Line(), Line(problems, style="dim")]
-    return lines
+    return [*lines, *parted([Line(note, style="dim")] for note in _notes(check))]
 
 
 def github_lines(check: answer.Check) -> list[str]:
@@ -148,9 +148,7 @@ def github_lines(check: answer.Check) -> list[str]:
             continue
         texts = [bar_text(bar), *cause_lines(check, bar), *([_FIRST_LOOKUPS] if check.is_cold else [])]
         lines.append(_command("error", f"cachescope: {title_of(bar)}", *texts))
-    if (problems := problem_text(check)) is not None:
-        lines.append(_command("warning", "cachescope: problems", problems))
-    return lines
+    return [*lines, *(_command("warning", "cachescope: problems", text) for text in _problems(check))]
 
 
 def _command(name: str, title: str, *lines: str) -> str:
@@ -180,8 +178,8 @@ def junit_text(check: answer.Check) -> str:
     if check.unread:
         message = f"{plural(len(check.unread), 'source')} could not be read"
         _outcome(_test_case(suite, "sources"), "error", "source", message, check.unread)
-    said = [verdict_line(check), *([_FIRST_LOOKUPS] if check.is_cold else []), problem_text(check) or ""]
-    ElementTree.SubElement(suite, "system-out").text = _in_xml("\n".join(filter(None, said)))
+    said = "\n".join([verdict_line(check), *_notes(check)])
+    ElementTree.SubElement(suite, "system-out").text = _in_xml(said)
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
     return without_commands(document.decode("ascii"), lambda character: f"&#{ord(character)};")
@@ -226,6 +224,5 @@ def check_html(check: answer.Check) -> str:
         mark = "met" if bar.passed else "<b>not met</b>"
         causes = "".join(f"<li>{safe(text)}</li>" for text in cause_lines(check, bar))
         parts.append(f"<div>{mark}: {safe(title_of(bar))}: {safe(bar_text(bar))}</div><ul>{causes}</ul>")
-    notes = [*([_FIRST_LOOKUPS] if check.is_cold else []), problem_text(check) or ""]
-    parts += [f"<p style='{FAINT_STYLE}'>{safe(note)}</p>" for note in notes if note]
+    parts += [f"<p style='{FAINT_STYLE}'>{safe(note)}</p>" for note in _notes(check)]
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"

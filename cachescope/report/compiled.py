@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.answers.compiled import Compiled
 from cachescope.frames.compile_rows import RecompileRow, SymbolRow
-from cachescope.report.layout import Line, rest
+from cachescope.report.layout import Line, listed, parted
 from cachescope.report.why_missed import problem_lines
 from cachescope.wording import duration, harmless, plural
 
@@ -27,17 +27,17 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
     if not compiled.kinds:
         text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         return [Line(text, style="bold"), *problem_lines(compiled.problems)]
-    return [
-        Line(compiled_headline(compiled), style="bold", hang=3),
-        *_section("compiled again", (_recompile(compiled, row) for row in compiled.recompiles)),
-        *_section("looked up in caches", ([line] for line in _looked_up(compiled))),
-        *_section("graph breaks", ([line] for line in _breaks(compiled))),
-        *_section(
-            "sizes and numbers that became symbols",
-            (_symbol(compiled, row, count) for row, count in compiled.symbols),
-        ),
-        *problem_lines(compiled.problems),
-    ]
+    sections: dict[str, Sequence[Iterable[Line]]] = {
+        "compiled again": [_recompile(compiled, row) for row in compiled.recompiles],
+        "looked up in caches": [[line] for line in _looked_up(compiled)],
+        "graph breaks": [[line] for line in _breaks(compiled)],
+        "sizes and numbers that became symbols": [
+            _symbol(compiled, row, count) for row, count in compiled.symbols
+        ],
+    }
+    lists = (listed(title, items, _SHOWN, "--json lists all", 2) for title, items in sections.items())
+    headline = Line(compiled_headline(compiled), style="bold", hang=3)
+    return [headline, *parted(lists), *problem_lines(compiled.problems)]
 
 
 def compiled_headline(compiled: Compiled) -> str:
@@ -58,17 +58,6 @@ def compiled_headline(compiled: Compiled) -> str:
 
 def _limits(count: int) -> str:
     return f"the recompile limit was reached {'once' if count == 1 else f'{count} times'}"
-
-
-def _section(title: str, items: Iterable[Iterable[Line]]) -> Iterator[Line]:
-    """The first of some items, each of a few lines."""
-    every = list(items)
-    if not every:
-        return
-    yield from (Line(), Line(title, style="bold"))
-    for lines in every[:_SHOWN]:
-        yield from lines
-    yield from rest(len(every) - _SHOWN, where="--json lists all", indent=2)
 
 
 def _recompile(compiled: Compiled, row: RecompileRow) -> Iterator[Line]:

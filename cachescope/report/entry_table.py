@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, Total, size_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
-from cachescope.report.layout import Line, parted, rest
+from cachescope.report.layout import Line, listed, parted, rest
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import HASH
 from cachescope.wording import duration, file_size, file_time, harmless, plural
@@ -32,10 +32,13 @@ _KEY: Final = 16
 def section_lines(found: Directory) -> list[Line]:
     """The sections that are not empty, each after an empty line."""
     sections = (
-        _shipped(found.shipped),
-        _unsound("damaged", found.damaged),
-        _unsound("unreadable: what they hold is not known, nor what they need", found.unreadable),
-        _shared(found.shared),
+        _listed(f"{plural(len(found.shipped), 'file')} shipped by themselves", map(_shipped, found.shipped)),
+        _listed(f"{len(found.damaged)} damaged", map(_unsound, found.damaged)),
+        _listed(
+            f"{len(found.unreadable)} unreadable: what they hold is not known, nor what they need",
+            map(_unsound, found.unreadable),
+        ),
+        _listed(f"{_keys(found.shared)} several entries", map(_shared, found.shared)),
         _duplicates(found),
         _alone(found.orphans),
         _removable(found.removable),
@@ -44,40 +47,34 @@ def section_lines(found: Directory) -> list[Line]:
     return list(parted(sections))
 
 
-def _shipped(rows: Sequence[EntryRow]) -> Iterator[Line]:
-    if rows:
-        yield Line(f"{plural(len(rows), 'file')} shipped by themselves:", style="bold")
-    for row in rows[:_SHOWN]:
-        yield Line(harmless(row.path), 3, whole=True)
-        parts = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
-        yield Line(harmless("; ".join(text for text in parts if text)), 5)
-    yield from _more(rows)
+def _listed(title: str, items: Iterable[Iterable[Line]]) -> list[Line]:
+    return listed(f"{title}:", items, _SHOWN, "--json lists all")
 
 
-def _unsound(what: str, rows: Sequence[EntryRow]) -> Iterator[Line]:
-    if rows:
-        yield Line(f"{len(rows)} {what}:", style="bold")
-    for row in rows[:_SHOWN]:
-        yield Line(harmless(row.path), 3, whole=True)
-        yield Line(harmless(short(row.damage or "not said")), 5)
-    yield from _more(rows)
+def _shipped(row: EntryRow) -> list[Line]:
+    parts = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
+    about = harmless("; ".join(text for text in parts if text))
+    return [Line(harmless(row.path), 3, whole=True), Line(about, 5)]
 
 
-def _shared(shared: Sequence[SharedKey]) -> Iterator[Line]:
-    """Keys that hold several entries, and what distinguishes the entries."""
-    if shared:
-        what = "1 key holds" if len(shared) == 1 else f"{len(shared)} keys hold"
-        yield Line(f"{what} several entries:", style="bold")
-    for key in shared[:_SHOWN]:
-        names = [
-            name
-            for mark, name in BESIDE_NAMES.items()
-            if mark in key.marks and (mark != "damaged" or "ok" in key.statuses)
-        ]
-        how_many = ", ".join(f"{count} {status}" for status, count in key.statuses.items())
-        text = f"{key.cache} {harmless(key.cache_key[:_KEY])}…: {how_many} ({'; '.join(names)})"
-        yield Line(text, 3, hang=2)
-    yield from _more(shared)
+def _unsound(row: EntryRow) -> list[Line]:
+    return [Line(harmless(row.path), 3, whole=True), Line(harmless(short(row.damage or "not said")), 5)]
+
+
+def _keys(shared: Sequence[SharedKey]) -> str:
+    return "1 key holds" if len(shared) == 1 else f"{len(shared)} keys hold"
+
+
+def _shared(key: SharedKey) -> list[Line]:
+    """A key that holds several entries, and what distinguishes the entries."""
+    names = [
+        name
+        for mark, name in BESIDE_NAMES.items()
+        if mark in key.marks and (mark != "damaged" or "ok" in key.statuses)
+    ]
+    how_many = ", ".join(f"{count} {status}" for status, count in key.statuses.items())
+    text = f"{key.cache} {harmless(key.cache_key[:_KEY])}…: {how_many} ({'; '.join(names)})"
+    return [Line(text, 3, hang=2)]
 
 
 def _duplicates(found: Directory) -> Iterator[Line]:

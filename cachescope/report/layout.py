@@ -65,6 +65,13 @@ def titled(title: str, lines: Iterable[Line]) -> list[Line]:
     return [Line(title, style="bold"), *listed] if listed else []
 
 
+def listed(title: str, items: Iterable[Iterable[Line]], most: int, where: str, indent: int = 3) -> list[Line]:
+    """The first of some items, each of a few lines, below a title; nothing if there are none."""
+    every = [list(item) for item in items]
+    shown = [line for item in every[:most] for line in item]
+    return titled(title, [*shown, *rest(len(every) - most, where=where, indent=indent)])
+
+
 def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
     """The lines wrapped to a width, each row with its style; no row controls a terminal or commands a CI system."""
     for line in lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -206,14 +205,14 @@ class Explorer(Pane):
     def show(self, scope: Read) -> None:
         """Show another reading of the same sources; pane, filters and selections stay."""
         chosen = carried(self.state, self._scope, scope)
-        gone = [name for name in self.state.without if name not in chosen.without]
+        gone = [name for name in self.state.without if name not in chosen["without"]]
         before = list(self._made.values())
         # The panes observe the state: they are closed.
         self.state.unobserve_all()
         self._made, self._narrowed, self._scope = {}, {}, scope
         self._all = Chosen(scope)
-        for field in fields(chosen):
-            setattr(self.state, field.name, getattr(chosen, field.name))
+        for name, value in chosen.items():
+            setattr(self.state, name, value)
         self._observe()
         self._choose()
         for name, place in self._places.items():
@@ -223,9 +222,8 @@ class Explorer(Pane):
         for pane in before:
             close_all(pane)
         if gone:
-            self.state.error = (
-                f"What-if leaves out {', '.join(gone)} no longer: it is in no key that was read."
-            )
+            names = ", ".join(gone)
+            self.state.error = f"What-if leaves out {names} no longer: it is in no key that was read."
         self._say()
 
     def stop(self) -> None:
@@ -287,10 +285,9 @@ class Explorer(Pane):
         self._say()
 
     def _tell(self, change: Bunch) -> None:
-        self._error.value = (
-            f"<div role='alert'>{html.paragraph(change['new'], 'error')}</div>" if change["new"] else ""
-        )
-        self._error.layout.display = "" if change["new"] else "none"
+        said = change["new"]
+        self._error.value = f"<div role='alert'>{html.paragraph(said, 'error')}</div>" if said else ""
+        self._error.layout.display = "" if said else "none"
 
     def _say(self) -> None:
         if self.state.pane not in self._made:

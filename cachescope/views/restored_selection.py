@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -19,44 +18,26 @@ from cachescope.views.state import State
 Numbers = dict[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """Traits of the state, with the numbers of another reading: None for what is gone."""
-
-    run: int | None
-    cause: int | None
-    lookup: int | None
-    other: int | None
-    entry: int | None
-    contexts: tuple[int, ...]
-    compared: tuple[tuple[int, ...], ...]
-    without: tuple[str, ...]
-
-
-def carried(state: State, old: Read, new: Read) -> Carried:
-    """The traits of the state for the new scope.
+def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
+    """The traits of the state with the numbers of another reading: None for what is gone.
 
     A field that is in no key any more cannot be left out: it is dropped.
     """
     runs = _moved(_runs(old), _runs(new))
     lookups = _moved(_lookups(old, runs), _lookups(new, None))
-    causes = _moved(
-        _named(old.causes, "cause", ["verdict", "fields"]), _named(new.causes, "cause", ["verdict", "fields"])
-    )
+    by = ["verdict", "fields"]
+    causes = _moved(_named(old.causes, "cause", by), _named(new.causes, "cause", by))
     entries = _moved(_named(old.entries, "entry", ["path"]), _named(new.entries, "entry", ["path"]))
     contexts = _moved(_contexts(old, runs), _contexts(new, None))
     pair = tuple(contexts[one] for one in state.contexts if one in contexts)
     sides = tuple(tuple(runs[run] for run in side if run in runs) for side in state.compared)
-    return Carried(
-        run=_number(state.run, runs),
-        cause=_number(state.cause, causes),
-        lookup=_number(state.lookup, lookups),
-        other=_number(state.other, lookups),
-        entry=_number(state.entry, entries),
-        contexts=pair if len(pair) == len(state.contexts) else (),
-        compared=sides if all(sides) else (),
-        without=tuple(name for name in state.without if _can_be_left_out(name, new)),
-    )
+    numbers = {"run": runs, "cause": causes, "lookup": lookups, "other": lookups, "entry": entries}
+    return {
+        **{name: _number(getattr(state, name), of) for name, of in numbers.items()},
+        "contexts": pair if len(pair) == len(state.contexts) else (),
+        "compared": sides if all(sides) else (),
+        "without": tuple(name for name in state.without if _can_be_left_out(name, new)),
+    }
 
 
 def _can_be_left_out(name: str, scope: Read) -> bool:

@@ -11,7 +11,6 @@ from cachescope.answers.read import Read
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
-from cachescope.frames.directory_rows import EntryRow
 from cachescope.report.page.outcomes import timed
 from cachescope.report.page.parts import (
     Cell,
@@ -69,6 +68,13 @@ _REMOVABLE: Final = (
     Head("Why it can go"),
     Head("Path", "code"),
 )
+_UNREADABLE: Final = (
+    "Files that could not be opened, or were not read completely; nothing is known to be wrong with them"
+)
+_NOTHING: Final = (
+    "No cache directory was read, so there are no entries. Give the directory as well: the one that"
+    " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
+)
 # The columns that entry_sizes, entry_ages and link_layers read.
 _DRAWN: Final = [
     "entry", "cache", "path", "root", "cache_key", "size_bytes", "modified_time", "status", "damage", "name",
@@ -82,24 +88,20 @@ def entries_section(scope: Read) -> Section:
         " and what could be deleted without a later process noticing. cachescope itself removes nothing."
     )
     found = Directory.of(scope)
-    if not found.entries:
-        intro = (
-            "No cache directory was read, so there are no entries. Give the directory as well: the one that"
-            " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
-        )
-        return Section("entries", "What is in the cache directory?", sentence, (Text(intro),))
-    drawn = scope.entries[_DRAWN]
-    parts = (
-        _numbers(found),
-        Drawing("Sizes by kind, folder and file", entry_sizes, (drawn,)),
-        Drawing("When the files were written", entry_ages, (drawn,)),
-        _kinds(found),
-        *_standing_out(found),
-        *_links(scope),
-        *_measured(scope),
-        _listed(found),
-    )
-    return Section("entries", "What is in the cache directory?", sentence, parts)
+    parts: list[Part] = [Text(_NOTHING)]
+    if found.entries:
+        drawn = scope.entries[_DRAWN]
+        parts = [
+            _numbers(found),
+            Drawing("Sizes by kind, folder and file", entry_sizes, (drawn,)),
+            Drawing("When the files were written", entry_ages, (drawn,)),
+            _kinds(found),
+            *_standing_out(found),
+            *_links(scope),
+            *_measured(scope),
+            _listed(found),
+        ]
+    return Section("entries", "What is in the cache directory?", sentence, tuple(parts))
 
 
 def _numbers(found: Directory) -> Numbers:
@@ -134,26 +136,20 @@ def _kinds(found: Directory) -> Table:
 
 
 def _standing_out(found: Directory) -> Iterator[Part]:
-    yield _group(
-        "damaged",
-        ("Damaged", "Files that cannot be loaded"),
-        [_unsound(row) for row in found.damaged],
-        _DAMAGED,
-        'scope.entries[scope.entries["status"] == "damaged"]',
-        "No file is damaged.",
+    unsound = (
+        ("damaged", "Files that cannot be loaded", found.damaged),
+        ("unreadable", _UNREADABLE, found.unreadable),
     )
-    if found.unreadable:
-        yield _group(
-            "unreadable",
-            (
-                "Unreadable",
-                "Files that could not be opened, or were not read completely; nothing is known to be wrong with them",
-            ),
-            [_unsound(row) for row in found.unreadable],
-            _DAMAGED,
-            'scope.entries[scope.entries["status"] == "unreadable"]',
-            "",
-        )
+    for status, name, files in unsound:
+        if files or status == "damaged":
+            yield _group(
+                status,
+                (status.capitalize(), name),
+                [(row.entry, row.cache, _sized(row.size_bytes), row.damage, row.path) for row in files],
+                _DAMAGED,
+                f'scope.entries[scope.entries["status"] == "{status}"]',
+                "No file is damaged.",
+            )
     paths = {row.entry: row.path for row in found.entries}
     yield _group(
         "alone",
@@ -182,10 +178,6 @@ def _standing_out(found: Directory) -> Iterator[Part]:
         "scope.removable",
         "Every file may still be of use to a later process.",
     )
-
-
-def _unsound(row: EntryRow) -> tuple[Cell, ...]:
-    return row.entry, row.cache, _sized(row.size_bytes), row.damage, row.path
 
 
 def _group(
