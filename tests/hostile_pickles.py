@@ -111,7 +111,10 @@ def hostile(sentinel: str) -> dict[str, bytes]:
         + b"".join(b"\x94h" + bytes([index]) + b"\x86" for index in range(100))
         + b"\x940}h\x64Ns.",
         "comparison bomb": b"\x80\x04"
-        + b"".join(b"K\x00" + b"\x85" + b"(2\x91" + b"".join([b"2\x86(2\x91"] * 60) for _ in range(2))
+        + b"".join(
+            b"K\x00\x85" + b"".join(b"\x94(h%c\x912\x86" % (61 * start + index) for index in range(61))
+            for start in range(2)
+        )
         + b".",
         "one wide key again and again": WIDE_KEY,
         "wide arguments again and again": WIDE_ARGUMENTS,

@@ -1,15 +1,21 @@
-"""The acts of a pickle when it is loaded, and the stack and the memo for following them.
+"""Follows what a pickle does when it is loaded: the globals that it names, the calls, what it changes.
 
-Names stand for objects; nothing is resolved or called.
+Names stand for objects; nothing is resolved or called. A pickle acts while it is read, so the acts of a broken pickle
+before the break count.
 """
 
 from __future__ import annotations
 
+import codecs
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from cachescope.readers.pickles.machine import STEPS, Machine, Step, UnreadablePickle, text
+
+_MOST_OPCODES: Final = 2_000_000
 _MOST_ACTS: Final = 2_000
-LONGEST_NAME: Final = 4_000
+_LONGEST_NAME: Final = 4_000
 _LONGEST_TABLE: Final = 1_000
 
 
@@ -24,38 +30,29 @@ class Global:
         return f"{self.module}.{self.name}"
 
 
-class CallResult:
-    """The result of a call."""
-
-
-class Partial(CallResult):
+class _Partial:
     """A ``functools.partial`` of a named global."""
 
     def __init__(self, function: Global) -> None:
         self.function = function
 
 
-class Encoded:
+class _Encoded:
     """Bytes encoded from a text."""
 
 
-class Table:
+class _Table:
     """A dict, of which only the text keys are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: list[Any]) -> None:
         self.keys: set[str] = set()
+        self.add(keys)
 
-    def add(self, key: Any) -> None:
-        """Store a key."""
-        if isinstance(key, str) and len(self.keys) < _LONGEST_TABLE:
-            self.keys.add(key)
-
-
-class _Other:
-    """Any other value."""
-
-
-OTHER: Final = _Other()
+    def add(self, keys: list[Any]) -> None:
+        """Store keys."""
+        for key in keys:
+            if isinstance(key, str) and len(self.keys) < _LONGEST_TABLE:
+                self.keys.add(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,6 @@ class Bytes:
 
     start: int
     end: int
-    is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +79,102 @@ class Program:
 
     acts: list[Act] = field(default_factory=list)  # the acts of the pickle, each once, in order
     bytes_inside: list[Bytes] = field(default_factory=list)  # bytes that may be pickles themselves
-    # Bytes that the pickle writes as text, as in protocols 0 to 2, and their offsets.
-    texts_inside: list[tuple[bytes, int]] = field(default_factory=list)
+    # Bytes that the pickle writes as text, as in protocols 0 to 2.
+    texts_inside: list[bytes] = field(default_factory=list)
     end: int = 0  # the offset after its last opcode
     damage: str | None = None  # why it cannot be loaded further
     is_cut: bool = False  # whether a limit was reached before the end
 
 
-class Broken(Exception):  # noqa: N818 - what it is
-    """A pickle that cannot be loaded further."""
+def follow(data: bytes, start: int = 0) -> Program:
+    """Follow a pickle from an offset; never raises, whatever the bytes are."""
+    effects = Effects(data, start)
+    program = effects.program
+    try:
+        effects.run()
+    except UnreadablePickle as error:
+        program.damage = error.what
+    except LookupError:
+        is_cut = effects.at >= len(data)
+        program.damage = "truncated" if is_cut else "not a pickle: takes what is not there"
+    except ValueError as error:
+        program.damage = f"not a pickle: {error}"
+    program.end = effects.at
+    return program
 
 
-class Run:
-    """The state of following one pickle."""
+def _quoted(effects: Effects) -> None:
+    line = effects.line().strip()
+    effects.stack.append(codecs.escape_decode(line[1:-1])[0].decode("latin-1"))
+
+
+def _extension(size: int) -> Step:
+    return lambda effects: effects.odd(f"a global by extension code {effects.number(size)}")
+
+
+def _persistent(effects: Effects) -> None:
+    effects.stack.pop()
+    effects.odd("a persistent id")
+
+
+def _persistent_line(effects: Effects) -> None:
+    effects.line()
+    effects.odd("a persistent id")
+
+
+def _frame(effects: Effects) -> None:
+    length = effects.number(8)
+    if effects.frame_end:
+        effects.act("odd", None, "a frame inside a frame: unpicklers disagree on what follows")
+    effects.frame_end = effects.at + length
+
+
+class Effects(Machine):
+    """What loading a pickle does."""
+
+    steps: ClassVar[Mapping[int, Step]] = {
+        **STEPS,
+        0x95: _frame,
+        ord("S"): _quoted,
+        ord("T"): text(4),
+        ord("U"): text(1),
+        0x82: _extension(1),
+        0x83: _extension(2),
+        0x84: _extension(4),
+        ord("P"): _persistent_line,
+        ord("Q"): _persistent,
+        0x97: lambda effects: effects.odd("a buffer from outside the pickle"),
+        0x98: lambda effects: effects.stack[-1],
+    }
 
     def __init__(self, data: bytes, start: int) -> None:
-        self.data = data
-        self.at = start
-        self.op_at = start
-        self.stack: list[Any] = []
-        self.below: list[list[Any]] = []
-        self.memo: dict[int, Any] = {}
+        super().__init__(data, start)
         self.program = Program()
         self.frame_end = 0
         self._known: set[tuple[Any, ...]] = set()
+
+    def run(self) -> None:
+        """Follow every opcode up to STOP; raise LookupError if one takes an item that does not exist."""
+        data, steps, memo = self.data, self.steps, self.memo
+        for _ in range(_MOST_OPCODES):
+            op = data[self.at]
+            self.op_at = self.at
+            if self.frame_end and self.at >= self.frame_end:
+                self.at_frame_end()
+            self.at += 1
+            if op == 0x94:  # MEMOIZE
+                memo[len(memo)] = self.stack[-1]
+            elif op in steps:
+                steps[op](self)
+            elif op == 0x2E:  # STOP
+                self.stack[-1]
+                self.op_at = self.at
+                if self.frame_end:
+                    self.at_frame_end()
+                return
+            else:
+                raise UnreadablePickle(f"not a pickle: no opcode 0x{op:02x}")
+        self.program.is_cut = True
 
     def at_frame_end(self) -> None:
         """Check that the frame ends between opcodes."""
@@ -128,75 +196,128 @@ class Run:
             return
         self.program.acts.append(Act(what, target, self.op_at, text))
 
-    def name(self, module: Any, name: Any) -> Any:
+    def odd(self, what: str) -> None:
+        """Note and push a value from outside the pickle."""
+        self.act("odd", None, what)
+        self.stack.append(None)
+
+    def computed(self, target: Global) -> None:
+        """Note that a watched global is called with what the audit does not know."""
+        self.act("computed", target, f"calls {target} with what it computed")
+
+    def changed(self, how: str) -> None:
+        """Note a change of the object on top of the stack if the pickle did not create it."""
+        target = self.stack[-1]
+        if isinstance(target, Global):
+            self.act("computed", target, f"{how} {target}")
+
+    def text(self, start: int, end: int, *, is_line: bool = False) -> Any:
+        """The text; its place if it is too long for a name."""
+        if is_line:
+            return codecs.raw_unicode_escape_decode(self.data[start:end])[0]
+        if end - start > _LONGEST_NAME:
+            return Bytes(start, end)
+        return self.data[start:end].decode("utf-8", "surrogatepass")
+
+    def raw(self, start: int, end: int) -> Bytes:
+        """The place of bytes, which may be a pickle."""
+        found = Bytes(start, end)
+        if end - start > 3:
+            self.program.bytes_inside.append(found)
+        return found
+
+    def dict_of(self, pairs: list[Any]) -> _Table:
+        """The text keys of a dict."""
+        return _Table(pairs[::2])
+
+    def add(self, items: list[Any], *, is_set: bool = False) -> None:
+        """Only a change of a global matters."""
+        self.changed("adds items to")
+
+    def set_items(self, pairs: list[Any]) -> None:
+        """Keep the keys of a dict."""
+        self.changed("sets items of")
+        if isinstance(table := self.stack[-1], _Table):
+            table.add(pairs[::2])
+
+    def build(self, state: Any) -> None:
+        """Note what the state of an object changes."""
+        self.changed("sets attributes of")
+        target = self.stack[-1]
+        if isinstance(target, _Partial):
+            function = state[0] if isinstance(state, tuple) and state else None
+            if isinstance(function, Global):
+                target.function = function
+            else:
+                self.act("computed", None, "sets the function of a partial to what it computed")
+        for part in state if isinstance(state, tuple) else (state,):
+            for key in sorted(part.keys) if isinstance(part, _Table) else ():
+                if key.startswith("__") and key.endswith("__"):
+                    self.act("computed", None, f"sets {key} of an object")
+
+    def named(self, module: Any, name: Any) -> Any:
         """Note a named global and return it."""
+        if isinstance(module, bytes):
+            module, name = module.decode(), name.decode()
         if not isinstance(module, str) or not isinstance(name, str):
             self.act("computed", None, "names a global by what it computed")
-            return OTHER
+            return None
         found = Global(module, name)
         self.act("name", found)
         return found
 
-    def changed(self, target: Any, how: str) -> None:
-        """Note a change of an object that the pickle itself may not have created."""
-        if isinstance(target, Global):
-            self.act("computed", target, f"{how} {target}")
+    def called(self, target: Any, arguments: Any) -> Any:
+        """Follow a call and return its result."""
+        if isinstance(target, _Partial) and (target.function.module, target.function.name) not in _WATCHED:
+            return None
+        if not isinstance(target, Global):
+            self.act("computed", None, "calls what it computed")
+            return None
+        given = arguments if isinstance(arguments, tuple) else (arguments,)
+        watched = _WATCHED.get((target.module, target.name))
+        return None if watched is None else watched(self, target, given)
 
-    def pop_mark(self) -> list[Any]:
-        """Remove and return the items above the last mark."""
-        if not self.below:
-            raise Broken("not a pickle: takes a mark that is not there")
-        taken, self.stack = self.stack, self.below.pop()
-        return taken
 
-    def take(self, count: int) -> bytes:
-        """Read `count` bytes."""
-        end = self.at + count
-        if end > len(self.data):
-            self.at = len(self.data)
-            raise Broken("truncated")
-        taken = self.data[self.at : end]
-        self.at = end
-        return taken
+def _attribute(effects: Effects, target: Global, given: tuple[Any, ...]) -> Any:
+    """The global that ``getattr`` of a global and a name returns: pickle.py writes enum members and nested classes so."""
+    if len(given) == 2 and isinstance(given[0], Global) and isinstance(given[1], str):
+        return effects.named(given[0].module, f"{given[0].name}.{given[1]}")
+    effects.computed(target)
+    return None
 
-    def counted(self, size: int) -> tuple[int, int]:
-        """The start and end of an argument that is preceded by its length."""
-        count = int.from_bytes(self.take(size), "little")
-        start, end = self.at, self.at + count
-        if end > len(self.data):
-            self.at = len(self.data)
-            raise Broken("truncated")
-        self.at = end
-        return start, end
 
-    def text_at(self, place: tuple[int, int]) -> Any:
-        """The text at a place; `Bytes` if it is too long for a name."""
-        start, end = place
-        if end - start > LONGEST_NAME:
-            return Bytes(start, end, is_text=True)
-        return self.data[start:end].decode("utf-8", "surrogatepass")
+def _partial(effects: Effects, target: Global, given: tuple[Any, ...]) -> Any:
+    """Check that the function of a ``partial``, which is called later, is a named global."""
+    if given and isinstance(given[0], Global):
+        return _Partial(given[0])
+    effects.computed(target)
+    return None
 
-    def push_bytes(self, size: int) -> None:
-        """Push bytes, which may be a pickle."""
-        found = Bytes(*self.counted(size))
-        if found.end - found.start > 3:
-            self.program.bytes_inside.append(found)
-        self.stack.append(found)
 
-    def line(self) -> bytes:
-        """Read the argument of a text opcode."""
-        end = self.data.find(b"\n", self.at)
-        if end < 0:
-            self.at = len(self.data)
-            raise Broken("truncated")
-        taken = self.data[self.at : end]
-        self.at = end + 1
-        return taken
+def _nested(effects: Effects, target: Global, given: tuple[Any, ...]) -> None:
+    """Check that bytes which torch unpickles in turn are in the pickle, where they can be audited."""
+    if not given or not isinstance(given[0], (Bytes, _Encoded)):
+        effects.computed(target)
 
-    def number(self, size: int) -> int:
-        """Read an unsigned number of `size` bytes."""
-        return int.from_bytes(self.take(size), "little")
 
-    def skip(self, size: int) -> None:
-        """Skip an argument that does not matter: a long number."""
-        self.take(self.number(size))
+def _encode(effects: Effects, target: Global, given: tuple[Any, ...]) -> Any:
+    """Note bytes that are encoded from a text, as protocols 0 to 2 write them."""
+    text = given[0] if given else None
+    if isinstance(text, Bytes):
+        text = effects.data[text.start : text.end].decode("utf-8", "surrogatepass")
+    if not isinstance(text, str):
+        effects.computed(target)
+        return None
+    is_latin = len(given) < 2 or given[1] in ("latin1", "latin-1")
+    effects.program.texts_inside.append(text.encode("latin-1" if is_latin else "utf-8", "replace"))
+    return _Encoded()
+
+
+# Calls whose arguments decide what they do.
+_WATCHED: Final[dict[tuple[str, str], Callable[[Effects, Global, tuple[Any, ...]], Any]]] = {
+    ("builtins", "getattr"): _attribute,
+    ("__builtin__", "getattr"): _attribute,
+    ("functools", "partial"): _partial,
+    ("torch.storage", "_load_from_bytes"): _nested,
+    ("_codecs", "encode"): _encode,
+}

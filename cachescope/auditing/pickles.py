@@ -10,8 +10,7 @@ from typing import Final, Never
 
 from cachescope.auditing.findings import Finding, shown
 from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known, is_of_graphs
-from cachescope.auditing.opcodes import follow
-from cachescope.auditing.pickle_effects import Act, Program
+from cachescope.auditing.pickle_effects import Act, Program, follow
 from cachescope.auditing.torch_side_effects import audit_object
 from cachescope.readers.directory.caching_package import HEADER
 from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert
@@ -143,9 +142,8 @@ def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
         message = "a pickle of more steps than are followed"
         yield Finding("entry-not-read", place.path, message, place.at(program.end), place.kind)
     for inside in program.bytes_inside:
-        if not inside.is_text:
-            yield from audit_bytes(data[inside.start : inside.end], place.inside(place.at(inside.start)))
-    for encoded, _ in program.texts_inside:
+        yield from audit_bytes(data[inside.start : inside.end], place.inside(place.at(inside.start)))
+    for encoded in program.texts_inside:
         yield from audit_bytes(encoded, place.inside(None))
 
 

@@ -11,8 +11,7 @@ import pytest
 
 import cachescope
 from cachescope.auditing.known import ANY, is_known
-from cachescope.auditing.opcodes import follow
-from cachescope.auditing.pickle_effects import Global
+from cachescope.auditing.pickle_effects import Global, follow
 from cachescope.auditing.pickles import Place, audit_bytes
 from tests.auditing.hostile_entries import CASES, CONTAINERS, FX, REDUCED, SENTINEL, entry, graph
 from tests.hostile_pickles import entry_bytes

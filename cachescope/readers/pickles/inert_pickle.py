@@ -13,8 +13,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Never, Self, cast
 
-from cachescope.readers.pickles.pickle_check import check_program
-from cachescope.readers.pickles.pickle_state import Limits, NotRead, UnreadablePickle
+from cachescope.readers.pickles.machine import UnreadablePickle
+from cachescope.readers.pickles.pickle_check import Limits, NotRead, check_program
 
 __all__ = [
     "InertUnpickler",

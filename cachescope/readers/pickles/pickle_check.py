@@ -1,43 +1,75 @@
 """One pass over a pickle's opcodes that refuses a harmful program before the C unpickler runs it.
 
 The unpickler trusts its input: it allocates any declared length, grows its memo to any index, and hashes keys
-however nested they are. So a program is first followed with a stack of numbers in place of objects.
-Opcodes as in CPython's Modules/_pickle.c and Lib/pickletools.py, protocols 0 to 5.
+however nested they are. So a program is first followed with numbers in place of objects.
 """
 
 from __future__ import annotations
 
-from cachescope.readers.pickles.pickle_state import LEVEL, STEPS, Limits, State, UnreadablePickle, inst
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-_KIB = 10
+from cachescope.readers.pickles.machine import STEPS, Machine, Step, UnreadablePickle
+
+# An object is represented by its depth in units of _LEVEL, plus the number of parts that its hash visits. Strings and
+# numbers are 0. Lists and dicts have no hash and therefore only a depth.
+_LEVEL: Final = 1 << 40
+_PARTS: Final = _LEVEL - 1
+# Hashes of ints and tuples are not seeded: a hostile pickle can make all keys collide. Then n keys
+# are compared n * n / 2 times, each up to the last part. So a key with parts costs at least this much of
+# `Limits.work`, which allows 4,000 keys, plus parts ** 2, which allows no key of more than 2,000 parts.
+_KEY_COST: Final = 1_000
+_KIB: Final = 10
+# The bytes of opcodes that push a value without parts, and what is pushed by those that push an empty container.
 _SIZE = [0] * 256
 for _code, _bytes in {b"N": 1, b"\x88": 1, b"\x89": 1, b"K": 2, b"M": 3, b"J": 5, b"G": 9}.items():
     _SIZE[_code[0]] = _bytes
-_EMPTY = {**dict.fromkeys(b"]}\x8f", LEVEL), ord(")"): LEVEL + 1}
-_LENGTH_BYTES = {0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8}
-_REFUSED = {
-    **dict.fromkeys(b"PQ", "persistent id"),
-    **dict.fromkeys(b"\x82\x83\x84", "extension code"),
-    **dict.fromkeys(b"\x97\x98", "buffer from outside the pickle"),
-    **dict.fromkeys(b"STU", "string of Python 2"),
-}
+_EMPTY: Final = {**dict.fromkeys(b"]}\x8f", _LEVEL), ord(")"): _LEVEL + 1}
+
+
+class NotRead(UnreadablePickle):
+    """A pickle that may be valid: it exceeds `Limits`, or contains something unknown here.
+
+    Nothing is wrong with the bytes, so torch may well load them.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a pickle may use.
+
+    One opcode allocates at most about 240 bytes beyond its own (an empty set), so `opcodes` bounds the
+    memory. Real entries have some 2,000 opcodes per 80 kB, and nest about ten levels.
+    """
+
+    size_bytes: int = 256 << 20
+    opcodes: int = 1_000_000
+    depth: int = 2_000
+    line_bytes: int = 4_000
+    """One line of a text opcode: a number, a name, a memo index. Strings may be longer."""
+    int_bytes: int = 4_096
+    work: int = 4_000_000
+    """The budget for keys and for copies of arguments, where one byte can cause much work."""
+    stand_ins: int = 2_000
 
 
 def check_program(data: bytes, limits: Limits) -> list[int]:
     """Follow the opcodes of a pickle; raise `UnreadablePickle` at the first that must not run.
 
     A pickle that passes has its STOP inside the bytes, declares no length beyond them, keeps memo indexes dense,
-    and neither hashes nor copies more than `limits`. Faults that the unpickler itself refuses without harm (an
-    item taken below a mark, bad UTF-8) are not checked here.
+    and neither hashes nor copies more than `limits`. Returned are the offsets of the FRAME opcodes, or none if each
+    frame ends where the next begins. Faults that the unpickler itself refuses without harm (bad UTF-8) are not
+    checked here.
     """
-    program = Program(data, limits)
+    cost = Cost(data, limits)
     try:
-        program.run()
-    except IndexError:
-        if program.pos >= len(data) or data[program.pos :] == b"\x8c":
-            raise UnreadablePickle("truncated", len(data), is_truncated=True) from None
-        raise UnreadablePickle("not a pickle: takes what is not there", program.pos) from None
-    return [] if frames_fit(data, program.frames, program.pos + 1) else program.frames
+        cost.run()
+    except LookupError:
+        if cost.at >= len(data) or data[cost.at :] == b"\x8c":
+            raise cost.truncated() from None
+        raise UnreadablePickle("not a pickle: takes what is not there", cost.at) from None
+    return [] if frames_fit(data, cost.frames, cost.at + 1) else cost.frames
 
 
 def frames_fit(data: bytes, frames: list[int], end: int) -> bool:
@@ -48,25 +80,49 @@ def frames_fit(data: bytes, frames: list[int], end: int) -> bool:
     return True
 
 
-class Program(State):
-    """A pickle whose opcodes are followed.
+def _has_parts(values: list[int]) -> bool:
+    """Whether any value in a list, often hundreds of strings, is not 0: a faster `any`."""
+    return values.count(0) != len(values)
 
-    Attributes
-    ----------
-    frames : list of int
-        The offsets of the FRAME opcodes.
-    """
+
+def _frame(cost: Cost) -> None:
+    cost.frames.append(cost.op_at)
+    # Like `pickle.loads`, which torch calls: it only requires that the whole frame is there.
+    if cost.number(8) > len(cost.data) - cost.at:
+        raise cost.truncated()
+
+
+def _refused(what: str) -> Step:
+    def step(cost: Machine) -> None:
+        raise UnreadablePickle(what, cost.op_at)
+
+    return step
+
+
+class Cost(Machine):
+    """What loading a pickle costs, and the limits of it; the numbers on the stack are explained at the top."""
+
+    steps: ClassVar[Mapping[int, Step]] = {
+        **STEPS,
+        0x95: _frame,
+        **dict.fromkeys(b"PQ", _refused("persistent id")),
+        **dict.fromkeys(b"\x82\x83\x84", _refused("extension code")),
+        **dict.fromkeys(b"\x97\x98", _refused("buffer from outside the pickle")),
+        **dict.fromkeys(b"STU", _refused("string of Python 2")),
+    }
 
     def __init__(self, data: bytes, limits: Limits) -> None:
-        super().__init__(limits)
-        self.data = data
-        self.frames: list[int] = []
+        super().__init__(data)
+        self.limits = limits
+        self.memo: list[int] = []
+        self.frames: list[int] = []  # the offsets of the FRAME opcodes
+        self.work = 0
 
     def run(self) -> None:
-        """Follow the opcodes up to STOP; raise IndexError if one takes an item that does not exist."""
-        # Eight of ten opcodes are strings and their MEMOIZE, so the loop is optimized for them.
-        data, pos, sizes, steps = self.data, 0, _SIZE, STEPS
-        stack, marks, memo, size_of_all = self.stack, self.marks, self.memo, len(data)
+        """Follow the opcodes up to STOP; raise LookupError if one takes an item that does not exist."""
+        # Eight of ten opcodes are strings and their MEMOIZE, so these and other frequent ones are followed here.
+        data, pos, sizes, steps = self.data, 0, _SIZE, self.steps
+        stack, memo, size_of_all = self.stack, self.memo, len(data)
         push, remember = stack.append, memo.append
         try:
             for _ in range(self.limits.opcodes):
@@ -86,102 +142,137 @@ class Program(State):
                 elif op in _EMPTY:
                     push(_EMPTY[op])
                     pos += 1
-                elif op == 0x28:  # MARK
-                    marks.append(len(stack))
-                    pos += 1
                 elif op == 0x6A and pos + 5 <= size_of_all:  # LONG_BINGET
                     push(memo[int.from_bytes(data[pos + 1 : pos + 5], "little")])
                     pos += 5
                 elif op in steps:
-                    self.pos = pos
+                    self.op_at = pos
+                    self.at = pos + 1
                     steps[op](self)
-                    pos += 1
+                    pos, stack = self.at, self.stack
+                    push = stack.append
                 elif op == 0x2E:  # STOP
                     stack[-1]
                     return
                 else:
-                    self.pos = pos
-                    pos = self.argument(op, pos + 1)
+                    raise UnreadablePickle(f"not a pickle: no opcode 0x{op:02x}", pos)
         finally:
-            self.pos = pos
-        raise self.beyond(f"more than {self.limits.opcodes} opcodes")
+            self.at = pos
+        raise NotRead(f"more than {self.limits.opcodes} opcodes", pos)
 
-    def argument(self, op: int, pos: int) -> int:
-        """Follow an opcode with an argument; return the offset of the next opcode."""
-        data, push = self.data, self.stack.append
-        if op in b"hj":  # BINGET, LONG_BINGET
-            end = pos + (1 if op == 0x68 else 4)
-            push(self.memo[self.number(pos, end)])
-            return end
-        if op in _LENGTH_BYTES:
-            start = pos + _LENGTH_BYTES[op]
-            end = start + self.number(pos, start)
-            if end > len(data):
-                self.pos = len(data)
-                raise UnreadablePickle("truncated", len(data), is_truncated=True)
-            push((end - start) >> _KIB)
-            return end
-        if op in b"qr":  # BINPUT, LONG_BINPUT
-            end = pos + (1 if op == 0x71 else 4)
-            self.put(self.number(pos, end))
-            return end
-        if op in b"\x8a\x8b":  # LONG1, LONG4
-            start = pos + (1 if op == 0x8A else 4)
-            length = self.number(pos, start)
-            if length > self.limits.int_bytes:
-                raise self.beyond(f"an int of {length} bytes")
-            push(length // 8)
-            return start + length
-        if op == 0x95:  # FRAME
-            self.frames.append(pos - 1)
-            end = pos + 8
-            # Like `pickle.loads`, which torch calls: it only requires that the whole frame is there.
-            if self.number(pos, end) > len(data) - end:
-                raise UnreadablePickle("truncated", len(data), is_truncated=True)
-            return end
-        if op == 0x80:  # PROTO
-            return pos + 1
-        if op in b"VFILgpci":
-            return self.line(op, pos)
-        if op in _REFUSED:
-            raise self.refuse(_REFUSED[op])
-        raise self.refuse(f"not a pickle: no opcode 0x{op:02x}")
+    def beyond(self, what: str) -> NotRead:
+        """An error because the current opcode exceeds a limit; an unpickler without limits might run it."""
+        return NotRead(what, self.op_at)
 
-    def number(self, start: int, end: int) -> int:
-        """The unsigned number in the bytes from `start` to `end`."""
-        if end > len(self.data):
-            raise UnreadablePickle("truncated", len(self.data), is_truncated=True)
-        return int.from_bytes(self.data[start:end], "little")
+    def put(self, index: int) -> None:
+        """Store the top of the stack in the memo, at the next index or one in use."""
+        # The unpickler's memo is an array as long as the largest index. Every pickler uses indexes in order.
+        if index > len(self.memo):
+            raise self.beyond(f"memo index {index} where {len(self.memo)} are in use")
+        self.memo[index : index + 1] = [self.stack[-1]]
 
-    def line(self, op: int, pos: int) -> int:
-        """Follow a text opcode, whose argument ends with the line; GLOBAL and INST take two lines."""
-        end = self.end_of_line(pos)
-        length = end - pos
-        if op == 0x56:  # UNICODE
-            self.stack.append(length >> _KIB)
-        elif length > self.limits.line_bytes:
-            raise self.beyond(f"a line of {length} bytes")
-        elif op in b"gp":  # GET, PUT
-            digits = self.data[pos:end]
-            if not digits.isdigit() or length > 10:
-                raise self.refuse("a memo index that is no number")
-            if op == 0x67:
-                self.stack.append(self.memo[int(digits)])
-            else:
-                self.put(int(digits))
-        elif op in b"FIL":
-            self.stack.append(length // 20)
+    def spend(self, amount: int) -> None:
+        """Use up some of `Limits.work`."""
+        self.work += amount
+        if self.work > self.limits.work:
+            raise self.beyond("hashes or copies too much")
+
+    def hash_keys(self, keys: list[int]) -> None:
+        """Spend the worst cost of hashing and comparing keys."""
+        if _has_parts(keys):
+            for key in keys:
+                if parts := key & _PARTS:
+                    self.spend(_KEY_COST + parts * parts)
+
+    def list_of(self, parts: list[int]) -> int:
+        """The depth of a container of these parts."""
+        deepest = max(parts) // _LEVEL + 1 if parts else 1
+        if deepest > self.limits.depth:
+            raise self.beyond(f"nested deeper than {self.limits.depth} levels")
+        return deepest * _LEVEL
+
+    def tuple_of(self, parts: list[int]) -> int:
+        """The depth of a tuple, and what its hash visits."""
+        visited = 1 + len(parts)
+        if _has_parts(parts):
+            visited += sum(part & _PARTS for part in parts)
+            return self.list_of(parts) + min(visited, _PARTS)
+        return _LEVEL + visited
+
+    def set_of(self, parts: list[int]) -> int:
+        """Like a tuple of its items, which are hashed now."""
+        self.hash_keys(parts)
+        return self.tuple_of(parts)
+
+    def dict_of(self, pairs: list[int]) -> int:
+        """The depth of a dict, whose keys are hashed now."""
+        self.hash_keys(pairs[::2])
+        return self.list_of(pairs)
+
+    def add(self, items: list[int], *, is_set: bool = False) -> None:
+        """Make the container on top of the stack as deep as its items ask for."""
+        if is_set:
+            self.hash_keys(items)
+        if _has_parts(items):
+            self.stack[-1] = max(self.stack[-1], self.list_of(items))
         else:
-            second = self.end_of_line(end + 1)
-            if second - end > self.limits.line_bytes:
-                raise self.beyond(f"a line of {second - end} bytes")
-            self.stack.append(0) if op == 0x63 else inst(self)
-            end = second
-        return end + 1
+            self.stack[-1]
 
-    def end_of_line(self, pos: int) -> int:
-        """The offset of the newline that ends the line."""
-        end = self.data.find(b"\n", pos)
-        if end < 0:
-            raise UnreadablePickle("truncated", len(self.data), is_truncated=True)
-        return end
+    def set_items(self, pairs: list[int]) -> None:
+        """Add keys and values, and hash the keys."""
+        self.hash_keys(pairs[::2])
+        self.add(pairs)
+
+    def build(self, state: int) -> None:
+        """Add the state to the object."""
+        self.add([state])
+
+    def called(self, target: int, arguments: int) -> int:
+        """Spend the copy that REDUCE and NEWOBJ make of arguments: the memo can supply the same ones again and again."""
+        self.spend(arguments & _PARTS)
+        return self.list_of([arguments, target])
+
+    def called_with_keywords(self, target: int, arguments: int, keywords: int) -> int:
+        """Spend a copy of the keywords as well."""
+        self.spend(_KEY_COST)
+        made = self.called(target, arguments)
+        return max(made, self.list_of([keywords])) if keywords else made
+
+    def made(self, target: int, arguments: list[int]) -> int:
+        """The depth of the object."""
+        return self.list_of([target, *arguments])
+
+    def named(self, module: int | bytes, name: int | bytes) -> int:
+        """Globals have no parts."""
+        return 0
+
+    def plain(self, parts: int = 0) -> int:
+        """Only a long number has parts."""
+        return parts
+
+    def long(self, length: int) -> int:
+        """A long number, up to a limit."""
+        if length > self.limits.int_bytes:
+            raise self.beyond(f"an int of {length} bytes")
+        return length // 8
+
+    def text(self, start: int, end: int, *, is_line: bool = False) -> int:
+        """Only a long text has parts."""
+        return (end - start) >> _KIB
+
+    def raw(self, start: int, end: int) -> int:
+        """Only long bytes have parts."""
+        return (end - start) >> _KIB
+
+    def line(self) -> bytes:
+        """The line, up to a limit."""
+        line = super().line()
+        if len(line) > self.limits.line_bytes:
+            raise self.beyond(f"a line of {len(line)} bytes")
+        return line
+
+    def memo_index(self, line: bytes) -> int:
+        """The index, of digits only."""
+        if not line.isdigit() or len(line) > 10:
+            raise UnreadablePickle("a memo index that is no number", self.op_at)
+        return int(line)

@@ -18,7 +18,7 @@ from hostile_pickles import hostile
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.pickles.inert_pickle import Limits, UnreadablePickle, loads_inert
-from cachescope.readers.pickles.pickle_check import Program
+from cachescope.readers.pickles.pickle_check import Cost
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 
@@ -117,10 +117,10 @@ def test_mutated_entries_are_values_or_unreadable(
 ) -> None:
     sentinel = tmp_path / "executed"
     programs = [code.removesuffix(b".") for code in hostile(str(sentinel)).values() if len(code) < 1_000]
-    followed: list[Program] = []
+    followed: list[Cost] = []
     monkeypatch.setattr(
-        "cachescope.readers.pickles.pickle_check.Program",
-        lambda *given: followed.append(Program(*given)) or followed[-1],
+        "cachescope.readers.pickles.pickle_check.Cost",
+        lambda *given: followed.append(Cost(*given)) or followed[-1],
     )
     watch = Watch()
     chance = random.Random(20_261)

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.pickles.pickle_check import check_program, frames_fit
-from cachescope.readers.pickles.pickle_state import Limits, NotRead, UnreadablePickle
 
 PASSES = None
 TRUNCATED = "truncated"
@@ -144,7 +144,7 @@ PAIR = b")\x85"
         (b"NN0.", PASSES),
         (b"0.", f"{TAKES} 0"),
         (b"N(0.", PASSES),
-        (b"N(N0.", PASSES),
+        (b"N(N0.", f"{TAKES} 4"),
         (b"N(N00.", PASSES),
         (b"N(N00t.", f"{TAKES} 5"),
         (b"N(N0t.", PASSES),
@@ -195,8 +195,7 @@ def test_each_opcode_takes_and_leaves_what_it_should(data: bytes, wanted: str | 
         (b"N\x8b\x03\0\0\x00123.", "int_bytes", 3, "an int of 3 bytes at 1"),
         (b"I123\n.", "line_bytes", 3, "a line of 3 bytes at 0"),
         (b"cmod\nx\n.", "line_bytes", 3, "a line of 3 bytes at 0"),
-        # Of two lines the second counts with its end.
-        (b"cm\nnam\n.", "line_bytes", 4, "a line of 4 bytes at 0"),
+        (b"cm\nname\n.", "line_bytes", 4, "a line of 4 bytes at 0"),
         (b"]]a]a.", "depth", 2, "nested deeper than 1 levels at 2"),
         (b"]]]aa.", "depth", 3, "nested deeper than 2 levels at 4"),
         (b"])a.", "depth", 2, "nested deeper than 1 levels at 2"),
