@@ -164,7 +164,6 @@ def test_a_recording_on_a_cpu_names_the_cpu(recording: Recording) -> None:
 @pytest.mark.slow
 def test_a_snapshot_tells_the_architecture_of_the_cpu(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    cachescope.capture.__module__  # noqa: B018
     path = tmp_path / "snapshot.json"
     path.write_text(json.dumps(cachescope.capture()))
     frame = cachescope.read(path).devices
