@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.answers.chosen import Span
-from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.json_types import JsonObject
 from cachescope.views.coded_columns import SEARCHED, CodedColumns, distinct, shares, spread
@@ -88,12 +87,6 @@ class Folding:
         groups = [self._below[slice(*self._bounds(place))] for place in self._top[at].tolist()]
         where = np.repeat(at + 1, [len(group) for group in groups])
         self.seen = np.insert(self._top, where, np.concatenate([self._top[:0], *groups]))
-
-
-def lookups_frame(scope: Read) -> pd.DataFrame:
-    """Every lookup with the rank of its run and why it missed."""
-    lookups = scope.lookups.merge(scope.misses, on="lookup", how="left")
-    return lookups.merge(scope.runs[["run", "rank"]], on="run", how="left")
 
 
 class LookupRows:

@@ -17,8 +17,9 @@ import pytest
 
 import cachescope
 from cachescope import figures
+from cachescope.report.page.lookups import lookups_frame
 from cachescope.views.explorer import Explorer
-from cachescope.views.lookup_rows import LookupRows, lookups_frame
+from cachescope.views.lookup_rows import LookupRows
 from cachescope.views.table import Table
 from cachescope.views.what_if import WhatIfView
 

@@ -48,11 +48,6 @@ def hostile(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def noted(sound: Path) -> Path:
-    return sound
-
-
 @pytest.mark.parametrize(
     ("level", "statuses"),
     [
@@ -64,10 +59,10 @@ def noted(sound: Path) -> Path:
     ],
 )
 def test_the_status_says_whether_something_was_found(
-    run: Run, clean: Path, noted: Path, hostile: Path, level: str | None, statuses: tuple[int, ...]
+    run: Run, clean: Path, sound: Path, hostile: Path, level: str | None, statuses: tuple[int, ...]
 ) -> None:
     options = [] if level is None else ["--fail-on", level]
-    assert tuple(run("audit", path, *options).status for path in (clean, noted, hostile)) == statuses
+    assert tuple(run("audit", path, *options).status for path in (clean, sound, hostile)) == statuses
 
 
 def test_what_cannot_be_read_is_status_2_and_hides_nothing_else(

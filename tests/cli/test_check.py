@@ -45,15 +45,6 @@ def test_exit_status_3_with_the_causes_where_one_is_not(flip: Path) -> None:
     assert "First lookups count as misses" in flat
 
 
-@pytest.mark.parametrize("what", ["missing", "empty"])
-def test_exit_status_1_where_nothing_can_be_read(what: str, tmp_path: Path) -> None:
-    if what == "empty":
-        (tmp_path / what).mkdir()
-    done = in_pipe(command("check", tmp_path / what, "--min-hit-rate", "0"))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-
-
 def test_exit_status_1_where_the_baseline_cannot_be_read(flip: Path, tmp_path: Path) -> None:
     done = in_pipe(command("check", flip, "--no-new-cause", "--baseline", tmp_path / "nothing"))
     assert (done.returncode, done.stdout) == (1, "")
@@ -119,13 +110,6 @@ def test_no_new_cause_names_the_new_one_only(run: Run, flip: Path, recording: Re
     assert done.status == 3
     assert [FUSION in cause["fields"] for cause in json.loads(done.out)["causes"]] == [False]
     assert run("check", flip, "--no-new-cause", "--baseline", three).status == 0
-
-
-@pytest.mark.parametrize("form", ["text", "json", "github", "junit"])
-def test_redact_hides_paths_in_every_format(form: str, run: Run, recording: Recording) -> None:
-    scenario = recording("2.13.0", "cpp_wrapper")
-    bars = ("--min-hit-rate", 1, "--format", form)
-    assert "/tmp/" not in run("check", scenario, *bars, "--redact").out
 
 
 def test_a_cut_log_is_checked_as_far_as_it_goes_and_said_to_be_cut(

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 import cachescope
 from cachescope.keys import isolation_key
 from tests.cli.conftest import Run
 from tests.conftest import Recording
-from tests.keys.test_isolation import FABRICATED, H100
 
 
 def test_keys_groups_and_what_differs_are_shown(run: Run, recording: Recording) -> None:
@@ -58,20 +55,3 @@ def test_what_is_not_known_of_a_run_is_said(run: Run, recording: Recording) -> N
 def test_a_directory_without_contexts_says_how_to_get_one(run: Run, recording: Recording) -> None:
     out = run("contexts", recording("2.13.0", "isolation_context") / "cache").out
     assert "cachescope capture" in out
-
-
-@pytest.mark.slow
-def test_redacted_contexts_name_no_host_no_board_and_no_path(run: Run, tmp_path: Path) -> None:
-    snapshot = {
-        "cachescope_snapshot": 1,
-        "context": FABRICATED["cuda"],
-        "host": "gpu-node-7",
-        "environment": {"TORCHINDUCTOR_CACHE_DIR": "/scratch/ann/cache"},
-        "device_properties": [H100],
-    }
-    (tmp_path / "host.json").write_text(json.dumps(snapshot))
-    for arguments in (["--redact"], ["--redact", "--json"]):
-        out = run("contexts", tmp_path / "host.json", *arguments).out
-        for secret in ("gpu-node-7", "5f1b8c9e", "/scratch", "ann", str(tmp_path)):
-            assert secret not in out
-        assert isolation_key(FABRICATED["cuda"]) in out

@@ -15,7 +15,7 @@ import pytest
 import cachescope
 from cachescope.locking.lock import KeyField
 from cachescope.locking.lock_text import lock_text, read_lock, write_lock
-from tests.cli.conftest import Run, command, environment
+from tests.cli.conftest import Run, command, environment, in_pipe
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in
@@ -146,13 +146,7 @@ def test_verifying_loads_neither_torch_nor_what_makes_frames(made: Path, cache: 
         " file=sys.stderr)"
     )
     for options in ([], ["--json"]):
-        done = subprocess.run(
-            [sys.executable, "-c", program, "verify", str(made), str(cache), *options],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment(),
-        )
+        done = in_pipe([sys.executable, "-c", program, "verify", str(made), str(cache), *options])
         assert done.stderr == "0 []\n"
 
 
@@ -168,13 +162,8 @@ def test_only_the_cache_is_read(made: Path, cache: Path, tmp_path: Path) -> None
         "from cachescope.cli import main; main(sys.argv[1:])\n"
         "print('\\n'.join(opened), file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "verify", str(made), str(cache)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment(),
-    )
+    done = in_pipe([sys.executable, "-c", program, "verify", str(made), str(cache)])
+    assert done.returncode == 0
     opened = {path for path in done.stderr.splitlines() if path.startswith(str(tmp_path))}
     assert {path for path in opened if not path.startswith(str(cache))} == {str(made)}
     assert str(cache / "out") not in opened
@@ -256,12 +245,8 @@ def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_pa
     found = walk(str(root))
     held = contents(found)
     one = next(file for file in read_lock(made).files.values() if file.kind == "fxgraph")
-    files = {
-        each.name: replace(
-            one, path=each.name, size=held[each.name].size, sha256=held[each.name].sha256 or ""
-        )
-        for each in found
-    }
+    sums = {each.name: (held[each.name].size, held[each.name].sha256 or "") for each in found}
+    files = {name: replace(one, path=name, size=size, sha256=sha256) for name, (size, sha256) in sums.items()}
     write_lock(replace(read_lock(made), files=files, expected=None), tmp_path / "big.lock")
     done = run("verify", tmp_path / "big.lock", root)
     assert (done.status, done.out.splitlines()[0][:38]) == (0, "as locked: 10,000 files, 38.9 kB, 10,0")

@@ -96,14 +96,6 @@ def test_what_can_be_no_answer_is_status_2_in_one_line(
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
 
 
-def test_a_path_that_is_not_there_is_a_source_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
-    done = run("entries", tmp_path / "absent")
-    assert (done.status, done.err) == (
-        1,
-        f"cachescope: {tmp_path}/absent: there is no such file or directory\n",
-    )
-
-
 def test_redact_hides_where_it_lies_also_in_the_source(run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "config_flip") / "cache"
     key, _ = graph_of(cache)

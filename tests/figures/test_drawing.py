@@ -141,22 +141,9 @@ def test_stacked_bars_end_where_the_next_begins_and_are_as_long_as_their_numbers
     from cachescope.figures.canvas import stacked_rows
 
     made = stacked_rows(["a", "b"], 30, False, xaxis={"range": [0, 10], "nticks": 5})
-    made.add(
-        "bar",
-        x=[2, 4],
-        y=[0, 1],
-        orientation="h",
-        marker={"color": "#009E73", "line": {"width": 0}},
-        name="hit",
-    )
-    made.add(
-        "bar",
-        x=[3, None],
-        y=[0, 1],
-        orientation="h",
-        marker={"color": "#D55E00", "line": {"width": 0}},
-        name="miss",
-    )
+    for name, colour, x in (("hit", "#009E73", [2, 4]), ("miss", "#D55E00", [3, None])):
+        marker = {"color": colour, "line": {"width": 0}}
+        made.add("bar", x=x, y=[0, 1], orientation="h", marker=marker, name=name)
     draw(page, json.loads(made.to_json()))
     first, second = boxes(page)[-2:]
     # Both bars of the first trace are one path: it is as wide as the longer.

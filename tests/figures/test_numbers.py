@@ -89,12 +89,8 @@ def test_a_miss_spans_its_compile(tour: cachescope.Scope) -> None:
 def test_a_single_run_has_a_row_per_compile(tour: cachescope.Scope) -> None:
     one = tour.lookups[tour.lookups["run"] == 0]
     made = figures.timeline(one, tour.runs)
-    assert list(made.layout.yaxis.ticktext) == [
-        "0/0 matmul_relu",
-        "1/0 gated_relu",
-        "2/0 softmax_rows",
-        "3/0 centred",
-    ]
+    names = ("0/0 matmul_relu", "1/0 gated_relu", "2/0 softmax_rows", "3/0 centred")
+    assert made.layout.yaxis.ticktext == names
 
 
 def test_a_log_without_times_says_so(tour: cachescope.Scope) -> None:
@@ -274,20 +270,18 @@ def test_layers_run_from_autograd_to_triton(directory: Directory) -> None:
     made = figures.link_layers(scope.links, scope.entries)
     names = [tuple(label.split(" → ")) for label in made.layout.yaxis.ticktext]
     drawn = dict(zip(names, made.data[0].x, strict=True))
-    assert drawn["aotautograd", "fxgraph"] == 6
-    assert drawn["fxgraph", "wrapper"] == 10
-    assert drawn["wrapper", "kernels"] == 9
-    assert drawn["fxgraph", "triton"] == 25
-    assert drawn["best_config", "triton"] == 9
+    assert drawn.items() >= {
+        ("aotautograd", "fxgraph"): 6, ("fxgraph", "wrapper"): 10, ("wrapper", "kernels"): 9,
+        ("fxgraph", "triton"): 25, ("best_config", "triton"): 9,
+    }.items()  # fmt: skip
     assert sum(drawn.values()) == len(scope.links)
 
 
 def test_files_that_are_gone_and_locks_are_told(directory: Directory) -> None:
     scope = cachescope.read(directory("torch_2.13.0"))
     made = figures.link_layers(scope.links, scope.entries)
-    assert [text for text in made.data[0].text if text.endswith("that are gone")] == [
-        "2 to files that are gone"
-    ]
+    gone = [text for text in made.data[0].text if text.endswith("that are gone")]
+    assert gone == ["2 to files that are gone"]
     assert sum(scope.links["child"].isna()) == 2
     assert "117 references of locks not shown" in made.layout.annotations[0].text
 

@@ -203,14 +203,8 @@ def test_what_lies_in_a_mega_cache_alone_is_found_in_it(directory: Directory) ->
 
 def test_what_is_meant_by_nothing_or_by_several_is_said(recording: Recording) -> None:
     scope = cachescope.read(recording("2.6.0", "config_flip") / "cache")
-    for name, said in (
-        ("zz", "no key 'zz'"),
-        ("", "an empty key"),
-        ("a", "begins 2 keys"),
-        ("entry", "begins 2 keys"),
-        (99, "no entry 99"),
-        ("99", "no entry 99"),
-    ):
+    asked = {"zz": "no key 'zz'", "": "an empty key", "a": "begins 2 keys", "entry": "begins 2 keys"}
+    for name, said in {**asked, 99: "no entry 99", "99": "no entry 99"}.items():
         with pytest.raises(cachescope.NotFoundError, match=said):
             scope.entry(name)
 
@@ -228,12 +222,7 @@ def test_an_entry_that_vanished_says_so(recording: Recording, tmp_path: Path) ->
 
 
 def test_what_the_file_says_is_escaped(tmp_path: Path) -> None:
-    state = {
-        "cache_key": HOSTILE,
-        "source_code": HOSTILE,
-        "guards_expr": HOSTILE,
-        "disabled_cudagraphs_reason": HOSTILE,
-    }
+    state = dict.fromkeys(("cache_key", "source_code", "guards_expr", "disabled_cudagraphs_reason"), HOSTILE)
     data = entry_bytes(Object("torch._inductor.output_code.CompiledFxGraph", state))
     folder = tmp_path / "fxgraph" / "aa" / f"f{'a' * 51}"
     folder.mkdir(parents=True)
@@ -256,12 +245,8 @@ def test_why_a_graph_is_no_cuda_graph_is_torchs_own_reason(tmp_path: Path) -> No
         "graph(torch.ones(4, 8))\n"
         "torch.compile(lambda x: (x * 3).relu())(torch.ones(4, 8))"
     )
-    environment = {
-        **os.environ,
-        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-    }
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    variables = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, **variables}, check=True)
     scope = cachescope.read(tmp_path)
     reasons = scope.entries.loc[scope.entries["cache"] == "fxgraph", ["entry", "cudagraphs_skipped"]]
     (skipped,) = reasons.dropna().itertuples()

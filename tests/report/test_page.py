@@ -150,19 +150,12 @@ def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
     damaged = table(directory, "entries", "Files that cannot be loaded")
     assert column(damaged, "Damage") == ["truncated; content hash differs from the name"]
     assert column(table(directory, "entries", "Files that can go"), "Entry") == [1]
-    assert column(table(directory, "machines", "Predictions"), "Would be found") == [
-        "no",
-        "yes",
-        "yes",
-        "yes",
-    ]
+    found = column(table(directory, "machines", "Predictions"), "Would be found")
+    assert found == ["no", "yes", "yes", "yes"]
     assert len(table(directory, "read", "Problems").rows) == 1
     drawn = [part.name for part in parts_of(section(directory, "entries").parts) if isinstance(part, Drawing)]
-    assert drawn == [
-        "Sizes by kind, folder and file",
-        "When the files were written",
-        "References between files",
-    ]
+    names = ["Sizes by kind, folder and file", "When the files were written", "References between files"]
+    assert drawn == names
 
 
 def test_guards_that_failed_are_named(page: PageOf) -> None:

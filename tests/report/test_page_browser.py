@@ -12,7 +12,8 @@ import pytest
 from jupyter_lab import Opened
 
 import cachescope
-from cachescope.views.lookup_rows import LookupRows, lookups_frame
+from cachescope.report.page.lookups import lookups_frame
+from cachescope.views.lookup_rows import LookupRows
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS, hostile_scope
 from tests.planted import SHORT, plant_in_columns

@@ -170,12 +170,8 @@ def test_redacted_it_tells_neither_who_nor_where(
     sample: str, scope_of: Callable[[str], Scope], written: Written, tmp_path: Path
 ) -> None:
     scope = scope_of(sample)
-    known = [
-        *scope.runs["source"],
-        *scope.runs["cache_dir"].dropna(),
-        *scope.entries["path"],
-        *scope.entries["root"],
-    ]
+    known = [*scope.runs["source"], *scope.runs["cache_dir"].dropna()]
+    known += [*scope.entries["path"], *scope.entries["root"]]
     places = {str(cachescope.sample(sample)), str(Path.cwd()), "cachescope-recording"}
     secrets = {str(text) for text in known} | places
     # Where a name may wrap is no part of it.

@@ -18,14 +18,15 @@ from cachescope import figures
 from cachescope import table as grain
 from cachescope.columns import records
 from cachescope.report.html import safe
+from cachescope.report.page.lookups import lookups_frame
 from cachescope.scope import Scope
 from cachescope.views.explorer import Explorer, Failed
-from cachescope.views.lookup_rows import LookupRows, lookups_frame
+from cachescope.views.lookup_rows import LookupRows
 from cachescope.views.state import PANES, State
-from cachescope.views.table import Table
 from cachescope.views.time import Time as TimePane
 from cachescope.views.what_if import key_counts
 from tests.conftest import Recording
+from tests.views.test_copied import tables_of
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 
@@ -48,23 +49,21 @@ def is_query_of(explorer: Explorer, scope: Scope) -> bool:
     return True
 
 
+def opened(explorer: Explorer, name: str) -> Any:
+    explorer.state.pane = name
+    return explorer.pane(name)
+
+
 def figures_of(widget: Any) -> list[Any]:
     below = [one for child in getattr(widget, "children", ()) for one in figures_of(child)]
     return [widget, *below] if hasattr(widget, "dark") else below
-
-
-def tables_of(widget: Any) -> list[Table]:
-    if isinstance(widget, Table):
-        return [widget]
-    return [one for child in getattr(widget, "children", ()) for one in tables_of(child)]
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_every_pane_of_every_sample(sample: str, scopes: dict[str, Scope]) -> None:
     explorer = scopes[sample].explore()
     for name in PANES:
-        explorer.state.pane = name
-        pane = explorer.pane(name)
+        pane = opened(explorer, name)
         assert not isinstance(pane, Failed), pane._reason
         assert is_query_of(explorer, scopes[sample])
         for plot in figures_of(pane):
@@ -241,8 +240,7 @@ def test_a_hit_is_explained_too(tour: Explorer) -> None:
 
 
 def test_a_toggle_replays_everything(tour: Explorer, scopes: dict[str, Scope]) -> None:
-    tour.state.pane = "What-if"
-    view = tour.pane("What-if")
+    view = opened(tour, "What-if")
     view.rates_plot.dark = False
     before = view.rates_plot.figure
     view.tree.off = ["inductor_configs"]
@@ -305,8 +303,7 @@ def test_what_if_alone(scopes: dict[str, Scope]) -> None:
 
 
 def test_machines_compares_two_contexts(tour: Explorer, scopes: dict[str, Scope]) -> None:
-    tour.state.pane = "Machines"
-    machines = tour.pane("Machines")
+    machines = opened(tour, "Machines")
     assert tour.query == "scope.context_difference(0, 3)"
     assert "epilogue_fusion" in machines.difference.value
     machines.after.value = 1
@@ -319,8 +316,7 @@ def test_machines_compares_two_contexts(tour: Explorer, scopes: dict[str, Scope]
 def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> None:
     scope = scopes["training"]
     explorer = scope.explore()
-    explorer.state.pane = "Time"
-    pane = explorer.pane("Time")
+    pane = opened(explorer, "Time")
     pane.phases_plot.dark = pane.compiles_plot.dark = False
     every = pane.phases_plot.figure
     assert explorer.query == "scope.phases"
@@ -344,8 +340,7 @@ def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> No
 
 
 def test_a_bar_of_a_compile_opens_its_lookups(tour: Explorer, scopes: dict[str, Scope]) -> None:
-    tour.state.pane = "Time"
-    tour.pane("Time").compiles_plot.clicked = {"data": [3, "2/0"], "at": 0}
+    opened(tour, "Time").compiles_plot.clicked = {"data": [3, "2/0"], "at": 0}
     assert (tour.state.pane, tour.state.run, tour.state.text) == ("Lookups", 3, "2/0")
     lookups = scopes["tour"].lookups
     assert tour.frame()["lookup"].tolist() == (
@@ -355,8 +350,7 @@ def test_a_bar_of_a_compile_opens_its_lookups(tour: Explorer, scopes: dict[str, 
 
 def test_time_says_what_is_missing(recording: Any) -> None:
     text = cachescope.read(recording("2.13.0", "training") / "text").explore()
-    text.state.pane = "Time"
-    assert "TORCH_TRACE" in text.pane("Time").children[0].value
+    assert "TORCH_TRACE" in opened(text, "Time").children[0].value
     assert text.frame().empty and text.query == "scope.phases"
     both = cachescope.read(
         recording("2.13.0", "training") / "trace", recording("2.13.0", "config_flip") / "text"
@@ -381,8 +375,7 @@ def test_whether_a_process_would_find_the_entries(scopes: dict[str, Scope]) -> N
 
 def test_entries(scopes: dict[str, Scope]) -> None:
     explorer = scopes["entry_truncated"].explore()
-    explorer.state.pane = "Entries"
-    entries = explorer.pane("Entries")
+    entries = opened(explorer, "Entries")
     assert "damaged" in entries.one.value
     entries.table.chosen = [0, 0]
     assert explorer.query == "scope.entry(0).frame"
@@ -397,8 +390,7 @@ def test_a_scope_without_lookups_says_what_to_do(recording: Any) -> None:
     scope = cachescope.read(recording("2.13.0", "tour") / "cache")
     explorer = scope.explore()
     for name in PANES:
-        explorer.state.pane = name
-        assert not isinstance(explorer.pane(name), Failed)
+        assert not isinstance(opened(explorer, name), Failed)
         assert is_query_of(explorer, scope)
     assert "cachescope record" in explorer.pane("Overview").children[0].value
     assert "No lookups were read" in explorer.pane("Why").children[0].value
@@ -414,10 +406,8 @@ def test_a_pane_that_fails_leaves_the_others(tour: Explorer, monkeypatch: pytest
         raise RuntimeError("<b>broken</b>")
 
     monkeypatch.setattr(Scope, "sensitivity", broken)
-    tour.state.pane = "What-if"
-    assert "RuntimeError: &lt;b&gt;broken" in tour.pane("What-if").children[0].value
-    tour.state.pane = "Lookups"
-    assert tour.pane("Lookups").table.total == 24
+    assert "RuntimeError: &lt;b&gt;broken" in opened(tour, "What-if").children[0].value
+    assert opened(tour, "Lookups").table.total == 24
 
 
 def test_every_control_has_a_label(tour: Explorer) -> None:
@@ -547,8 +537,7 @@ def test_what_if_counts_the_span_of_a_replay_of_all(tour: Explorer, scopes: dict
 def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
     tour.state.span = (0, 1)
     for name in PANES:
-        tour.state.pane = name
-        for plot in figures_of(tour.pane(name)):
+        for plot in figures_of(opened(tour, name)):
             plot.dark = False
     assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
@@ -613,8 +602,7 @@ def test_the_first_entry_is_compiled_code_if_none_is_damaged() -> None:
 
 def test_processes_that_are_alike_share_a_column_without_their_times(scopes: dict[str, Scope]) -> None:
     explorer = Explorer(scopes["config_flip"])
-    explorer.state.pane = "Machines"
-    heads = explorer.pane("Machines").side_by_side.value.partition("</thead>")[0]
+    heads = opened(explorer, "Machines").side_by_side.value.partition("</thead>")[0]
     assert "2 alike: runs 0, 2" in heads and "run 1 (" in heads
 
 
@@ -626,8 +614,7 @@ def test_one_context_is_not_compared_with_itself(scopes: dict[str, Scope]) -> No
     }
     one = Scope(replace(scope.tables, **first))
     explorer = Explorer(one)
-    explorer.state.pane = "Machines"
-    titles = [child.value for child in explorer.pane("Machines").children if hasattr(child, "value")]
+    titles = [child.value for child in opened(explorer, "Machines").children if hasattr(child, "value")]
     assert len(one.contexts) == 1 and not any("What differs" in title for title in titles)
     assert explorer.query == "scope.contexts" and is_query_of(explorer, one)
 
@@ -637,5 +624,4 @@ def test_captured_contexts_are_named_by_their_files() -> None:
     figure = figures.context_sharing(scope.context_groups(), scope.contexts)
     assert figure.layout.xaxis.ticktext == ("base.json", "settings.json", "run 0", "run 1")
     explorer = Explorer(scope)
-    explorer.state.pane = "Machines"
-    assert "base.json" in explorer.pane("Machines").side_by_side.value.partition("</thead>")[0]
+    assert "base.json" in opened(explorer, "Machines").side_by_side.value.partition("</thead>")[0]

@@ -36,38 +36,28 @@ _KINDS: Final = (
     Head("Newest (UTC)", "word"),
     Head("What it is"),
 )
+_ENTRY, _KIND, _SIZE = Head("Entry", "name"), Head("Kind", "word"), Head("Size", "number")
+_PATH: Final = Head("Path", "code")
 _ENTRIES: Final = (
-    Head("Entry", "name"),
-    Head("Kind", "word"),
+    _ENTRY,
+    _KIND,
     Head("Status", "word"),
-    Head("Size", "number"),
+    _SIZE,
     Head("Written (UTC)", "word"),
     Head("Compile time", "number", is_optional=True),
     Head("Guards", "long", is_optional=True),
-    Head("Path", "code"),
+    _PATH,
 )
-_DAMAGED: Final = (
-    Head("Entry", "name"),
-    Head("Kind", "word"),
-    Head("Size", "number"),
-    Head("Damage"),
-    Head("Path", "code"),
-)
+_DAMAGED: Final = (_ENTRY, _KIND, _SIZE, Head("Damage"), _PATH)
 _DUPLICATES: Final = (
-    Head("Kind", "word"),
+    _KIND,
     Head("Key", "code"),
     Head("Copies", "number"),
     Head("Would save", "number"),
     Head("Known by"),
 )
-_ALONE: Final = (Head("Entry", "name"), Head("Kind", "word"), Head("Why"), Head("Path", "code"))
-_REMOVABLE: Final = (
-    Head("Entry", "name"),
-    Head("Kind", "word"),
-    Head("Size", "number"),
-    Head("Why it can go"),
-    Head("Path", "code"),
-)
+_ALONE: Final = (_ENTRY, _KIND, Head("Why"), _PATH)
+_REMOVABLE: Final = (_ENTRY, _KIND, _SIZE, Head("Why it can go"), _PATH)
 _UNREADABLE: Final = (
     "Files that could not be opened, or were not read completely; nothing is known to be wrong with them"
 )

@@ -52,10 +52,15 @@ _FURTHER: Final = (
 )
 
 
+def lookups_frame(scope: Read) -> pd.DataFrame:
+    """Every lookup with the rank of its run and why it missed."""
+    lookups = scope.lookups.merge(scope.misses, on="lookup", how="left")
+    return lookups.merge(scope.runs[["run", "rank"]], on="run", how="left")
+
+
 def lookup_table(scope: Read, explained: dict[int, int], most: int = MOST) -> LookupTable:
     """The lookups as a part of the page."""
-    frame = scope.lookups.merge(scope.misses, on="lookup", how="left")
-    frame = frame.merge(scope.runs[["run", "rank"]], on="run", how="left")[list(_SHOWN)]
+    frame = lookups_frame(scope)[list(_SHOWN)]
     note = ""
     if len(frame) > most:
         times = frame["time_taken_ns"].fillna(0).to_numpy(dtype=np.int64)
