@@ -85,35 +85,35 @@ def test_only_what_is_missing_is_asked_for(run: Run) -> None:
 
 
 def test_an_interrupt_is_130_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*args: object, **options: object) -> None:
+    def interrupt(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cachescope.cli.sources.read", interrupted)
+    monkeypatch.setattr("cachescope.cli.sources.read", interrupt)
     done = run("explain", "x")
     assert (done.status, done.out, done.err) == (130, "", "")
 
 
-def test_an_interrupt_of_a_real_process(tmp_path: Path) -> None:
-    fifo = tmp_path / "pipe.log"
+def interrupted(arguments: list[str], ready: str, **changed: str) -> tuple[int, str]:
+    """The status and the errors of a process that is interrupted once it says so."""
+    process = subprocess.Popen(
+        arguments, env=environment(**changed),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{ready}\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    return process.returncode, err
+
+
+def test_an_interrupt_of_a_real_process() -> None:
     code = (
         "import os, sys; from cachescope import cli, readers; import cachescope.scope as s\n"
         "def wait(*a, **k): print('ready', flush=True); sys.stdin.read()\n"
         "s.read = wait\n"
-        f"sys.exit(cli.main(['explain', {str(fifo)!r}]))"
+        "sys.exit(cli.main(['explain', 'x']))"
     )
-    process = subprocess.Popen(
-        [*command()[:1], "-c", code],
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=300)
-    assert (process.returncode, err) == (130, "")
+    assert interrupted([*command()[:1], "-c", code], "ready") == (130, "")
 
 
 def start_of_the_script() -> list[str]:
@@ -127,16 +127,8 @@ def start_of_the_script() -> list[str]:
 def test_an_interrupt_while_it_is_still_loading(start: list[str], tmp_path: Path) -> None:
     # Loading takes a while: in the place of orjson, as long as the test likes.
     (tmp_path / "orjson.py").write_text("import sys; print('loading', flush=True); sys.stdin.read()")
-    process = subprocess.Popen(
-        [*start, "explain", "x"],
-        env=environment(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"),
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline() == "loading\n"
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=300)
-    assert (process.returncode, err) == (130, "")
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    assert interrupted([*start, "explain", "x"], "loading", PYTHONPATH=path) == (130, "")
 
 
 def test_a_closed_pipe_is_quiet(recording: Recording) -> None:

@@ -405,7 +405,7 @@ def test_a_pane_that_fails_leaves_the_others(tour: Explorer, monkeypatch: pytest
     def broken(scope: Scope) -> None:
         raise RuntimeError("<b>broken</b>")
 
-    monkeypatch.setattr(Scope, "sensitivity", broken)
+    monkeypatch.setattr(Scope, "sensitivity_rows", broken)
     assert "RuntimeError: &lt;b&gt;broken" in opened(tour, "What-if").children[0].value
     assert opened(tour, "Lookups").table.total == 24
 
