@@ -8,7 +8,7 @@ from typing import Final
 from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.answers.compiled import Compiled
 from cachescope.frames.compile_rows import RecompileRow, SymbolRow
-from cachescope.report.layout import Line, listed, parted
+from cachescope.report.layout import Line, first_items, parted
 from cachescope.report.why_missed import problem_lines
 from cachescope.wording import duration, harmless, plural
 
@@ -35,7 +35,7 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
             _symbol(compiled, row, count) for row, count in compiled.symbols
         ],
     }
-    lists = (listed(title, items, _SHOWN, "--json lists all", 2) for title, items in sections.items())
+    lists = (first_items(title, items, _SHOWN, "--json lists all", 2) for title, items in sections.items())
     headline = Line(compiled_headline(compiled), style="bold", hang=3)
     return [headline, *parted(lists), *problem_lines(compiled.problems)]
 

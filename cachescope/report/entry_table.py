@@ -11,7 +11,7 @@ from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, Total, size_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
-from cachescope.report.layout import Line, listed, parted, rest
+from cachescope.report.layout import Line, first_items, parted, rest
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import HASH
 from cachescope.wording import duration, file_size, file_time, harmless, plural
@@ -48,7 +48,7 @@ def section_lines(found: Directory) -> list[Line]:
 
 
 def _listed(title: str, items: Iterable[Iterable[Line]]) -> list[Line]:
-    return listed(f"{title}:", items, _SHOWN, "--json lists all")
+    return first_items(f"{title}:", items, _SHOWN, "--json lists all")
 
 
 def _shipped(row: EntryRow) -> list[Line]:

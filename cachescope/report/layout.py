@@ -61,11 +61,13 @@ def parted(parts: Iterable[Iterable[Line]]) -> Iterator[Line]:
 
 def titled(title: str, lines: Iterable[Line]) -> list[Line]:
     """Lines below a title; nothing if there are none."""
-    listed = list(lines)
-    return [Line(title, style="bold"), *listed] if listed else []
+    every = list(lines)
+    return [Line(title, style="bold"), *every] if every else []
 
 
-def listed(title: str, items: Iterable[Iterable[Line]], most: int, where: str, indent: int = 3) -> list[Line]:
+def first_items(
+    title: str, items: Iterable[Iterable[Line]], most: int, where: str, indent: int = 3
+) -> list[Line]:
     """The first of some items, each of a few lines, below a title; nothing if there are none."""
     every = [list(item) for item in items]
     shown = [line for item in every[:most] for line in item]
