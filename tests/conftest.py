@@ -52,6 +52,18 @@ Recording = Callable[[str, str], Path]
 Directory = Callable[[str], Path]
 
 
+ALL_ARE_SLOW = re.compile(r"^pytestmark = [^\n]*\bpytest\.mark\.(slow|sweep|torch)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where no slow test is wanted, a module of nothing else is not imported."""
+    if config.getoption("markexpr") != "not slow":
+        return None
+    is_module = collection_path.match("test_*.py")
+    is_slow = is_module and ALL_ARE_SLOW.search(collection_path.read_text(encoding="utf-8"))
+    return True if is_slow or collection_path.name == "benchmarks" else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file() -> Iterator[Any]:
     """Only the package has doctests: who looks for some here imports every module, programs and torch among them."""

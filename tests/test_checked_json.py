@@ -44,6 +44,7 @@ LOCK = {
 }
 
 
+@pytest.mark.slow
 def test_it_refuses_what_a_library_refuses() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(SCHEMA.read_text())

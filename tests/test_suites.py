@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,15 +31,21 @@ def commit(root: Path, *paths: str) -> str:
     return git(root, "rev-parse", "HEAD")
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository on `main`, at the commit at which everything ran and one that says so."""
-    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
-    released = commit(tmp_path, "README.md", "cachescope/views/plot.py", "cachescope/capture/live.py")
-    (tmp_path / ".ci").mkdir()
-    (tmp_path / ".ci" / "released").write_text(f"{released}\n")
-    commit(tmp_path)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("repository")
+    git(folder, "init", "--quiet", "--template", "", "--initial-branch", "main")
+    released = commit(folder, "README.md", "cachescope/views/plot.py", "cachescope/capture/live.py")
+    (folder / ".ci").mkdir()
+    (folder / ".ci" / "released").write_text(f"{released}\n")
+    commit(folder)
+    return folder
+
+
+@pytest.fixture
+def root(repository: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(repository, tmp_path / "repository"))
 
 
 def test_what_they_cover_is_there() -> None:

@@ -37,7 +37,7 @@ def fill(port: int, dump: Path, **options: Any) -> Any:
     """A client of a server that has what the dump has, as torch wrote it."""
     import redis
 
-    client = redis.Redis(port=port, **options)
+    client = redis.Redis(port=port, retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0), **options)
     for line in dump.read_text().splitlines():
         record = json.loads(line)
         client.set(record["key"], json.dumps(record["value"]))
