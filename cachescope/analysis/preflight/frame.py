@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedRun, World
-from cachescope.analysis.preflight.stored_by_runs import Command, StoredByRuns
-from cachescope.analysis.preflight.would_find import StoredEntries
+from cachescope.analysis.preflight.would_find import StoredEntries, stored_by_recorded
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.assemble import Tables
@@ -26,13 +28,12 @@ def with_predictions(tables: Tables) -> Tables:
     # Of an entry its path is the source; of a line without one the dump is.
     with_problems = frozenset(problem.source for problem in tables.problems.rows)
     entries = StoredEntries(tables.entries.rows, tables.cache_roots, tables.listed, with_problems)
-    recorded = StoredByRuns.by_recorded(made) if made and not entries.roots else None
+    recorded = stored_by_recorded(made) if made and not entries.roots else None
     predicted: dict[int, list[PredictedLookup]] = {}
-    for command in Command.all_of(runs.values()):
+    for command in commands(runs.values()):
         world = World(entries, recorded)
         walked = {
-            run.run: PredictedRun(run, [row for row in rows if row.run == run.run], world)
-            for run in command.runs
+            run.run: PredictedRun(run, [row for row in rows if row.run == run.run], world) for run in command
         }
         for one in walked.values():
             one.tell_others()
@@ -40,6 +41,14 @@ def with_predictions(tables: Tables) -> Tables:
     lookups = _numbered(rows, predicted, tables.entries.rows)
     runs_in_it = _with_directory(tables.runs.rows, entries)
     return replace(tables, lookups=Table(LookupRow, lookups), runs=Table(RunRow, runs_in_it))
+
+
+def commands(preflights: Iterable[RunRow]) -> list[list[RunRow]]:
+    """The processes of each command: their traces are in one folder."""
+    of_folder: dict[str, list[RunRow]] = defaultdict(list)
+    for run in preflights:
+        of_folder[os.path.dirname(run.source)].append(run)
+    return list(of_folder.values())
 
 
 def _with_directory(runs: list[RunRow], entries: StoredEntries) -> list[RunRow]:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
-from cachescope.analysis.preflight.stored_by_runs import SiblingProcesses, StoredByRuns, stored_candidate
 from cachescope.analysis.preflight.would_find import (
     Candidate,
     Key,
     PredictedOutcome,
+    Stored,
     StoredEntries,
     Sure,
     found_under,
@@ -43,14 +43,18 @@ class PredictedLookup:
     aot: LookupRow | None = None  # the AOTAutograd lookup that it is made under
 
 
+StoredBeside = tuple[RunRow, LookupNote, Candidate]
+"""A process, the lookup after which it would store something, and that."""
+
+
 @dataclass(slots=True)
 class World:
     """What the lookups of a command are checked against."""
 
     entries: StoredEntries  # what lies in the directories and remote caches that were read
-    recorded: StoredByRuns | None  # what recorded runs left behind, where no directory was read that shows it
-    # What the processes of the command would store.
-    beside: SiblingProcesses = field(default_factory=SiblingProcesses)
+    recorded: Stored | None  # what recorded runs left behind, where no directory was read that shows it
+    # By key, what the processes of the command would store.
+    beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def is_empty(self) -> bool:
@@ -65,7 +69,7 @@ class PredictedRun:
         self._run = run
         self._world = world
         # By the directory that it used then.
-        self._own: dict[str | None, StoredByRuns] = defaultdict(StoredByRuns)
+        self._own: dict[str | None, Stored] = defaultdict(lambda: defaultdict(list))
         # A remote cache has one value under a key, the last one.
         self._remote: dict[Key, list[Candidate]] = {}
         self._lookups = lookups
@@ -175,11 +179,11 @@ class PredictedRun:
     def _under(self, key: Key, root: str | None, note: LookupNote) -> Iterator[Candidate]:
         """What torch would go through under a key, in its order."""
         if note.is_local:
-            yield from self._own[note.cache_dir].under(key)
+            yield from self._own[note.cache_dir][key]
             yield from self._world.entries.under(key, root)
             if self._world.recorded is not None:
-                yield from self._world.recorded.under(key)
-        beside = list(self._world.beside.under(self._run, note, key))
+                yield from self._world.recorded.get(key, ())
+        beside = list(stored_beside(self._world.beside[key], self._run, note))
         yield from beside
         for one in self._remotely_under(key):
             if not note.is_remote:
@@ -211,7 +215,7 @@ class PredictedRun:
         is_there: Sure = "maybe" if found.outcome == "unknown" else "yes"
         candidate = stored_candidate(row, note, self._pointed_to(graphs), is_there)
         if note.is_local:
-            self._own[note.cache_dir].add(key, candidate)
+            self._own[note.cache_dir][key].append(candidate)
         if note.is_remote:
             before = [] if is_there == "yes" else self._remotely_under(key)
             self._remote[key] = [
@@ -232,4 +236,35 @@ class PredictedRun:
             if note is not None and note.is_stored and row.cache_key is not None:
                 graphs = self._pointed_to(self._graphs.get(row.lookup, []))
                 candidate = stored_candidate(row, note, graphs, "yes")
-                self._world.beside.add(self._run, note, (row.cache, row.cache_key), candidate)
+                self._world.beside[row.cache, row.cache_key].append((self._run, note, candidate))
+
+
+def stored_beside(stored: Iterable[StoredBeside], run: RunRow, note: LookupNote) -> Iterator[Candidate]:
+    """What other processes of a command have stored under a key for one of them, or may have by the time it looks."""
+    for other, of_other, candidate in stored:
+        if other.run == run.run or run.pid in of_other.ended_before:
+            continue
+        is_shared = note.is_local and of_other.is_local and of_other.cache_dir == note.cache_dir
+        if not is_shared and not (note.is_remote and of_other.is_remote):
+            continue  # neither finds what the other one stores
+        what = f"what run {other.run} of the same command would store"
+        if other.pid in note.ended_before:
+            yield replace(candidate, what=what)
+        else:
+            yield replace(
+                candidate,
+                what=what,
+                is_there="maybe",
+                why_not="they run at the same time, and which is first is not known",
+            )
+
+
+def stored_candidate(
+    row: LookupRow, note: LookupNote, graphs: Iterable[tuple[str, str | None]], is_there: Sure
+) -> Candidate:
+    """What a real run would store after a miss."""
+    why_not = "" if is_there == "yes" else "whether the run would store it is not known"
+    of_aot = tuple(graphs) if row.cache == AOTAUTOGRAD else ()
+    return Candidate(
+        "stored by this run itself", is_there, why_not, note.stored_guards or None, graphs=of_aot
+    )

@@ -14,11 +14,12 @@ from typing import Final, Literal
 
 from cachescope.analysis.guards import GuardError, holds
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, REFUSED
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, MISSED, OTHER_NAME, REFUSED
 from cachescope.wording import plural
 
 Sure = Literal["yes", "no", "maybe"]
@@ -59,6 +60,8 @@ class Candidate:
 
 Key = tuple[str, str]
 """A cache and a key."""
+Stored = dict[Key, list[Candidate]]
+"""What was stored under each key, in that order."""
 
 
 class StoredEntries:
@@ -154,6 +157,43 @@ def _is_there(row: EntryRow) -> tuple[Sure, str]:
     if row.status in ("temporary", "foreign"):
         return "no", f"it is {row.status}"
     return "maybe", f"it could not be read here: {damage or row.status}"
+
+
+def stored_by_recorded(lookups: Sequence[LookupRow]) -> Stored:
+    """What recorded runs found or stored, as far as their logs tell; what became of it since is not known."""
+    graphs: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
+    for row in lookups:
+        if row.aot_lookup is None or row.cache_key is None:
+            continue
+        if (row.cache_key, None) not in graphs[row.aot_lookup]:
+            graphs[row.aot_lookup].append((row.cache_key, None))
+    found: Stored = defaultdict(list)
+    for row in lookups:
+        is_there, why_not = _was_left(row)
+        if row.cache_key is not None and is_there != "no":
+            is_hit = row.outcome == "hit"
+            one = Candidate(
+                f"what run {row.run} had {'found' if is_hit else 'stored'}",
+                is_there,
+                why_not,
+                row.guards_expr if is_hit else None,
+                are_guards_known=is_hit,
+                graphs=tuple(graphs.get(row.lookup, ())),
+            )
+            found[row.cache, row.cache_key].append(one)
+    return found
+
+
+def _was_left(row: LookupRow) -> tuple[Sure, str]:
+    if row.outcome == "hit":
+        return "yes", ""
+    if row.outcome not in MISSED:
+        return "no", ""
+    if row.save_bypass or row.save_error or row.compile_error:
+        return "no", "torch did not store it"
+    if row.compile_ended is False:
+        return "maybe", "its compile had not ended when the log did"
+    return "yes", ""
 
 
 Outcome = Literal["hit", "full_miss", "guard_miss", "bypass", "disabled", "unknown"]

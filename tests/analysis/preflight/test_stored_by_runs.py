@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.preflight.stored_by_runs import (
-    Command,
-    SiblingProcesses,
-    StoredByRuns,
-    stored_candidate,
-)
-from cachescope.analysis.preflight.would_find import Candidate
+from cachescope.analysis.preflight.frame import commands
+from cachescope.analysis.preflight.predicting import stored_beside, stored_candidate
+from cachescope.analysis.preflight.would_find import Candidate, stored_by_recorded
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
 
@@ -30,38 +26,34 @@ def note(*ended: int, cache_dir: str = "/cache") -> LookupNote:
 
 
 def seen(by: RunRow, its_note: LookupNote, stored_by: RunRow, their_note: LookupNote) -> list[str]:
-    beside = SiblingProcesses()
-    beside.add(stored_by, their_note, KEY, Candidate("stored"))
-    return [candidate.is_there for candidate in beside.under(by, its_note, KEY)]
+    beside = [(stored_by, their_note, Candidate("stored"))]
+    return [candidate.is_there for candidate in stored_beside(beside, by, its_note)]
 
 
 FIRST, SECOND = process(0, 100), process(1, 101)
 
 
-def test_a_process_finds_what_one_stored_that_had_ended_before() -> None:
-    assert seen(SECOND, note(100), FIRST, note()) == ["yes"]
-
-
-def test_it_does_not_find_what_one_stores_that_begins_after_its_end() -> None:
-    assert seen(FIRST, note(), SECOND, note(100)) == []
-
-
-@pytest.mark.parametrize(("by", "other"), [(FIRST, SECOND), (SECOND, FIRST)])
-def test_of_processes_at_the_same_time_it_is_not_known(by: RunRow, other: RunRow) -> None:
-    assert seen(by, note(), other, note()) == ["maybe"]
-
-
-@pytest.mark.parametrize("ended", [(), (100,)])
-def test_what_one_stores_in_another_directory_is_not_there(ended: tuple[int, ...]) -> None:
-    assert seen(SECOND, note(*ended, cache_dir="/other"), FIRST, note()) == []
-
-
-def test_what_it_stores_itself_is_no_others() -> None:
-    assert seen(FIRST, note(), FIRST, note()) == []
-
-
-def test_without_a_pid_nothing_is_in_turn() -> None:
-    assert seen(process(0, None), note(), process(1, None), note()) == ["maybe"]
+@pytest.mark.parametrize(
+    ("by", "its_note", "stored_by", "their_note", "found"),
+    [
+        # One that had ended before, and one that begins after the other's end.
+        (SECOND, note(100), FIRST, note(), ["yes"]),
+        (FIRST, note(), SECOND, note(100), []),
+        # At the same time it is not known, nor without a pid.
+        (FIRST, note(), SECOND, note(), ["maybe"]),
+        (SECOND, note(), FIRST, note(), ["maybe"]),
+        (process(0, None), note(), process(1, None), note(), ["maybe"]),
+        # In another directory, whether it had ended or not.
+        (SECOND, note(cache_dir="/other"), FIRST, note(), []),
+        (SECOND, note(100, cache_dir="/other"), FIRST, note(), []),
+        # What it stores itself is no other's.
+        (FIRST, note(), FIRST, note(), []),
+    ],
+)
+def test_what_a_process_finds_of_another(
+    by: RunRow, its_note: LookupNote, stored_by: RunRow, their_note: LookupNote, found: list[str]
+) -> None:
+    assert seen(by, its_note, stored_by, their_note) == found
 
 
 @pytest.mark.parametrize(
@@ -82,22 +74,17 @@ def test_what_one_stores_is_found_where_both_look(
 
 
 def test_what_another_stores_is_said_to_be_its_own() -> None:
-    beside = SiblingProcesses()
-    beside.add(FIRST, note(), KEY, Candidate("stored", guards="L['t0'] > 1"))
-    (after,), (meanwhile,) = (list(beside.under(SECOND, its, KEY)) for its in (note(100), note()))
+    beside = [(FIRST, note(), Candidate("stored", guards="L['t0'] > 1"))]
+    (after,), (meanwhile,) = (list(stored_beside(beside, SECOND, its)) for its in (note(100), note()))
     assert after == Candidate("what run 0 of the same command would store", guards="L['t0'] > 1")
     assert meanwhile.what == after.what
     assert meanwhile.why_not == "they run at the same time, and which is first is not known"
-    assert not list(beside.under(SECOND, note(100), ("fxgraph", "f22")))
 
 
 def test_processes_of_one_folder_are_of_one_command() -> None:
-    sources = ("/a/1.log", "/b/1.log", "/a/2.log", "/a/3.log")
-    runs = [
-        replace(process(number, number), source=source, is_preflight=number != 2)
-        for number, source in enumerate(sources)
-    ]
-    assert [[one.run for one in command.runs] for command in Command.all_of(runs)] == [[0, 3], [1]]
+    sources = ("/a/1.log", "/b/1.log", "/a/3.log")
+    runs = [replace(process(number, number), source=source) for number, source in enumerate(sources)]
+    assert [[one.run for one in command] for command in commands(runs)] == [[0, 2], [1]]
 
 
 def looked_up(**told: Any) -> LookupRow:
@@ -122,19 +109,19 @@ def looked_up(**told: Any) -> LookupRow:
     ],
 )
 def test_what_a_recorded_lookup_left_behind(told: dict[str, Any], left: tuple[str, str] | None) -> None:
-    found = StoredByRuns.by_recorded([looked_up(**told)]).under(KEY)
+    found = stored_by_recorded([looked_up(**told)])[KEY]
     assert [(one.is_there, one.why_not) for one in found] == ([] if left is None else [left])
 
 
 def test_guards_are_known_of_what_was_found_alone() -> None:
     """Those at a miss are the ones that failed, not those of what it stored."""
     told = [{"outcome": "hit"}, {"outcome": "guard_miss"}, {"cache_key": "f22", "outcome": "hit"}]
-    recorded = StoredByRuns.by_recorded([looked_up(**one, guards_expr="L['t0'] > 1") for one in told])
-    assert recorded.under(KEY) == [
+    recorded = stored_by_recorded([looked_up(**one, guards_expr="L['t0'] > 1") for one in told])
+    assert recorded[KEY] == [
         Candidate("what run 7 had found", guards="L['t0'] > 1"),
         Candidate("what run 7 had stored", are_guards_known=False),
     ]
-    assert not recorded.under(("aotautograd", "f11"))
+    assert set(recorded) == {KEY, ("fxgraph", "f22")}
 
 
 def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() -> None:
@@ -150,7 +137,7 @@ def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() 
         # Another of the same key, of which no graphs are recorded.
         looked_up(lookup=8, cache="aotautograd", cache_key="a11"),
     ]
-    made = StoredByRuns.by_recorded(rows).under(("aotautograd", "a11"))
+    made = stored_by_recorded(rows)["aotautograd", "a11"]
     assert [one.graphs for one in made] == [(("f11", None), ("f22", None)), ()]
 
 
