@@ -322,5 +322,8 @@ class Judged(Protocol):
 
 def kind_of(judged: Judged) -> Kind:
     """What holds for the verdict and the kind of something."""
-    kind = UPGRADE if judged.kind.startswith(UPGRADE) else judged.kind
-    return KINDS.get((judged.verdict, kind)) or KINDS[judged.verdict, ""]
+    verdict, kind = judged.verdict, judged.kind
+    found = KINDS.get((verdict, kind))
+    if found is None:
+        found = KINDS.get((verdict, UPGRADE if kind.startswith(UPGRADE) else ""))
+    return KINDS[verdict, ""] if found is None else found

@@ -51,6 +51,7 @@ class _Block:
     """The inputs, or the rest, of a set: its fields, and the hash of each."""
 
     def __init__(self, held: dict[int, int]) -> None:
+        self._held = held
         self.fields = tuple(sorted(held))
         self._place = {field: at for at, field in enumerate(self.fields)}
         self._hashes = array("q", (held[field] for field in self.fields))
@@ -61,6 +62,22 @@ class _Block:
         for field, hash_code in patch:
             hashes[self._place[field]] = hash_code
         return blake2b(hashes.tobytes(), digest_size=16).digest()
+
+    def differing(self, patch: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+        """Of the fields of a patch, with their hashes, those that it changes."""
+        return frozenset([(field, code) for field, code in patch if self._held[field] != code])
+
+
+class _Side(NamedTuple):
+    """The inputs, or the rest, of some sets."""
+
+    detail_set: int
+    """One set that has it."""
+    are_inputs: bool
+    block: _Block
+    """That of the base that it was stored as differences from."""
+    patch: frozenset[tuple[int, int]]
+    """The fields in which it differs from that, with its hashes."""
 
 
 class _Base(NamedTuple):
@@ -84,9 +101,9 @@ class KeyDistances:
         self._graph_places: dict[int, bytes] = {}
         self._of_rest: dict[bytes, tuple[int, int]] = {}
         self._texts = 0
-        # The number of inputs, or of a rest, by what they are; and one set that has it, and whether they are inputs.
+        # The number of inputs, or of a rest, by what they are; and these by their numbers.
         self._by_digest: dict[tuple[bool, tuple[int, ...], bytes], int] = {}
-        self._set_with: list[tuple[int, bool]] = []
+        self._sides: list[_Side] = []
         # The numbers of contents by those of their inputs and rest; and the other way round.
         self._contents: dict[tuple[int, int], int] = {}
         self._parts_of_content: list[tuple[int, int]] = []
@@ -190,10 +207,15 @@ class KeyDistances:
             return frozenset()
         found = self._changed.get((one, other))
         if found is None:
-            (before, are_inputs), (after, _) = self._set_with[one], self._set_with[other]
-            changes = self._details.changes(before, after)
-            changed = [field for field, _, _ in changes if field != self._graph_field]
-            found = frozenset([field for field in changed if self._is_input[field] == are_inputs])
+            before, after = self._sides[one], self._sides[other]
+            if before.block is after.block:
+                found = frozenset([field for field, _ in before.patch ^ after.patch])
+            else:
+                changes = self._details.changes(before.detail_set, after.detail_set)
+                changed = [field for field, _, _ in changes if field != self._graph_field]
+                found = frozenset(
+                    [field for field in changed if self._is_input[field] == before.are_inputs]
+                )
             self._changed[one, other] = self._changed[other, one] = found
         return found
 
@@ -257,9 +279,9 @@ class KeyDistances:
             (False, base.rest, patch),
         ):
             digest = are_inputs, block.fields, block.digest(replaced)
-            found = self._by_digest.setdefault(digest, len(self._set_with))
-            if found == len(self._set_with):
-                self._set_with.append((detail_set, are_inputs))
+            found = self._by_digest.setdefault(digest, len(self._sides))
+            if found == len(self._sides):
+                self._sides.append(_Side(detail_set, are_inputs, block, block.differing(replaced)))
             numbers.append(found)
         inputs, rest = numbers
         content = self._contents.setdefault((inputs, rest), len(self._contents))

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.adviser import Adviser
-from cachescope.analysis.verdicts.misses import Miss, Why
+from cachescope.analysis.verdicts.misses import Miss, SameCause, Why
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
-from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
+from cachescope.verdict_kinds import UPGRADE
 
-_CauseKey = tuple[Verdict, tuple[str, ...], str, bool]
+_CauseKey = tuple[SameCause, bool]
 
 
 def link_consequences(misses: Sequence[Miss], history: History) -> None:
@@ -30,19 +30,19 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
     for miss, parent in zip(misses, parents, strict=True):
         if parent is not None and _explains(parent, miss):
             miss.follows = parent
-        elif miss.follows is None and not (parent is not None and kind_of(parent.why).is_graph_gone):
+        elif miss.follows is None and (parent is None or not parent.why.what.is_graph_gone):
             rest.append(miss)
     _follow_the_first_of_their_compile(rest)
     for miss in misses:
         miss.root = miss.follows is None
     for miss, parent in zip(misses, parents, strict=True):
         # AOTAutograd misses whose change only the graphs below show.
-        is_shown = parent is not None and parent.root and kind_of(parent.why).is_shown_by_graphs
+        is_shown = parent is not None and parent.root and parent.why.what.is_shown_by_graphs
         if parent is not None and is_shown and miss.why.changed:
             parent.follows, parent.root = miss.follows or miss, False
     for miss, parent in zip(misses, parents, strict=True):
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
-        if parent is not None and kind_of(parent.why).is_graph_gone:
+        if parent is not None and parent.why.what.is_graph_gone:
             if parent.root:
                 parent.follows, parent.root = miss, False
             else:
@@ -86,7 +86,7 @@ def _compile_of(row: LookupRow) -> _Compile:
 
 def _is_of(forward: Why, backward: Why) -> bool:
     """Whether a backward graph is new because its forward graph is."""
-    return backward.verdict in kind_of(forward).explains_backward
+    return backward.verdict in forward.what.explains_backward
 
 
 def _explains(above: Miss, below: Miss) -> bool:
@@ -94,7 +94,7 @@ def _explains(above: Miss, below: Miss) -> bool:
     aot, fx = above.why, below.why
     if above.row.cache != AOTAUTOGRAD or below.row.cache != FXGRAPH:
         return False
-    kind = kind_of(aot)
+    kind = aot.what
     if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
         return True
     if kind.explains_fields and fx.changed:
@@ -103,10 +103,7 @@ def _explains(above: Miss, below: Miss) -> bool:
 
 
 def _cause_key(miss: Miss) -> _CauseKey:
-    why, kind = miss.why, kind_of(miss.why)
-    # What changes with another torch differs from graph to graph.
-    fields = () if kind.is_upgrade else tuple(sorted(why.changed))
-    return why.verdict, fields, "" if kind.is_one_cause else why.kind, miss.row.cache == VLLM
+    return miss.why.same_cause, miss.row.cache == VLLM
 
 
 def _root_of(miss: Miss) -> Miss:
@@ -127,7 +124,7 @@ def group_causes(misses: Sequence[Miss], history: History, adviser: Adviser) -> 
     for cause, (key, members) in enumerate(ordered):
         for miss in members:
             miss.cause = cause
-        verdict, _, kind, _ = key
+        (verdict, _, kind), _ = key
         ranks = {history.rank_of.get(miss.row.run) for miss in members} - {None}
         root = _root_of(members[0])
         found.append(
@@ -155,7 +152,7 @@ def _time_lost(misses: Iterable[Miss]) -> int | None:
 
 
 def _summary(root: Why, is_of_vllm: bool) -> str:
-    kind = kind_of(root)
+    kind = root.what
     return ((is_of_vllm and kind.vllm_summary) or kind.summary).format(
         kind=root.kind,
         fields=", ".join(root.changed),

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import Evidence
-from cachescope.verdict_kinds import Verdict
+from cachescope.verdict_kinds import Kind, Verdict, kind_of
 
 Candidate = LookupRow | EntryRow
 
 
-@dataclass(frozen=True, slots=True)
+SameCause = tuple[Verdict, tuple[str, ...], str]
+"""What the misses of one cause have in common: the verdict, the changed fields and the kind."""
+
+
+@dataclass(frozen=True)
 class Why:
     """Why a lookup missed; one for all that missed for the same reason.
 
@@ -27,6 +32,18 @@ class Why:
     evidence_text: str
     changed: tuple[str, ...] = ()
     kind: str = ""
+
+    @cached_property
+    def what(self) -> Kind:
+        """What holds for its verdict and kind."""
+        return kind_of(self)
+
+    @cached_property
+    def same_cause(self) -> SameCause:
+        """What misses for the same cause have in common with it."""
+        # What changes with another torch differs from graph to graph.
+        fields = () if self.what.is_upgrade else tuple(sorted(self.changed))
+        return self.verdict, fields, "" if self.what.is_one_cause else self.kind
 
 
 @dataclass(slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -62,11 +63,18 @@ class ReplacedGraphs:
             streams += self._runs_to_align(_OTHER_DIRECTION[row.direction], at)
         if not streams:
             return self._like_entry(row, at)
+        # Runs of a fleet have the same graphs in the same places.
+        tried: set[tuple[int | None, str | None]] = set()
         for stream in [] if is_named(row) else streams:
-            for one in [one for one in self._of_stream[stream] if one < at][-_GRAPHS_TRIED:]:
+            of_stream = self._of_stream[stream]
+            end = bisect_left(of_stream, at)
+            for one in of_stream[max(end - _GRAPHS_TRIED, 0) : end]:
                 other = self._history.lookups[one]
-                if other.detail_set is not None and self._aligner.may_be_alike(other, row):
-                    return other
+                form = self._history.graph[one], other.compile_id
+                if other.detail_set is not None and form not in tried:
+                    tried.add(form)
+                    if self._aligner.may_be_alike(other, row):
+                        return other
         return None
 
     def code_likeness(self, a: Code, b: Code) -> float:

@@ -8,7 +8,7 @@ hit or save of the key, a compile that failed, a process that was killed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cachescope.analysis.history.history import History
@@ -72,8 +72,7 @@ class UnavailableEntries:
 
     def _not_loaded(self, at: int, row: LookupRow, past: KeyPast | None) -> Unavailable | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
-        graphs = (self._rows[graph] for graph in self._history.timeline.graphs_of(at))
-        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or _looked_up_twice(graphs)):
+        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or self._looked_up_twice(at)):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
             why = "torch found the AOTAutograd entry and then looked the FX graph up again"
             return Unavailable("graph entry", reason, "recorded", why, _known_index(past))
@@ -84,6 +83,14 @@ class UnavailableEntries:
         reason = f"the same key had been stored, but it could not be loaded: {error}"
         kind = "damaged" if damaged else "load error"
         return Unavailable(kind, reason, "recorded", "torch wrote the error", _known_index(past))
+
+    def _looked_up_twice(self, at: int) -> bool:
+        """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
+        graphs = self._history.timeline.graphs_of(at)
+        if len(graphs) < 2:
+            return False
+        keys = [fx.cache_key for fx in (self._rows[graph] for graph in graphs) if fx.outcome != "hit"]
+        return len(set(keys)) < len(keys)
 
     def _elsewhere(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
         if past.elsewhere is None:
@@ -163,9 +170,3 @@ def _known_index(past: KeyPast | None) -> int | None:
     if past is None:
         return None
     return past.latest if past.latest_stored is None else past.latest_stored
-
-
-def _looked_up_twice(graphs: Iterable[LookupRow]) -> bool:
-    """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
-    keys = [fx.cache_key for fx in graphs if fx.outcome != "hit"]
-    return len(set(keys)) < len(keys)
