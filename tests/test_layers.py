@@ -138,7 +138,7 @@ WHEN_ASKED = {
     "readers/assemble.py",
     "readers/logs/many_logs.py",
     "analysis/directory/false_hits.py",
-    "analysis/verdicts/adviser.py",
+    "analysis/verdicts/advice.py",
     "answers/causes.py",
     "answers/explanation.py",
     "answers/why.py",

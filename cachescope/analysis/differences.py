@@ -262,3 +262,21 @@ def _part(name: str, before: str, after: str) -> str:
 def _plain(text: str) -> str:
     """``torch.Size([8, 8])`` as people write it: ``[8, 8]``."""
     return short(re.sub(r"^torch\.Size\((.*)\)$", r"\1", text), 80)
+
+
+def is_reordered(before: str | None, after: str | None) -> bool:
+    """Whether two printed values are equal except for the order of sets in them.
+
+    Examples
+    --------
+    >>> is_reordered("[{'x', 'y'}]", "[{'y', 'x'}]")
+    True
+    """
+    if before is None or after is None:
+        return False
+    if "{" not in before or before == after or sorted(before) != sorted(after):
+        return False
+    try:
+        return bool(literal_value(before) == literal_value(after))
+    except (ValueError, RecursionError):
+        return False

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from cachescope.analysis.verdicts.set_order import is_reordered
+from cachescope.analysis.differences import is_reordered
 from cachescope.catalogue.facts import field_facts
 from cachescope.components import Detail
 from cachescope.keys.printed_values import printed_value

@@ -144,13 +144,19 @@ class KeyDistances:
             return 0
         found = self._apart.get((one, other))
         if found is None:
-            found = self._apart[one, other] = len(self.changed(one, other))
+            (inputs, rest), (other_inputs, other_rest) = (
+                self._parts_of_content[one],
+                self._parts_of_content[other],
+            )
+            found = len(self._changed_in(inputs, other_inputs)) + len(self._changed_in(rest, other_rest))
+            self._apart[one, other] = found
         return found
 
     def changed(self, one: int, other: int) -> frozenset[int]:
         """The codes of the fields in which two contents differ."""
         (inputs, rest), (other_inputs, other_rest) = (
-            self._parts_of_content[number] for number in (one, other)
+            self._parts_of_content[one],
+            self._parts_of_content[other],
         )
         return self._changed_in(inputs, other_inputs) | self._changed_in(rest, other_rest)
 
@@ -213,9 +219,7 @@ class KeyDistances:
             else:
                 changes = self._details.changes(before.detail_set, after.detail_set)
                 changed = [field for field, _, _ in changes if field != self._graph_field]
-                found = frozenset(
-                    [field for field in changed if self._is_input[field] == before.are_inputs]
-                )
+                found = frozenset([field for field in changed if self._is_input[field] == before.are_inputs])
             self._changed[one, other] = self._changed[other, one] = found
         return found
 

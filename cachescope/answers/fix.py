@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.analysis.fixes import HASH_SEED, HASH_SEED_WAY, VARIABLE, Setting, Way, ways_to_set
-from cachescope.analysis.verdicts.process_advice import process_advice
+from cachescope.analysis.verdicts.change_advice import process_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer

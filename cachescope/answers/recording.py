@@ -393,7 +393,7 @@ class Recording:
 
     def changed_since(self, baseline: Recording) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""
-        from cachescope.analysis.verdicts.vllm_since import vllm_changed_since
+        from cachescope.analysis.verdicts.vllm_misses import vllm_changed_since
 
         keys = (row.cache_key for row in self.settled.rows if row.cache_key is not None)
         misses = self._judged[0]

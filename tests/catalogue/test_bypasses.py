@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cachescope
-from cachescope.analysis.verdicts.bypass_advice import bypass_advice
+from cachescope.analysis.verdicts.advice import bypass_advice
 from cachescope.catalogue import facts
 from cachescope.catalogue.bypasses import BypassFacts, bypass_facts, bypasses, cacheable_since, versions
 from cachescope.columns import pandas_type

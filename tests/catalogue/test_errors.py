@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.verdicts.bypass_advice import bypass_advice
+from cachescope.analysis.verdicts.advice import bypass_advice
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_artifacts import lookup_from_artifact
 

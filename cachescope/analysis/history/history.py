@@ -113,6 +113,11 @@ class History:
         return all(row.time is not None for row in self.lookups)
 
     @cached_property
+    def run_of(self) -> dict[int, RunRow]:
+        """Each run, by its number."""
+        return {run.run: run for run in self.runs}
+
+    @cached_property
     def rank_of(self) -> dict[int, int | None]:
         """The rank of each run."""
         return {run.run: run.rank for run in self.runs}
@@ -135,6 +140,19 @@ class History:
     def has_stored(self, at: int) -> bool:
         """Whether a lookup missed and stored a result, as far as is known."""
         return is_miss(self.lookups[at]) and at not in self.timeline.not_stored
+
+    def was_running(self, one: int, at: int) -> bool:
+        """Whether another process had not finished the compile after a miss when a lookup was made: it could not find what that would store."""
+        before, row = self.lookups[one], self.lookups[at]
+        if before.run == row.run or row.time is None or not is_miss(before):
+            return False
+        end = self.timeline.end[one]
+        return end is not None and end > row.time
+
+    def is_seen_running(self, one: int, at: int) -> bool:
+        """Whether it is recorded that a compile went on after a lookup; an end that is not recorded is estimated elsewhere."""
+        time, last_seen = self.lookups[at].time, self.timeline.last_seen[one]
+        return time is not None and last_seen is not None and last_seen > time
 
     def guards_before(self, at: int) -> list[str]:
         """The guards that earlier lookups of its key show, each once."""

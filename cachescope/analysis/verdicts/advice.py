@@ -8,27 +8,35 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.fields import field_advice, is_input, left_out_advice
-from cachescope.analysis.verdicts.bypass_advice import bypass_advice
-from cachescope.analysis.verdicts.graph_advice import NAMES_ONLY, graph_advice
-from cachescope.analysis.verdicts.process_advice import process_advice
-from cachescope.analysis.verdicts.set_order import SET_ORDER, is_reordered_set
-from cachescope.analysis.verdicts.tensor_advice import are_inputs_moved, dynamism_advice, tensor_advice
+from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.fields import field_advice
+from cachescope.analysis.history.history import History
+from cachescope.analysis.verdicts.change_advice import change_sentences
+from cachescope.analysis.verdicts.misses import Miss
+from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, operator_of, versions
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import Verdict, kind_of
 
+if TYPE_CHECKING:
+    from cachescope.analysis.verdicts.vllm_misses import VllmMisses
+
 _MOST_SENTENCES: Final = 4
-_OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _MOST_OPTIONS: Final = 3
-_GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
-_OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
 # A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
 _TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
 _DEFAULT: Final = re.compile(r"torchinductor_.*")
+_SHORT: Final = slice(0, 2)
+# torch/_functorch/_aot_autograd/autograd_cache.py, `BypassAOTAutogradCache`.
+_OWN: Final = "Bypass"
+_ERROR: Final = (
+    "An error ended the lookup in AOTAutograd's cache, and torch compiled as if there were no such cache. To see where it is raised: "
+    "torch._functorch.config.strict_autograd_cache = True lets it through; torch 2.10 and later also write its traceback into the trace, "
+    "as cache_bypass_traceback of the artifact aotautograd_cache_bypass."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,47 @@ class AdviceFacts:
     were_graphs_found: bool = False  # whether the FX lookups of the same compile hit
     are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
     cache_dir: str | None = None  # the directory that was searched
+
+
+def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str | None:
+    """Advice for a cause, from its root miss; None if nothing is certain."""
+    row = root.row
+    if row.cache == VLLM:
+        changes: tuple[FieldChange, ...] = () if vllm is None else vllm.changes.get(row.lookup, ())
+        from cachescope.analysis.vllm.advice import vllm_advice
+
+        return vllm_advice(root.why, changes)
+    lookups = history.lookups
+    graphs = [lookups[graph] for graph in history.timeline.graphs_of(root.index)]
+    were_found = [graph.outcome == "hit" for graph in graphs if graph.cache == FXGRAPH]
+    before = None if root.baseline is None else root.baseline.detail_set
+    changes = ()
+    if root.why.changed and before is not None and row.detail_set is not None:
+        other = history.run_of.get(root.baseline.run) if isinstance(root.baseline, LookupRow) else None
+        sides = other, history.run_of.get(row.run)
+        changes = tuple(field_changes(history.details, before, row.detail_set, sides))
+    run = history.run_of.get(row.run)
+    return cause_advice(
+        AdviceFacts(
+            root.why.verdict,
+            root.why.kind,
+            root.why.reason,
+            row.cache,
+            _bypass_reason(root),
+            row.bypass_exception,
+            changes,
+            were_graphs_found=bool(were_found) and all(were_found),
+            are_lines_missing=row.details == "incomplete",
+            cache_dir=None if run is None else run.cache_dir,
+        )
+    )
+
+
+def _bypass_reason(root: Miss) -> str | None:
+    """Why torch would not look it up; of a key that it had looked up before, why it would not store it then."""
+    if root.row.outcome == "bypass":
+        return root.row.bypass_reason
+    return root.baseline.save_bypass if isinstance(root.baseline, LookupRow) else None
 
 
 def cause_advice(facts: AdviceFacts) -> str | None:
@@ -70,7 +119,12 @@ def cause_advice(facts: AdviceFacts) -> str | None:
 def _key_advice(facts: AdviceFacts) -> str | None:
     if kind_of(facts).is_upgrade:
         return field_advice("torch_version")
-    found = tuple(dict.fromkeys(sentence for _, sentence in _change_sentences(facts, _MOST_OPTIONS)))
+    found = tuple(
+        dict.fromkeys(
+            sentence
+            for _, sentence in change_sentences(facts.changes, facts.were_graphs_found, _MOST_OPTIONS)
+        )
+    )
     if len(found) > _MOST_SENTENCES:
         rest = len(found) - _MOST_SENTENCES
         found = (
@@ -84,60 +138,7 @@ def field_sentences(facts: AdviceFacts) -> list[tuple[str, str]]:
     """Advice for a changed key, sentence by sentence, each with the field that it is on; empty where it is on several."""
     if kind_of(facts).is_upgrade:
         return []
-    return list(dict.fromkeys(_change_sentences(facts, len(facts.changes))))
-
-
-def _change_sentences(facts: AdviceFacts, most_options: int) -> Iterator[tuple[str, str]]:
-    changes = facts.changes
-    if facts.were_graphs_found:
-        yield "", _GRAPHS_FOUND
-    for change in changes:
-        yield from ((change.field, sentence) for sentence in process_advice(change))
-    dynamism = dynamism_advice(changes)
-    if dynamism is not None:
-        yield "", dynamism
-        changes = tuple(change for change in changes if not _is_of_sizes(change))
-    options = [change for change in changes if _OPTION.fullmatch(change.field)]
-    if len(options) > most_options:
-        yield (
-            "",
-            f"{len(options)} options of torch._inductor.config differ; keep them equal in every process.",
-        )
-        changes = tuple(change for change in changes if change not in options)
-    inputs = [change for change in changes if is_input(change.field)]
-    are_moved = are_inputs_moved(changes)
-    if are_moved:
-        changes = tuple(change for change in changes if change not in inputs)
-    # A graph compiled for other inputs has other code: the code is not what was changed.
-    is_by_inputs = bool(inputs) and not are_moved
-    for change in changes:
-        for sentence in _own_sentences(change, facts.were_graphs_found, is_by_inputs):
-            yield change.field, sentence
-
-
-def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: bool) -> Iterator[str]:
-    if is_input(change.field):
-        yield from tensor_advice(change)
-    elif change.field == "gm":
-        text = graph_advice(change)
-        if were_graphs_found:
-            yield text if text == NAMES_ONLY else _OF_AUTOGRAD_ALONE
-        elif not is_by_inputs:
-            yield text
-    elif is_reordered_set(change):
-        yield SET_ORDER
-    elif (advice := _of_field(change)) is not None:
-        yield advice
-
-
-def _of_field(change: FieldChange) -> str | None:
-    is_left_out = change.kind in ("new", "gone")
-    return (left_out_advice(change.field) if is_left_out else None) or field_advice(change.field)
-
-
-def _is_of_sizes(change: FieldChange) -> bool:
-    """Whether a field follows from which sizes are symbolic."""
-    return is_input(change.field) or change.field in ("gm", "aot_config")
+    return list(dict.fromkeys(change_sentences(facts.changes, facts.were_graphs_found, len(facts.changes))))
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:
@@ -171,3 +172,42 @@ def _default_advice(cache_dir: str | None) -> str | None:
 
 def _name(cache_dir: str | None) -> str:
     return os.path.basename((cache_dir or "").rstrip("/\\"))
+
+
+def is_error(exception: str | None) -> bool:
+    """Whether a bypass is due to an error, by the class of the exception: not to a decision of torch."""
+    return exception is not None and not exception.startswith(_OWN)
+
+
+def bypass_advice(reason: str | None, cache: str, exception: str | None = None) -> str:
+    """What lifts a bypass: from the catalogue, or that it is not known."""
+    if is_error(exception):
+        return _ERROR
+    facts = bypass_facts(reason or "", cache)
+    if facts is None:
+        return _not_known()
+    operator = operator_of(reason or "")
+    return facts.advice if operator is None else f"{_about(operator)} {facts.advice}"
+
+
+def _not_known() -> str:
+    return (
+        f"Not known: the caches of torch {_spanned()} give no such reason of their own. It may be the text of an error that ended the "
+        "lookup."
+    )
+
+
+def _about(operator: str) -> str:
+    since = cacheable_since(operator)
+    if since is None:
+        return f"No torch up to {_minor(versions()[-1])} caches graphs with {operator} by itself."
+    return f"Torch {_minor(since)} and later cache graphs with {operator}."
+
+
+def _spanned() -> str:
+    covered = versions()
+    return f"{_minor(covered[0])} to {_minor(covered[-1])}"
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[_SHORT])

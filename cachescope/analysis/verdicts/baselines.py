@@ -25,7 +25,6 @@ from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.rank_fields import RankFields
 from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
-from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -84,7 +83,7 @@ class Baselines:
             )
         else:
             found = self._nearest_of_same_graph(at)
-        if isinstance(found, int) and was_running(self._history, found, at):
+        if isinstance(found, int) and self._history.was_running(found, at):
             if self._hold_a_rank(found, at):
                 return found
             found = self._nearest_of_same_graph(at, is_finished=True)
@@ -147,7 +146,7 @@ class Baselines:
 
     def _may_be_nearer(self, one: int, at: int) -> bool:
         """Whether the compile of a lookup had ended, and it is not another call of the graph."""
-        return not was_running(self._history, one, at) and not self._is_another_call(one, at)
+        return not self._history.was_running(one, at) and not self._is_another_call(one, at)
 
     def nearer_in_parts(self, at: int, found: Candidate) -> int | None:
         """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape.
@@ -180,7 +179,7 @@ class Baselines:
         earlier = (of_group[number] for number in range(bisect_left(of_group, at) - 1, -1, -1))
         of_frame = (one for one in earlier if _frame_of(self._lookups[one]) == frame)
         tried = islice(of_frame, _NEARER_TRIED)
-        return next((one for one in tried if was_running(self._history, one, at)), None)
+        return next((one for one in tried if self._history.was_running(one, at)), None)
 
     def may_be_stored(self, at: int) -> bool:
         """Whether an entry of the same graph may have existed, and nothing shows whether it did."""
@@ -351,7 +350,7 @@ class Baselines:
         may_be = (
             one
             for one in earlier
-            if one not in other_calls and not (is_finished and was_running(self._history, one, at))
+            if one not in other_calls and not (is_finished and self._history.was_running(one, at))
         )
         return self._or_entry(at, *self._nearest(at, may_be), entries)
 

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.history.history import History
-from cachescope.analysis.verdicts.adviser import Adviser
+from cachescope.analysis.verdicts.advice import advice
 from cachescope.analysis.verdicts.misses import Miss, SameCause, Why
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 from cachescope.verdict_kinds import UPGRADE
+
+if TYPE_CHECKING:
+    from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
 _CauseKey = tuple[SameCause, bool]
 
@@ -113,7 +117,7 @@ def _root_of(miss: Miss) -> Miss:
     return miss
 
 
-def group_causes(misses: Sequence[Miss], history: History, adviser: Adviser) -> list[CauseRow]:
+def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | None = None) -> list[CauseRow]:
     """Give every miss its cause, and return the causes, the costliest first."""
     groups: dict[_CauseKey, list[Miss]] = defaultdict(list)
     for miss in misses:
@@ -139,7 +143,7 @@ def group_causes(misses: Sequence[Miss], history: History, adviser: Adviser) -> 
                 ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
                 time_lost_ns=lost[key],
                 summary=_summary(root.why, root.row.cache == VLLM),
-                advice=adviser.advice(root),
+                advice=advice(root, history, vllm),
             )
         )
     return found

@@ -11,7 +11,6 @@ from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, ChangeKinds
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled
-from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.components import parse_component
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
@@ -88,7 +87,7 @@ class ChangedKeys:
         if not is_one_graph:
             return "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
         if isinstance(baseline, int):
-            return _CONCURRENT if was_running(self._history, baseline, at) else _RECORDED
+            return _CONCURRENT if self._history.was_running(baseline, at) else _RECORDED
         return _REMOTE if is_in_remote_cache(baseline.path) else _BY_TIME
 
     def _summary(self, field: str, components: tuple[int | None, int | None]) -> str:

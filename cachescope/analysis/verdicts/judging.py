@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
-from cachescope.analysis.verdicts.adviser import Adviser
+from cachescope.analysis.verdicts.advice import is_error
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.bypass_advice import is_error
 from cachescope.analysis.verdicts.causes import group_causes, link_consequences
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
-from cachescope.analysis.verdicts.predicted_misses import guards_would_fail, judge_predicted
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.terms import VLLM, Evidence
+from cachescope.terms import REFUSED, VLLM, Evidence
 from cachescope.verdict_kinds import AOT_INDUCTOR
 
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
+_SEEN: Final = "predicted: the directory shows it as it is now"
 _AOT_MODE: Final = Why(
     "disabled",
     "AOTInductor compiled it, which asks no cache",
@@ -42,7 +41,7 @@ def judged(
     """Every miss with its verdict and its cause, in the order of the lookups' ids; and the causes, the costliest first."""
     misses = judged_misses(history, choice, vllm)
     link_consequences(misses, history)
-    return misses, group_causes(misses, history, Adviser(history, vllm))
+    return misses, group_causes(misses, history, vllm)
 
 
 def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = None) -> list[Miss]:
@@ -115,6 +114,31 @@ def _judge_guard_misses(history: History, found: VerdictsSoFar) -> None:
         guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
         is_recorded = row.status_detailed is not None or own is not None
         found.record(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
+
+
+def guards_would_fail(key: str, prediction_text: str) -> Why:
+    """The guards of the entries were evaluated for the sizes of the lookup."""
+    why = "predicted: the guards of the entries were evaluated for the sizes that the pre-flight noted"
+    return Why("guard_failed", prediction_text, "inferred", why, kind=key)
+
+
+def judge_predicted(history: History, found: VerdictsSoFar) -> None:
+    """Entries that cannot be loaded, or whose graphs cannot."""
+    refused = {
+        (entry.cache, entry.cache_key)
+        for entry in history.entries
+        if entry.status == "damaged" and (entry.damage or "").startswith(REFUSED)
+    }
+    for at, row in enumerate(history.lookups):
+        if row.prediction is None or row.outcome != "full_miss" or found.why[at] is not None:
+            continue
+        if row.status_detailed == "hit":
+            kind = "graph entry"
+        elif (row.cache, row.cache_key) in refused:
+            kind = "damaged"
+        else:
+            continue
+        found.record(at, Why("entry_unavailable", row.prediction, "inferred", _SEEN, kind=kind))
 
 
 def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:

@@ -16,12 +16,10 @@ from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
 from cachescope.analysis.verdicts.changed_keys import ChangedKeys
 from cachescope.analysis.verdicts.entries_above import judge_by_graphs
-from cachescope.analysis.verdicts.filled_caches import filled_since
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
-from cachescope.analysis.verdicts.running_compiles import is_seen_running
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD
+from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
 
 _COLD_START: Final = Why(
@@ -117,7 +115,7 @@ class NewKeys:
         concurrent = self._baselines.concurrent_lookup(at)
         why = self._why_not_known_to_be_new(at)
         run = None if concurrent is None else self._lookups[concurrent].run
-        if why is None and concurrent is not None and not is_seen_running(self._history, concurrent, at):
+        if why is None and concurrent is not None and not self._history.is_seen_running(concurrent, at):
             why = f"run {run} had begun to compile the same graph, and no log shows when that compile ended"
         if why is None:
             if concurrent is not None:
@@ -166,13 +164,36 @@ class NewKeys:
         return self._pasts.other_run_before(at)
 
     def _is_filled(self, at: int) -> bool:
-        """Whether the run of a lookup is known to have had something in its cache by then."""
+        """Whether the run of a lookup is known to have had something in its cache by then: what is new then is no cold start."""
         since = self._filled_since.get(self._lookups[at].run)
         return since is not None and since < at
 
     @cached_property
     def _filled_since(self) -> dict[int, int]:
-        return filled_since(self._history)
+        """For each run that found in torch's caches what another process had stored: the lookup from which on that is known.
+
+        Only a run's own hits show it. What others stored may lie on another machine, also under the same path.
+        """
+        history, lookups, end = self._history, self._lookups, self._history.timeline.end
+        began: dict[int, int] = {}
+        before: dict[int, int] = {}
+        found: dict[int, int] = {}
+        for at, (row, key) in enumerate(zip(lookups, history.key, strict=True)):
+            began.setdefault(row.run, at)
+            if key is None or row.cache == VLLM:
+                continue
+            earlier = before.get(key)
+            before[key] = at
+            if row.outcome != "hit":
+                continue
+            if earlier is None:
+                found.setdefault(row.run, at)
+            elif lookups[earlier].run != row.run:
+                ended, begin = end[earlier], lookups[began[row.run]].time
+                if ended is not None and begin is not None and ended < begin:
+                    # It was there when the run began.
+                    found[row.run] = -1
+        return found
 
     # Without hash details.
 

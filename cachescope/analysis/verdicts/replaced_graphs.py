@@ -10,7 +10,6 @@ from typing import Final
 
 from cachescope.analysis.history.history import History, program_of
 from cachescope.analysis.verdicts.graph_alignment import Code, GraphAligner, is_named, replaced_stretches
-from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -92,7 +91,7 @@ class ReplacedGraphs:
             if pairs is None:
                 pairs = self._partners[stream, own] = self._align(stream, own, at)
             partner = pairs.get(at)
-            if partner is not None and not was_running(self._history, partner, at):
+            if partner is not None and not self._history.was_running(partner, at):
                 found.append((self._aligner.score(lookups[partner], row), partner))
         if not found:
             return None

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
-from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
+from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
+from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.analysis.verdicts.vllm_reasons import (
     COLD_START,
     DISABLED,
@@ -26,12 +27,13 @@ from cachescope.analysis.verdicts.vllm_reasons import (
     not_loaded,
     used_before,
 )
-from cachescope.analysis.vllm.changes import Beside, between
-from cachescope.analysis.vllm.factors import Named, named_folders
-from cachescope.analysis.vllm.starts import LOGGED, Part, Parts, Started, clock_off
+from cachescope.analysis.vllm.changes import Beside, between, field_changes_of
+from cachescope.analysis.vllm.factors import CODE, CONFIGURATION, Named, named_folders
+from cachescope.analysis.vllm.starts import LOGGED, Part, Parts, Started, clock_off, part_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.terms import VLLM
+from cachescope.verdict_kinds import kind_of
 
 
 class VllmMisses:
@@ -141,3 +143,45 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
         return found
     has_other = any(other.row.folder not in (None, row.folder) for other in earlier)
     return NO_HASHES if has_other or parts.has(start.part) else None
+
+
+def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMisses) -> list[ChangedSince]:
+    """What changed for first starts among `misses` whose part `before` has in other folders only."""
+    firsts = [miss for miss in misses if miss.row.cache == VLLM and kind_of(miss.why).is_first]
+    found: dict[tuple[str, ...], list[Miss]] = defaultdict(list)
+    nearest_of: dict[tuple[str, ...], Beside] = {}
+    for miss in firsts:
+        row = mine.starts[miss.row.lookup]
+        others = [
+            one
+            for one in before.starts.values()
+            if part_of(one) == part_of(row) and one.outcome != "not_known"
+        ]
+        beside = _nearest(row, others, mine, before)
+        if beside is not None:
+            found[beside.changed].append(miss)
+            nearest_of.setdefault(beside.changed, beside)
+    return [
+        ChangedSince(
+            fields,
+            field_changes_of(nearest_of[fields]),
+            same[0].cause,
+            tuple(miss.row.lookup for miss in same),
+        )
+        for fields, same in found.items()
+    ]
+
+
+def _nearest(
+    row: StartRow, others: Sequence[StartRow], mine: VllmMisses, before: VllmMisses
+) -> Beside | None:
+    """The folder of another start that differs in the fewest factors; None if the folder is one of theirs, or none is known."""
+    folders = {one.folder for one in others if one.folder is not None}
+    if row.folder is None or row.folder in folders:
+        return None
+    known = [
+        beside for name in sorted(folders) if (beside := mine.beside(row.folder, name, before)) is not None
+    ]
+    # As of starts of one scope: with another configuration and other code it may be another model.
+    of_model = [one for one in known if one.changed and not {CONFIGURATION, CODE} <= set(one.changed)]
+    return min(of_model, key=lambda one: (CONFIGURATION in one.changed, len(one.changed)), default=None)

@@ -11,7 +11,6 @@ import pytest
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.analysis.verdicts.recompiles import is_recompiled
-from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -161,7 +160,7 @@ def test_a_key_that_is_still_compiled_counts_if_it_differs_by_its_rank(
     made = Made(first, look("A", fields={"path": now}), ranks={0: 0, 1: 1})
     assert made.of_last == wanted
     row, other = made.rows[1], made.rows[0]
-    assert was_running(made.history, made.history.index_of[other.lookup], made.history.index_of[row.lookup])
+    assert made.history.was_running(made.history.index_of[other.lookup], made.history.index_of[row.lookup])
 
 
 RUNS = [

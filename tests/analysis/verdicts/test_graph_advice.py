@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachescope.analysis.differences import field_change
-from cachescope.analysis.verdicts.graph_advice import graph_advice
+from cachescope.analysis.verdicts.change_advice import graph_advice
 
 NAMES, NUMBERS, OTHER, EQUAL = (
     "Only names in the code",

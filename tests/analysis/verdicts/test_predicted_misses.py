@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.history.history import History
+from cachescope.analysis.verdicts.judging import guards_would_fail, judge_predicted
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
-from cachescope.analysis.verdicts.predicted_misses import guards_would_fail, judge_predicted
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import entry_row, history_of

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from cachescope.analysis.verdicts.running_compiles import was_running
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import history_of
@@ -40,4 +39,4 @@ CASES = [
 
 @pytest.mark.parametrize(("one", "at", "wanted"), CASES)
 def test_whether_another_process_was_still_compiling(one: int, at: int, wanted: bool) -> None:
-    assert was_running(HISTORY, one, at) is wanted
+    assert HISTORY.was_running(one, at) is wanted

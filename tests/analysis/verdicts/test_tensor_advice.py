@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cachescope.analysis.differences import FieldChange, field_change
-from cachescope.analysis.verdicts.tensor_advice import are_inputs_moved, dynamism_advice, tensor_advice
+from cachescope.analysis.verdicts.change_advice import are_inputs_moved, dynamism_advice, tensor_advice
 
 DTYPE, LAYOUT, GRAD, ORDER = "dtype changed", "layout changed", "requires_grad changed", "one memory format"
 INDEX, DEVICE = "another device of the same kind", "another kind of device"

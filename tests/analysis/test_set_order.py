@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.analysis.differences import field_change
-from cachescope.analysis.verdicts.set_order import is_reordered_set
+from cachescope.analysis.differences import is_reordered
 
 
 @pytest.mark.parametrize(
@@ -30,4 +29,4 @@ from cachescope.analysis.verdicts.set_order import is_reordered_set
     ],
 )
 def test_a_set_in_another_order(before: str | None, after: str | None, is_one: bool) -> None:
-    assert is_reordered_set(field_change("a", before, after)) is is_one
+    assert is_reordered(before, after) is is_one

@@ -1,0 +1,322 @@
+"""What to do about a key that changed, sentence by sentence: by the values of a process in it, by its graph, its inputs, its options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from cachescope.analysis.differences import FieldChange, is_reordered
+from cachescope.analysis.fields import field_advice, is_input, left_out_advice
+from cachescope.analysis.graphs import inner_graphs
+from cachescope.analysis.process_values.kinds import Kind
+
+_OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
+_GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
+_OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
+_SET_ORDER: Final = (
+    "The same set in a different order: Python orders strings differently in each process. Set PYTHONHASHSEED to one value in "
+    "every process, or hold a sorted list instead."
+)
+
+
+def change_sentences(
+    changes: Sequence[FieldChange], were_graphs_found: bool, most_options: int
+) -> Iterator[tuple[str, str]]:
+    """Sentences on what changed, each with the field that it is on; empty where it is on several.
+
+    Parameters
+    ----------
+    changes : sequence of FieldChange
+    were_graphs_found : bool
+        Whether the FX lookups of the same compile hit.
+    most_options : int
+        Of more changed options than this it is said how many there are.
+    """
+    if were_graphs_found:
+        yield "", _GRAPHS_FOUND
+    for change in changes:
+        yield from ((change.field, sentence) for sentence in process_advice(change))
+    dynamism = dynamism_advice(changes)
+    if dynamism is not None:
+        yield "", dynamism
+        changes = tuple(change for change in changes if not _is_of_sizes(change))
+    options = [change for change in changes if _OPTION.fullmatch(change.field)]
+    if len(options) > most_options:
+        yield (
+            "",
+            f"{len(options)} options of torch._inductor.config differ; keep them equal in every process.",
+        )
+        changes = tuple(change for change in changes if change not in options)
+    inputs = [change for change in changes if is_input(change.field)]
+    are_moved = are_inputs_moved(changes)
+    if are_moved:
+        changes = tuple(change for change in changes if change not in inputs)
+    # A graph compiled for other inputs has other code: the code is not what was changed.
+    is_by_inputs = bool(inputs) and not are_moved
+    for change in changes:
+        for sentence in _own_sentences(change, were_graphs_found, is_by_inputs):
+            yield change.field, sentence
+
+
+def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: bool) -> Iterator[str]:
+    if is_input(change.field):
+        yield from tensor_advice(change)
+    elif change.field == "gm":
+        text = graph_advice(change)
+        if were_graphs_found:
+            yield text if text == _NAMES_ONLY else _OF_AUTOGRAD_ALONE
+        elif not is_by_inputs:
+            yield text
+    elif is_reordered(change.before, change.after):
+        yield _SET_ORDER
+    elif (advice := _of_field(change)) is not None:
+        yield advice
+
+
+def _of_field(change: FieldChange) -> str | None:
+    is_left_out = change.kind in ("new", "gone")
+    return (left_out_advice(change.field) if is_left_out else None) or field_advice(change.field)
+
+
+def _is_of_sizes(change: FieldChange) -> bool:
+    """Whether a field follows from which sizes are symbolic."""
+    return is_input(change.field) or change.field in ("gm", "aot_config")
+
+
+# Values of a process.
+
+# What it is, and what to do about it.
+_OF_KIND: Final[Mapping[Kind, tuple[str, str]]] = {
+    "rank": ("the rank of the process", "no rank finds what another one stored"),
+    "host": ("the name of a host", "no other host finds what was stored; or use one name for all hosts"),
+    "path": ("a path", "only a run with the same path finds what was stored; or use one path in every run"),
+    "port": ("a port", "only a run with the same port finds what was stored; or use one port in every run"),
+    "time": ("a time", "no later run finds what was stored"),
+    "address": (
+        "the address of an object",
+        "it is another one in every process; name the object by what it is, and not by its repr",
+    ),
+    "pid": ("the id of the process", "no other process finds what was stored"),
+    "random number": (
+        "a random number",
+        "only a run that draws the same number finds what was stored; or choose it once for all runs",
+    ),
+    "bundle index": (
+        "the bundles of Ray that the process has",
+        "no process of other bundles finds what was stored",
+    ),
+}
+
+
+def process_advice(change: FieldChange) -> Iterator[str]:
+    """One sentence for each value of a process by which a field differs.
+
+    Examples
+    --------
+    >>> from cachescope.analysis.differences import field_change
+    >>> list(process_advice(field_change("x", "1", "2")))
+    []
+    """
+    found = change.process_values
+    if found is None:
+        return
+    holds = "holds" if found.is_certain else "apparently holds"
+    where = "The graph" if change.kind == "graph" else change.field
+    for kind in found.kinds:
+        what, why = _OF_KIND[kind]
+        yield f"{where} {holds} {what}: keep it out of the key, because {why}."
+
+
+# The graph.
+
+_TOKEN: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
+_NUMBER: Final = re.compile(r"\d.*")
+_NAMES_ONLY: Final = (
+    "Only names in the code of the graph changed: those of arguments, attributes or locals. The old names bring the "
+    "hit back."
+)
+_NUMBERS_ONLY: Final = (
+    "A number in the code of the graph changed. One that varies from run to run may come from a step, a seed or the "
+    "environment; keys do not hold the values of tensors that are passed."
+)
+_NOT_PRINTED: Final = (
+    "The printed code is equal: a captured tensor, an attribute or an annotation in the graph may differ."
+)
+_INNER_NOT_PRINTED: Final = (
+    "The printed code is equal, and torch does not print the code of the graphs within it, such as the score_mod of "
+    "flex attention: that may differ, or a captured tensor, an attribute or an annotation."
+)
+_OTHER_CODE: Final = (
+    "The code of the graph changed. One that changes with every run often holds a value of its environment."
+)
+
+
+def graph_advice(change: FieldChange) -> str:
+    """A sentence on the field ``gm``."""
+    if change.before is None or change.after is None:
+        return _OTHER_CODE
+    if not change.diff:
+        return _INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
+    old, new = _TOKEN.findall(change.before), _TOKEN.findall(change.after)
+    if len(old) != len(new):
+        return _OTHER_CODE
+    differing = {(a, b) for a, b in zip(old, new, strict=True) if a != b}
+    if all(_NUMBER.fullmatch(a) and _NUMBER.fullmatch(b) for a, b in differing):
+        return _NUMBERS_ONLY
+    return _NAMES_ONLY if _is_renaming(old, new, change) else _OTHER_CODE
+
+
+def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
+    """Whether each name consistently replaces one other name, and none of them is an operation."""
+    mapping: dict[str, str] = {}
+    for a, b in zip(old, new, strict=True):
+        if mapping.setdefault(a, b) != b:
+            return False
+    renamed = {a: b for a, b in mapping.items() if a != b}
+    names = {name for pair in renamed.items() for name in pair}
+    if len(set(mapping.values())) != len(mapping) or not all(map(str.isidentifier, names)):
+        return False
+    # A called or looked-up name is no local: `torch.sin(`, `.add(`, `aten.mm.default`.
+    text = f"{change.before}\n{change.after}"
+    return not any(re.search(rf"\.{name}\b|\b{name}[.(]", text) for name in names)
+
+
+# Inputs.
+
+_SYMBOL: Final = re.compile(r"\b[su]\d+\b")
+_INDEX: Final = re.compile(r"index=\d+|:\d+")
+# The parts that change along with the first.
+_FOLLOWS: Final = {
+    "shape": ("storage_bytes",),
+    "dtype": ("storage_bytes",),
+    "layout": ("is_sparse", "stride"),
+}
+_SEVERAL_SIZES: Final = (
+    "An input's size changed. Pad it to one size, or compile with dynamic=True or "
+    "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
+)
+_OF_THE_MODEL: Final = {
+    "shape": "A parameter or buffer has another size: the model is another one, which needs code of its own.",
+    "dtype": "A parameter or buffer has another dtype: give the model one dtype in every process, with model.to(dtype).",
+    "requires_grad": "requires_grad of a parameter or buffer changed: register and freeze the same parameters in every process.",
+}
+_ZERO_OR_ONE: Final = (
+    "An input's size changed to or from 0 or 1, which torch compiles on its own also with dynamic=True: "
+    "pad it to one size."
+)
+_FIXED_NOW: Final = (
+    "A size of an input that was symbolic is a fixed number now: dynamic shapes were switched off (dynamic=False, "
+    "torch._dynamo.config.automatic_dynamic_shapes, assume_static_by_default), or torch had not yet seen it vary. "
+    "With dynamic=True or torch._dynamo.mark_dynamic(tensor, dim) it is symbolic from the first call on."
+)
+_SYMBOLIC_NOW: Final = (
+    "A size of an input that was a fixed number is symbolic now: torch has seen it vary, or was told that it does. "
+    "With dynamic=True or torch._dynamo.mark_dynamic(tensor, dim) it is symbolic from the first call on."
+)
+_INTEGER_FIXED_NOW: Final = (
+    "An integer input that was symbolic is a fixed number now: torch had not yet seen it vary, or compiles for each number "
+    "(torch._dynamo.config.specialize_int, dynamic=False). With dynamic=True it is symbolic from the first call on."
+)
+_INTEGER_SYMBOLIC_NOW: Final = (
+    "An integer input that was a fixed number is symbolic now: torch has seen it vary. With dynamic=True it is symbolic "
+    "from the first call on."
+)
+_ADVICE: Final = {
+    "dtype": "An input's dtype changed: cast it to one dtype before the compiled call.",
+    "layout": "An input's layout changed, as from a dense tensor to a sparse one; each has code of its own.",
+    "order": "The order of an input's elements in memory changed: bring it to one memory format before the compiled "
+    "call, with tensor.contiguous(memory_format=…).",
+    "requires_grad": "An input's requires_grad changed: where no gradient of it is needed, pass tensor.detach().",
+}
+_OTHER_INDEX: Final = (
+    "An input lies on another device of the same kind, and keys hold its index. A process that sees one device alone "
+    "(CUDA_VISIBLE_DEVICES, one for each rank) calls it cuda:0, whichever it is."
+)
+_OTHER_DEVICE: Final = "An input lies on another kind of device, which needs code of its own."
+
+
+def tensor_advice(change: FieldChange) -> tuple[str, ...]:
+    """Sentences on one input that changed; empty if its parts do not show what to do.
+
+    Examples
+    --------
+    >>> from cachescope.analysis.differences import field_change
+    >>> text = "TensorMetadata(dtype={}, shape=torch.Size([{}, 2]), stride=(2, 1), device=device(type='cpu'))"
+    >>> tensor_advice(field_change("example_inputs[0]", text.format("a", 4), text.format("b", 4)))
+    ("An input's dtype changed: cast it to one dtype before the compiled call.",)
+    """
+    parts = {name: (before, after) for name, before, after in change.parts}
+    for name, brought in _FOLLOWS.items():
+        if name in parts:
+            for other in brought:
+                parts.pop(other, None)
+    return tuple(dict.fromkeys(_sentences(parts, change)))
+
+
+def are_inputs_moved(changes: Iterable[FieldChange]) -> bool:
+    """Whether inputs may have other places than before, so that two of one number are not one input.
+
+    They have if one is new or gone. If other code takes as many inputs, one whose metadata are those of another before
+    may have taken its place, as activation checkpointing puts a model's input before its parameters.
+    """
+    changes = tuple(changes)
+    inputs = [change for change in changes if is_input(change.field)]
+    if any(change.kind in ("new", "gone") for change in inputs):
+        return True
+    before = {change.before for change in inputs}
+    is_other_code = any(change.field in ("gm", "aot_config") for change in changes)
+    return is_other_code and any(change.after in before - {change.before} for change in inputs)
+
+
+def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
+    """A sentence on inputs with more, or fewer, symbolic sizes or integers; None if the number is the same.
+
+    Each symbol is an input of its own, so all others change places and are not compared.
+    """
+    inputs = [change for change in changes if is_input(change.field)]
+    sides = [change.before or "" for change in inputs], [change.after or "" for change in inputs]
+    before, after = ({symbol for text in texts for symbol in _SYMBOL.findall(text)} for texts in sides)
+    if len(before) == len(after):
+        return None
+    is_fixed = len(after) < len(before)
+    # A symbol that is in no tensor's sizes is an integer of the program.
+    in_tensors = [
+        {symbol for text in texts if "TensorMetadata(" in text for symbol in _SYMBOL.findall(text)}
+        for texts in sides
+    ]
+    if len(in_tensors[0]) == len(in_tensors[1]):
+        return _INTEGER_FIXED_NOW if is_fixed else _INTEGER_SYMBOLIC_NOW
+    return _FIXED_NOW if is_fixed else _SYMBOLIC_NOW
+
+
+def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:
+    if "device" in parts:
+        before, after = (_INDEX.sub("", text) for text in parts["device"])
+        yield _OTHER_INDEX if before == after else _OTHER_DEVICE
+    for name in ("dtype", "layout", "requires_grad"):
+        if name in parts:
+            yield _OF_THE_MODEL.get(name, _ADVICE[name]) if change.is_static else _ADVICE[name]
+    if "shape" in parts and change.is_static:
+        yield _OF_THE_MODEL["shape"]
+    elif "shape" in parts:
+        yield _of_shape(*map(_sizes, parts["shape"]))
+    elif "layout" not in parts and ("stride" in parts or "memory_format" in parts):
+        yield _ADVICE["order"]
+
+
+def _of_shape(before: list[str], after: list[str]) -> str:
+    if len(before) != len(after):
+        return "An input has another number of dimensions, which needs code of its own."
+    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    if any(size in ("0", "1") for pair in pairs for size in pair):
+        return _ZERO_OR_ONE
+    if all(size.isdigit() for pair in pairs for size in pair):
+        return _SEVERAL_SIZES
+    return "A size of an input is computed in another way, or its symbol has another name."
+
+
+def _sizes(shape: str) -> list[str]:
+    start, end = shape.find("["), shape.rfind("]")
+    inside = shape[start + 1 : end].strip() if 0 <= start < end else ""
+    return [size.strip() for size in inside.split(",")] if inside else []
