@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from cachescope.analysis.preflight.words import outcome_as_if_made
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.terms import FXGRAPH, MISSED, VLLM
+from cachescope.terms import FXGRAPH, MISSED, PREDICTED, VLLM
+
+_MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, would in PREDICTED.items()}
+
+
+def outcome_as_if_made(row: LookupRow) -> str:
+    """The outcome of a lookup, in the word of a real one where it is predicted."""
+    made = _MADE.get(row.outcome)
+    if made is None:
+        return row.outcome
+    return "guard_miss" if row.status_detailed == "guard_miss" else made
 
 
 def rates(lookups: Iterable[LookupRow]) -> RateRow:

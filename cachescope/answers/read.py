@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-from cachescope.analysis.preflight.words import outcome_as_if_made
-from cachescope.analysis.rates import grouped, rates
+from cachescope.analysis.rates import grouped, outcome_as_if_made, rates
 from cachescope.answers.recording import MOST_CAUSES, Recording
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError

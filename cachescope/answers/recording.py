@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.inferred_guard_misses import is_open, settled_history
-from cachescope.analysis.preflight.words import outcome_as_if_made
+from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since

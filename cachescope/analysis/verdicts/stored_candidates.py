@@ -38,9 +38,6 @@ class StoredCandidates:
                 self._of_kind[kind].append(stored)
                 self._of_graph[*kind, history.keys.graph(entry.detail_set)].append(stored)
 
-    def __bool__(self) -> bool:
-        return bool(self._of_kind)
-
     def with_kind(self, at: int) -> list[EntryRow]:
         """All entries of the cache and direction of a lookup."""
         return [stored.entry for stored in self._with_kind(at)]
