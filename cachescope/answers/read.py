@@ -84,9 +84,11 @@ class Read(Recording):
     @property
     def guards(self) -> pd.DataFrame:
         """One row per candidate, the sound entries under each key, with the guards that must hold."""
-        from cachescope.analysis.directory.same_key import guards_frame
+        from cachescope.analysis.directory.same_key import candidates
+        from cachescope.columns import frame_of
+        from cachescope.frames.directory_rows import Candidate
 
-        return guards_frame(self.tables.entries.frame)
+        return frame_of(candidates(self.tables.entries.rows), Candidate)
 
     @property
     def kernels(self) -> pd.DataFrame:

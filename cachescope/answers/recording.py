@@ -163,36 +163,36 @@ class Recording:
     @cached_property
     def linked(self) -> Table[LinkRow]:
         """The references between files of cache directories."""
-        from cachescope.analysis.directory.links import links_frame
+        from cachescope.analysis.directory.links import link_rows
         from cachescope.frames.linked_rows import LinkRow
 
         tables = self.tables
-        frames = (tables.entries.frame, tables.autotune.frame, tables.contexts.frame)
-        return Table(LinkRow, frame=links_frame(*frames, tables.hash_details))
+        read = (tables.entries.rows, tables.autotune.rows, tables.contexts.rows)
+        return Table(LinkRow, link_rows(*read, tables.hash_details))
 
     @cached_property
     def orphaned(self) -> Table[OrphanRow]:
         """The files that nothing refers to, or that refer to something that is gone."""
-        from cachescope.analysis.directory.unused import orphans_frame
+        from cachescope.analysis.directory.unused import orphan_rows
         from cachescope.frames.linked_rows import OrphanRow
 
-        return Table(OrphanRow, frame=orphans_frame(self.tables.entries.frame, self.linked.frame))
+        return Table(OrphanRow, orphan_rows(self.tables.entries.rows, self.linked.rows))
 
     @property
     def removed_unnoticed(self) -> Table[RemovableRow]:
         """The files that can go without a later process noticing."""
-        from cachescope.analysis.directory.unused import removable_frame
+        from cachescope.analysis.directory.unused import removable_rows
         from cachescope.frames.linked_rows import RemovableRow
 
-        return Table(RemovableRow, frame=removable_frame(self.tables.entries.frame, self.orphaned.frame))
+        return Table(RemovableRow, removable_rows(self.tables.entries.rows, self.orphaned.rows))
 
     @property
     def duplicated(self) -> Table[DuplicateRow]:
         """The groups of files of which one would be enough."""
-        from cachescope.analysis.directory.same_key import duplicates_frame
+        from cachescope.analysis.directory.same_key import duplicate_rows
         from cachescope.frames.linked_rows import DuplicateRow
 
-        return Table(DuplicateRow, frame=duplicates_frame(self.tables.entries.frame))
+        return Table(DuplicateRow, duplicate_rows(self.tables.entries.rows))
 
     @cached_property
     def named_devices(self) -> Table[DeviceRow]:
@@ -256,7 +256,7 @@ class Recording:
         """Compares the generated code of two entries."""
         from cachescope.analysis.directory.equal_code import GeneratedCode
 
-        return GeneratedCode(self.tables.entries.frame, _source_of)
+        return GeneratedCode(self.tables.entries.rows, _source_of)
 
     @cached_property
     def kernel_binaries(self) -> KernelBinaries:
@@ -264,17 +264,17 @@ class Recording:
         from cachescope.analysis.directory.equal_code import KernelBinaries
         from cachescope.readers.directory.file_contents import content_hash
 
-        return KernelBinaries(self.tables.entries.frame, self.linked.frame, content_hash)
+        return KernelBinaries(self.tables.entries.rows, self.linked.rows, content_hash)
 
     @cached_property
     def missed_before(self) -> Table[PastMiss]:
         """The misses that a directory shows without a log."""
-        from cachescope.analysis.directory.past_misses import past_misses_frame
+        from cachescope.analysis.directory.past_misses import past_misses
         from cachescope.frames.linked_rows import PastMiss
 
         history = self.history
         compared = (self.tables.hash_details, self.generated_code, self.kernel_binaries)
-        return Table(PastMiss, frame=past_misses_frame(history.entries, history.keys, *compared))
+        return Table(PastMiss, past_misses(history.entries, history.keys, *compared))
 
     @cached_property
     def suspected(self) -> Table[FalseHit]:

@@ -16,7 +16,7 @@ import pytest
 from nobody import as_nobody
 
 import cachescope
-from cachescope.analysis.directory.unused import removable_frame
+from cachescope.analysis.directory.unused import removable_rows
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 
@@ -157,7 +157,8 @@ def run_torch(folders: list[Path]) -> dict[str, dict[str, dict[str, int]]]:
 def named(given: list[Path]) -> list[str]:
     """The paths that can go, as somebody reads them who may not read everything."""
     scope = cachescope.read(*map(str, given))
-    return list(removable_frame(scope.entries, scope.orphans, time.time_ns() + LATER_NS)["path"])
+    late = time.time_ns() + LATER_NS
+    return [row.path for row in removable_rows(scope.tables.entries.rows, scope.orphaned.rows, late)]
 
 
 def spoiled(sound: Path, folder: Path, case: Case) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.unused import removable_frame
+from cachescope.analysis.directory.unused import removable_rows
 from cachescope.readers.directory.place_of import looks_like_cache_dir
 
 pytestmark = pytest.mark.sweep
@@ -36,7 +36,8 @@ def caches(archive: Path, folder: Path) -> Iterator[Path]:
 
 def can_go(cache: Path) -> set[str]:
     scope = cachescope.read(cache)
-    return set(removable_frame(scope.entries, scope.orphans, time.time_ns() + LATER_NS)["path"])
+    late = time.time_ns() + LATER_NS
+    return {row.path for row in removable_rows(scope.tables.entries.rows, scope.orphaned.rows, late)}
 
 
 class Rights:

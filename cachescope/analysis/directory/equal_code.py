@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +20,6 @@ from cachescope.terms import CACHES, CODE
 from cachescope.wording import plural
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cachescope.readers.directory.file_contents import NamedFile
 
 
@@ -55,21 +53,14 @@ class Compared:
 
 
 class KernelBinaries:
-    """The compiled kernels of entries, from the frames entries and links.
+    """The compiled kernels of entries; `content_hash` is called once for each file that may differ."""
 
-    Parameters
-    ----------
-    entries, links : DataFrame
-    content_hash : callable
-        Called once for each file that may differ.
-    """
-
-    def __init__(self, entries: pd.DataFrame, links: pd.DataFrame, content_hash: ContentHash) -> None:
-        from cachescope.columns import rows_of
-
-        self._rows = {row.entry: row for row in rows_of(entries, EntryRow)}
+    def __init__(
+        self, entries: Iterable[EntryRow], links: Iterable[LinkRow], content_hash: ContentHash
+    ) -> None:
+        self._rows = {row.entry: row for row in entries}
         self._children: dict[int, list[LinkRow]] = defaultdict(list)
-        for link in rows_of(links, LinkRow):
+        for link in links:
             self._children[link.parent].append(link)
         self._content_hash = content_hash
         self._hashes: dict[str, str | None] = {}
@@ -183,37 +174,17 @@ def _cut(line: str) -> str:
     return line if len(line) <= _CUT else f"{line[:_CUT]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class _WithCode:
-    """An entry that names its generated code."""
-
-    entry: int
-    cache: str
-    cache_key: str | None
-    path: str
-    code_key: str
-
-
 class GeneratedCode:
     """Compares the generated code of entries.
 
     The code key of an entry is the hash of its source (torch/_inductor/codecache.py, `code_hash`): equal keys mean
     equal code. Sources are read only for entries whose keys differ, once for each key.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        The frame entries.
-    source_of : callable
     """
 
-    def __init__(self, entries: pd.DataFrame, source_of: SourceOf) -> None:
-        from cachescope.columns import rows_of
-
-        named = entries[entries["cache"].isin(CACHES) & entries["code_key"].notna()]
-        self._rows = {row.entry: row for row in rows_of(named, _WithCode)}
+    def __init__(self, entries: Iterable[EntryRow], source_of: SourceOf) -> None:
+        self._rows = {row.entry: row for row in entries if row.cache in CACHES and row.code_key is not None}
         self._source_of = source_of
-        self._forms: dict[str, str | None] = {}
+        self._forms: dict[str | None, str | None] = {}
 
     def are_same(self, entry: int, other: int) -> bool | None:
         """Whether two entries hold the same code; None if that is unknown."""

@@ -17,12 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pandas as pd
-
 from cachescope.analysis.directory.linked_files import Files, is_cpp, is_python
-from cachescope.columns import frame_of, plain_columns, rows_of
 from cachescope.details import HashDetails
-from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.frames.linked_rows import LinkRow
 from cachescope.keys.hashing import best_config_name
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, CACHES, CODE, FXGRAPH, HASH, LOCK, TRITON, UNREADABLE
@@ -227,20 +225,16 @@ def choice_links(files: Files, timings: Iterable[tuple[int, str]]) -> Iterator[L
             yield Link(parent, CODE, named[1], CHOICE, found)
 
 
-def links_frame(
-    entries: pd.DataFrame,
-    autotune: pd.DataFrame | None = None,
-    contexts: pd.DataFrame | None = None,
-    details: HashDetails | None = None,
-) -> pd.DataFrame:
-    """The frame links; a reference to a missing file has a row without a child."""
-    torch_keys = [] if contexts is None else _torch_keys(contexts)
-    parts = NameParts(_cache_key_tags(entries, details), torch_keys)
-    timings: list[tuple[int, str]] = []
-    if autotune is not None:
-        timings = list(zip(*plain_columns(autotune, ["entry", "choice"]).values(), strict=True))
-    made = all_links(rows_of(entries, EntryRow), timings, parts)
-    return frame_of((row for link in made for row in link.rows()), LinkRow)
+def link_rows(
+    entries: list[EntryRow],
+    timings: Iterable[TimingRow],
+    contexts: Iterable[ContextRow],
+    details: HashDetails,
+) -> list[LinkRow]:
+    """The rows of the frame links; a reference to a missing file has one without a child."""
+    parts = NameParts(_cache_key_tags(entries, details), _torch_keys(contexts))
+    made = all_links(entries, ((row.entry, row.choice) for row in timings), parts)
+    return [row for link in made for row in link.rows()]
 
 
 def all_links(rows: list[EntryRow], timings: Iterable[tuple[int, str]], parts: NameParts) -> Iterator[Link]:
@@ -274,21 +268,20 @@ def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[Link]:
                 yield Link(row, CODE, code_key, "cache_key in the entry", files.of_key(root, CODE, code_key))
 
 
-def _cache_key_tags(entries: pd.DataFrame, details: HashDetails | None) -> list[str]:
+def _cache_key_tags(entries: list[EntryRow], details: HashDetails) -> list[str]:
     # ``torch.compiler.config.cache_key_tag`` is a field of every FX key from 2.6; entries hold it from 2.8.
     tags = {""}
-    for detail_set in entries["detail_set"].dropna().unique() if details is not None else ():
-        assert details is not None
-        tag = details.detail(int(detail_set), "cache_key_tag")
+    for detail_set in {row.detail_set for row in entries if row.detail_set is not None}:
+        tag = details.detail(detail_set, "cache_key_tag")
         if tag is not None:
             tags.add(tag.value_text)
     return sorted(tags)
 
 
-def _torch_keys(contexts: pd.DataFrame) -> list[bytes]:
+def _torch_keys(contexts: Iterable[ContextRow]) -> list[bytes]:
     # torch/_inductor/runtime/caching/context.py, `_CompileContext.torch_version_hash`: base64 of `torch_key()`.
     keys = set()
-    for text in contexts["torch_version_hash"].dropna():
+    for text in {row.torch_version_hash for row in contexts if row.torch_version_hash is not None}:
         try:
             key = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):

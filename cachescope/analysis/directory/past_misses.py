@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-import pandas as pd
-
 from cachescope.analysis.directory.equal_code import (
     OTHER_SOURCE,
     SOURCE,
@@ -22,21 +20,20 @@ from cachescope.analysis.directory.equal_code import (
 )
 from cachescope.analysis.history.entry_times import resolution_ns
 from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
-from cachescope.columns import frame_of
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.terms import FXGRAPH
 
 
-def past_misses_frame(
+def past_misses(
     entries: Sequence[EntryRow],
     keys: KeyDistances,
     details: HashDetails,
     code: GeneratedCode,
     binaries: KernelBinaries,
-) -> pd.DataFrame:
-    """The frame past_misses."""
+) -> list[PastMiss]:
+    """The rows of the frame past_misses."""
     of_root: dict[str, list[EntryRow]] = defaultdict(list)
     for entry in entries:
         of_root[entry.root].append(entry)
@@ -46,14 +43,11 @@ def past_misses_frame(
     for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
         if entry.detail_set is not None and (graph := keys.graph(entry.detail_set)) is not None:
             graphs[graph, details.direction(entry.detail_set)].append(entry)
-    return frame_of(
-        (
-            miss
-            for number, ((_, direction), of_graph) in enumerate(graphs.items())
-            for miss in _of_graph(number, direction, of_graph, (keys, details), code, binaries, resolutions)
-        ),
-        PastMiss,
-    )
+    return [
+        miss
+        for number, ((_, direction), of_graph) in enumerate(graphs.items())
+        for miss in _of_graph(number, direction, of_graph, (keys, details), code, binaries, resolutions)
+    ]
 
 
 def _of_graph(

@@ -13,10 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import pandas as pd
-
 from cachescope.analysis.guards import GuardError, guard_symbols
-from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import Candidate, EntryRow
 from cachescope.frames.linked_rows import DuplicateRow
 from cachescope.terms import CACHES, CODE, CODE_KEY
@@ -64,10 +61,9 @@ def _marks(row: EntryRow, others: list[EntryRow]) -> tuple[str, ...]:
     return tuple(mark for mark in (DAMAGED, OTHER_CODE, OTHER_GUARDS, EQUAL_GUARDS) if mark in marks)
 
 
-def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
-    """The frame guards, from the frame entries: sound entries only, by key and time."""
-    everything = rows_of(entries, EntryRow)
-    marks = marks_beside(everything)
+def candidates(entries: list[EntryRow]) -> list[Candidate]:
+    """The rows of the frame guards: sound entries only, by key and time."""
+    marks = marks_beside(entries)
     found = [
         Candidate(
             row.entry,
@@ -78,11 +74,11 @@ def guards_frame(entries: pd.DataFrame) -> pd.DataFrame:
             _symbols(row.guards_expr),
             marks.get(row.entry, ()),
         )
-        for row in everything
+        for row in entries
         if row.cache in CACHES and row.status == "ok" and row.cache_key is not None
     ]
     found.sort(key=lambda one: (one.cache, one.cache_key, one.modified_time or 0))
-    return frame_of(found, Candidate)
+    return found
 
 
 def _symbols(expression: str | None) -> tuple[str, ...]:
@@ -92,13 +88,13 @@ def _symbols(expression: str | None) -> tuple[str, ...]:
         return ()
 
 
-def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
-    """The frame duplicates, from the frame entries; the largest saving first.
+def duplicate_rows(entries: Iterable[EntryRow]) -> list[DuplicateRow]:
+    """The rows of the frame duplicates; the largest saving first.
 
     A file is in one group at most: if its content is equal to another's, equal guards add nothing.
     """
     # The target of a link may be one of the others, and takes no more room.
-    sound = [row for row in rows_of(entries, EntryRow) if row.status == "ok" and row.link is None]
+    sound = [row for row in entries if row.status == "ok" and row.link is None]
     by_name: dict[tuple[str, str, int | None], list[EntryRow]] = defaultdict(list)
     by_key: dict[tuple[str, str, str, str | None], list[EntryRow]] = defaultdict(list)
     for row in sound:
@@ -112,7 +108,7 @@ def duplicates_frame(entries: pd.DataFrame) -> pd.DataFrame:
     others = ([row for row in group if row.entry not in reported] for group in by_key.values())
     found += _groups(others, BY_KEY)
     found.sort(key=lambda group: (-group.saved_bytes, group.entries))
-    return frame_of(found, DuplicateRow)
+    return found
 
 
 def _is_hashed(row: EntryRow, name: str) -> bool:

@@ -8,10 +8,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Final
 
-import pandas as pd
-
 from cachescope.analysis.directory.linked_files import is_cpp
-from cachescope.columns import frame_of, rows_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow, OrphanRow, RemovableRow
 from cachescope.keys.paths import is_in_remote_cache
@@ -115,8 +112,10 @@ def _is_doubtful(row: EntryRow) -> bool:
     return not (row.cache == FXGRAPH and row.code_key is not None)
 
 
-def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | None = None) -> pd.DataFrame:
-    """The frame removable, from the frames entries and orphans.
+def removable_rows(
+    rows: list[EntryRow], orphans: Iterable[OrphanRow], now_ns: int | None = None
+) -> list[RemovableRow]:
+    """The rows of the frame removable, from those of entries and orphans.
 
     Without these files torch still finds every entry that it finds today, and everything that the entry loads:
 
@@ -134,15 +133,14 @@ def removable_frame(entries: pd.DataFrame, orphans: pd.DataFrame, now_ns: int | 
     that is missing, 0 or in the future proves no age. For temporaries and code, neither does the modification time alone,
     which any program can set.
     """
-    rows = rows_of(entries, EntryRow)
-    alone = {row.entry: row for row in rows_of(orphans, OrphanRow)}
+    alone = {row.entry: row for row in orphans}
     found = []
     for row in rows:
         now = row.seen_time if now_ns is None else now_ns
         reason = None if now is None else _reason(row, alone.get(row.entry), now)
         if reason is not None:
             found.append(_removable(row, reason))
-    return frame_of([*found, *_compiled_from(rows, found, now_ns)], RemovableRow)
+    return [*found, *_compiled_from(rows, found, now_ns)]
 
 
 def _reason(row: EntryRow, orphan: OrphanRow | None, now: int) -> str | None:
@@ -189,8 +187,8 @@ def _removable(row: EntryRow, reason: str) -> RemovableRow:
     return RemovableRow(row.entry, row.cache, row.path, row.size_bytes or 0, reason)
 
 
-def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
-    """The frame orphans, from the frames entries and links.
+def orphan_rows(rows: list[EntryRow], links: list[LinkRow]) -> list[OrphanRow]:
+    """The rows of the frame orphans, from those of entries and links.
 
     A file is not called gone if it may lie where something was not read, and not called alone if something that could
     refer to it was not read. So code is judged only in a directory whose FX entries name the code they use, C++ kernels only
@@ -198,16 +196,14 @@ def orphans_frame(entries: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
     name others. Code beside vLLM's artifacts and models is not judged: they hold graphs of their own. What lies in a
     remote cache is not judged: each cache is switched on by itself, and keeps no code.
     """
-    rows = rows_of(entries, EntryRow)
-    linked = rows_of(links, LinkRow)
     unread = Unread(rows)
     found = [
-        *_lost(rows, linked, unread),
-        *_alone_code(rows, linked, unread),
-        *_alone_triton(rows, linked),
+        *_lost(rows, links, unread),
+        *_alone_code(rows, links, unread),
+        *_alone_triton(rows, links),
         *_moved(rows),
     ]
-    return frame_of(sorted(found, key=attrgetter("entry")), OrphanRow)
+    return sorted(found, key=attrgetter("entry"))
 
 
 def _orphan(row: EntryRow, reason: str) -> OrphanRow:

@@ -1,4 +1,4 @@
-"""Whether entries of equal source run equal binaries: frames of a directory in, what is told of both out; made by hand."""
+"""Whether entries of equal source run equal binaries: rows of a directory in, what is told of both out; made by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.equal_code import Compared, KernelBinaries
-from cachescope.columns import frame_of
 from cachescope.frames.linked_rows import LinkRow
 from tests.made import Stored, entry, scope_of
 
@@ -47,8 +46,8 @@ class Directory:
         return form
 
     def compare(self) -> Compared:
-        entries = scope_of(entries=self.files).entries
-        links = frame_of((LinkRow(known_by="made by hand", **link) for link in self.links), LinkRow)
+        entries = scope_of(entries=self.files).tables.entries.rows
+        links = [LinkRow(known_by="made by hand", **link) for link in self.links]
         return KernelBinaries(entries, links, self.hashes.get).compare(0, 1, "by code")
 
 

@@ -12,8 +12,6 @@ import pytest
 import cachescope
 from cachescope.analysis.directory.built import built_alike
 from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
-from cachescope.columns import rows_of
-from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Directory, unpacked
 
 pytestmark = pytest.mark.slow
@@ -72,11 +70,11 @@ def test_an_entry_holds_its_code_itself(built: Path, tmp_path: Path) -> None:
 
 def test_code_that_cannot_be_read_is_not_known(built: Path) -> None:
     scope = cachescope.read(built / "first", built / "other_pass")
-    entries = scope.entries
+    entries = scope.tables.entries.rows
     code = GeneratedCode(entries, lambda file: None)
-    binaries = KernelBinaries(entries, scope.links, lambda path: None)
+    binaries = KernelBinaries(entries, scope.linked.rows, lambda path: None)
     before, after = (
-        rows_of(entries[entries["root"] == str(built / side)], EntryRow) for side in ("first", "other_pass")
+        [row for row in entries if row.root == str(built / side)] for side in ("first", "other_pass")
     )
     results = {row.before == row.after: row.result for row in built_alike(before, after, [], code, binaries)}
     # Equal keys of the code are equal code, whether it is there or not.

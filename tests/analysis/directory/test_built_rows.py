@@ -8,8 +8,7 @@ import pytest
 
 from cachescope.analysis.directory.built import built_alike
 from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
-from cachescope.columns import rows_of
-from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.directory_rows import TimingRow
 from tests.made import entry, scope_of
 
 Times = dict[str, float]
@@ -37,14 +36,13 @@ def choices(file: int, times: Times) -> list[TimingRow]:
 )  # fmt: skip
 def test_choices_for_one_operator(before: Times, after: Times, wanted: tuple[str, ...]) -> None:
     scope = scope_of(entries=[entry("autotune", "a" * 52, root=root) for root in ("/old", "/new")])
-    entries = scope.entries
-    old, new = rows_of(entries, EntryRow)
+    old, new = entries = scope.tables.entries.rows
     (built,) = built_alike(
         [old],
         [new],
         choices(old.entry, before) + choices(new.entry, after),
         GeneratedCode(entries, lambda file: None),
-        KernelBinaries(entries, scope.links, lambda path: None),
+        KernelBinaries(entries, scope.linked.rows, lambda path: None),
     )
     assert (built.result, built.before, built.after, built.evidence) == wanted
     assert (built.cache, built.name) == ("autotune", "mm")
@@ -76,9 +74,9 @@ def test_a_graph_under_one_key(
         ]
     )
     of_path = dict(zip(scope.entries["path"], sources, strict=True))
-    code = GeneratedCode(scope.entries, lambda file: of_path[file.path])
-    binaries = KernelBinaries(scope.entries, scope.links, lambda path: None)
-    before, after = ([row] for row in rows_of(scope.entries, EntryRow))
+    code = GeneratedCode(scope.tables.entries.rows, lambda file: of_path[file.path])
+    binaries = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)
+    before, after = ([row] for row in scope.tables.entries.rows)
     (built,) = built_alike(before, after, [], code, binaries)
     assert built.result == result
     assert evidence in built.evidence

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
-from cachescope.analysis.directory.same_key import BY_CONTENT, BY_KEY, BY_SOURCE, duplicates_frame
-from cachescope.columns import frame_of
+from cachescope.analysis.directory.same_key import BY_CONTENT, BY_KEY, BY_SOURCE, duplicate_rows
 from cachescope.frames.directory_rows import EntryRow
 
 CODE_KEY = "c" + "a" * 51
@@ -28,8 +28,7 @@ def code(number: int, name: str, **told: Any) -> EntryRow:
 
 
 def groups(*rows: EntryRow) -> list[tuple[tuple[int, ...], str]]:
-    frame = duplicates_frame(frame_of(rows, EntryRow))
-    return list(zip(frame["entries"], frame["known_by"], strict=True))
+    return [(group.entries, group.known_by) for group in duplicate_rows(rows)]
 
 
 CASES: dict[str, tuple[list[EntryRow], list[tuple[tuple[int, ...], str]]]] = {
@@ -80,9 +79,8 @@ def test_the_first_that_was_written_is_the_one_to_keep() -> None:
         row(7, "g", "fxgraph", cache_key="f44", size_bytes=20),
         row(8, "h", "fxgraph", cache_key="f44", size_bytes=40),
     ]
-    names = ["entries", "cache", "cache_key", "copies", "size_bytes", "saved_bytes"]
-    frame = duplicates_frame(frame_of(rows, EntryRow))[names]
-    assert list(frame.itertuples(index=False, name=None)) == [
+    wanted = attrgetter("entries", "cache", "cache_key", "copies", "size_bytes", "saved_bytes")
+    assert list(map(wanted, duplicate_rows(rows))) == [
         # The largest saving first, then the first entry.
         ((1, 2, 0), "fxgraph", "f11", 3, 20, 40),
         ((5, 6), "fxgraph", "f33", 2, 0, 40),
@@ -93,5 +91,5 @@ def test_the_first_that_was_written_is_the_one_to_keep() -> None:
 
 def test_what_has_no_key_and_no_time() -> None:
     rows = [row(0, cache_key=None, modified_time=3), row(1, cache_key=None, modified_time=None)]
-    (group,) = duplicates_frame(frame_of(rows, EntryRow)).to_dict("records")
-    assert (group["entries"], group["cache_key"]) == ((1, 0), "")
+    (group,) = duplicate_rows(rows)
+    assert (group.entries, group.cache_key) == ((1, 0), "")

@@ -301,8 +301,8 @@ def test_the_files_that_a_name_means(which: int | str, rows: list[EntryRow], wan
 
 def code(*sources: str | None) -> GeneratedCode:
     entries = [fx(key(chr(ord("a") + at)), key=key(chr(ord("a") + at), "f")) for at in range(len(sources))]
-    frame = scope_of(entries=[*entries, fx(None, key=key("y", "f")), py(key("z"))]).entries
-    return GeneratedCode(frame, lambda file: sources[file.entry])
+    scope = scope_of(entries=[*entries, fx(None, key=key("y", "f")), py(key("z"))])
+    return GeneratedCode(scope.tables.entries.rows, lambda file: sources[file.entry])
 
 
 def test_whether_two_entries_hold_the_same_code() -> None:
@@ -337,7 +337,7 @@ def compared(
             made.path = f"{made.root if apart else '/libs'}/{made.path.rsplit('/', 1)[1]}"
     scope = scope_of(entries=files)
     binaries = KernelBinaries(
-        scope.entries, scope.links, lambda path: contents.get(path.removeprefix("/libs/"))
+        scope.tables.entries.rows, scope.linked.rows, lambda path: contents.get(path.removeprefix("/libs/"))
     )
     second = next(at for at, (made, _) in enumerate(files) if made.cache_key == key("b", "f"))
     found = binaries.compare(0, second, "told")
@@ -379,7 +379,9 @@ def test_bundled_kernels_are_compared_as_well() -> None:
     def bundled(mine: tuple[str, ...], others: tuple[str, ...]) -> tuple[bool | None, str]:
         files = [fx(A, triton_hashes=mine), fx(A, key=key("b", "f"), triton_hashes=others)]
         scope = scope_of(entries=files)
-        found = KernelBinaries(scope.entries, scope.links, lambda _: None).compare(0, 1, "told")
+        found = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda _: None).compare(
+            0, 1, "told"
+        )
         return found.same, found.known_by
 
     assert bundled(("1",), ("1",)) == (True, "told; the same 1 Triton kernel bundled in both")

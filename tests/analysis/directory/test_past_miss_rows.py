@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from cachescope.analysis.directory.equal_code import (
@@ -14,8 +13,9 @@ from cachescope.analysis.directory.equal_code import (
     GeneratedCode,
     KernelBinaries,
 )
-from cachescope.analysis.directory.past_misses import past_misses_frame
-from tests.made import SECOND_NS, Details, Stored, entry, scope_of
+from cachescope.analysis.directory.past_misses import past_misses
+from cachescope.frames.linked_rows import PastMiss
+from tests.made import NOON_NS, SECOND_NS, Details, Stored, entry, scope_of
 
 G: Details = {"gm": "g", "x": "1", "y": "1", "z": "1"}
 
@@ -24,18 +24,15 @@ def fx(letter: str, at: float | None = 0, details: Details | None = G, **told: A
     return entry("fxgraph", f"f{letter}", details, **{"at": at, "name": letter, **told})
 
 
-def missed(*entries: Stored, sources: dict[int, str] | None = None) -> pd.DataFrame:
+def missed(*entries: Stored, sources: dict[int, str] | None = None) -> list[PastMiss]:
     scope = scope_of(entries=entries)
-    code = GeneratedCode(scope.entries, lambda row: (sources or {}).get(row.entry))
-    binaries = KernelBinaries(scope.entries, scope.links, lambda path: None)
-    return past_misses_frame(
-        scope.history.entries, scope.history.keys, scope.tables.hash_details, code, binaries
-    )
+    code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
+    binaries = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)
+    return past_misses(scope.history.entries, scope.history.keys, scope.tables.hash_details, code, binaries)
 
 
 def table(*entries: Stored) -> list[tuple[Any, ...]]:
-    names = ["entry", "verdict", "baseline_entry", "changed"]
-    return list(missed(*entries)[names].itertuples(index=False, name=None))
+    return [(miss.entry, miss.verdict, miss.baseline_entry, miss.changed) for miss in missed(*entries)]
 
 
 X2, XY, XYZ = {**G, "x": "2"}, {**G, "x": "2", "y": "2"}, {**G, "x": "2", "y": "2", "z": "2"}
@@ -76,11 +73,11 @@ def test_why_there_is_another_entry(name: str) -> None:
 
 def test_what_is_known_of_a_miss() -> None:
     second = fx("b", 2, {**X2, "fx_kwargs[is_backward]": "True"}, time_taken_ns=7 * SECOND_NS)
-    (row,) = missed(fx("a", 1, BACKWARD), second).to_dict("records")
-    assert (row["cache_key"], row["graph"], row["direction"]) == ("fb", 0, "backward")
-    assert (row["time_taken_ns"], row["made_time"].second) == (7 * SECOND_NS, 2)
+    (row,) = missed(fx("a", 1, BACKWARD), second)
+    assert (row.cache_key, row.graph, row.direction) == ("fb", 0, "backward")
+    assert (row.time_taken_ns, row.made_time) == (7 * SECOND_NS, NOON_NS + 2 * SECOND_NS)
     numbers = missed(fx("a", 1), fx("b", 2, BACKWARD), fx("c", 3, X2), fx("d", 4, {**BACKWARD, "x": "3"}))
-    assert numbers["graph"].tolist() == [0, 1]
+    assert [miss.graph for miss in numbers] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +101,8 @@ def test_whether_the_order_is_known(
         fx(letter, at, details, root=root)
         for letter, at, details, root in zip("ab", times, (G, X2), roots, strict=True)
     )
-    assert missed(first, second)["is_order_known"].tolist() == [is_known]
+    (miss,) = missed(first, second)
+    assert miss.is_order_known is is_known
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_whether_the_code_is_the_same(
         fx(letter, at, details, code_key=key)
         for letter, at, details, key in zip("ab", (1, 2), (G, X2), keys, strict=True)
     ]
-    (row,) = missed(*entries, sources=sources).to_dict("records")
-    assert row["same_code"] is same_code or (same_code is None and pd.isna(row["same_code"]))
-    assert row["same_code_known_by"].startswith(known_by)
-    assert pd.isna(row["same_binaries"])
+    (row,) = missed(*entries, sources=sources)
+    assert row.same_code is same_code
+    assert row.same_code_known_by.startswith(known_by)
+    assert row.same_binaries is None

@@ -119,7 +119,7 @@ def test_a_file_is_read_only_where_one_source_has_several(directory: Directory) 
     asked: list[str] = []
     scope = cachescope.read(directory("compile_flags") / "cache")
     binaries = KernelBinaries(
-        scope.entries, scope.links, lambda path: asked.append(path) or content_hash(path)
+        scope.tables.entries.rows, scope.linked.rows, lambda path: asked.append(path) or content_hash(path)
     )
     by_flag = {miss.changed[0]: miss for miss in scope.past_misses.itertuples()}
     tagged = by_flag["cache_key_tag"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links import links_frame
-from cachescope.analysis.directory.unused import orphans_frame, removable_frame
+from cachescope.analysis.directory.links import link_rows
+from cachescope.analysis.directory.unused import orphan_rows, removable_rows
 from tests.conftest import Directory, Recording
 
 HOUR_NS = 3_600_000_000_000
@@ -42,8 +43,8 @@ def test_a_temporary_file_can_go_when_it_is_old(recording: Recording, tmp_path: 
     temporary.write_bytes(b"half")
     scope = cachescope.read(cache)
     written = temporary.stat().st_mtime_ns
-    assert removable_frame(scope.entries, scope.orphans, written + HOUR_NS // 2).empty
-    (removable,) = removable_frame(scope.entries, scope.orphans, written + 2 * HOUR_NS).itertuples()
+    assert not removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + HOUR_NS // 2)
+    (removable,) = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + 2 * HOUR_NS)
     assert Path(removable.path) == temporary
 
 
@@ -60,9 +61,9 @@ def test_code_that_was_just_written_stays(recording: Recording, tmp_path: Path) 
     scope = cachescope.read(cache)
     written = fresh.stat().st_mtime_ns
     # A graph may take hours, and is stored when it is compiled.
-    assert removable_frame(scope.entries, scope.orphans, written + 23 * HOUR_NS).empty
-    found = removable_frame(scope.entries, scope.orphans, written + 25 * HOUR_NS)
-    assert found["cache"].tolist() == ["code"]
+    assert not removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + 23 * HOUR_NS)
+    found = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + 25 * HOUR_NS)
+    assert [row.cache for row in found] == ["code"]
 
 
 @pytest.mark.slow
@@ -98,9 +99,8 @@ def test_what_an_unused_wrapper_compiled_goes_with_it(
     scope = cachescope.read(cache)
     assert scope.removable.empty  # it came here just now, however old it says to be
     late = time.time_ns() + 25 * HOUR_NS
-    removable = removable_frame(scope.entries, scope.orphans, late)
-    code = removable[removable["cache"] == "code"]
-    assert {Path(path).name for path in code["path"]} == {f"{wrapper}.py", *kernels}
+    removable = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, late)
+    assert {Path(row.path).name for row in removable if row.cache == "code"} == {f"{wrapper}.py", *kernels}
     # What torch compiled to see what the processor can do is of no graph, and stays.
     assert len(list(cache.glob("??/c*.so"))) > 2
 
@@ -108,16 +108,21 @@ def test_what_an_unused_wrapper_compiled_goes_with_it(
 def test_code_stays_where_an_entry_could_not_be_opened(directory: Directory, tmp_path: Path) -> None:
     cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
     scope = cachescope.read(cache)
-    entries = scope.entries.copy()
-    is_graph = entries["cache"] == "fxgraph"
-    first = entries.index[is_graph][0]
-    entries.loc[entries.index[is_graph][1:], "code_key"] = f"c{'a' * 51}"
-    entries.loc[first, ["status", "damage", "code_key"]] = ["unreadable", "Permission denied", None]
-    assert "code" not in set(orphans_frame(entries, links_frame(entries))["cache"])
-    entries.loc[first, ["status", "damage"]] = ["damaged", "hostile: names os.system"]
-    assert "code" not in set(orphans_frame(entries, links_frame(entries))["cache"])
-    entries.loc[first, "damage"] = "truncated"
-    assert "code" in set(orphans_frame(entries, links_frame(entries))["cache"])
+    first, *others = (row.entry for row in scope.tables.entries.rows if row.cache == "fxgraph")
+
+    def is_code_alone(status: str, damage: str) -> bool:
+        rows = [
+            replace(row, status=status, damage=damage, code_key=None) if row.entry == first
+            else replace(row, code_key=f"c{'a' * 51}") if row.entry in others
+            else row
+            for row in scope.tables.entries.rows
+        ]  # fmt: skip
+        links = link_rows(rows, [], [], scope.tables.hash_details)
+        return any(orphan.cache == "code" for orphan in orphan_rows(rows, links))
+
+    assert not is_code_alone("unreadable", "Permission denied")
+    assert not is_code_alone("damaged", "hostile: names os.system")
+    assert is_code_alone("damaged", "truncated")
 
 
 AGES = {
@@ -147,9 +152,9 @@ def test_a_time_that_proves_no_age_lets_nothing_go(
     written = 0 if before is None else now - before
     os.utime(file, ns=(written, written))
     scope = cachescope.read(cache)
-    found = removable_frame(scope.entries, scope.orphans, now)
+    found = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, now)
     # Bytes that are no Python say nothing of the kernels in it.
-    assert found["path"].tolist() == [str(file)] * (can_go and what != "code")
+    assert [row.path for row in found] == [str(file)] * (can_go and what != "code")
 
 
 def test_what_was_not_needed_when_it_was_read_is_not_said_to_go_later(
@@ -170,4 +175,6 @@ def test_a_whole_temporary_of_a_key_stays(recording: Recording, tmp_path: Path) 
     entry.rename(entry.with_name(".123.140.tmp"))
     scope = cachescope.read(cache)
     # torch before 2.13 loads it, and with it the AOTAutograd entry and the code.
-    assert removable_frame(scope.entries, scope.orphans, time.time_ns() + 30 * 24 * HOUR_NS).empty
+    assert not removable_rows(
+        scope.tables.entries.rows, scope.orphaned.rows, time.time_ns() + 30 * 24 * HOUR_NS
+    )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from cachescope.analysis.directory.unused import removable_frame
-from cachescope.columns import frame_of
-from cachescope.frames.linked_rows import OrphanRow
-from tests.made import NOON_NS, entry, scope_of
+from cachescope.analysis.directory.unused import removable_rows
+from cachescope.frames.linked_rows import OrphanRow, RemovableRow
+from tests.made import NOON_NS, Stored, entry, scope_of
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 REFUSED = "truncated at byte 300"
@@ -26,9 +26,14 @@ def can_go(
     made.modified_time = None if written is None else NOON_NS - int(written * 10**9)
     since = written if changed is None else changed
     made.changed_time = None if since is None else NOON_NS - int(since * 10**9)
-    frame = scope_of(entries=[(made, None)]).entries
-    orphans = frame_of([OrphanRow(0, cache, "nothing uses it")] if alone else [], OrphanRow)
-    return bool(len(removable_frame(frame, orphans, NOON_NS)))
+    return bool(removed((made, None), orphans=[OrphanRow(0, cache, "nothing uses it")] if alone else []))
+
+
+def removed(*files: Stored, orphans: Sequence[OrphanRow] = ()) -> list[RemovableRow]:
+    return removable_rows(scope_of(entries=files).tables.entries.rows, orphans, NOON_NS)
+
+
+UNUSED = [OrphanRow(0, "code", "no FX entry uses this code")]
 
 
 @pytest.mark.parametrize(
@@ -85,20 +90,16 @@ def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None
 def test_a_time_of_zero_proves_no_age() -> None:
     made, _ = entry("fxgraph", "f11", status="damaged", damage=REFUSED)
     made.modified_time = made.changed_time = 0
-    frame = scope_of(entries=[(made, None)]).entries
-    assert removable_frame(frame, frame_of([], OrphanRow), NOON_NS).empty
+    assert not removed((made, None))
     made.modified_time = made.changed_time = 1
-    frame = scope_of(entries=[(made, None)]).entries
-    assert len(removable_frame(frame, frame_of([], OrphanRow), NOON_NS)) == 1
+    assert len(removed((made, None))) == 1
 
 
 def test_ages_count_from_when_a_file_was_seen() -> None:
     made, _ = entry("fxgraph", "f11", at=-61, status="damaged", damage=REFUSED)
     for seen, wanted in ((None, 0), (NOON_NS - 2 * 10**9, 0), (NOON_NS, 1)):
-        frame = scope_of(entries=[(made, None)]).entries
-        frame["seen_time"] = frame["modified_time"].astype("datetime64[ns, UTC]")
-        frame["seen_time"] = type(frame["seen_time"].iloc[0])(seen, tz="UTC") if seen else None
-        assert len(removable_frame(frame, frame_of([], OrphanRow))) == wanted
+        (row,) = scope_of(entries=[(made, None)]).tables.entries.rows
+        assert len(removable_rows([replace(row, seen_time=seen)], [])) == wanted
 
 
 def test_what_was_compiled_from_code_goes_with_it() -> None:
@@ -113,28 +114,23 @@ def test_what_was_compiled_from_code_goes_with_it() -> None:
         entry("code", "c11", at=day, name="c11.so", root="/other"),
         entry("triton", "c11", at=day, name="c11.bin"),
     ]
-    frame = scope_of(entries=files).entries
-    orphans = frame_of([OrphanRow(0, "code", "no FX entry uses this code")], OrphanRow)
-    found = removable_frame(frame, orphans, NOON_NS)
-    assert found["entry"].tolist() == [0, 1]
-    assert found["size_bytes"].tolist() == [100, 100]
-    assert found["reason"].str.endswith("would have it compiled again").all()
-    assert found["reason"].iloc[0].startswith("no FX entry uses this code")
-    assert found["reason"].iloc[1].startswith("belongs to code that no FX entry uses")
+    found = removed(*files, orphans=UNUSED)
+    assert [(row.entry, row.size_bytes) for row in found] == [(0, 100), (1, 100)]
+    assert all(row.reason.endswith("would have it compiled again") for row in found)
+    assert found[0].reason.startswith("no FX entry uses this code")
+    assert found[1].reason.startswith("belongs to code that no FX entry uses")
 
 
 def test_what_was_compiled_from_code_is_as_old_as_when_it_was_seen() -> None:
     """Without a time to count from, each file is as old as it was then; one that says none proves no age."""
     files = [entry("code", "c11", at=-OLD, name=f"c11{end}") for end in (".py", ".so", ".o", ".a")]
-    frame = scope_of(entries=files).entries
     seen = [NOON_NS, NOON_NS, NOON_NS - int(1.5 * DAY * 10**9), None]
-    frame["seen_time"] = pd.Series(pd.to_datetime(seen, utc=True)).astype(frame["modified_time"].dtype)
-    orphans = frame_of([OrphanRow(0, "code", "no FX entry uses this code")], OrphanRow)
-    assert removable_frame(frame, orphans)["entry"].tolist() == [0, 1]
-    assert removable_frame(frame, orphans, NOON_NS)["entry"].tolist() == [0, 1, 2, 3]
+    read = scope_of(entries=files).tables.entries.rows
+    rows = [replace(row, seen_time=at) for row, at in zip(read, seen, strict=True)]
+    assert [row.entry for row in removable_rows(rows, UNUSED)] == [0, 1]
+    assert [row.entry for row in removable_rows(rows, UNUSED, NOON_NS)] == [0, 1, 2, 3]
 
 
 def test_code_without_a_key_belongs_to_no_other() -> None:
     files = [entry("code", "c11", at=-OLD, name=name, cache_key=None) for name in ("a.py", "a.so")]
-    orphans = frame_of([OrphanRow(0, "code", "no FX entry uses this code")], OrphanRow)
-    assert removable_frame(scope_of(entries=files).entries, orphans, NOON_NS)["entry"].tolist() == [0]
+    assert [row.entry for row in removed(*files, orphans=UNUSED)] == [0]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.same_key import guards_frame, marks_beside
-from cachescope.columns import frame_of
+from cachescope.analysis.directory.same_key import candidates, marks_beside
 from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Recording
 from tests.made import entry, scope_of
@@ -122,6 +121,6 @@ def test_candidates_are_sound_and_in_order_of_cache_key_and_time() -> None:
         EntryRow(**{**nothing, **several, "entry": at, "cache": cache, "cache_key": key, "path": f"/c/{at}", "root": "/c", "modified_time": time, "status": status, "guards_expr": "L['s0'] > 1"})
         for at, (cache, key, time, status) in enumerate(told)
     ]  # fmt: skip
-    frame = guards_frame(frame_of(rows, EntryRow))
-    assert frame["entry"].tolist() == [3, 2, 1, 0]
-    assert set(frame["symbols"]) == {("s0",)}
+    found = candidates(rows)
+    assert [row.entry for row in found] == [3, 2, 1, 0]
+    assert {row.symbols for row in found} == {("s0",)}

@@ -6,25 +6,25 @@ import shutil
 import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.unused import removable_frame
+from cachescope.analysis.directory.unused import removable_rows
+from cachescope.frames.linked_rows import RemovableRow
 from tests.vllm_recordings import VERSIONS, recorded
 
 A_MONTH_NS = 30 * 24 * 3_600_000_000_000
 
 
-def removable_later(cache: Path) -> pd.DataFrame:
+def removable_later(cache: Path) -> list[RemovableRow]:
     """What can go a month from now: nothing is kept for being new."""
     scope = cachescope.read(cache)
-    return removable_frame(scope.entries, scope.orphans, time.time_ns() + A_MONTH_NS)
+    return removable_rows(scope.tables.entries.rows, scope.orphaned.rows, time.time_ns() + A_MONTH_NS)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_nothing_can_go_from_a_real_cache(version: str, tmp_path: Path) -> None:
-    assert removable_later(recorded(version, tmp_path).cache).empty
+    assert not removable_later(recorded(version, tmp_path).cache)
 
 
 def test_code_that_a_compiled_model_uses_stays(tmp_path: Path) -> None:
@@ -40,11 +40,11 @@ def test_code_that_a_compiled_model_uses_stays(tmp_path: Path) -> None:
     scope = cachescope.read(cache)
     assert before > len(folders)
     assert scope.orphans.empty
-    assert removable_later(cache).empty
+    assert not removable_later(cache)
     # Without the models beside them nothing holds graphs that are not listed.
     for model in cache.rglob("model"):
         model.unlink()
-    assert set(removable_later(cache)["cache"]) == {"code"}
+    assert {row.cache for row in removable_later(cache)} == {"code"}
 
 
 def test_a_model_that_was_never_finished_can_go(tmp_path: Path) -> None:
@@ -52,7 +52,5 @@ def test_a_model_that_was_never_finished_can_go(tmp_path: Path) -> None:
     model = next(path for path in cache.rglob("model") if path.is_file())
     unfinished = model.with_name("model.4242.tmp")
     unfinished.write_bytes(b"")
-    found = removable_later(cache)
-    assert found[["path", "reason"]].to_numpy().tolist() == [
-        [str(unfinished), "left behind by a process that died"]
-    ]
+    (found,) = removable_later(cache)
+    assert (found.path, found.reason) == (str(unfinished), "left behind by a process that died")

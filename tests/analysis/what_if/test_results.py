@@ -186,7 +186,7 @@ def warned(
     scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
     replayed = scope.replayed
     names = replayed.replay.table.names(Removed(frozenset({without})))
-    code = GeneratedCode(scope.entries, lambda row: (sources or {}).get(row.entry))
+    code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
     nothing = dict.fromkeys(field.name for field in fields(PastMiss))
     misses = [
         PastMiss(**(nothing | {"entry": one, "baseline_entry": other, "same_binaries": same}))
