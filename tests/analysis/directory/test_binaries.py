@@ -61,7 +61,12 @@ def test_without_a_kernel_nothing_is_known() -> None:
         (["one"], ["one"], True, "compiled files of the same bytes"),
         (["one"], ["two"], False, "compiled files that differ: "),
         (["one"], [None], None, "compiled files that cannot be read"),
-        (["one", "two"], ["two"], None, "several compiled files, and not which was used: "),
+        (
+            ["one", "two"],
+            ["two"],
+            None,
+            "several compiled files, and not which was used: 5-k1.so, 6-k1.so, 8-k1.so",
+        ),
         (["one", "two"], ["three"], False, "compiled files that differ: "),
         (["one", "one"], ["one"], True, "compiled files of the same bytes"),
     ],
@@ -76,6 +81,22 @@ def test_by_the_bytes(first: list[str], second: list[str | None], same: bool | N
     assert found.known_by.startswith(f"by code; {text}")
 
 
+@pytest.mark.parametrize(
+    ("name", "same", "text"),
+    [
+        # Its name is of the source and the flags: a path in it may differ, or the compiler.
+        ("k05.so", None, "compiled files of one name and other bytes: a path in them, or another compiler"),
+        ("k06.so", False, "compiled files that differ: k05.so and k06.so"),
+    ],
+)
+def test_files_of_one_name_need_not_be_other_code(name: str, same: bool | None, text: str) -> None:
+    directory = Directory()
+    for of, path in enumerate(("/cache0/k05.so", f"/cache1/{name}")):
+        directory.files[directory.compiled(of, None)][0].path = path
+        directory.hashes[path] = str(of)
+    assert directory.compare() == Compared(same, f"by code; {text}")
+
+
 def test_one_file_for_both_is_not_read() -> None:
     directory = Directory()
     directory.compiled(0, "one")
@@ -84,7 +105,7 @@ def test_one_file_for_both_is_not_read() -> None:
     directory.links.append({**link, "child_key": "k1"})
     directory.hashes.clear()
     found = directory.compare()
-    assert found.same is True and "one compiled file for both" in found.known_by
+    assert found == Compared(True, "by code; one compiled file for both: 5-k1.so")
 
 
 def test_a_kernel_that_was_not_compiled_leaves_it_open() -> None:

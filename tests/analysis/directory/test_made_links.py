@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cachescope.analysis.directory.entry_named import files_named
-from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
+from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import best_config_name
@@ -24,6 +24,10 @@ def key(letter: str, kind: str = "c") -> str:
 
 def fx(code: str | None = None, **told: Any) -> Stored:
     return entry("fxgraph", told.pop("key", key("a", "f")), code_key=code, **told)
+
+
+def aot(*keys: str, **told: Any) -> Stored:
+    return entry("aotautograd", key("a", "a"), fx_keys=keys, **told)
 
 
 def py(name: str, **told: Any) -> Stored:
@@ -54,7 +58,7 @@ def links(*files: Stored) -> list[tuple[int, str, int | None, str]]:
     return sorted((p, k, None if pd.isna(c) else int(c), b) for p, k, c, b in rows)
 
 
-A, B, C = key("a"), key("b"), key("d")
+A, B, C, F = key("a"), key("b"), key("d"), key("a", "f")
 TRITON_SOURCE = "the source of the kernel in the wrapper: its hash is the name of the file"
 CPP_SOURCE = (
     "the source of the kernel in the wrapper, with which the file begins; its compile command is not stored"
@@ -199,9 +203,26 @@ LOST_ONE = (
         ([in_folder(best("x")), in_folder(so(A), "/cache/bb")], [(0, "there is no kernel next to it")]),
         ([in_folder(best("x", status="damaged"))], []),
         ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, f"its Triton directory {HASH} is gone"), (0, "there is no kernel next to it")]),
-        # An entry that a mega-cache holds is not gone.
-        ([entry("aotautograd", key("a", "a"), fx_keys=(key("z", "f"),)), fx(A), py(A)], [(0, f"its FX entry {key('z', 'f')} is gone")]),
-        ([entry("aotautograd", key("a", "a"), fx_keys=(key("z", "f"),)), fx(A), py(A), entry("mega_cache", "m", fx_keys=(key("z", "f"),))], []),
+        # What lacks something. An entry that a mega-cache holds is not gone.
+        ([fx(A)], [(0, f"its generated code {A} is gone")]),
+        ([aot(F), fx(A), py(A)], []),
+        ([aot("f99"), fx(A), py(A)], [(0, "its FX entry f99 is gone")]),
+        ([aot("f99"), fx(A), py(A), entry("mega_cache", "m", fx_keys=("f99",))], []),
+        ([aot("f99", status="damaged", damage="truncated"), fx(A), py(A)], []),
+        ([aot(F), fx(A, root="/other"), py(A, root="/other")], [(0, f"its FX entry {F} is gone")]),
+        # Where something was not read it may lie there.
+        ([aot("f99"), fx(A), py(A), entry("other", "o1", status="unreadable")], []),
+        ([aot("f99"), fx(A), py(A), fx(key="f22", status="unreadable")], []),
+        ([aot("f99"), fx(A), py(A), py(B, status="unreadable")], [(0, "its FX entry f99 is gone")]),
+        # Code is alone where all FX entries of its directory were read, and only code.
+        ([fx(A), py(A), entry("triton", "k22", name="k22.py")], []),
+        ([fx(A), py(A), py(B, status="temporary")], []),
+        ([fx(A), py(A), py(B, root="/other")], []),
+        ([py(B)], []),
+        ([fx(), py(B)], []),
+        ([fx(A), py(A), py(B), fx(key="f22", status="unreadable")], []),
+        ([fx(A), py(A), py(B), entry("precompile", "p1")], []),
+        ([fx(A), py(A), py(B), entry("lock", "l1", status="unreadable")], [(2, UNUSED)]),
     ],
 )  # fmt: skip
 def test_what_is_alone(files: list[Stored], wanted: list[tuple[int, str]]) -> None:
@@ -313,79 +334,3 @@ def test_whether_two_entries_hold_the_same_code() -> None:
     assert found.identity(3) == key("d")
     assert found.identity(4) is found.identity(5) is None
     assert not found.has_equal_keys(0, 1)
-
-
-def compared(
-    forms: list[str], others: list[str], contents: dict[str, str | None], *, apart: bool = False, **told: Any
-) -> tuple[bool | None, str]:
-    """Two entries whose wrappers have one C++ kernel each, compiled into files of these names, in one folder or in two.
-
-    With two folders, `contents` are by folder and name.
-    """
-    files: list[Stored] = []
-    for at, names in enumerate((forms, others)):
-        letter = "ab"[at]
-        files += [
-            fx(key(letter), key=key(letter, "f"), at=100 if at == 0 else 200, **told),
-            py(key(letter), kernel_keys=(key("x"),), at=1, root=f"/cache{at}"),
-        ]
-        files[-2][0].root = f"/cache{at}"
-        files.append(cpp(key("q"), key("x"), at=1, root=f"/cache{at}"))
-        files += [entry("code", key("q"), name=name, at=int(name[1:3]), root=f"/cache{at}") for name in names]
-    for made, _ in files:
-        if made.path.endswith(".so"):
-            made.path = f"{made.root if apart else '/libs'}/{made.path.rsplit('/', 1)[1]}"
-    scope = scope_of(entries=files)
-    binaries = KernelBinaries(
-        scope.tables.entries.rows, scope.linked.rows, lambda path: contents.get(path.removeprefix("/libs/"))
-    )
-    second = next(at for at, (made, _) in enumerate(files) if made.cache_key == key("b", "f"))
-    found = binaries.compare(0, second, "told")
-    return found.same, found.known_by.removeprefix("told; ")
-
-
-@pytest.mark.parametrize(
-    ("forms", "others", "contents", "wanted"),
-    [
-        (["k05.so"], ["k05.so"], {}, (True, "one compiled file for both: k05.so")),
-        (["k05.so"], ["k06.so"], {"k05.so": "x", "k06.so": "x"}, (True, "compiled files of the same bytes")),
-        (["k05.so"], ["k06.so"], {"k05.so": "x", "k06.so": "y"}, (False, "compiled files that differ: k05.so and k06.so")),
-        (["k05.so"], ["k06.so"], {"k05.so": "x"}, (None, "compiled files that cannot be read")),
-        (["k05.so"], [], {}, (None, "a kernel is there that was not compiled, or no more")),
-        (["k05.so", "k06.so"], ["k06.so"], {"k05.so": "x", "k06.so": "y"}, (None, "several compiled files, and not which was used: k05.so, k06.so")),
-        (["k05.so", "k06.so"], ["k07.so"], {"k05.so": "x", "k06.so": "x", "k07.so": "x"}, (True, "compiled files of the same bytes")),
-    ],
-)  # fmt: skip
-def test_whether_two_entries_run_the_same_binaries(
-    forms: list[str], others: list[str], contents: dict[str, str | None], wanted: tuple[bool | None, str]
-) -> None:
-    assert compared(forms, others, contents) == wanted
-
-
-@pytest.mark.parametrize(
-    ("others", "same", "text"),
-    [
-        # Its name is of the source and the flags: a path in it may differ, or the compiler.
-        (["k05.so"], None, "compiled files of one name and other bytes: a path in them, or another compiler"),
-        (["k06.so"], False, "compiled files that differ: k05.so and k06.so"),
-    ],
-)
-def test_files_of_one_name_need_not_be_other_code(others: list[str], same: bool | None, text: str) -> None:
-    contents: dict[str, str | None] = {"/cache0/k05.so": "x", "/cache1/k05.so": "y", "/cache1/k06.so": "y"}
-    assert compared(["k05.so"], others, contents, apart=True) == (same, text)
-
-
-def test_bundled_kernels_are_compared_as_well() -> None:
-    def bundled(mine: tuple[str, ...], others: tuple[str, ...]) -> tuple[bool | None, str]:
-        files = [fx(A, triton_hashes=mine), fx(A, key=key("b", "f"), triton_hashes=others)]
-        scope = scope_of(entries=files)
-        found = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda _: None).compare(
-            0, 1, "told"
-        )
-        return found.same, found.known_by
-
-    assert bundled(("1",), ("1",)) == (True, "told; the same 1 Triton kernel bundled in both")
-    assert bundled(("1",), ("2",)) == (False, "told; other Triton kernels bundled in each")
-    assert (
-        bundled(("1",), ()) == bundled((), ("1",)) == (None, "told; no compiled kernel is there to compare")
-    )
