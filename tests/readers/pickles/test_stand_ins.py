@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from collections import OrderedDict
+
 import pytest
 
 from cachescope.readers.pickles.inert_pickle import (
@@ -47,6 +50,7 @@ def test_items_and_pairs_are_kept_in_their_order() -> None:
 )
 def test_the_state_is_one_dict_or_none(state: bytes, wanted: dict[int, int]) -> None:
     assert made(state + b"b").state == wanted
+    assert made(b"K\x05b").raw_state == 5
 
 
 def test_keywords_are_kept_up_to_a_hundred() -> None:
@@ -71,8 +75,13 @@ def test_what_is_named_says_its_name() -> None:
     assert repr(loads_inert(b"cmine\nThing\n.")) == "<stand-in for mine.Thing>"
     assert repr(made(b"")) == "<mine.Thing stand-in>"
     assert global_name("mine.Thing") is None
+    assert not hasattr(made(b""), "anything")
     # The names of Python 2 are left as they are.
-    assert global_name(loads_inert(b"c__builtin__\nlong\n.")) == "__builtin__.long"
+    for protocol in (b"", b"\x80\x02", b"\x80\x04"):
+        assert global_name(loads_inert(protocol + b"c__builtin__\nset\n.")) == "__builtin__.set"
+    read = loads_inert(pickle.dumps(OrderedDict(a=1)))
+    assert isinstance(read, Stub)
+    assert (read.module, read.name, read.pairs) == ("collections", "OrderedDict", [("a", 1)])
 
 
 def test_so_many_globals_and_so_many_bytes() -> None:
@@ -84,6 +93,13 @@ def test_so_many_globals_and_so_many_bytes() -> None:
     loads_inert(b"N.", Limits(size_bytes=2))
     with pytest.raises(NotRead, match=r"^3 bytes, more than 2$"):
         loads_inert(b"NN.", Limits(size_bytes=2))
+
+
+def test_the_limits_are_those_of_the_check() -> None:
+    with pytest.raises(NotRead, match="more than 10 opcodes"):
+        loads_inert(pickle.dumps(list(range(20))), Limits(opcodes=10))
+    with pytest.raises(NotRead, match="deeper than 3"):
+        loads_inert(pickle.dumps([[[[1]]]]), Limits(depth=3))
 
 
 def test_an_error_names_its_byte() -> None:
