@@ -1,7 +1,8 @@
 """The isolation key of an isolation context, as torch computes it, and the schema that says which forms of a context count.
 
-The context is what torch's ``_isolation_context()`` returns, or the same read back from JSON. The key is part of every key in the caching module of torch 2.10. From 2.11 nothing in
-torch calls ``_isolation_key``, and the key only shows whether two processes are alike.
+The context is what torch's ``_isolation_context()`` returns, or the same read back from JSON. The key is part of
+every key in the caching module of torch 2.10. From 2.11 nothing in torch calls ``_isolation_key``, and the key only
+shows whether two processes are alike.
 
 Pure and without torch.
 """
