@@ -14,8 +14,8 @@ from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
-from cachescope.readers.logs.processes import Run, join_processes
-from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Reading, Snapshot
+from cachescope.readers.logs.processes import end_time_ns, join_processes
+from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Process, Reading, Snapshot
 from cachescope.rows import TIME, columns_of
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
@@ -81,30 +81,29 @@ def assemble(reading: Reading) -> Tables:
     )
 
 
-def _run_row(number: int, run: Run) -> RunRow:
-    process = run.process
+def _run_row(number: int, run: Process) -> RunRow:
     return RunRow(
         run=number,
-        source=run.sources[0],
+        source=run.source,
         sources=tuple(run.sources),
-        pid=process.pid,
-        rank=process.rank,
-        torch_version=process.torch_version,
-        python_version=process.python_version,
+        pid=run.pid,
+        rank=run.rank,
+        torch_version=run.torch_version,
+        python_version=run.python_version,
         start_time=run.start_time_ns,
-        end_time=run.end_time_ns,
-        cache_dir=process.cache_dir,
-        command=process.command,
-        exit_status=process.exit_status,
-        command_start_time=process.command_start_ns,
-        command_end_time=process.command_end_ns,
-        is_cut=process.is_cut,
-        looked_up=process.looked_up,
-        is_preflight=process.is_preflight,
+        end_time=end_time_ns(run),
+        cache_dir=run.cache_dir,
+        command=run.command,
+        exit_status=run.exit_status,
+        command_start_time=run.command_start_ns,
+        command_end_time=run.command_end_ns,
+        is_cut=run.is_cut,
+        looked_up=run.looked_up,
+        is_preflight=run.is_preflight,
     )
 
 
-def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, str]]:
+def _details_of_keys(reading: Reading, runs: list[Process]) -> dict[str, tuple[int, str]]:
     """The hash details of each key and their origin: equal keys have equal details, whatever recorded them."""
     known: dict[str, tuple[int, str]] = {}
     for key, details in reading.details_of_key.items():
@@ -120,7 +119,7 @@ def _details_of_keys(reading: Reading, runs: list[Run]) -> dict[str, tuple[int, 
 
 
 def _number_lookups(
-    runs: list[Run], known: dict[str, tuple[int, str]], details: HashDetails
+    runs: list[Process], known: dict[str, tuple[int, str]], details: HashDetails
 ) -> list[LookupRow]:
     """Fill in what no single log tells of a lookup."""
     lookups: list[LookupRow] = []
@@ -195,7 +194,7 @@ def _of_numbered_files(rows: Iterable[OfFile]) -> Iterator[OfFile]:
         yield row
 
 
-def _without_times_of_torch(runs: list[Run]) -> None:
+def _without_times_of_torch(runs: list[Process]) -> None:
     """Of vLLM's compiles keep no time where torch's are known: they contain these, and it would count twice."""
     lookups = [lookup for run in runs for lookup in run.lookups]
     if any(lookup.cache == FXGRAPH and lookup.time_taken_ns is not None for lookup in lookups):

@@ -20,7 +20,7 @@ from cachescope.json_types import JsonObject
 
 @dataclass(slots=True)
 class Process:
-    """One process as one source records it; a trace and a text log of one process are joined later."""
+    """One process as one source records it. `join_processes` adds to it what other logs of the process record."""
 
     source: str
     kind: str
@@ -52,6 +52,9 @@ class Process:
     end_state: str | None = None
     """The state from which a later reading continues once the log has grown: see `log_ends`. In a text
     log the first process holds it for all. None if reading cannot continue."""
+    sources: list[str] = field(default_factory=list)
+    """Every file that has records of it, and the kinds of these logs: known once logs are joined."""
+    kinds: set[str] = field(default_factory=set)
 
 
 FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]

@@ -10,16 +10,14 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 
 import cachescope
 from cachescope.errors import CachescopeError
-from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs import trace_records
-from cachescope.readers.logs.many_logs import read_alone
+from cachescope.readers.logs.many_logs import one_log, read_alone
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
@@ -163,12 +161,13 @@ class TracesInParts(Logs):
             return
         whole, together = Reading(), Reading()
         parts = [
-            read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False)
+            one_log(
+                read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False), str(path)
+            )
             for start, end in places
         ]
-        tables = [[part] if isinstance(part, LogTables) else LogTables.from_arrow(part) for part in parts]
         read_trace_log(str(path), whole)
-        put_together(str(path), together, chain(*tables))
+        put_together(str(path), together, parts)
         # None of it is shown: it may be megabytes.
         assert together.processes == whole.processes, "other processes than in one"
         assert together.problems == whole.problems, "other problems than in one"

@@ -29,7 +29,7 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
 
 
 # Every row of a log has the source of the log.
-_PROCESS: Final = _columns(Process, ["source", "lookups"])
+_PROCESS: Final = _columns(Process, ["source", "lookups", "sources", "kinds"])
 _LOOKUP: Final = _columns(LookupRow, OF_ALL_LOGS)
 _PROBLEM: Final = _columns(ProblemRow, ["source"])
 
@@ -73,13 +73,8 @@ class LogTables:
     sets: Sequence[Codes | npt.NDArray[np.int32]]
 
     @classmethod
-    def of(cls, source: str, reading: Reading) -> LogTables:
-        """The contents of a reading that read only this log."""
-        return cls.behind(source, reading, 0, 0)
-
-    @classmethod
-    def behind(cls, source: str, reading: Reading, components: int, sets: int) -> LogTables:
-        """Like `of`, but without the first `components` and `sets`, which came from earlier logs."""
+    def of(cls, source: str, reading: Reading, components: int = 0, sets: int = 0) -> LogTables:
+        """The contents of a reading that read only this log, without the first hash details, which came from others."""
         details = reading.details
         return cls(
             source, reading.processes, reading.problems, details.components[components:], details.sets[sets:]

@@ -110,13 +110,11 @@ class _Parts:
             task.cancel()
 
     def _parts(self) -> Iterator[LogTables]:
-        from cachescope.readers.index.log_tables import LogTables
-
         for read, task in zip(self._reads, self._tasks, strict=True):
             result = task.take()
             if result is None:
                 result = read_alone(read, self._path, strict=False)
-            yield from [result] if isinstance(result, LogTables) else LogTables.from_arrow(result, self._path)
+            yield one_log(result, self._path)
 
 
 @dataclass(slots=True)
@@ -150,13 +148,9 @@ class _Asked:
             return
         if result is None:
             result = self._read_on() or read_alone(read, self.path, reading.strict)
-        if isinstance(result, LogTables):
-            result.merge_into(reading, known)
-            return
-        if self.kept is not None:
+        if self.kept is not None and not isinstance(result, LogTables):
             self.kept.store(result)
-        for tables in LogTables.from_arrow(result, self.path):
-            tables.merge_into(reading, known)
+        one_log(result, self.path).merge_into(reading, known)
 
     def _read_on(self) -> Any | None:
         """The kept rows and those appended to the log since; None if the log has to be read from the start."""
@@ -281,7 +275,7 @@ def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
         reading = reading.with_same_details()
         components, sets = len(reading.details.components), len(reading.details.sets)
         read_or_note(read, path, reading)
-        found.append(LogTables.behind(path, reading, components, sets))
+        found.append(LogTables.of(path, reading, components, sets))
     table = to_arrow(found)
     return found if table is None else table
 
@@ -324,6 +318,16 @@ def _tables_of(path: str, reading: Reading) -> Any:
     tables = LogTables.of(path, reading)
     table = to_arrow([tables])
     return tables if table is None else table
+
+
+def one_log(result: Any, path: str) -> LogTables:
+    """The log that was read by itself, here or by a worker."""
+    from cachescope.readers.index.log_tables import LogTables
+
+    if isinstance(result, LogTables):
+        return result
+    (log,) = LogTables.from_arrow(result, path)
+    return log
 
 
 def _read_on_of(kind: str) -> Callable[[str, Reading], bool]:

@@ -7,7 +7,7 @@ also has to fall on the same moment.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Final
 
 from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow
@@ -28,30 +28,14 @@ _FILLED: Final = [
 ]
 
 
-@dataclass(slots=True)
-class Run:
-    """One process with everything its logs contain."""
-
-    process: Process
-    sources: list[str]
-    lookups: list[LookupRow]
-    kinds: set[str] = field(default_factory=set)
-
-    @property
-    def start_time_ns(self) -> int | None:
-        """First record, nanoseconds since the epoch."""
-        return self.process.start_time_ns
-
-    @property
-    def end_time_ns(self) -> int | None:
-        """Last record, nanoseconds since the epoch."""
-        first, last = self.process.clock_first_us, self.process.clock_last_us
-        start = self.process.start_time_ns
-        return None if start is None or first is None or last is None else moment_ns(last, first, start)
+def end_time_ns(process: Process) -> int | None:
+    """Last record, nanoseconds since the epoch."""
+    first, last, start = process.clock_first_us, process.clock_last_us, process.start_time_ns
+    return None if start is None or first is None or last is None else moment_ns(last, first, start)
 
 
-def join_processes(processes: list[Process]) -> list[Run]:
-    """Join the logs of each process; runs are in time order, those without times last.
+def join_processes(processes: list[Process]) -> list[Process]:
+    """Join the logs of each process into the first of them; runs are in time order, those without times last.
 
     Traces come first because they know the year. A lookup in several logs is counted once.
     """
@@ -71,33 +55,32 @@ def join_processes(processes: list[Process]) -> list[Run]:
         apart = [_distance_ns(run, process, is_sure=is_sure) for run in runs]
         distances = [(distance, at) for at, distance in enumerate(apart) if distance is not None]
         if not distances:
-            known.add(Run(process, [process.source], process.lookups, {process.kind}))
+            known.add(process)
         else:
             # Ranks in containers share pids and race for the same keys: the nearest moment decides.
             known.join(runs[min(distances)[1]], process)
     for process in of_vllm:
         run = next((run for run in known.runs_like(process) if _has_lines_of(run, process)), None)
         if run is None:
-            known.add(Run(process, [process.source], process.lookups, {process.kind}))
+            known.add(process)
         else:
             known.join(run, process)
-    return sorted(
-        known.runs, key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.process.rank or 0)
-    )
+    return sorted(known.runs, key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.rank or 0))
 
 
 class _Known:
     """The runs so far, by pid and rank: of thousands of ranks, only a few can match a log."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[Process] = []
         self._places: dict[int | None, dict[int | None, list[int]]] = defaultdict(lambda: defaultdict(list))
 
-    def add(self, run: Run) -> None:
-        self._places[run.process.pid][run.process.rank].append(len(self.runs))
+    def add(self, run: Process) -> None:
+        run.sources, run.kinds = [run.source], {run.kind}
+        self._places[run.pid][run.rank].append(len(self.runs))
         self.runs.append(run)
 
-    def runs_like(self, process: Process) -> list[Run]:
+    def runs_like(self, process: Process) -> list[Process]:
         """The runs whose pid and rank do not contradict the process, in their order."""
         pids = list(self._places) if process.pid is None else [process.pid, None]
         by_rank = [self._places[pid] for pid in pids if pid in self._places]
@@ -105,50 +88,48 @@ class _Known:
         found = [at for places in by_rank for rank in ranks or list(places) for at in places.get(rank, ())]
         return [self.runs[at] for at in sorted(found)]
 
-    def join(self, run: Run, other: Process) -> None:
+    def join(self, run: Process, other: Process) -> None:
         """Add to a run what another log contains, such as the pid or the rank."""
-        before = self._places[run.process.pid][run.process.rank]
+        before = self._places[run.pid][run.rank]
         at = next(at for at in before if self.runs[at] is run)
         if other.kind == "trace":
-            _join_copy(run, other)
+            self.runs[at] = _longer_copy(run, other)
         else:
             _join(run, other)
         before.remove(at)
-        self._places[run.process.pid][run.process.rank].append(at)
+        self._places[self.runs[at].pid][self.runs[at].rank].append(at)
 
 
-def _has_lines_of(run: Run, vllm: Process) -> bool:
+def _has_lines_of(run: Process, vllm: Process) -> bool:
     """Whether a run is the process of vLLM that wrote the same log under the same pid at the same time."""
-    is_one = vllm.pid is not None and run.process.pid == vllm.pid and vllm.source in run.sources
-    return is_one and VLLM not in run.kinds and _overlap(run.process, vllm)
+    is_one = vllm.pid is not None and run.pid == vllm.pid and vllm.source in run.sources
+    return is_one and VLLM not in run.kinds and _overlap(run, vllm)
 
 
-def _distance_ns(run: Run, other: Process, *, is_sure: bool) -> int | None:
+def _distance_ns(run: Process, other: Process, *, is_sure: bool) -> int | None:
     """The smallest time between a run's and a log's record of one lookup; None if they are different processes.
 
     `is_sure` is False if several traces have the pid.
     """
-    known = run.process
     if other.source in run.sources:
         return None
     same_keys = _keys(run.lookups) == _keys(other.lookups)
     if other.kind == "trace":
         return 0 if _is_copy(run, other) else None
-    if known.pid is None or other.pid is None:
+    if run.pid is None or other.pid is None:
         # A short log has neither pid nor time: the same keys in the same order must suffice, even if one log is cut.
         is_one = _is_part(run.lookups, other.lookups) or _is_part(other.lookups, run.lookups)
         return 0 if (same_keys or is_one) and other.kind not in run.kinds else None
-    if not _overlap(known, other) or not (is_sure or _may_be_compiles_of_one(run.lookups, other.lookups)):
+    if not _overlap(run, other) or not (is_sure or _may_be_compiles_of_one(run.lookups, other.lookups)):
         return None
     return _moments_apart_ns(run, other)
 
 
-def _is_copy(run: Run, trace: Process) -> bool:
+def _is_copy(run: Process, trace: Process) -> bool:
     """Whether two traces are of one process: it writes one, but a copy may be older, or cut."""
-    known = run.process
-    if (known.clock_first_us, known.start_time_ns) != (trace.clock_first_us, trace.start_time_ns):
+    if (run.clock_first_us, run.start_time_ns) != (trace.clock_first_us, trace.start_time_ns):
         return False
-    if known.start_time_ns is None:
+    if run.start_time_ns is None:
         return _keys(run.lookups) == _keys(trace.lookups)
     some, others = (
         {(one.cache, one.cache_key, one.outcome, one.logged_time) for one in lookups}
@@ -204,8 +185,8 @@ def _shift_ns(to: Process, of: Process) -> int:
     return moment_ns(of.clock_first_us, to.clock_first_us, to.start_time_ns) - of.start_time_ns
 
 
-def _moments_apart_ns(run: Run, other: Process) -> int | None:
-    shift = _shift_ns(run.process, other)
+def _moments_apart_ns(run: Process, other: Process) -> int | None:
+    shift = _shift_ns(run, other)
     times: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for lookup in run.lookups:
         times[lookup.cache, lookup.cache_key] += [
@@ -232,7 +213,7 @@ def _moments_apart_ns(run: Run, other: Process) -> int | None:
     return nearest if nearest <= _SAME_MOMENT_NS else None
 
 
-def _ended_by_exception(run: Run, other: Process) -> list[LookupRow]:
+def _ended_by_exception(run: Process, other: Process) -> list[LookupRow]:
     """Lookups of a text log that the run's trace records as bypasses, without their key: see `_bypass_of`."""
     bypassed = {one.compile_id for one in run.lookups if (one.cache, one.outcome) == (AOTAUTOGRAD, "bypass")}
     return [
@@ -242,16 +223,16 @@ def _ended_by_exception(run: Run, other: Process) -> list[LookupRow]:
     ]
 
 
-def _were_cut_short(run: Run, other: Process) -> bool:
+def _were_cut_short(run: Process, other: Process) -> bool:
     """Whether all lookups of a text log fall into compiles that a trace records without such a lookup.
 
     torch records a graph after its compile, and nothing if the compile failed or was interrupted.
     """
     first_us, first_ns = other.clock_first_us, other.start_time_ns
-    if run.process.kind != "trace" or not other.lookups or first_us is None or first_ns is None:
+    if run.kind != "trace" or not other.lookups or first_us is None or first_ns is None:
         return False
     recorded = {(one.cache, one.compile_id) for one in run.lookups}
-    compiles = compiles_of(run.process)
+    compiles = compiles_of(run)
     return all(
         lookup.time is not None
         and (lookup.cache, lookup.compile_id) not in recorded
@@ -260,40 +241,40 @@ def _were_cut_short(run: Run, other: Process) -> bool:
             and one.began_us is not None
             and one.began_us
             <= first_us + (lookup.time - first_ns) // 1000
-            <= (one.ended_us or run.process.clock_last_us or 0)
+            <= (one.ended_us or run.clock_last_us or 0)
             for one in compiles
         )
         for lookup in other.lookups
     )
 
 
-def _may_tell_of_other_moments(run: Run, other: Process, shift: int) -> bool:
+def _may_tell_of_other_moments(run: Process, other: Process, shift: int) -> bool:
     """Whether a log that shares no lookup with a run may still belong to it: a trace records all lookups of its time."""
     if not run.lookups or not other.lookups:
         return True
-    if run.process.kind != "trace" or run.end_time_ns is None:
+    if run.kind != "trace" or end_time_ns(run) is None:
         return False
     return not _began_in(run, [lookup for lookup in other.lookups if lookup.cache_key is not None], shift)
 
 
-def _began_in(run: Run, lookups: list[LookupRow], shift: int) -> bool:
+def _began_in(run: Process, lookups: list[LookupRow], shift: int) -> bool:
     """Whether one of these lookups of another log falls into the time that the run's trace covers."""
-    start, end = run.start_time_ns, run.end_time_ns
-    if run.process.kind != "trace" or start is None or end is None:
+    start, end = run.start_time_ns, end_time_ns(run)
+    if run.kind != "trace" or start is None or end is None:
         return False
     return any(lookup.time is not None and start <= lookup.time + shift <= end for lookup in lookups)
 
 
-def _join_copy(run: Run, copy: Process) -> None:
-    """Keep the longer of two traces of one process: it has all that is in the other. Its source comes first."""
-    known = run.process
-    rank = known.rank if known.rank is not None else copy.rank
-    if _size(copy) > _size(known):
-        run.process, run.lookups = copy, copy.lookups
-        run.sources.insert(0, copy.source)
+def _longer_copy(run: Process, copy: Process) -> Process:
+    """The longer of two traces of one process: it has all that is in the other. Its source comes first."""
+    rank = run.rank if run.rank is not None else copy.rank
+    if _size(copy) > _size(run):
+        copy.sources, copy.kinds = [copy.source, *run.sources], run.kinds
+        run = copy
     else:
         run.sources.append(copy.source)
-    run.process.rank = rank
+    run.rank = rank
+    return run
 
 
 def _size(trace: Process) -> tuple[int, int, bool]:
@@ -303,20 +284,19 @@ def _size(trace: Process) -> tuple[int, int, bool]:
     return len(trace.lookups), ended_us, not trace.is_cut
 
 
-def _join(run: Run, other: Process) -> None:
+def _join(run: Process, other: Process) -> None:
     if other.source not in run.sources:
         run.sources.append(other.source)
     run.kinds.add(other.kind)
-    process = run.process
-    process.rank = process.rank if process.rank is not None else other.rank
-    process.pid = process.pid if process.pid is not None else other.pid
-    process.cache_dir = process.cache_dir or other.cache_dir
-    process.command = process.command or other.command
-    process.exit_status = other.exit_status if process.exit_status is None else process.exit_status
-    if process.command_start_ns is None:
-        process.command_start_ns, process.command_end_ns = other.command_start_ns, other.command_end_ns
-    process.is_cut |= other.is_cut
-    shift = _shift_ns(process, other)
+    run.rank = run.rank if run.rank is not None else other.rank
+    run.pid = run.pid if run.pid is not None else other.pid
+    run.cache_dir = run.cache_dir or other.cache_dir
+    run.command = run.command or other.command
+    run.exit_status = other.exit_status if run.exit_status is None else run.exit_status
+    if run.command_start_ns is None:
+        run.command_start_ns, run.command_end_ns = other.command_start_ns, other.command_end_ns
+    run.is_cut |= other.is_cut
+    shift = _shift_ns(run, other)
     known: dict[tuple[str, str | None], deque[LookupRow]] = defaultdict(deque)
     for lookup in run.lookups:
         known[lookup.cache, lookup.cache_key].append(lookup)
@@ -334,9 +314,9 @@ def _join(run: Run, other: Process) -> None:
             _fill(bypass, lookup)
         else:
             added.append(lookup)
-    tell_of_compiles(process, added)
+    tell_of_compiles(run, added)
     run.lookups = put_in_order(run.lookups + added) if added else run.lookups
-    process.looked_up = process.looked_up or bool(other.lookups)
+    run.looked_up = run.looked_up or bool(other.lookups)
 
 
 def _bypass_of(lookup: LookupRow, bypasses: deque[LookupRow]) -> LookupRow | None:

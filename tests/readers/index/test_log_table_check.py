@@ -217,7 +217,7 @@ def test_logs_that_one_worker_read_build_on_those_before() -> None:
     one = LogTables.of("/one", reading)
     known = len(reading.details.components), len(reading.details.sets)
     second, _ = reading.details.add([component("a", "x"), component("b", "x")])
-    two = LogTables.behind("/two", reading, *known)
+    two = LogTables.of("/two", reading, *known)
     assert (len(two.components), len(two.sets)) == (1, 1)
     other, codes = Reading(), KnownCodes()
     assert [one.add_details_to(other.details, codes)[-1], two.add_details_to(other.details, codes)[-1]] == [

@@ -17,7 +17,7 @@ from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs import byte_source, many_logs
 from cachescope.readers.logs.byte_source import Bounded, TooMuchError
-from cachescope.readers.logs.many_logs import read_alone, read_into_file, read_logs, read_together
+from cachescope.readers.logs.many_logs import one_log, read_alone, read_into_file, read_logs, read_together
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
@@ -258,8 +258,7 @@ def test_a_trace_that_is_gone_when_its_parts_are_read(tmp_path: Path) -> None:
         found = read_alone(
             lambda name, reading: read_trace_part(name, reading, 0, None), str(path), strict=False
         )
-        (tables,) = LogTables.from_arrow(found, str(path))
-        return tables
+        return one_log(found, str(path))
 
     good = part()
     path.unlink()

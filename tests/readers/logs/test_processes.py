@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.logs.processes import Run, join_processes
+from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.reading import Process
 from tests.made import NOON_NS
 
@@ -50,7 +50,7 @@ def process(
     return made
 
 
-def sources(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+def sources(runs: Sequence[Process]) -> list[tuple[str, ...]]:
     return [tuple(run.sources) for run in runs]
 
 
@@ -304,9 +304,9 @@ def test_runs_stand_in_the_order_of_time_and_those_without_last() -> None:
 
 def test_the_end_of_a_run_is_its_last_line() -> None:
     (run,) = join_processes([process("trace", [], first=2, last=9)])
-    assert (run.start_time_ns, run.end_time_ns) == (NOON_NS + 2 * S, NOON_NS + 9 * S)
+    assert (run.start_time_ns, end_time_ns(run)) == (NOON_NS + 2 * S, NOON_NS + 9 * S)
     (run,) = join_processes([process("trace", [], clock_last_us=None)])
-    assert run.end_time_ns is None
+    assert end_time_ns(run) is None
 
 
 def test_each_log_adds_what_the_other_does_not_tell() -> None:
@@ -324,8 +324,7 @@ def test_each_log_adds_what_the_other_does_not_tell() -> None:
     assert (found.time_taken_ns, found.function, found.entry_path) == (5, "f", "/cache/e")
     assert found.time == NOON_NS + int(0.9 * S)
     assert found.is_details_cut
-    told = run.process
-    assert (told.rank, told.cache_dir, told.command, told.exit_status, told.is_cut) == (
+    assert (run.rank, run.cache_dir, run.command, run.exit_status, run.is_cut) == (
         3,
         "/cache",
         "python x.py",
@@ -386,9 +385,9 @@ def test_a_bypass_without_a_key_is_the_lookup_that_an_exception_ended() -> None:
 def test_a_process_that_looked_nothing_up_did_where_another_log_tells_of_a_lookup() -> None:
     trace = process("trace", [], looked_up=False)
     (run,) = join_processes([trace, process("text", [lookup(at=20)], last=30)])
-    assert run.process.looked_up
+    assert run.looked_up
     (run,) = join_processes([process("trace", [], looked_up=False), process("text", [])])
-    assert not run.process.looked_up
+    assert not run.looked_up
 
 
 def test_a_trace_without_a_time_tells_nothing_of_what_only_the_text_log_has() -> None:
@@ -450,7 +449,7 @@ def test_the_rank_that_a_log_adds_counts_for_the_next_one() -> None:
     # So does the pid.
     nameless = process("trace", [lookup()], pid=None)
     (run,) = join_processes([nameless, process("text-a", [lookup()]), process("text-b", [lookup()])])
-    assert (run.process.pid, len(run.sources)) == (7, 3)
+    assert (run.pid, len(run.sources)) == (7, 3)
 
 
 @pytest.mark.parametrize("first", [-500, 500])
@@ -475,11 +474,10 @@ def test_what_a_run_knows_already_stays() -> None:
     )
     text = process("text", [lookup()], cache_dir="/other", command="other", exit_status=2, rank=1)
     (run,) = join_processes([trace, text])
-    told = run.process
-    assert (told.cache_dir, told.command, told.exit_status, told.rank) == ("/own", "own", 0, 1)
-    assert told.looked_up
+    assert (run.cache_dir, run.command, run.exit_status, run.rank) == ("/own", "own", 0, 1)
+    assert run.looked_up
     (run,) = join_processes([process("trace", [], looked_up=True), process("text", [])])
-    assert run.process.looked_up
+    assert run.looked_up
 
 
 def test_a_text_log_of_a_compile_that_failed_says_which_code() -> None:
@@ -514,7 +512,7 @@ def test_the_earlier_time_of_a_lookup_is_when_it_began() -> None:
 def test_of_runs_that_begin_together_those_of_no_rank_are_where_those_of_the_first_are() -> None:
     def order(*ranks: int | None) -> list[int | None]:
         made = [process(f"text-{at}", [lookup(f"f{at}")], pid=at, rank=rank) for at, rank in enumerate(ranks)]
-        return [run.process.rank for run in join_processes(made)]
+        return [run.rank for run in join_processes(made)]
 
     assert order(1, 0) == [0, 1]
     assert order(None, 0, 1) == [None, 0, 1]

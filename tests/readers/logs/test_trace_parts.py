@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from cachescope.errors import RecordError, SourceError
-from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs import trace_records
-from cachescope.readers.logs.many_logs import read_alone
+from cachescope.readers.logs.many_logs import one_log, read_alone
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.logs.trace_parts import _record_behind, parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading
@@ -58,9 +57,9 @@ def in_parts(path: Path, places: Places, strict: bool = False) -> Reading:
     told = []
     for start, end in reversed(places):
         table = read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False)
-        told.append([table] if isinstance(table, LogTables) else list(LogTables.from_arrow(table, str(path))))
+        told.append(one_log(table, str(path)))
     reading = Reading(strict)
-    put_together(str(path), reading, chain(*reversed(told)))
+    put_together(str(path), reading, reversed(told))
     return reading
 
 
