@@ -74,7 +74,9 @@ def pytest_collect_file() -> Iterator[Any]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What imports torch is slow, and so are pages, sweeps, benchmarks, and what reads recordings of another torch than one."""
     # Set by `make test`; who asks for tests by name gets them.
-    left_out = suites.left_out() if os.environ.get("CACHESCOPE_SUITES") == "changed" else {}
+    is_by_change = os.environ.get("CACHESCOPE_SUITES") == "changed"
+    left_out = suites.left_out() if is_by_change else {}
+    changed = suites.changed_tests() if is_by_change else set()
     no_torch = "" if HAS_TORCH else "torch is not installed"
     lacks = {"program": no_torch, "torch": no_torch, "browser": missing()}
     for item in items:
@@ -84,7 +86,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if kinds or item.get_closest_marker("sweep") or _reads_another_version(item):
             item.add_marker("slow")
         reasons = [lacks[kind] for kind in kinds if lacks[kind]]
-        reasons += [why for suite, why in left_out.items() if suite.kind in kinds]
+        if item.path not in changed:
+            reasons += [left_out[suite] for suite in suites.suites_of(item.path, kinds) if suite in left_out]
         if reasons:
             item.add_marker(pytest.mark.skip(reason=reasons[0]))
 

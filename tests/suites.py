@@ -7,7 +7,9 @@ everything ran. Where git does not know, everything did.
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -15,50 +17,71 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Suite:
-    """Tests of one kind, and the paths that they cover."""
+    """Tests of one kind in some folders, and the paths that they cover besides themselves."""
 
     name: str
     kind: str
+    tests: tuple[str, ...]
     covers: tuple[str, ...]
 
 
+# A test is of the first suite of its kind whose folders it is in.
 SUITES = (
     Suite(
-        "programs of real torch",
+        "programs that are recorded, foretold and mended",
         "program",
+        ("tests/capture", "tests/cli"),
         (
-            "cachescope/analysis",
+            "cachescope/analysis/fixes.py",
+            "cachescope/analysis/preflight",
+            "cachescope/answers/fix.py",
+            "cachescope/answers/preflight.py",
             "cachescope/capture",
-            "cachescope/catalogue",
-            "cachescope/cli",
+            "cachescope/cli/capture.py",
+            "cachescope/cli/fix.py",
+            "cachescope/cli/needed.py",
+            "cachescope/cli/preflight.py",
+            "cachescope/cli/record.py",
             "cachescope/keys",
-            "cachescope/locking",
             "cachescope/notebook_cells.py",
             "cachescope/readers",
+            "cachescope/report/fix.py",
+            "cachescope/report/preflight.py",
             "cachescope/scope",
-            "tests/analysis",
             "tests/capture",
-            "tests/catalogue",
-            "tests/cli",
-            "tests/locking",
-            "tests/readers",
         ),
     ),
     Suite(
-        "pages in chromium",
+        "catalogues and locks beside torch",
+        "program",
+        ("tests/catalogue", "tests/locking"),
+        ("cachescope/catalogue", "cachescope/locking", "tests/catalogue", "tests/data"),
+    ),
+    # What other versions of torch recorded is read by tests that always run; here the installed one records it again.
+    Suite(
+        "recordings made anew",
+        "program",
+        ("tests",),
+        ("cachescope/capture", "cachescope/readers", "tests/data"),
+    ),
+    Suite(
+        "the explorer in chromium",
         "browser",
+        ("tests/views", "tests/test_notebooks_still.py"),
+        ("cachescope/figures", "cachescope/views", "notebooks", "tests/jupyter_lab.py", "tests/views"),
+    ),
+    Suite(
+        "reports in chromium",
+        "browser",
+        ("tests",),
         (
             "cachescope/analysis/what_if",
             "cachescope/figures",
             "cachescope/report",
             "cachescope/samples",
-            "cachescope/views",
             "docs",
-            "notebooks",
-            "tests/figures",
             "tests/jupyter_lab.py",
             "tests/report",
-            "tests/views",
         ),
     ),
 )
@@ -77,6 +100,20 @@ def left_out(root: Path = ROOT) -> dict[Suite, str]:
         for suite in SUITES
         if not any(_is_under(path, covered) for path in changed for covered in (*suite.covers, *ALL_COVER))
     }
+
+
+def suites_of(test: Path, kinds: Iterable[str]) -> Iterator[Suite]:
+    """The suites that a test is of: one for each of its kinds that has some."""
+    path = test.relative_to(ROOT).as_posix()
+    for kind in kinds:
+        having = (one for one in SUITES if one.kind == kind)
+        yield from islice((one for one in having if any(_is_under(path, folder) for folder in one.tests)), 1)
+
+
+def changed_tests(root: Path = ROOT) -> set[Path]:
+    """The files that changed: a test that did is run, whatever its suite."""
+    base = _base(root)
+    return {root / path for path in _changed(root, base)} if base else set()
 
 
 def _base(root: Path) -> str | None:

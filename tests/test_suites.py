@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.suites import ALL_COVER, ROOT, SUITES, left_out
+from tests.suites import ALL_COVER, ROOT, SUITES, changed_tests, left_out, suites_of
 
-PROGRAMS, PAGES = SUITES
+PROGRAMS, CATALOGUES, RECORDINGS, EXPLORER, REPORTS = SUITES
+ALL = set(SUITES)
 
 
 def git(root: Path, *words: str) -> str:
@@ -50,18 +51,18 @@ def root(repository: Path, tmp_path: Path) -> Path:
 
 def test_what_they_cover_is_there() -> None:
     for suite in SUITES:
-        assert all((ROOT / path).exists() for path in (*suite.covers, *ALL_COVER))
+        assert all((ROOT / path).exists() for path in (*suite.covers, *suite.tests, *ALL_COVER))
     assert (ROOT / ".ci" / "released").is_file()
 
 
 CHANGES = pytest.mark.parametrize(
     ("changed", "left"),
     [
-        ("README.md", {PROGRAMS, PAGES}),
-        ("cachescope/capture/live.py", {PAGES}),
-        ("cachescope/views/plot.py", {PROGRAMS}),
-        ("cachescope/views/new.py", {PROGRAMS}),
-        ("cachescope/views_of_old/plot.py", {PROGRAMS, PAGES}),
+        ("README.md", ALL),
+        ("cachescope/capture/live.py", {CATALOGUES, EXPLORER, REPORTS}),
+        ("cachescope/views/plot.py", ALL - {EXPLORER}),
+        ("cachescope/views/new.py", ALL - {EXPLORER}),
+        ("cachescope/views_of_old/plot.py", ALL),
         ("pyproject.toml", set()),
     ],
 )
@@ -96,7 +97,24 @@ def test_on_a_branch_only_what_it_changed_counts(root: Path, changed: str, left:
 
 def test_a_file_that_is_moved_away_counts(root: Path) -> None:
     git(root, "mv", "cachescope/views/plot.py", "plot.py")
-    assert set(left_out(root)) == {PROGRAMS}
+    assert set(left_out(root)) == ALL - {EXPLORER}
+
+
+def test_a_test_is_of_the_first_suite_of_its_kind_that_has_it() -> None:
+    def of(path: str, *kinds: str) -> list[object]:
+        return [*suites_of(ROOT / path, kinds)]
+
+    assert of("tests/cli/test_fix.py", "program") == [PROGRAMS]
+    assert of("tests/analysis/test_real_places.py", "program") == [RECORDINGS]
+    assert of("tests/docs/test_demo.py", "browser", "program") == [REPORTS, RECORDINGS]
+    assert of("tests/keys/test_system.py", "torch") == of("tests/cli/test_main.py") == []
+
+
+def test_a_test_that_changed_is_told(root: Path) -> None:
+    assert root / "tests/test_new.py" not in changed_tests(root)
+    (root / "tests").mkdir()
+    (root / "tests" / "test_new.py").touch()
+    assert root / "tests/test_new.py" in changed_tests(root)
 
 
 @pytest.mark.parametrize("released", ["", "0" * 40, "no commit"])
