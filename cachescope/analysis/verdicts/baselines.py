@@ -20,9 +20,9 @@ from typing import Final
 
 from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.key_distance import EarlierKeys
+from cachescope.analysis.key_distance import Change, EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
-from cachescope.analysis.verdicts.rank_fields import RankFields
+from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank
 from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
@@ -55,7 +55,8 @@ class Baselines:
         self._history = history
         self._lookups = history.lookups
         self._choice = choice
-        self._rank_fields = RankFields(history.details)
+        # Whether changes are by the rank alone, by these and how far apart the ranks are.
+        self._by_rank: dict[tuple[Change, int | None], bool] = {}
         self._stored = StoredCandidates(history, EntryTimes(history))
         self._replaced = ReplacedGraphs(history, self._stored, choice.run)
         self._recompiles = Recompiles(history)
@@ -217,7 +218,10 @@ class Baselines:
         one, other = self._lookups[before], self._lookups[after]
         ranks = self._history.rank_of.get(one.run), self._history.rank_of.get(other.run)
         change = self._history.keys.change(_set_of(one), _set_of(other))
-        return self._rank_fields.all_hold_a_rank(change.components, ranks)
+        asked = change, None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0]
+        if asked not in self._by_rank:
+            self._by_rank[asked] = all_hold_a_rank(self._history.details, change.components, ranks)
+        return self._by_rank[asked]
 
     def _with_key(self, at: int) -> Baseline | None:
         key, row = self._choice.cache_key, self._lookups[at]

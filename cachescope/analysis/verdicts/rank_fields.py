@@ -23,42 +23,30 @@ _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)
 Changes = Sequence[tuple[int, int | None, int | None]]
 
 
-class RankFields:
-    """Identifies fields that contain a rank; answers are kept."""
+def all_hold_a_rank(details: HashDetails, changes: Changes, ranks: tuple[int | None, int | None]) -> bool:
+    """Whether two sets of hash details differ, and only in fields that contain the rank."""
+    one, other = ranks
+    apart = None if one is None or other is None else other - one
+    return bool(changes) and all(_holds_a_rank(details, old, new, apart) for _, old, new in changes)
 
-    def __init__(self, details: HashDetails) -> None:
-        self._details = details
-        self._known: dict[tuple[int | None, int | None, int | None], bool] = {}
 
-    def all_hold_a_rank(self, changes: Changes, ranks: tuple[int | None, int | None]) -> bool:
-        """Whether two sets of hash details differ, and only in fields that contain the rank."""
-        one, other = ranks
-        apart = None if one is None or other is None else other - one
-        return bool(changes) and all(self._holds_a_rank(old, new, apart) for _, old, new in changes)
-
-    def _holds_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
-        """Whether two components of a field differ, and only by the rank."""
-        asked = before, after, apart
-        if asked not in self._known:
-            self._known[asked] = self._looks_like_a_rank(*asked)
-        return self._known[asked]
-
-    def _looks_like_a_rank(self, before: int | None, after: int | None, apart: int | None) -> bool:
-        if before is None or after is None:
-            return False
-        old, new = (parse_component(self._details.components[code]) for code in (before, after))
-        assert old is not None and new is not None
-        change = field_change(old.field, old.value_text, new.value_text)
-        if change.kind == "tensor":
-            return all(
-                name == "device" and _DEVICE.search(a) is not None and _differ_in_numbers(a, b, None)
-                for name, a, b in change.parts
-            )
-        if change.kind != "value":
-            return False
-        if old.value_text.isdecimal() and not _COUNTS_RANKS.search(old.field):
-            return False
-        return _differ_in_numbers(old.value_text, new.value_text, apart)
+def _holds_a_rank(details: HashDetails, before: int | None, after: int | None, apart: int | None) -> bool:
+    """Whether two components of a field differ, and only by the rank."""
+    if before is None or after is None:
+        return False
+    old, new = (parse_component(details.components[code]) for code in (before, after))
+    assert old is not None and new is not None
+    change = field_change(old.field, old.value_text, new.value_text)
+    if change.kind == "tensor":
+        return all(
+            name == "device" and _DEVICE.search(a) is not None and _differ_in_numbers(a, b, None)
+            for name, a, b in change.parts
+        )
+    if change.kind != "value":
+        return False
+    if old.value_text.isdecimal() and not _COUNTS_RANKS.search(old.field):
+        return False
+    return _differ_in_numbers(old.value_text, new.value_text, apart)
 
 
 def _differ_in_numbers(before: str, after: str, apart: int | None) -> bool:

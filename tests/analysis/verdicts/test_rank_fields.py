@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachescope.analysis.verdicts.rank_fields import RankFields
+from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank
 from cachescope.details import HashDetails
 from tests.made import component
 
@@ -50,7 +50,8 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[int, int], bool]] =
 }  # fmt: skip
 
 
-def held(*cases: tuple[dict[str, str], dict[str, str], tuple[int, int], bool]) -> list[bool]:
+@pytest.mark.parametrize("case", CASES)
+def test_whether_keys_differ_by_the_rank_alone(case: str) -> None:
     store = HashDetails()
 
     def code(fields: dict[str, str]) -> int:
@@ -58,19 +59,7 @@ def held(*cases: tuple[dict[str, str], dict[str, str], tuple[int, int], bool]) -
         assert found is not None and not rejected
         return found
 
-    fields, found = RankFields(store), []
-    for before, after, ranks, _ in cases:
-        one, other = (None if rank == -1 else rank for rank in ranks)
-        changes = store.changes(code(before), code(after))
-        found.append(fields.all_hold_a_rank(changes, (one, other)))
-        assert fields.all_hold_a_rank(changes, (one, other)) is found[-1]
-    return found
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_whether_keys_differ_by_the_rank_alone(case: str) -> None:
-    assert held(CASES[case]) == [CASES[case][3]]
-
-
-def test_of_one_store() -> None:
-    assert held(*CASES.values()) == [case[3] for case in CASES.values()]
+    before, after, ranks, is_by_rank = CASES[case]
+    one, other = (None if rank == -1 else rank for rank in ranks)
+    changes = store.changes(code(before), code(after))
+    assert all_hold_a_rank(store, changes, (one, other)) is is_by_rank
