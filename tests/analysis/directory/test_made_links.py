@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import pandas as pd
@@ -272,9 +271,8 @@ def test_a_lock_guards_every_file_of_its_beginning_once() -> None:
 
 
 def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> EntryRow:
-    nothing = dict.fromkeys(field.name for field in fields(EntryRow))
-    made = {"entry": number, "cache": cache, "cache_key": key, "path": f"/c/{key}/e{number}", "fx_keys": (), "status": "ok", "device_types": (), "modified_time": 5}  # fmt: skip
-    return EntryRow(**{**nothing, **made, **told})
+    made = {"entry": number, "cache": cache, "cache_key": key, "path": f"/c/{key}/e{number}", "modified_time": 5}  # fmt: skip
+    return EntryRow(**(made | told))
 
 
 def named(which: int | str, *rows: EntryRow) -> list[int] | str:

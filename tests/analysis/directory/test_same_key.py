@@ -99,9 +99,8 @@ def test_what_is_beside_an_entry(one: dict[str, Any], other: dict[str, Any], mar
 )  # fmt: skip
 def test_marks_by_rows(rows: list[dict[str, Any]], marks: dict[int, tuple[str, ...]]) -> None:
     """Made by hand; what shares its key with no other has none."""
-    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
     made = {"cache": "fxgraph", "cache_key": "f1", "root": "/c", "status": "ok"}
-    assert marks_beside(EntryRow(**{**nothing, **made, "entry": at, **told}) for at, told in enumerate(rows)) == marks  # fmt: skip
+    assert marks_beside(EntryRow(**{**made, "entry": at, **told}) for at, told in enumerate(rows)) == marks  # fmt: skip
 
 
 def test_candidates_are_sound_and_in_order_of_cache_key_and_time() -> None:
@@ -115,10 +114,8 @@ def test_candidates_are_sound_and_in_order_of_cache_key_and_time() -> None:
         ("code", "f1", 5, "ok"),
         ("fxgraph", None, 5, "ok"),
     ]
-    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
-    several = dict.fromkeys(("device_types", "fx_keys", "kernel_keys", "triton_hashes"), ())
     rows = [
-        EntryRow(**{**nothing, **several, "entry": at, "cache": cache, "cache_key": key, "path": f"/c/{at}", "root": "/c", "modified_time": time, "status": status, "guards_expr": "L['s0'] > 1"})
+        EntryRow(**{"entry": at, "cache": cache, "cache_key": key, "path": f"/c/{at}", "root": "/c", "modified_time": time, "status": status, "guards_expr": "L['s0'] > 1"})
         for at, (cache, key, time, status) in enumerate(told)
     ]  # fmt: skip
     found = candidates(rows)

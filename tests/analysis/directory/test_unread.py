@@ -15,10 +15,8 @@ TRUNCATED = "truncated at byte 3"
 
 
 def row(cache: str = "fxgraph", **told: Any) -> EntryRow:
-    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
-    several = dict.fromkeys(("device_types", "fx_keys", "kernel_keys", "triton_hashes"), ())
-    made = {"entry": 0, "cache": cache, "cache_key": "k", "root": "/c", "path": f"/c/{cache}/k/x", "status": "ok"}  # fmt: skip
-    return EntryRow(**{**nothing, **several, **made, **told})
+    made = {"entry": 0, "cache": cache, "cache_key": "k", "root": "/c", "path": f"/c/{cache}/k/x"}  # fmt: skip
+    return EntryRow(**(made | told))
 
 
 @pytest.mark.parametrize(
