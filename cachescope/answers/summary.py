@@ -11,7 +11,7 @@ from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.terms import UNREADABLE
+from cachescope.terms import HOW_TO_RECORD, UNREADABLE
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, file_size, percent, plural
 
@@ -20,7 +20,7 @@ def headline(read: Recording) -> str:
     """Lookups, hits and misses, and the hit rate by count and by compile time, in one line."""
     facts = read.facts
     if not facts.lookups:
-        return _nothing_looked_up(facts)
+        return _no_lookup(facts)
     rate = rates(facts.lookups.values())
     shares = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)} by count"
     if rate.time_hit_rate is not None:
@@ -69,15 +69,18 @@ def seen_text(rate: RateRow) -> str:
     return f"{plural(rate.lookups - rate.unknown, 'lookup')}{unknown}"
 
 
-def _nothing_looked_up(facts: Facts) -> str:
+def _no_lookup(facts: Facts) -> str:
     if facts.runs:
-        return f"nothing was looked up in {plural(len(facts.runs), 'run')}: caching was off, or nothing was compiled, as by torch.export"
+        return (
+            f"no lookup is recorded in {plural(len(facts.runs), 'run')}: caching was off, nothing was compiled (as by torch.export),"
+            " or what was compiled came from a package that needs no lookup"
+        )
     if facts.entries:
         size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
         return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"
     if facts.contexts:
         return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
-    return "nothing was looked up: the cache loggers or the caches were off, or nothing was compiled"
+    return f"no lookup is recorded, which does not say that there was none: {HOW_TO_RECORD}"
 
 
 def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:

@@ -169,9 +169,7 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
         For a dark background.
     """
     if lookups.empty:
-        return empty(
-            "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
-        )
+        return empty("No lookup is recorded.", dark)
     rows = folded_runs(lookups["run"], runs)
     cells = cells_of(lookups, rows)
     blocks, left_out = _blocks(cells)

@@ -62,9 +62,7 @@ def timeline(
         For a dark background.
     """
     if lookups.empty:
-        return empty(
-            "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
-        )
+        return empty("No lookup is recorded.", dark)
     timed = lookups[lookups["time"].notna()]
     if timed.empty:
         return empty(

@@ -49,9 +49,7 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
         For a dark background.
     """
     if lookups.empty:
-        return empty(
-            "Nothing was looked up: the cache loggers or the caches were off, or nothing was compiled.", dark
-        )
+        return empty("No lookup is recorded.", dark)
     rows = folded_runs(lookups["run"], runs)
     counts = (
         lookups.assign(row=lookups["run"].map(rows.row_of))

@@ -16,8 +16,8 @@ from cachescope.json_types import JsonObject
 FOLDER_NAME: Final = re.compile("[0-9a-f]{10}")
 """The name of a folder, where ``CompilationConfig.cache_dir`` was not given."""
 
-RANK_FOLDER: Final = re.compile(r"rank_(\d{1,9})_(\d{1,9})")
-"""The name of the folder of one rank in it."""
+RANK_FOLDER: Final = re.compile(r"rank_(\d{1,9})(?:_(\d{1,9})(?:_dev\d{1,3})?)?")
+"""The name of the folder of one rank in it: ``rank_0`` in 0.7, ``rank_0_0`` since, ``rank_0_0_dev0`` in forks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,9 @@ def place_in_tree(path: str) -> PlaceInTree:
     for at in range(len(names) - 1, 0, -1):
         if (match := RANK_FOLDER.fullmatch(names[at])) is not None:
             prefix = "/".join(names[at + 1 :]) or None
-            return PlaceInTree(names[at - 1], int(match[1]), int(match[2]), prefix)
+            return PlaceInTree(
+                names[at - 1], int(match[1]), None if match[2] is None else int(match[2]), prefix
+            )
     return PlaceInTree(None, None, None, names[-1] if names else None)
 
 

@@ -17,9 +17,10 @@ _FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
 JSON_HEAD: Final = re.compile(
     rb'\{"asctime": "\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^"]{0,8}", "levelname": "[A-Z]{1,10}", "name": "vllm[\w.]{0,200}"'
 )
-COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m")
+# Where text was copied, the escape character may be lost.
+COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m|\[\d[\d;]{0,19}m")
 _VLLM_HEAD: Final = re.compile(
-    rb"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./]{1,200}\.py:\d{1,6}\] "
+    rb"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]{1,200}\.py:\d{1,6}\] "
 )
 _SNAPSHOT: Final = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:cachescope_snapshot|runtime_context|compile_context)"\s*:'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -28,6 +29,7 @@ from cachescope.readers.logs.run_notes import tell_of_runs
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.readers.stored import is_log_file
+from cachescope.terms import HOW_TO_RECORD
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 # A job's log may begin with pages of other output before torch's first line.
 _HEAD_BYTES: Final = 4 << 20
 _PROBE_BYTES: Final = 1 << 14
+# A key of `torch._dynamo.utils.counters["inductor"]`, as a program prints it.
+_COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
 # A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
 
@@ -170,11 +174,21 @@ def _nothing_in(path: str) -> SourceError:
             return SourceError(path, f"this {what} is empty", "empty")
         if what == "file" and _is_tar(read_head(path, _PROBE_BYTES)):
             return _packed_in_tar(path)
-    message = (
-        f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile "
-        "(a log that says nothing of a cache is from a run whose caching was off, or that compiled nothing)"
-    )
-    return SourceError(path, message, "unknown_source")
+    message = f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile"
+    if what == "file":
+        message += _counters_in(path)
+    return SourceError(path, f"{message}; {HOW_TO_RECORD}", "unknown_source")
+
+
+def _counters_in(path: str) -> str:
+    """What a program printed of ``torch._dynamo.utils.counters["inductor"]``, the last of it: a log without a lookup may have it."""
+    try:
+        text = read_head(path, _HEAD_BYTES)
+    except SourceError:
+        return ""
+    found = {state.decode(): int(count) for state, count in _COUNTER.findall(text)}
+    said = ", ".join(f"{count:,} {state}" for state, count in found.items())
+    return f"; torch's counters, printed there, say of the FX cache: {said}" if said else ""
 
 
 def _expand(path: str) -> list[str]:

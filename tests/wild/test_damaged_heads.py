@@ -118,7 +118,7 @@ def test_of_two_ranks_the_one_with_a_damaged_head_is_not_lost(
     scope = cachescope.read(tmp_path)
     assert sorted(scope.runs["rank"]) == [0, 1]
     assert str(damaged) in set(scope.problems["source"])
-    assert not any("nothing was looked up" in line.text for line in answer_lines(Why.of(scope)))
+    assert not any("no lookup is recorded" in line.text for line in answer_lines(Why.of(scope)))
 
 
 def test_a_payload_that_is_longer_than_the_probe_hides_no_trace(recording: Recording, tmp_path: Path) -> None:

@@ -48,7 +48,6 @@ class StreamEnd:
     places: list[tuple[str | None, str, str, int]]
     """The compile ids whose code is known: its function, file and line."""
     guards: dict[str, str]
-    load_error: str | None
     is_2_4: bool
     """Whether torch 2.4 wrote it, which says no outcome of AOTAutograd."""
     last_message: Head

@@ -19,6 +19,7 @@ from cachescope.readers.logs.text_messages import (
     BYPASS,
     DETAILS,
     GUARDS,
+    NOT_PICKLED,
     NOT_SAVED,
     OUTCOME,
     POST_LOAD_GUARDS,
@@ -35,6 +36,14 @@ from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
 _SAME_MOMENT_US: Final = 2_000_000
+
+
+class _Waiting:
+    """An error that torch logged, which belongs to a lookup: told by itself, or the last line of a traceback."""
+
+    def __init__(self, message: Message, error: str | None = None) -> None:
+        self.message = message
+        self.error = error or message.lines[-1].decode("utf-8", "replace")
 
 
 class MessageReader:
@@ -68,7 +77,9 @@ class MessageReader:
         self._places: dict[str | None, tuple[str, str, int]] = {}
         """The function, file and first line of the code of each compile id, where Dynamo's logger is on."""
         self._guards: dict[str, str] = {}
-        self._load_error: str | None = None
+        # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
+        self._load_error: _Waiting | None = None
+        self._pickle_errors: dict[str | None, _Waiting] = {}
         self._is_behind_details = False
         self._is_2_4 = False
         self._is_one = True
@@ -104,7 +115,10 @@ class MessageReader:
         elif match := POST_LOAD_GUARDS.match(text):
             self._note_guards(match)
         elif match := UNABLE.match(text):
-            self._load_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
+            self._report_load_error()
+            self._load_error = _Waiting(message, match["error"])
+        elif NOT_PICKLED.match(text):
+            self._pickle_errors[message.compile_id] = _Waiting(message)
         elif match := NOT_SAVED.match(text):
             self._note_save_error(match, message)
         elif match := WRITING.match(text):
@@ -130,7 +144,6 @@ class MessageReader:
         self._segments.update(dict(end.segments))
         self._places = {compile_id: (function, file, line) for compile_id, function, file, line in end.places}
         self._guards = dict(end.guards)
-        self._load_error = end.load_error
         self._is_2_4 = end.is_2_4
 
     def end(self, process: int | None, last: Head) -> StreamEnd | None:
@@ -140,6 +153,7 @@ class MessageReader:
         message, reading from the start would number the details in another order.
         """
         waits = self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved)
+        waits |= self._load_error is not None or bool(self._pickle_errors)
         if waits or not self._is_one:
             return None
         places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
@@ -160,7 +174,6 @@ class MessageReader:
             segments=list(self._segments.items()),
             places=[(compile_id, *place) for compile_id, place in self._places.items()],
             guards=self._guards,
-            load_error=self._load_error,
             is_2_4=self._is_2_4,
             last_message=last,
         )
@@ -173,6 +186,9 @@ class MessageReader:
         for lookup in self._unresolved:
             # The outcome of an AOTAutograd lookup may come much later: it is no problem that it is missing here.
             self._conclude(lookup, "the log ends before the outcome" if lookup.cache == FXGRAPH else None)
+        self._report_load_error()
+        for waiting in self._pickle_errors.values():
+            self._report(waiting, "bypassed, the key could not be pickled")
         first = self.process.clock_first_us
         if first is not None:
             clock = LogClock.from_file_time(first, modified_s)
@@ -224,6 +240,7 @@ class MessageReader:
         self._give_up(cache, message.compile_id)
         # These waited for an outcome, but its line was lost.
         self._guards.pop(match["key"], None)
+        self._report_load_error()
         self._load_error = None
         if cache == AOTAUTOGRAD:
             self._segments[message.compile_id] += 1
@@ -319,7 +336,8 @@ class MessageReader:
         else:
             lookup.outcome = "full_miss"
         # Both caches log damaged entries in the same words; the next outcome shows which cache it was.
-        lookup.load_error, self._load_error = self._load_error, None
+        if self._load_error is not None:
+            lookup.load_error, self._load_error = self._load_error.error, None
 
     def _is_past(self, lookup: LookupRow, state: str, message: Message) -> bool:
         """Whether torch had moved on to other compiles: then the outcome is that of a later process with the same pid.
@@ -352,6 +370,7 @@ class MessageReader:
             if missed.outcome != "unknown":
                 missed.save_bypass = reason
             return
+        self._pickle_errors.pop(message.compile_id, None)
         lookup = self._add(cache, None, message)
         lookup.outcome = lookup.cache_state = "bypass"
         lookup.bypass_reason = reason
@@ -384,8 +403,20 @@ class MessageReader:
         cache = AOTAUTOGRAD if match["which"] == "AOTAutograd" else FXGRAPH
         for lookup in reversed(self._lookups):
             if (lookup.cache, lookup.compile_id) == (cache, message.compile_id):
-                lookup.save_error = match["error"] or message.lines[-1].decode("utf-8", "replace")
+                lookup.save_error = _Waiting(message, match["error"]).error
                 return
+        self._report(_Waiting(message, match["error"]), "what was compiled could not be stored")
+
+    def _report_load_error(self) -> None:
+        """Tell of an entry that could not be loaded if no lookup says that it was its own."""
+        if self._load_error is not None:
+            self._report(self._load_error, "an entry could not be loaded")
+
+    def _report(self, waiting: _Waiting, what: str) -> None:
+        compile_id = waiting.message.compile_id
+        where = "" if compile_id is None else f"compile {compile_id}: "
+        message = f"{where}{what}: {waiting.error} (no line says in which cache and for which key)"
+        self._reading.problem(self.process.source, f"line {waiting.message.line}", "no_lookups", message)
 
     def _note_entry(self, path: str, message: Message) -> None:
         if self.process.cache_dir is None:

@@ -16,7 +16,8 @@ from cachescope.terms import HASH
 
 # A key that was cut does not match. The other forms are what AOTAutograd uses if it cannot compute a key (2.10 and later).
 _FORM: Final = rf"(?P<key>[af]{HASH}|0\.\d+|[0-9a-f]{{32}})"
-_KEY: Final = rf"{_FORM}(?!\S)"
+# Whoever pastes a log may put a quote, a frame or markup behind a line.
+_KEY: Final = rf"{_FORM}(?!\w)"
 DETAILS: Final = re.compile(rf"(?P<which>FX|Autograd) graph cache hash details for key {_FORM}:")
 OUTCOME: Final = re.compile(rf"(?P<which>fx graph|AOTAutograd) cache (?P<state>hit|miss) for key {_KEY}")
 BYPASS: Final = re.compile(
@@ -31,6 +32,9 @@ POST_LOAD_GUARDS: Final = re.compile(
     r"fx graph cache key (?P<key>\S+) post-load guards: (?P<guards>.*)", re.DOTALL
 )
 UNABLE: Final = re.compile(r".*? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL)
+# At WARNING, with a traceback (torch/_inductor/codecache.py, `FxGraphCachePickler.dumps`, 2.6 and later; 2.5 says the other words):
+# the key of either cache. That the cache is bypassed is said at INFO.
+NOT_PICKLED: Final = re.compile(r"(?:Failed to pickle cache key|Can't pickle)(?:\n.*)?\Z", re.DOTALL)
 NOT_SAVED: Final = re.compile(
     r"(?P<which>fx graph|AOTAutograd)(?: cache)? unable to (?:write to cache|(?:serialize|write) compiled graph)"
     r"(?:: (?P<error>.*))?",
@@ -55,6 +59,7 @@ _MESSAGES: Final = (
     GUARDS,
     POST_LOAD_GUARDS,
     UNABLE,
+    NOT_PICKLED,
     NOT_SAVED,
     WRITING,
     STARTS_TRACING,
@@ -71,6 +76,8 @@ _BEGINNINGS: Final = (
     b"fx graph unable to ",
     b"AOTAutograd cache ",
     b"Bypassing ",
+    b"Failed to pickle cache key",
+    b"Can't pickle",
     b"Writing AOTAutograd cache ",
     b"FXGraphCache cache ",
     b"FX cache status: ",

@@ -36,7 +36,7 @@ _MOST_DIGITS_OF_A_PID: Final = 9
 _LEAD: Final = re.compile(
     r"(?:\((?:(?P<process>[^()]{1,100}?) )?pid=(?P<pid>\d{1,9})(?:, ip=(?P<host>[^()\s]{1,60}))?\) )?"
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) "
-    r"(?P<logged>\d\d-\d\d \d\d:\d\d:\d\d) \[[\w./]{1,200}\.py:\d{1,6}\] (?:\[(?P<prefix>[\w.-]{1,100})\] )?"
+    r"(?P<logged>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./]{1,200}\.py:\d{1,6}\] (?:\[(?P<prefix>[\w.-]{1,100})\] )?"
 )
 _REPEATED: Final = re.compile(
     r" \[repeated (?P<times>\d{1,9})x across cluster\](?: \(Ray deduplicates logs by default\..*\))?\Z"
@@ -55,8 +55,8 @@ _MESSAGES: Final = {
         "factors": r"torch\.compile cache factors: env=(?P<env>\w{1,128}) cfg=(?P<cfg>\w{1,128}) "
         r"comp=(?P<comp>\w{1,128}) code=(?P<code>\w{1,128}) dir=(?P<path>.+)",
         "dynamo": rf"Dynamo bytecode transform time: {_SECONDS}",
-        "compiled": rf"Compiling a graph for (?:compile range .{{1,200}}|dynamic shape|shape .{{1,60}}) takes {_SECONDS}",
-        "graphs_loaded": r"Directly load the compiled graph\(s\) for .{1,200} from the cache, took .{1,40} s",
+        "compiled": rf"Compiling a graph for (?:compile range .{{1,200}}|(?:dynamic|general) shape|shape .{{1,60}}) takes {_SECONDS}",
+        "graphs_loaded": r"Directly load the compiled graph(?:\(s\))? for .{1,200} from the cache(?:, took .{1,40} s)?",
         "aot_loaded": r"Directly load AOT compilation from path (?P<package>.+)",
         "aot_failed": r"(?:Compiling model again due to a load failure from|Cannot load aot compilation from path) "
         r"(?P<package>.+?), (?:reason|error): (?P<why>.*)",

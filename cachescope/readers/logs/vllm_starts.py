@@ -245,4 +245,5 @@ def _clock_us(said: Said) -> int | None:
 
 
 def _place(path: str) -> PlaceInTree:
-    return place_in_tree(f"{path}/")
+    # On Windows the parts of a path are separated by a backslash.
+    return place_in_tree(f"{path if '/' in path else path.replace(chr(92), '/')}/")

@@ -616,6 +616,21 @@ def test_timings_without_a_system_are_none(content: object) -> None:
     assert filled(fill_autotune, content)[1] == "holds no objects `system` and `cache`"
 
 
+def test_answers_of_pad_mm_are_sound() -> None:
+    """torch keeps them in the same file: whether to pad, and times, by a text for each multiplication."""
+    system = {"device": {"name": "NVIDIA GeForce RTX 3090"}, "version": {"triton": "3.4.0", "cuda": "12.6"}}
+    entry, reading = row("autotune", None), Reading()
+    cache = {"((33, 515), aten.mm)": True, "base mm time: ((33, 515), aten.mm)": 0.0123}
+    fill_autotune(
+        entry, system_hash(system), json.dumps({"system": system, "cache": cache}).encode(), reading
+    )
+    assert (entry.detail, entry.name, reading.timings) == (
+        "2 answers of pad_mm",
+        "NVIDIA GeForce RTX 3090",
+        [],
+    )
+
+
 COMMENT = "# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.add, aten.mul]\n"
 
 

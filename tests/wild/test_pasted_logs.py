@@ -1,0 +1,149 @@
+"""Logs as people paste them and as torch writes them at its default level: what is recorded, and what is not said to be none.
+
+Made by hand after the forms of public reports; the values are invented.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.answers.summary import headline
+from cachescope.errors import SourceError
+from cachescope.scope import Scope
+
+KEY = "fx5wq3kz7a2hnrjv4o6ydlmtbcuepsig2wq3kz7a2hnrjv4o6ydl"
+FOLDER = "/models/.cache/vllm/torch_compile_cache/7a60f1c2de"
+
+
+def scope_of(folder: Path, *lines: str) -> Scope:
+    log = folder / "pasted.log"
+    log.write_text("\n".join(lines) + "\n")
+    return cachescope.read(log)
+
+
+def torch_line(text: str, compile_id: str = "2/0", level: str = "W") -> str:
+    return f"[rank3]:{level}0710 12:30:00.100000 4123 torch/_inductor/codecache.py:983] [{compile_id}] {text}"
+
+
+def traceback(head: str, error: str) -> list[str]:
+    return [torch_line(text) for text in (head, "Traceback (most recent call last):", error)]
+
+
+NOT_PICKLED = traceback(
+    "Failed to pickle cache key", "AttributeError: Can't pickle local object 'f.<locals>.g'"
+)
+NOT_LOADED = traceback("fx graph cache unable to load compiled graph", "EOFError: Ran out of input")
+NOT_STORED = traceback("fx graph unable to write to cache", "OSError: [Errno 28] No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (NOT_PICKLED, "compile 2/0: bypassed, the key could not be pickled: AttributeError: Can't pickle local object"),
+        (NOT_LOADED, "compile 2/0: an entry could not be loaded: EOFError: Ran out of input"),
+        (NOT_STORED, "compile 2/0: what was compiled could not be stored: OSError: [Errno 28] No space left"),
+        # The words of 2.5, and those of 2.15.
+        (traceback("Can't pickle", "TypeError: no"), "compile 2/0: bypassed, the key could not be pickled: TypeError: no"),
+        (
+            traceback("AOTAutogradCache unable to load compiled graph", "ValueError: x"),
+            "compile 2/0: an entry could not be loaded: ValueError: x",
+        ),
+    ],
+)  # fmt: skip
+def test_what_torch_says_at_its_default_level_is_told(lines: list[str], said: str, tmp_path: Path) -> None:
+    scope = scope_of(tmp_path, "step 1", *lines, "step 2")
+    (problem,) = scope.problems.to_dict("records")
+    assert (problem["kind"], problem["where"]) == ("no_lookups", "line 2")
+    assert problem["message"].startswith(said)
+    assert "does not say that there was none" in headline(scope)
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "column", "wanted"),
+    [
+        (NOT_LOADED, f"fx graph cache miss for key {KEY}", "load_error", "EOFError: Ran out of input"),
+        (NOT_PICKLED, "Bypassing FX Graph Cache because 'Failed to pickle cache key'", "bypass_reason", "Failed to pickle cache key"),
+    ],
+)  # fmt: skip
+def test_where_its_lookup_is_logged_it_is_a_fact_of_that(
+    error: list[str], line: str, column: str, wanted: str, tmp_path: Path
+) -> None:
+    scope = scope_of(tmp_path, *error, torch_line(line, level="I"))
+    assert scope.lookups[column].tolist() == [wanted]
+    assert scope.problems.empty
+
+
+def test_errors_of_two_compiles_are_two(tmp_path: Path) -> None:
+    two = [[line.replace("[2/0]", "[3/0]") for line in error] for error in (NOT_PICKLED, NOT_LOADED)]
+    assert len(scope_of(tmp_path, *NOT_PICKLED, *two[0], *NOT_LOADED, *two[1]).problems) == 4
+
+
+@pytest.mark.parametrize("frame", ["{}", "{} ", "{}\t", "{}   │", "`{}`", "> {}<br>", '"{}"'])
+def test_what_stands_around_a_pasted_line_hides_nothing(frame: str, tmp_path: Path) -> None:
+    line = torch_line(f"fx graph cache hit for key {KEY}", level="I")
+    assert scope_of(tmp_path, frame.format(line)).lookups["outcome"].tolist() == ["hit"]
+
+
+def test_a_key_that_was_cut_is_still_none(tmp_path: Path) -> None:
+    assert scope_of(tmp_path, torch_line(f"fx graph cache hit for key {KEY[:-1]}", level="I")).lookups.empty
+    assert scope_of(tmp_path, torch_line(f"fx graph cache hit for key {KEY}x", level="I")).lookups.empty
+
+
+def test_counters_that_a_program_prints_are_quoted(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="say of the FX cache: 1 miss, 2 hit"):
+        scope_of(tmp_path, "epoch 0", "{'fxgraph_cache_miss': 1, 'fxgraph_cache_hit': 2}")
+    with pytest.raises(SourceError) as error:
+        scope_of(tmp_path, "epoch 0")
+    assert "FX cache" not in str(error.value) and "TORCH_TRACE" in str(error.value)
+
+
+def vllm_line(text: str, head: str = "INFO 10-02 08:11:40 [backends.py:508]") -> str:
+    return f"{head} {text}"
+
+
+def outcomes(scope: Scope) -> list[tuple[str, str | None]]:
+    return list(zip(scope.vllm_starts["outcome"], scope.vllm_starts["folder"], strict=True))
+
+
+USING = f"Using cache directory: {FOLDER}/rank_0_0/backbone for vLLM's torch.compile"
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        # 0.8.5 to 0.9.2.
+        ([vllm_line(USING), vllm_line("Compiling a graph for general shape takes 48.20 s")], "compiled"),
+        # 0.7: without a bracket, a part and a time.
+        (
+            [
+                vllm_line(text, "INFO 02-20 14:00:03 backends.py:408]")
+                for text in (
+                    f"Using cache directory: {FOLDER}/rank_0 for vLLM's torch.compile",
+                    "Directly load the compiled graph for shape None from the cache",
+                )
+            ],
+            "loaded",
+        ),
+        # The escape character of colours was lost.
+        (
+            [
+                vllm_line(text, "[1;36m(Worker_TP0 pid=120)[0;0m INFO 08-30 06:10:02 [backends.py:559]")
+                for text in (USING, "Directly load the compiled graph(s) for dynamic shape from the cache, took 4.510 s")
+            ],
+            "loaded",
+        ),
+        # Windows.
+        (
+            [
+                vllm_line(USING.replace(FOLDER, "C:" + FOLDER).replace("/rank", "\\rank").replace("/", "\\")),
+                vllm_line("Compiling a graph for compile range (1, 4096) takes 9.15 s"),
+            ],
+            "compiled",
+        ),
+    ],
+)  # fmt: skip
+def test_vllm_of_other_releases_and_places(lines: list[str], wanted: str, tmp_path: Path) -> None:
+    assert outcomes(scope_of(tmp_path, *lines)) == [(wanted, "7a60f1c2de")]
