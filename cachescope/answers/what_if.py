@@ -89,7 +89,8 @@ class WhatIf:
     @cached_property
     def lookup_table(self) -> Table[WhatIfRow]:
         """The rows of `frame`."""
-        return Table(WhatIfRow, lookup_rows(self._input, self._after, self._names))
+        rows = lookup_rows(self._input, self.read.facts.lookups, self._after, self._names)
+        return Table(WhatIfRow, rows)
 
     @cached_property
     def rate_table(self) -> Table[WhatIfRate]:

@@ -23,7 +23,13 @@ def test_a_pre_flight_beside_its_directory(recorded: Path) -> None:
     scope = cachescope.read(recorded / "as_baked", recorded / "cache")
     assert headline(scope).startswith("predicted by a pre-flight: 6 lookups in 1 run: 6 hit, 0 missed")
     assert scope.runs["is_preflight"].tolist() == [True]
-    assert set(scope.lookups["outcome"]) == {"would_hit"}
+    replayed = scope.what_if().frame
+    assert (
+        set(scope.lookups["outcome"])
+        == set(replayed["outcome"])
+        == set(replayed["outcome_after"])
+        == {"would_hit"}
+    )
 
 
 def test_a_pre_flight_alone_knows_no_outcome(recorded: Path) -> None:

@@ -100,14 +100,17 @@ def rate_rows(
     ]
 
 
-def lookup_rows(replayed: ReplayInput, after: Outcomes, names: Sequence[str]) -> list[WhatIfRow]:
-    """Every lookup before and after, with the name of its what-if key."""
+def lookup_rows(
+    replayed: ReplayInput, shown: Mapping[int, LookupRow], after: Outcomes, names: Sequence[str]
+) -> list[WhatIfRow]:
+    """Every lookup before and after, with the name of its what-if key; `shown` has a predicted outcome in its own word."""
     replay, taken = replayed.replay, replayed.times.taken
     notes = {difference.position: _REASONS[difference.kind] for difference in replay.cells.differences}
     turned = set(replayed.times.turned(after))
     keys = replay.recorded.key
     rows = []
-    for at, row in enumerate(replayed.history.lookups):
+    for at, lookup in enumerate(replayed.history.lookups):
+        row = shown[lookup.lookup]
         key, is_hit, is_unknown = keys[at], at in turned, after[at] == UNKNOWN
         rows.append(
             WhatIfRow(

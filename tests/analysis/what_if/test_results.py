@@ -99,7 +99,7 @@ def test_compile_times_are_those_of_fx_misses() -> None:
 def test_what_became_of_each_lookup() -> None:
     replayed = four()
     names_of_keys = replayed.replay.table.names(Removed())
-    found = lookup_rows(replayed, AFTER, names_of_keys)
+    found = lookup_rows(replayed, dict(enumerate(replayed.history.lookups)), AFTER, names_of_keys)
     names = ("lookup", "outcome_after", "changed_side", "time_won_ns", "note")
     assert table(found, *names) == [
         (0, "full_miss", False, None, None),
@@ -109,7 +109,7 @@ def test_what_became_of_each_lookup() -> None:
         (3, None, None, None, None),
         (4, "bypass", False, None, None),
     ]
-    found = lookup_rows(replayed, ALL, names_of_keys)
+    found = lookup_rows(replayed, dict(enumerate(replayed.history.lookups)), ALL, names_of_keys)
     assert table(found, "changed_side", "time_won_ns") == [
         (True, SECOND_NS), (False, None), (True, None), (True, 4 * SECOND_NS), (False, None),
     ]  # fmt: skip
