@@ -57,33 +57,6 @@ def process_kinds(factor: str, before: str, after: str) -> DiffersBy | None:
     return differs_by(factor.replace("env[VLLM_", "env[", 1), before, after)
 
 
-class _Texts:
-    """Variables as factors with the JSON of their values: a thousand folders have the same names and nearly the same values."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
-        self._values: dict[tuple[type, object], str] = {}
-
-    def of(self, env: str) -> dict[str, str]:
-        return {self._name(name): self._text(value) for name, value in json.loads(env).items()}
-
-    def _name(self, name: str) -> str:
-        found = self._names.get(name)
-        if found is None:
-            found = self._names[name] = variable(name)
-        return found
-
-    def _text(self, value: object) -> str:
-        if isinstance(value, (list, dict)):
-            return json.dumps(value)
-        # 1, 1.0 and true are equal, and written otherwise.
-        key = type(value), value
-        found = self._values.get(key)
-        if found is None:
-            found = self._values[key] = json.dumps(value)
-        return found
-
-
 def name_kinds(rows: Sequence[FactorsRow]) -> dict[int, NameIs]:
     """By entry: whether the name of the folder follows from these factors, or from others in it."""
     recomputed = {row.entry for row in rows if _name(row) == row.folder}
@@ -107,7 +80,6 @@ def named_folders(rows: Sequence[FactorsRow], entries: Iterable[EntryRow]) -> li
     """
     kinds = name_kinds(rows)
     times = {entry.entry: entry.modified_time for entry in entries}
-    texts = _Texts()
     found: dict[str, Named] = {}
     for row in rows:
         if kinds[row.entry] != "recomputed" or row.folder is None:
@@ -115,7 +87,8 @@ def named_folders(rows: Sequence[FactorsRow], entries: Iterable[EntryRow]) -> li
         before = found.get(row.folder)
         written = _earliest(times.get(row.entry), before.written if before is not None else None)
         hashes = {name: getattr(row, name) for name in HASHES}
-        found[row.folder] = Named(row.folder, texts.of(row.env) | hashes, written)
+        values = {variable(name): json.dumps(value) for name, value in json.loads(row.env).items()}
+        found[row.folder] = Named(row.folder, values | hashes, written)
     return sorted(found.values(), key=lambda one: (one.written or 0, one.name))
 
 

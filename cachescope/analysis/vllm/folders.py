@@ -12,7 +12,6 @@ from cachescope.analysis.vllm.factors import (
     HASHES,
     NAME_TEXTS,
     Named,
-    NameIs,
     name_kinds,
     name_of_variable,
     process_kinds,
@@ -76,58 +75,36 @@ def _rows(
     of_entry = {row.entry: row for row in factors}
     kinds = name_kinds(list(of_entry.values()))
     for (path, place), inside in files.items():
-        size = sum(row.size_bytes or 0 for row in inside)
         own = next((of_entry[row.entry] for row in inside if row.entry in of_entry), None)
+        is_aot = own is None and any(row.cache == VLLM_AOT for row in inside)
+        part = place if own is None else own
+        one = None
         if own is not None:
-            yield _with_factors(own, path, size, kinds, beside)
-            continue
-        is_aot = any(row.cache == VLLM_AOT for row in inside)
-        name_is, text = "not_known", _AOT_FACTORS if is_aot else _NO_FACTORS
-        if any(is_of_sglang(row.path.rpartition("/")[2]) for row in inside):
-            name_is, text = "of_torch", _UNNAMED if place.folder == _NO_NAME else _OF_TORCH
-        folder, prefix = place.folder or "", None if is_aot else place.prefix
+            name_is: str = kinds[own.entry]
+            text = reason = NAME_TEXTS[kinds[own.entry]]
+            if name_is == "recomputed":
+                one = beside.get(part.folder or "")
+                reason = "nothing was there before to compare with" if one is None else reason_of(one)
+        else:
+            name_is, text = "not_known", _AOT_FACTORS if is_aot else _NO_FACTORS
+            if any(is_of_sglang(row.path.rpartition("/")[2]) for row in inside):
+                name_is, text = "of_torch", _UNNAMED if place.folder == _NO_NAME else _OF_TORCH
+            reason = text
         yield FolderRow(
-            folder,
-            path,
-            place.rank,
-            place.dp_rank,
-            prefix,
-            None,
-            size,
-            name_is,
-            text,
-            None,
-            None,
-            (),
-            text,
+            folder=part.folder or "",
+            path=path,
+            rank=part.rank,
+            dp_rank=part.dp_rank,
+            prefix=None if is_aot else part.prefix,
+            entry=None if own is None else own.entry,
+            size_bytes=sum(row.size_bytes or 0 for row in inside),
+            name_is=name_is,
+            name_text=text,
+            baseline=None if one is None else one.baseline.name,
+            is_order_known=None if one is None else one.is_order_known,
+            changed=() if one is None else one.changed,
+            reason=reason,
         )
-
-
-def _with_factors(
-    own: FactorsRow, path: str, size: int, kinds: dict[int, NameIs], beside: dict[str, Beside]
-) -> FolderRow:
-    name_is = kinds[own.entry]
-    one = beside.get(own.folder or "") if name_is == "recomputed" else None
-    text = NAME_TEXTS[name_is]
-    if one is not None:
-        reason = reason_of(one)
-    else:
-        reason = "nothing was there before to compare with" if name_is == "recomputed" else text
-    return FolderRow(
-        own.folder or "",
-        path,
-        own.rank,
-        own.dp_rank,
-        own.prefix,
-        own.entry,
-        size,
-        name_is,
-        text,
-        None if one is None else one.baseline.name,
-        None if one is None else one.is_order_known,
-        () if one is None else one.changed,
-        reason,
-    )
 
 
 def reason_of(one: Beside) -> str:
