@@ -8,7 +8,7 @@ from cachescope.verdict_kinds import VERDICTS
 # fmt: off
 
 
-@row("misses")
+@row("misses", frozen=False)
 class MissRow:
     """One lookup that did not hit."""
 

@@ -174,22 +174,19 @@ class NewKeys:
 
         Only a run's own hits show it. What others stored may lie on another machine, also under the same path.
         """
-        history, lookups, end = self._history, self._lookups, self._history.timeline.end
-        began: dict[int, int] = {}
-        before: dict[int, int] = {}
+        history = self._history
+        began: dict[int, int | None] = {}
         found: dict[int, int] = {}
-        for at, (row, key) in enumerate(zip(lookups, history.key, strict=True)):
-            began.setdefault(row.run, at)
-            if key is None or row.cache == VLLM:
+        for at, row in enumerate(self._lookups):
+            if row.run not in began:
+                began[row.run] = row.time
+            if row.outcome != "hit" or row.cache == VLLM or row.cache_key is None:
                 continue
-            earlier = before.get(key)
-            before[key] = at
-            if row.outcome != "hit":
-                continue
+            earlier = history.latest_of_key(at)
             if earlier is None:
                 found.setdefault(row.run, at)
-            elif lookups[earlier].run != row.run:
-                ended, begin = end[earlier], lookups[began[row.run]].time
+            elif self._lookups[earlier].run != row.run:
+                ended, begin = history.timeline.end[earlier], began[row.run]
                 if ended is not None and begin is not None and ended < begin:
                     # It was there when the run began.
                     found[row.run] = -1
