@@ -221,23 +221,6 @@ def test_an_entry_by_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "fields"),
-    [
-        ({"out": "/tmp/rank0"}, {"out": "/tmp/rank1"}, ("out",)),
-        ({"out": "/tmp/one"}, {"out": "/tmp/two"}, None),
-    ],
-)
-def test_ranks_that_begin_together_are_compared_where_a_field_holds_the_rank(
-    first: Details, second: Details, fields: tuple[str, ...] | None
-) -> None:
-    runs = (
-        run(key("1", 0, first, took=50.0), rank=0),
-        run(key("2", 1, second, took=50.0), rank=1),
-    )
-    assert last(*runs) == ((None, ()) if fields is None else ("lookup 0", fields))
-
-
-@pytest.mark.parametrize(
     ("written", "wanted"),
     [
         # The entry of the recorded miss was written within its compile, or up to five seconds behind it.
@@ -275,70 +258,3 @@ def test_a_clock_that_is_hours_ahead_is_set_right_by_two_recorded_misses() -> No
     for at, wanted in ((100.0, "entry 2"), (25.0, "lookup 0")):
         runs = first, run(key("2", at, compile_id="4/0"), **HERE)
         assert last(*runs, entries=entries)[0] == wanted
-
-
-def recompiled(*compiles: tuple[str, Details], direction: str = "") -> tuple[str | None, tuple[str, ...]]:
-    """The baseline of the last compile of one process; each is of another graph on other inputs."""
-    made = []
-    for number, (compile_id, fields) in enumerate(compiles):
-        graph = {"gm": f"def forward(self, a{number}): return (torch.op{number}(a{number}),)", "y": "1"}
-        made.append(key(f"r{number}", number * 10, fields, of={**graph, **fields}, compile_id=compile_id))
-    return last(run(*made))
-
-
-IN, OUT = (
-    {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"},
-    {"fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"},
-)
-
-
-@pytest.mark.parametrize(
-    ("compiles", "wanted"),
-    [
-        ([("0/0", {}), ("0/1", {})], "lookup 0"),
-        ([("0/0", {}), ("1/0", {})], None),
-        ([("0/1", {}), ("0/0", {})], None),
-        ([("0/0", {}), ("0/1", {"x": "1"}), ("0/2", {"x": "1"})], "lookup 1"),
-        ([("0/0", {"x": "1"}), ("0/1", {"x": "2", "z": "3"}), ("0/2", {"x": "1"})], "lookup 0"),
-        # Of equals the latest.
-        ([("0/0", {}), ("0/1", {}), ("0/2", {})], "lookup 1"),
-        # Compile ids began again: what came before is of another function.
-        ([("0/0", {}), ("0/1", {}), ("0/0", {}), ("0/1", {})], "lookup 2"),
-        ([("0/0", {}), ("0/5", {}), ("0/0", {}), ("0/2", {"x": "1"})], "lookup 2"),
-    ],
-)
-def test_a_graph_that_is_compiled_again_is_compared_with_the_compile_before(
-    compiles: list[tuple[str, Details]], wanted: str | None
-) -> None:
-    assert recompiled(*compiles)[0] == wanted
-
-
-def test_a_backward_graph_is_no_forward_graph() -> None:
-    assert recompiled(("0/0", OUT), ("0/1", IN))[0] is None
-    assert recompiled(("0/0", IN), ("0/1", OUT))[0] is None
-    assert recompiled(("0/0", OUT), ("0/1", OUT))[0] == "lookup 0"
-
-
-@pytest.mark.parametrize(
-    ("field", "first", "second", "is_rank"),
-    [
-        ("out", "/tmp/rank0", "/tmp/rank1", True),
-        ("out", "/tmp/rank0", "/tmp/rank2", False),
-        ("out", "/tmp/rank0", "/var/rank1", False),
-        ("rank", "0", "1", True),
-        ("threads", "0", "1", False),
-        ("flag", "True", "False", False),
-    ],
-)
-def test_what_looks_like_a_rank(field: str, first: str, second: str, is_rank: bool) -> None:
-    """Of ranks 0 and 1 that compile at the same time."""
-    runs = (
-        run(key("1", 0, {field: first}, took=50.0), rank=0),
-        run(key("2", 1, {field: second}, took=50.0), rank=1),
-    )
-    assert last(*runs) == (("lookup 0", (field,)) if is_rank else (None, ()))
-
-
-def test_a_field_that_one_rank_lacks_holds_no_rank() -> None:
-    runs = run(key("1", 0, took=50.0), rank=0), run(key("2", 1, {"out": "1"}, took=50.0), rank=1)
-    assert last(*runs) == (None, ())

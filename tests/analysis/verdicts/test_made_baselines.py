@@ -52,6 +52,7 @@ NEW = ("first_lookup", None, (), "inferred")
         ([one("f1", 0, "0/1"), one("f2", 9, "0/0", gm=OTHER)], NEW),
         ([one("f1", 0, "0/1"), one("f2", 9, "0/1", gm=OTHER)], NEW),
         ([one("f1", 0, "0/0", **BACKWARD), one("f2", 9, "0/1", gm=OTHER)], NEW),
+        ([one("f1", 0, "0/0"), one("f2", 9, "0/1", gm=OTHER, **BACKWARD)], NEW),
         ([one("f1", 0, "0/0", **BACKWARD), one("f2", 9, "0/1", gm=OTHER, **BACKWARD)], ("key_changed", 0, ("gm",), "recorded")),
         # The nearest of them, and the latest of those that are as near.
         ([one("f1", 0, "0/0", gm=THIRD), one("f2", 5, "0/1", x="2", y="2"), one("f3", 9, "0/2", gm=OTHER)], ("key_changed", 0, ("gm",), "recorded")),
