@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import lzma
 import subprocess
+import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Container
+from functools import partial
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -33,3 +35,9 @@ def pack(
                     archive.add(path, f"{name}/{path.name}")
     print(packed, packed.stat().st_size)
     return packed
+
+
+def pack_each(what: str, record_into: Callable[..., object], leave_out: Container[str] = ()) -> None:
+    """`pack` with each interpreter that the command line names."""
+    for python in sys.argv[1:]:
+        pack(what, python, partial(record_into, python=python), leave_out)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _HERE = Path(__file__).resolve().parent
 _FOLDER = Path("/tmp/cachescope-recording/ahead_of_time")
@@ -59,5 +57,4 @@ def record_into(folder: Path, python: str) -> None:
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack("ahead_of_time", interpreter, partial(record_into, python=interpreter))
+    pack_each("ahead_of_time", record_into)

@@ -9,10 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 STEPS = {
     "first": {"PASS": "sigmoid", "FASTEST": "Extern"},
@@ -35,5 +34,4 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack("built", interpreter, partial(record_into, python=interpreter))
+    pack_each("built", record_into)

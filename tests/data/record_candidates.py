@@ -11,10 +11,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _PROGRAM = """
 import sys
@@ -56,5 +55,4 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack("candidates", interpreter, partial(record_into, python=interpreter), {"cache", "candidates.py"})
+    pack_each("candidates", record_into, {"cache", "candidates.py"})

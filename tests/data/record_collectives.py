@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _PROGRAM = """
 import sys
@@ -80,5 +79,4 @@ if __name__ == "__main__":
         *(f"cache_{way}_{rank}" for way in WAYS for rank in (0, 1)),
         *(f"meet_{way}" for way in WAYS),
     }
-    for interpreter in sys.argv[1:]:
-        pack("collectives", interpreter, partial(record_into, python=interpreter), leave_out)
+    pack_each("collectives", record_into, leave_out)

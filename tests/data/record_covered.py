@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _PROGRAM = Path(__file__).with_name("covered_program.py")
 _FOLDER = Path("/tmp/cachescope-recording/covered")
@@ -43,11 +42,5 @@ def record_into(folder: Path, python: str) -> None:
                 )
 
 
-def main() -> None:
-    """Record with the interpreter that the command line names."""
-    (python,) = sys.argv[1:]
-    pack("covered", python, lambda folder: record_into(folder, python))
-
-
 if __name__ == "__main__":
-    main()
+    pack_each("covered", record_into)

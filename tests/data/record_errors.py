@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _PROGRAM = """
 import json, sys
@@ -80,5 +79,4 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack("errors", interpreter, partial(record_into, python=interpreter), {"cache", "program.py"})
+    pack_each("errors", record_into, {"cache", "program.py"})

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _HERE = Path(__file__).resolve().parent
 _FOLDER = Path("/tmp/cachescope-recording/guards")
@@ -40,5 +39,4 @@ def record_into(
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack("guards", interpreter, partial(record_into, python=interpreter), leave_out={"cache"})
+    pack_each("guards", record_into, leave_out={"cache"})

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _HERE = Path(__file__).resolve().parent
 _LOGGERS = "dynamo,torch._inductor.codecache,torch._functorch._aot_autograd.autograd_cache"
@@ -33,10 +32,4 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack(
-            "places",
-            interpreter,
-            partial(record_into, python=interpreter),
-            {"cache", "place_programs.py", "my model: v2.py"},
-        )
+    pack_each("places", record_into, {"cache", "place_programs.py", "my model: v2.py"})

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _PROGRAM = Path(__file__).with_name("precompile_program.py")
 # The package holds the path and the text of the program.
@@ -29,11 +28,5 @@ def record_into(folder: Path, python: str) -> None:
     shutil.move(cache / "dynamo", folder / "dynamo")
 
 
-def main() -> None:
-    """Record with the interpreter that the command line names."""
-    python = sys.argv[1]
-    pack("precompile", python, lambda folder: record_into(folder, python), leave_out={"cache"})
-
-
 if __name__ == "__main__":
-    main()
+    pack_each("precompile", record_into, leave_out={"cache"})

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from redis_server import redis_server, remote_settings, write_dump
@@ -47,11 +47,5 @@ def record_into(folder: Path, python: str) -> None:
             shutil.copytree(Path(cache, kind), folder / "cache" / kind)
 
 
-def main() -> None:
-    """Record with the interpreter that the command line names."""
-    python = sys.argv[1]
-    pack("remote", python, lambda folder: record_into(folder, python))
-
-
 if __name__ == "__main__":
-    main()
+    pack_each("remote", record_into)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 
 _PROGRAM = """
 import json
@@ -94,5 +93,4 @@ def record_into(folder: Path, python: str = sys.executable) -> Path:
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack("threads", interpreter, partial(record_into, python=interpreter), {"threads.py", "cache"})
+    pack_each("threads", record_into, {"threads.py", "cache"})

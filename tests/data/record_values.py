@@ -12,10 +12,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
 
-from packing import pack
+from packing import pack_each
 from value_programs import CASES, free_port
 
 _PROGRAM = Path(__file__).with_name("value_programs.py")
@@ -70,5 +69,4 @@ def _start(
 
 
 if __name__ == "__main__":
-    for interpreter in sys.argv[1:]:
-        pack("values", interpreter, partial(record_into, python=interpreter))
+    pack_each("values", record_into)
