@@ -77,10 +77,10 @@ class Recorded:
         return 0 if time is None else bisect_right(self._times, time)
 
     def _filled_times(self) -> list[int]:
-        """The time of every lookup; a lookup without one gets the time of the lookup before it."""
+        """The time of every lookup. One without a time, or of a clock that was set back, gets the time of the one before it."""
         times, latest = [], 0
         for row in self.history.lookups:
-            latest = latest if row.time is None else row.time
+            latest = max(latest, row.time or 0)
             times.append(latest)
         return times
 

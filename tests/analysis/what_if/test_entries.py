@@ -160,6 +160,13 @@ def test_graphs_of_one_compile_are_there_after_the_last() -> None:
     assert found.stored_since[1:4:2] == [4, 4]
 
 
+def test_a_clock_that_is_set_back_hides_no_later_lookup() -> None:
+    """Those after it were made after the store, whatever their clock says."""
+    lookups = [miss("f1", 100, 10), hit("f2", 300), hit("f3", 120), hit("f4", 130), hit("f5", 400)]
+    one_run = [{**told, "run": 0} for told in lookups]
+    assert recorded(*one_run).stored_since[0] == 1
+
+
 @pytest.mark.parametrize(("time", "position"), [(None, 0), (99, 0), (100, 1), (150, 1), (200, 2), (999, 2)])
 def test_the_position_of_a_time(time: int | None, position: int) -> None:
     assert recorded(hit("f1", 100), hit("f1", 200)).position_of(time) == position
