@@ -112,12 +112,24 @@ def replaced(log: Path) -> None:
     os.replace(log.with_name("other"), log)
 
 
+def replaced_by_a_longer(log: Path) -> None:
+    log.with_name("other").write_bytes(log.read_bytes() + b"more")
+    os.replace(log.with_name("other"), log)
+
+
 def changed(log: Path) -> None:
     log.write_bytes(b"y" * 20_000)
 
 
 @pytest.mark.parametrize(
-    ("change", "is_same"), [(append, True), (replaced, False), (changed, False), (Path.unlink, False)]
+    ("change", "is_same"),
+    [
+        (append, True),
+        (replaced, False),
+        (replaced_by_a_longer, False),
+        (changed, False),
+        (Path.unlink, False),
+    ],
 )
 def test_a_log_that_was_written_to_since_is_not_stored(
     change: Callable[[Path], None], is_same: bool, log: Path, index: Index
@@ -131,12 +143,14 @@ def test_a_log_that_was_written_to_since_is_not_stored(
     assert not index.folder.exists()
 
 
-def test_another_log_in_its_place_is_not_what_was_stored(log: Path, index: Index) -> None:
+@pytest.mark.parametrize("change", [replaced, replaced_by_a_longer, changed])
+def test_another_log_in_its_place_is_not_what_was_stored(
+    change: Callable[[Path], None], log: Path, index: Index
+) -> None:
     place(index, log).store(table(log, "{}"))
-    for change in (replaced, changed):
-        change(log)
-        kept = place(index, log)
-        assert (kept.as_it_is("now"), kept.as_it_was("now"), kept.is_of_use()) == (None, None, False)
+    change(log)
+    kept = place(index, log)
+    assert (kept.as_it_is("now"), kept.as_it_was("now"), kept.is_of_use()) == (None, None, False)
 
 
 def test_what_has_no_place_in_an_index(
