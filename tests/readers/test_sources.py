@@ -111,7 +111,7 @@ def test_a_source_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     assert found(tmp_path, "logs/b", "link", "logs", "logs/a", "logs/*") == (wanted, [])
 
 
-NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile "
+NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile; record with TORCH_TRACE=DIR"
 
 
 @pytest.mark.parametrize(

@@ -150,12 +150,19 @@ def _own_texts(folder: Traversable) -> Iterator[str]:
 
 def _constants(tree: ast.AST) -> Iterator[str]:
     """The texts of a module, except for its documentation, which uses made-up names as examples."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            continue
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        yield from _constants(node)
+    # Not by ast.walk, which takes three times as long.
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                yield node.value
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            for value in vars(node).values():
+                if isinstance(value, ast.AST):
+                    waiting.append(value)
+                elif isinstance(value, list):
+                    waiting += [one for one in value if isinstance(one, ast.AST)]
 
 
 def _texts(value: Any) -> Iterator[str]:
