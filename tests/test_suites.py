@@ -12,6 +12,8 @@ import pytest
 
 from tests.suites import ALL_COVER, ROOT, SUITES, changed_tests, left_out, suites_of
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS, CATALOGUES, RECORDINGS, EXPLORER, REPORTS = SUITES
 ALL = set(SUITES)
 

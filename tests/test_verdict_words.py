@@ -64,6 +64,7 @@ def _is_comparing(node: ast.AST) -> bool:
     return isinstance(node, ast.Compare | ast.Match | ast.Subscript | ast.Dict)
 
 
+@pytest.mark.slow
 def test_no_other_module_compares_a_verdict() -> None:
     found = {
         f"{path.relative_to(PACKAGE)}:{line}"

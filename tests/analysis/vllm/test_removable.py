@@ -13,6 +13,8 @@ from cachescope.analysis.directory.unused import removable_rows
 from cachescope.frames.linked_rows import RemovableRow
 from tests.vllm_recordings import VERSIONS, recorded
 
+pytestmark = pytest.mark.slow
+
 A_MONTH_NS = 30 * 24 * 3_600_000_000_000
 
 

@@ -67,6 +67,7 @@ def test_each_record_twice_is_one(trace: bytes, tmp_path: Path) -> None:
     assert_same(read(tmp_path / "once", trace), read(tmp_path / "twice", doubled))
 
 
+@pytest.mark.slow
 def test_parts_of_a_trace_appended_to_itself_say_nothing_new(
     trace: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
