@@ -76,6 +76,16 @@ def test_where_its_lookup_is_logged_it_is_a_fact_of_that(
     assert scope.problems.empty
 
 
+def test_a_bypass_for_another_reason_does_not_hide_it(tmp_path: Path) -> None:
+    line = torch_line(
+        "Bypassing autograd cache due to: Cannot cache a graph with compiled autograd", level="I"
+    )
+    scope = scope_of(tmp_path, *NOT_PICKLED, line)
+    assert (scope.lookups["outcome"].tolist(), len(scope.problems)) == (["bypass"], 1)
+    said = torch_line("Bypassing FX Graph Cache because 'Config options may be unpickleable.'", level="I")
+    assert scope_of(tmp_path, *NOT_PICKLED, said).problems.empty
+
+
 def test_errors_of_two_compiles_are_two(tmp_path: Path) -> None:
     two = [[line.replace("[2/0]", "[3/0]") for line in error] for error in (NOT_PICKLED, NOT_LOADED)]
     assert len(scope_of(tmp_path, *NOT_PICKLED, *two[0], *NOT_LOADED, *two[1]).problems) == 4

@@ -21,7 +21,7 @@ class Directory:
     """The entries that exist at one time, under keys that differed when they were recorded.
 
     Guards are numbers. Whether the guards of an entry hold is known if the entry has none, or if the lookup compiled the same
-    guards itself; a log has not the sizes for more.
+    guards itself. In all other cases it depends on sizes, which no log has.
     """
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class Directory:
             The guards that it compiled itself.
         """
         while self._going and self._going[0][0] <= at:
-            _, of_key, gone = heappop(self._going)
-            self._change(of_key, gone, -1)
+            _, of_key, of_entry = heappop(self._going)
+            self._change(of_key, of_entry, -1)
         if self._has_other(key, NO_GUARDS) or (guards != NOT_KNOWN and self._has_other(key, guards)):
             return "hit"
         return "unknown" if self._has_other(key, _ANY) else "miss"

@@ -370,7 +370,8 @@ class MessageReader:
             if missed.outcome != "unknown":
                 missed.save_bypass = reason
             return
-        self._pickle_errors.pop(message.compile_id, None)
+        if "pickl" in reason:  # the error is that of this bypass
+            self._pickle_errors.pop(message.compile_id, None)
         lookup = self._add(cache, None, message)
         lookup.outcome = lookup.cache_state = "bypass"
         lookup.bypass_reason = reason
