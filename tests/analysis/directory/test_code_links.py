@@ -1,4 +1,4 @@
-"""Wrapper -> kernels -> compiled files, and timings -> code, in directories that real torch filled."""
+"""AOTAutograd -> FX -> wrapper -> kernels -> compiled files, and timings -> code, in directories that real torch filled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cachescope.analysis.directory.links import (
     choice_links,
 )
 from cachescope.frames.directory_rows import EntryRow
-from tests.conftest import Directory
+from tests.conftest import Directory, Recording
 
 TORCHES = ["torch_2.13.0", "torch_2.15.0", "torch_2.10.0", "torch_2.6.0"]
 
@@ -91,39 +91,6 @@ def test_timings_lead_to_the_code_that_was_measured(name: str, directory: Direct
     assert not set(measured["child"]) & set(scope.orphans["entry"])
 
 
-@pytest.mark.slow
-def test_a_choice_of_a_triton_template_leads_to_its_module(directory: Directory, tmp_path: Path) -> None:
-    # By hand: a choice as TritonTemplateCaller.hash_key spells it, for Triton templates are measured on GPUs only.
-    cache = Path(shutil.copytree(directory("triton_kernels") / "cache_t2150", tmp_path / "cache"))
-    kernel = next(file for file in cache.glob("??/c*.py") if "@triton.jit" in file.read_text()[:3_000])
-    timings = {"mm": {"[]": {"highest": {f"triton_mm-{kernel.stem}": 1.0, f"other-c{'a' * 51}": 2.0}}}}
-    (cache / "cache").mkdir()
-    content = {"system": {"hash": "h"}, "cache": timings}
-    system = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-    (cache / "cache" / system).write_text(json.dumps(content))
-    links = with_names(cachescope.read(cache))
-    assert links[links["parent_kind"] == "autotune"]["child_name"].tolist() == [kernel.name]
-
-
-def test_one_source_compiled_by_two_commands_is_said_to_be(directory: Directory) -> None:
-    links = with_names(cachescope.read(directory("compile_flags") / "cache"))
-    kernels = links[links["known_by"].str.startswith(CPP_SOURCE)]
-    assert len(kernels) == 2
-    assert kernels["child_key"].nunique() == 1
-    assert all("one of 2 compiled by different commands" in known_by for known_by in kernels["known_by"])
-
-
-def test_a_kernel_that_is_gone_has_a_row_and_is_no_loss(directory: Directory, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
-    for file in cache.glob("??/*.main.*"):
-        file.unlink()
-    scope = cachescope.read(cache)
-    (gone,) = scope.links[scope.links["known_by"] == NOT_THERE].itertuples()
-    assert pd.isna(gone.child)
-    # torch compiles it again from the source in the wrapper; only the locks are left.
-    assert set(scope.orphans["cache"]) == {"lock"}
-
-
 A_KEY, B_KEY = (f"c{letter * 51}" for letter in "ab")
 
 
@@ -162,3 +129,26 @@ def test_links_of_timings(
     found = list(choice_links(Files(rows), timings))
     assert [(link.parent.entry, [one.entry for one in link.children]) for link in found] == wanted
     assert {(link.kind, link.key, link.known_by) for link in found} <= {("code", A_KEY, CHOICE)}
+
+
+@pytest.fixture
+def cache(recording: Recording, tmp_path: Path) -> Path:
+    """A directory of forward and backward graphs under two configs, to take files from."""
+    return Path(shutil.copytree(recording("2.13.0", "training") / "cache", tmp_path / "cache"))
+
+
+def test_every_layer_is_joined_to_the_next(cache: Path) -> None:
+    scope = cachescope.read(cache)
+    links = scope.links
+    entries = scope.entries.set_index("entry")
+    aot = links[links["parent_kind"] == "aotautograd"]
+    # Two AOTAutograd entries, each with a forward and a backward graph.
+    assert len(aot) == 4
+    assert set(entries.loc[aot["child"], "cache_key"]) == set(
+        entries.loc[entries["cache"] == "fxgraph", "cache_key"]
+    )
+    code = links[links["parent_kind"] == "fxgraph"]
+    assert len(code) == 4
+    for link in code.itertuples():
+        assert Path(entries.loc[link.child, "path"]).stem == link.child_key
+    assert scope.orphans.empty

@@ -1,6 +1,6 @@
 """False hits: none in what torch really did, and one row with its evidence for each made-up case.
 
-Nothing real is wrong in the recordings, so the wrong cases are real files with a few bytes changed.
+Nothing real is wrong in the recordings, so the wrong cases are real files with a few bytes changed, or made by hand.
 """
 
 from __future__ import annotations
@@ -8,19 +8,23 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import cachescope
 from cachescope.analysis.contexts.outside_keys import device_model
-from cachescope.columns import pandas_type, records
-from cachescope.frames.described import FRAMES
+from cachescope.analysis.directory.equal_code import SourceOf
+from cachescope.analysis.directory.false_hits import false_hits
+from cachescope.columns import records
 from cachescope.keys.hashing import entry_name
-from cachescope.rows import columns_of
+from cachescope.scope import Scope
 from tests import made
 from tests.conftest import Recording
+from tests.made import Stored, entry, fx, run, scope_of
 from tests.readings import read_once
 from tests.recordings import RECORDED, Recorded
 
@@ -71,12 +75,6 @@ def test_all_recordings_of_a_version_together_have_none(version: str, recording:
     assert records(scope.false_hits) == []
 
 
-def test_the_frame_is_as_declared(cache: Path) -> None:
-    frame = cachescope.read(cache).false_hits
-    declared = {column.name: pandas_type(column.dtype) for column in columns_of(FRAMES["false_hits"])}
-    assert dict(frame.dtypes) == declared
-
-
 def test_other_code_under_one_key_and_equal_guards(cache: Path, recording: Recording) -> None:
     fx = folder_of(cache, "fxgraph")
     code = b"cp4in467hhfixymclapggc4kg2qdfn6yisdw23733uuxh6elxgnr"
@@ -92,13 +90,6 @@ def test_other_code_under_one_key_and_equal_guards(cache: Path, recording: Recor
     assert (len(row["lookups"]), row["runs"], row["hits"]) == (3, (0, 1, 2), 2)  # type: ignore[arg-type]
 
 
-def test_other_code_under_other_guards_is_what_guards_are_for(recording: Recording) -> None:
-    entries = cachescope.read(recording("2.13.0", "dynamic_guards") / "cache").entries
-    variants = entries[entries["cache"] == "fxgraph"]
-    assert variants["cache_key"].nunique() == 1 and variants["code_key"].nunique() == 2
-    assert found_in(recording("2.13.0", "dynamic_guards") / "cache") == []
-
-
 def with_other_code_key(cache: Path, find: bytes, put: bytes) -> None:
     fx = folder_of(cache, "fxgraph")
     path = beside(fx, fx, find, put)
@@ -112,58 +103,6 @@ def test_the_number_of_the_graph_is_no_difference(cache: Path) -> None:
     entries = cachescope.read(cache).entries
     assert entries[entries["cache"] == "fxgraph"]["code_key"].nunique() == 2
     assert found_in(cache) == []
-
-
-def test_code_that_cannot_be_read_any_more_is_said_to_be_unknown(cache: Path, tmp_path: Path) -> None:
-    with_other_code_key(cache, b"# AOT ID: ['0_inference']", b"# AOT ID: ['7_inference']")
-    cachescope.read(cache).save(tmp_path / "saved")
-    shutil.rmtree(cache)
-    (row,) = found_in(tmp_path / "saved")
-    assert row["kind"] == "different_code"
-    assert "could not be read" in str(row["evidence"])
-
-
-def test_an_entry_copied_under_another_key_is_damaged_and_no_false_hit(
-    recording: Recording, tmp_path: Path
-) -> None:
-    # The entry itself says which key it was stored for.
-    cache = Path(shutil.copytree(recording("2.13.0", "config_flip") / "cache", tmp_path / "cache"))
-    a, b = [path for path in (cache / "fxgraph").rglob("f*") if path.is_dir() and len(path.name) == 52]
-    (entry,) = a.iterdir()
-    shutil.copy(entry, b / entry.name)
-    scope = cachescope.read(cache)
-    assert (scope.entries["status"] == "damaged").sum() == 1
-    assert len(scope.false_hits) == 0
-
-
-def test_one_joint_key_that_points_to_other_graphs(cache: Path) -> None:
-    aot, fx = folder_of(cache, "aotautograd"), folder_of(cache, "fxgraph")
-    beside(aot, aot, fx.name.encode(), b"f" + b"x" * 51)
-    (row,) = found_in(cache)
-    assert (row["kind"], row["cache"], row["fields"]) == ("different_graphs", "aotautograd", ("fx_keys",))
-    assert fx.name[:12] in str(row["evidence"])
-
-
-def test_one_key_on_other_devices(cache: Path) -> None:
-    fx = folder_of(cache, "fxgraph")
-    beside(fx, fx, b"\x8c\x03cpu\x94a", b"\x8c\x03xpu\x94a")
-    (row,) = found_in(cache)
-    assert row["kind"] == "different_devices"
-    assert "cpu and xpu" in str(row["evidence"])
-
-
-def test_one_key_recorded_with_another_hash(recording: Recording, tmp_path: Path) -> None:
-    text = (recording("2.13.0", "cold_warm_fx") / "text" / "00_cold.log").read_bytes()
-    field = b"] inductor_config[epilogue_fusion]: "
-    at = text.index(field)
-    changed = text[: at - 51] + b"b" * 51 + text[at:]
-    pid = re.search(rb"\d\d:\d\d:\d\d\.\d+ (\d+) ", text)
-    assert pid is not None
-    (tmp_path / "a.log").write_bytes(text)
-    (tmp_path / "b.log").write_bytes(changed.replace(b" " + pid[1] + b" ", b" 99999 "))
-    (row,) = found_in(tmp_path)
-    assert (row["kind"], row["fields"]) == ("different_details", ("inductor_config[epilogue_fusion]",))
-    assert len(row["lookups"]) == 2  # type: ignore[arg-type]
 
 
 def test_a_log_that_was_cut_is_no_evidence(recording: Recording, tmp_path: Path) -> None:
@@ -219,8 +158,8 @@ def test_boards_of_one_model_share_keys_and_other_models_do_not(recording: Recor
     boards = [H100.format(uuid=f"{n}-{n}", bus=n) for n in range(3)]
     assert len({device_model(board) for board in boards}) == 1
     runs = list(cachescope.read(trace).runs.itertuples())
-    for run, board in zip(runs, boards, strict=True):
-        snapshot(run, tmp_path / f"{run.run}.json", board)
+    for process, board in zip(runs, boards, strict=True):
+        snapshot(process, tmp_path / f"{process.run}.json", board)
     assert found_in(trace, tmp_path) == []
     snapshot(runs[2], tmp_path / "2.json", A100)
     found = found_in(trace, tmp_path)
@@ -240,9 +179,9 @@ def test_settings_of_the_processes_that_the_key_does_not_hold(recording: Recordi
     folder = recording("2.10.0", "cold_warm")
     capability = "torch.backends.cpu.get_cpu_capability()"
     runs = list(cachescope.read(folder / "trace").runs.itertuples())
-    for run, able in zip(runs, ("AVX512", "AVX512", "AVX2"), strict=True):
+    for process, able in zip(runs, ("AVX512", "AVX512", "AVX2"), strict=True):
         settings = {capability: able, "torch.get_default_dtype()": "torch.float32"}
-        snapshot(run, tmp_path / f"{run.run}.json", **settings)
+        snapshot(process, tmp_path / f"{process.run}.json", **settings)
     # Whether the code is for the CPU at all is not known without the directory.
     assert found_in(folder / "trace", tmp_path) == []
     (row,) = found_in(folder / "trace", folder / "cache", tmp_path)
@@ -322,3 +261,105 @@ def test_a_field_that_older_keys_lack_and_newer_ones_differ_in() -> None:
     assert found({"gm": "g"}, "float32") == []
     # Of keys that no two runs looked up, none was shared.
     assert found({"gm": "g"}, "float32", "float64", key="f1{}") == []
+
+
+def stored(name: str, **told: Any) -> Stored:
+    return entry(told.pop("cache", "fxgraph"), "f1", told.pop("details", None), name=name, **told)
+
+
+def found(*entries: Stored, sources: dict[int, str] | None = None) -> list[dict[str, Any]]:
+    scope = scope_of(entries=entries)
+    return doubts_of(scope, lambda row: (sources or {}).get(row.entry))
+
+
+def doubts_of(scope: Scope, source_of: SourceOf) -> list[dict[str, Any]]:
+    tables = scope.tables
+    read = (scope.shown.rows, tables.entries.rows, tables.runs.rows, ())
+    return [asdict(one) for one in false_hits(*read, tables.hash_details, source_of)]
+
+
+CODE = "entries of one key and equal guards hold different generated code: "
+NOT_READ = "entries of one key and equal guards name different generated code (caaaaaaa… and cbbbbbbb…), and it could not be read"
+A, B = ({"code_key": "c" + letter * 51} for letter in "ab")
+
+
+@pytest.mark.parametrize(
+    ("told", "sources", "evidence"),
+    [
+        ([A, B], {0: "x\ny", 1: "x\nz"}, CODE + "line 2 is 'y' and 'z'"),
+        ([A, B], {0: "  x", 1: "z"}, CODE + "line 1 is 'x' and 'z'"),
+        ([A, B], {0: "x" * 60, 1: "y" * 61}, CODE + f"line 1 is {'x' * 60!r} and {'y' * 60 + '…'!r}"),
+        ([A, B], {0: "x", 1: "x\ny"}, CODE + "1 and 2 lines"),
+        # But for what identifies the process it is the same.
+        ([A, B], {0: "x\n# of 1", 1: "x\n# of 2"}, None),
+        ([A, A], {0: "x", 1: "y"}, None),
+        ([A, B], {0: "x"}, NOT_READ),
+        ([A, B], {}, NOT_READ),
+        ([A, B, {"code_key": "c" + "d" * 51}], {}, NOT_READ),
+        ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 2: "y"}, CODE + "line 1 is 'x' and 'y'"),
+        # Of three, the first two are compared.
+        ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 1: "y", 2: "z"}, CODE + "line 1 is 'x' and 'y'"),
+        ([A, {}], {0: "x"}, None),
+        ([{}, {}], {}, None),
+        # Of other guards, keys, caches or damaged nothing is compared.
+        ([A, {**B, "guards_expr": "s"}], {0: "x", 1: "y"}, None),
+        ([A, {**B, "status": "damaged"}], {0: "x", 1: "y"}, None),
+        ([A, {**B, "cache_key": "f2"}], {0: "x", 1: "y"}, None),
+        ([A, {**B, "cache_key": None}], {0: "x", 1: "y"}, None),
+        ([{**A, "cache": "triton"}, {**B, "cache": "triton"}], {0: "x", 1: "y"}, None),
+        ([{**A, "guards_expr": "s"}, {**B, "guards_expr": "s"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
+        # A process finds either: they may be in two directories.
+        ([A, {**B, "root": "/other"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
+    ],
+    ids=range(20),
+)  # fmt: skip
+def test_the_code_of_one_key(told: list[dict[str, Any]], sources: dict[int, str], evidence: str | None) -> None:  # fmt: skip
+    rows = found(*(stored(f"e{at}", **one) for at, one in enumerate(told)), sources=sources)
+    assert [row["kind"] for row in rows] == ([] if evidence is None else ["different_code"])
+    for row in rows:
+        assert row["evidence"].startswith(evidence)
+        assert row["entries"] == tuple(range(len(told)))
+        assert (row["cache"], row["cache_key"], row["fields"]) == ("fxgraph", "f1", ("code_key",))
+        assert (row["lookups"], row["runs"], row["hits"]) == ((), (), 0)
+
+
+def test_code_is_read_where_keys_differ_and_once_for_each() -> None:
+    asked: list[int] = []
+    scope = scope_of(entries=[stored(f"e{at}", **told) for at, told in enumerate((A, B, A, B))])
+    rows = doubts_of(scope, lambda row: asked.append(row.entry))
+    assert len(rows) == 1
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind", "said"),
+    [
+        ("fx_keys", (("fa",), ("fb",)), "different_graphs", "point to different FX graphs: fa and fb"),
+        ("fx_keys", (("fa",), ()), "different_graphs", "point to different FX graphs: fa and none"),
+        ("fx_keys", (("fa", "fb"), ("fc",)), "different_graphs", "point to different FX graphs: fa, fb and fc"),
+        ("fx_keys", (("f" * 12,), ("g" * 13,)), "different_graphs", f"graphs: {'f' * 12} and {'g' * 12}…"),
+        ("fx_keys", tuple((f"f{n}",) for n in range(4)), "different_graphs", "FX graphs: f0 and f1 and f2 and f3"),
+        ("fx_keys", tuple((f"f{n}",) for n in range(5)), "different_graphs", "FX graphs: f0 and f1 and f2 and f3 and more"),
+        ("fx_keys", (("fa",), ("fa",)), None, ""),
+        ("device_types", (("cpu",), ("cuda",)), "different_devices", "run on different devices: cpu and cuda"),
+        ("device_types", (("cpu",), ("cpu",)), None, ""),
+    ],
+)  # fmt: skip
+def test_what_entries_of_one_key_point_to(
+    name: str, values: tuple[tuple[str, ...], ...], kind: str | None, said: str
+) -> None:
+    rows = found(*(stored(f"e{at}", **{name: value}) for at, value in enumerate(values)))
+    assert [(row["kind"], row["fields"]) for row in rows] == ([] if kind is None else [(kind, (name,))])
+    for row in rows:
+        assert row["evidence"] == f"entries of one key and equal guards {said}" or row["evidence"].endswith(said)  # fmt: skip
+        assert row["entries"] == tuple(range(len(values)))
+
+
+def test_the_details_of_entries_count_as_well() -> None:
+    one, other = {"gm": "g", "x": "1"}, {"gm": "g", "x": "2"}
+    (row,) = found(stored("a", details=one), stored("b", details=other), stored("c"))
+    assert (row["kind"], row["fields"], row["entries"]) == ("different_details", ("x",), (0, 1))
+    scope = scope_of(run(fx("f1", "hit", one, at=1)), entries=[stored("a", details=other)])
+    (row,) = scope.false_hits.to_dict("records")
+    assert (row["fields"], row["entries"], row["lookups"], row["hits"]) == (("x",), (0,), (0,), 1)
+    assert row["evidence"] == "one key was recorded with different hashes of x"

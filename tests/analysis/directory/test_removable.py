@@ -1,28 +1,27 @@
-"""What can go: damaged, left behind, alone. A second torch process would not miss it, and locks stay."""
+"""What can go: damaged, left behind, alone; in real directories, and one row at a time, made by hand.
+
+A second torch process would not miss it, and locks stay.
+"""
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cachescope
 from cachescope.analysis.directory.links import link_rows
 from cachescope.analysis.directory.unused import orphan_rows, removable_rows
+from cachescope.frames.linked_rows import OrphanRow, RemovableRow
 from tests.conftest import Directory, Recording
+from tests.made import NOON_NS, Stored, entry, scope_of
 
 HOUR_NS = 3_600_000_000_000
-
-
-def test_a_damaged_entry_can_go_and_the_sound_one_beside_it_stays(recording: Recording) -> None:
-    scope = cachescope.read(recording("2.13.0", "entry_truncated") / "cache")
-    (removable,) = scope.removable.itertuples()
-    assert scope.entries.set_index("entry").loc[removable.entry, "status"] == "damaged"
-    assert removable.reason.startswith("damaged: truncated")
 
 
 def test_an_entry_without_its_graph_is_alone_and_stays(recording: Recording, tmp_path: Path) -> None:
@@ -34,36 +33,6 @@ def test_an_entry_without_its_graph_is_alone_and_stays(recording: Recording, tmp
     assert scope.removable.empty
     # Without FX entries nothing tells which code is in use.
     assert set(scope.entries["cache"]) >= {"code"}
-
-
-def test_a_temporary_file_can_go_when_it_is_old(recording: Recording, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache"))
-    entry = next(cache.glob("fxgraph/*/*/*"))
-    temporary = entry.with_name(".123.140.tmp")
-    temporary.write_bytes(b"half")
-    scope = cachescope.read(cache)
-    written = temporary.stat().st_mtime_ns
-    assert not removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + HOUR_NS // 2)
-    (removable,) = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + 2 * HOUR_NS)
-    assert Path(removable.path) == temporary
-
-
-def test_a_sound_directory_has_nothing_to_remove(recording: Recording) -> None:
-    assert cachescope.read(recording("2.13.0", "training") / "cache").removable.empty
-
-
-def test_code_that_was_just_written_stays(recording: Recording, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache"))
-    code = next(cache.glob("??/c*.py"))
-    fresh = cache / "aa" / f"c{'a' * 51}.py"
-    fresh.parent.mkdir()
-    fresh.write_bytes(code.read_bytes() + b"\n# other\n")
-    scope = cachescope.read(cache)
-    written = fresh.stat().st_mtime_ns
-    # A graph may take hours, and is stored when it is compiled.
-    assert not removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + 23 * HOUR_NS)
-    found = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, written + 25 * HOUR_NS)
-    assert [row.cache for row in found] == ["code"]
 
 
 @pytest.mark.slow
@@ -125,38 +94,6 @@ def test_code_stays_where_an_entry_could_not_be_opened(directory: Directory, tmp
     assert is_code_alone("damaged", "truncated")
 
 
-AGES = {
-    "long ago": (7 * 24 * HOUR_NS, True),
-    "just now": (0, False),
-    "in the future": (-7 * 24 * HOUR_NS, False),
-    "at 0": (None, False),
-}
-
-
-@pytest.mark.parametrize("age", AGES)
-@pytest.mark.parametrize("what", ["temporary", "damaged", "code"])
-def test_a_time_that_proves_no_age_lets_nothing_go(
-    age: str, what: str, recording: Recording, tmp_path: Path
-) -> None:
-    cache = Path(shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache"))
-    entry = next(cache.glob("fxgraph/*/*/*"))
-    file = {
-        "temporary": entry.with_name(".123.140.tmp"),
-        "damaged": entry.with_name("z" * 51),
-        "code": cache / "aa" / f"c{'a' * 51}.py",
-    }[what]
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(b"\x80\x04")
-    now = time.time_ns() + 30 * 24 * HOUR_NS
-    before, can_go = AGES[age]
-    written = 0 if before is None else now - before
-    os.utime(file, ns=(written, written))
-    scope = cachescope.read(cache)
-    found = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, now)
-    # Bytes that are no Python say nothing of the kernels in it.
-    assert [row.path for row in found] == [str(file)] * (can_go and what != "code")
-
-
 def test_what_was_not_needed_when_it_was_read_is_not_said_to_go_later(
     recording: Recording, tmp_path: Path
 ) -> None:
@@ -178,3 +115,127 @@ def test_a_whole_temporary_of_a_key_stays(recording: Recording, tmp_path: Path) 
     assert not removable_rows(
         scope.tables.entries.rows, scope.orphaned.rows, time.time_ns() + 30 * 24 * HOUR_NS
     )
+
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+REFUSED = "truncated at byte 300"
+OLD = 2 * DAY
+
+
+def can_go(
+    cache: str, status: str = "ok", *, written: float | None, changed: float | None = None, alone: bool = False,
+    **told: Any,
+) -> bool:  # fmt: skip
+    """Whether a file can go that was written and changed so many seconds before it is asked."""
+    made, _ = entry(cache, "f11", at=0, status=status, **told)
+    made.modified_time = None if written is None else NOON_NS - int(written * 10**9)
+    since = written if changed is None else changed
+    made.changed_time = None if since is None else NOON_NS - int(since * 10**9)
+    return bool(removed((made, None), orphans=[OrphanRow(0, cache, "nothing uses it")] if alone else []))
+
+
+def removed(*files: Stored, orphans: Sequence[OrphanRow] = ()) -> list[RemovableRow]:
+    return removable_rows(scope_of(entries=files).tables.entries.rows, orphans, NOON_NS)
+
+
+UNUSED = [OrphanRow(0, "code", "no FX entry uses this code")]
+
+
+@pytest.mark.parametrize(
+    ("cache", "status", "told", "wanted"),
+    [
+        ("fxgraph", "ok", {}, False),
+        ("fxgraph", "damaged", {"damage": REFUSED}, True),
+        ("aotautograd", "damaged", {"damage": REFUSED}, True),
+        ("triton", "damaged", {"damage": REFUSED}, False),
+        ("fxgraph", "damaged", {"damage": "its name is another"}, False),
+        ("fxgraph", "damaged", {"damage": "hostile: calls os.system"}, False),
+        ("fxgraph", "damaged", {"damage": REFUSED, "link": "/elsewhere"}, True),
+        ("fxgraph", "unreadable", {"damage": REFUSED}, False),
+        ("fxgraph", "ok", {"alone": True}, False),
+        ("aotautograd", "ok", {"alone": True}, False),
+        ("code", "ok", {}, False),
+        ("code", "ok", {"alone": True}, True),
+        ("code", "ok", {"alone": True, "link": "/elsewhere"}, False),
+        ("triton", "ok", {"alone": True}, False),
+        ("lock", "ok", {"alone": True}, False),
+        ("best_config", "ok", {"alone": True}, False),
+        ("code", "temporary", {}, True),
+        ("code", "temporary", {"link": "/elsewhere"}, False),
+        ("fxgraph", "temporary", {}, False),
+        ("fxgraph", "temporary", {"damage": REFUSED}, True),
+    ],
+)
+def test_of_old_files(cache: str, status: str, told: dict[str, Any], wanted: bool) -> None:
+    assert can_go(cache, status, written=OLD, **told) is wanted
+
+
+DAMAGED: dict[str, Any] = {"cache": "fxgraph", "status": "damaged", "damage": REFUSED}
+TEMPORARY: dict[str, Any] = {"cache": "code", "status": "temporary"}
+ALONE: dict[str, Any] = {"cache": "code", "alone": True}
+
+
+@pytest.mark.parametrize(
+    ("made", "age"),
+    [(DAMAGED, MINUTE), (TEMPORARY, HOUR), (ALONE, DAY)],
+    ids=["damaged", "temporary", "code"],
+)
+def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None:
+    assert not can_go(written=age - 1, **made)
+    assert not can_go(written=age, **made)
+    assert can_go(written=age + 1, **made)
+    # A time that is missing or in the future proves no age.
+    assert not can_go(written=None, **made)
+    assert not can_go(written=-5, **made)
+    # That of writing any program can set; a refused entry is refused whenever it was.
+    assert can_go(written=age + 1, changed=1, **made) is (made is DAMAGED)
+    assert not can_go(written=1, changed=age + 1, **made)
+
+
+def test_a_time_of_zero_proves_no_age() -> None:
+    made, _ = entry("fxgraph", "f11", status="damaged", damage=REFUSED)
+    made.modified_time = made.changed_time = 0
+    assert not removed((made, None))
+    made.modified_time = made.changed_time = 1
+    assert len(removed((made, None))) == 1
+
+
+def test_ages_count_from_when_a_file_was_seen() -> None:
+    made, _ = entry("fxgraph", "f11", at=-61, status="damaged", damage=REFUSED)
+    for seen, wanted in ((None, 0), (NOON_NS - 2 * 10**9, 0), (NOON_NS, 1)):
+        (row,) = scope_of(entries=[(made, None)]).tables.entries.rows
+        assert len(removable_rows([replace(row, seen_time=seen)], [])) == wanted
+
+
+def test_what_was_compiled_from_code_goes_with_it() -> None:
+    """Only under the same key of the same directory, as old, and not behind a link."""
+    day = -OLD
+    files = [
+        entry("code", "c11", at=day, name="c11.py"),
+        entry("code", "c11", at=day, name="c11.so"),
+        entry("code", "c11", at=-HOUR, name="c11.main.cpp"),
+        entry("code", "c11", at=day, name="c11.linked", link="/elsewhere"),
+        entry("code", "c22", at=day, name="c22.so"),
+        entry("code", "c11", at=day, name="c11.so", root="/other"),
+        entry("triton", "c11", at=day, name="c11.bin"),
+    ]
+    found = removed(*files, orphans=UNUSED)
+    assert [(row.entry, row.size_bytes) for row in found] == [(0, 100), (1, 100)]
+    assert all(row.reason.endswith("would have it compiled again") for row in found)
+    assert found[0].reason.startswith("no FX entry uses this code")
+    assert found[1].reason.startswith("belongs to code that no FX entry uses")
+
+
+def test_what_was_compiled_from_code_is_as_old_as_when_it_was_seen() -> None:
+    """Without a time to count from, each file is as old as it was then; one that says none proves no age."""
+    files = [entry("code", "c11", at=-OLD, name=f"c11{end}") for end in (".py", ".so", ".o", ".a")]
+    seen = [NOON_NS, NOON_NS, NOON_NS - int(1.5 * DAY * 10**9), None]
+    read = scope_of(entries=files).tables.entries.rows
+    rows = [replace(row, seen_time=at) for row, at in zip(read, seen, strict=True)]
+    assert [row.entry for row in removable_rows(rows, UNUSED)] == [0, 1]
+    assert [row.entry for row in removable_rows(rows, UNUSED, NOON_NS)] == [0, 1, 2, 3]
+
+
+def test_code_without_a_key_belongs_to_no_other() -> None:
+    files = [entry("code", "c11", at=-OLD, name=name, cache_key=None) for name in ("a.py", "a.so")]
+    assert [row.entry for row in removed(*files, orphans=UNUSED)] == [0]

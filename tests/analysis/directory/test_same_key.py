@@ -25,35 +25,6 @@ def test_other_guards_and_other_code_under_one_key_are_marked(version: str, reco
 
 
 @pytest.mark.parametrize(
-    ("name", "cache"), [("entry_truncated", "fxgraph"), ("entry_garbage", "fxgraph"), ("aot_entry_truncated", "aotautograd")]
-)  # fmt: skip
-def test_damaged_beside_sound_is_marked_on_the_sound_one(name: str, cache: str, recording: Recording) -> None:
-    scope = cachescope.read(recording("2.13.0", name) / "cache")
-    (damaged,) = scope.entries[scope.entries["status"] == "damaged"].itertuples()
-    marked = scope.guards[scope.guards["beside"].map(lambda marks: "damaged" in marks)]
-    assert set(zip(marked["cache"], marked["cache_key"], strict=True)) == {(cache, damaged.cache_key)}
-
-
-def test_what_was_raced_for_has_equal_guards(recording: Recording) -> None:
-    scope = cachescope.read(recording("2.13.0", "four_processes") / "cache")
-    raced = scope.guards[scope.guards["beside"].map(len) > 0]
-    assert set(raced["beside"]) == {("equal_guards",)}
-    # As many as there were processes, in both caches.
-    assert raced.groupby(["cache", "cache_key"]).size().tolist() == [4, 4]
-
-
-def test_an_entry_that_is_alone_has_no_marks(recording: Recording) -> None:
-    assert set(cachescope.read(recording("2.13.0", "training") / "cache").guards["beside"]) == {()}
-
-
-def test_the_same_key_in_two_directories_is_not_beside_itself(recording: Recording) -> None:
-    folder = recording("2.13.0", "other_directory")
-    guards = cachescope.read(*sorted(folder.glob("cache*"))).guards
-    assert guards["cache_key"].duplicated().any()
-    assert set(guards["beside"]) == {()}
-
-
-@pytest.mark.parametrize(
     ("one", "other", "marks"),
     [
         ({}, {}, ("equal_guards",)),

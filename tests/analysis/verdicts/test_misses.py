@@ -477,3 +477,21 @@ def test_a_new_key(after: Details, verdict: str, changed: tuple[str, ...], reaso
     assert (row["verdict"], tuple(sorted(row["changed"]))) == (verdict, changed)
     assert row["reason"].startswith(reason)
     assert row["baseline_lookup"] == (None if verdict == "first_lookup" else 0)
+
+
+def test_where_the_run_before_differs_in_more_that_is_said() -> None:
+    def reason(between: Details) -> str:
+        made = (
+            graph(f"f1{at}", fields, at=100 * at) for at, fields in enumerate((G, between, {**G, "x": "3"}))
+        )
+        return str(last(*(run(one, **HERE) for one in made))["reason"])
+
+    assert reason({**G, "x": "2", "y": "2"}).endswith(" (compared with the run before it, 2 fields differ)")
+    assert "compared with the run before" not in reason({**G, "x": "2"})
+
+
+def test_a_miss_of_a_stored_key_with_symbolic_sizes_is_one_of_its_guards() -> None:
+    """Text logs name no guard miss: the key had been stored, and nothing else explains it."""
+    sized = {**G, "example_inputs[0]": "TensorMetadata(shape=torch.Size([s77, 8]))"}
+    runs = (run(graph("f11", sized, at=at, entry_path=WRITTEN), **HERE) for at in (0, 100))
+    assert [row["verdict"] for row in miss_rows(scope_of(*runs))] == ["first_lookup", "guard_failed"]

@@ -197,6 +197,12 @@ CASES: dict[str, Case] = {
         [],
         "mmmh",
     ),
+    # Graphs found so store nothing themselves.
+    "with its graphs, of which a third has the key": (
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY)), here(fx("f3", details={**XY, "x": "3"}, at=20))),
+        [],
+        "mmhhm",
+    ),
     "of another compile": (
         (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY, compile_id="1/0"))),
         [],
@@ -224,37 +230,6 @@ def test_with_everything_in_the_keys_all_is_as_it_was() -> None:
     ):
         scope = made(CASES[name])
         assert letters(scope) == "".join(names.get(one, "-") for one in scope.lookups["outcome"])
-
-
-GUARDED = {"guards_expr": "s > 4", "status_detailed": "hit"}
-
-
-@pytest.mark.parametrize(
-    ("runs", "wanted"),
-    [
-        # Guards of an entry that no log shows may hold or not.
-        ((here(f1(), f1(5, "guard_miss", guards_expr="s > 4", compile_id="1/0")), here(f2(20))), "mm?"),
-        # An entry without guards is found by every key.
-        ((here(f1(), f1(5, "hit", status_detailed="hit", compile_id="1/0")), here(f2(20))), "mhh"),
-        # What compiles the same guards finds the entry.
-        (
-            (
-                here(f1(), f1(5, "hit", compile_id="1/0", **GUARDED)),
-                here(f2(20), f2(25, "hit", compile_id="1/0", **GUARDED)),
-            ),
-            "mhhh",
-        ),
-        (
-            (
-                here(f1(), f1(5, "hit", compile_id="1/0", **GUARDED)),
-                here(f2(20), f2(25, "hit", guards_expr="s > 9", status_detailed="hit", compile_id="1/0")),
-            ),
-            "mh?h",
-        ),
-    ],
-)
-def test_guards_decide_or_leave_it_open(runs: tuple[Run, ...], wanted: str) -> None:
-    assert letters(scope_of(*runs), "x") == wanted
 
 
 def test_guards_of_entries() -> None:
@@ -356,22 +331,6 @@ def test_rates_runs_and_causes() -> None:
         1,
         1,
     )
-
-
-def test_rates_without_any_time() -> None:
-    scope = scope_of(here(f1(took=None)), here(f2(took=None)))
-    assert table(
-        scope.what_if(without="x").rates, "hits", "time_saved_ns", "time_lost_ns", "time_hit_rate"
-    ) == [
-        (0, None, None, None),
-        (1, None, None, None),
-    ]
-    # Won where nothing had been saved.
-    scope = scope_of(here(f1()), here(f2(took=3.0)))
-    assert table(scope.what_if(without="x").rates, "time_saved_ns", "time_lost_ns", "time_hit_rate") == [
-        (None, 4 * SECOND_NS, 0),
-        (3 * SECOND_NS, 1 * SECOND_NS, 3 / 4),
-    ]
 
 
 def test_what_does_not_follow_from_what_was_stored() -> None:
@@ -487,35 +446,3 @@ def test_the_most_time_comes_first_then_the_most_misses_then_the_fewest_fields()
     assert order(("a", None), ("b", None), ("b", None)) == ["b", "a"]
     assert order(("ab", None), ("c", None)) == ["c", "ab"]
     assert order(("b", None), ("a", None)) == ["a", "b"]
-
-
-def test_keys_that_become_one_and_share_no_code_are_warned_of() -> None:
-    def warned(
-        first: str | None, second: str | None, without: str = "x", **told: Any
-    ) -> list[tuple[Any, ...]]:
-        entries = [
-            entry("fxgraph", "f1", G, at=1, code_key=first),
-            entry("fxgraph", "f2", X, at=11, code_key=second, **told),
-        ]
-        found = scope_of(here(f1()), here(f2()), entries=entries).what_if(without=without)
-        return table(
-            found.warnings,
-            "what",
-            "entry",
-            "other_entry",
-            "cache_key",
-            "other_key",
-            "code_key",
-            "other_code_key",
-        )
-
-    one, other = "c" + "a" * 51, "c" + "b" * 51
-    rows = warned(one, other)
-    assert [set(row[1:3]) for row in rows] == [{0, 1}]
-    assert {(row[0], frozenset(row[3:5]), frozenset(row[5:7])) for row in rows} == {
-        ("generated code", frozenset({"f1", "f2"}), frozenset({one, other}))
-    }
-    assert warned(one, one) == []
-    assert warned(one, other, without="y") == []
-    assert warned(one, None) == []
-    assert warned(one, other, status="damaged") == []

@@ -234,26 +234,6 @@ def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[
         assert names[0] == names[1]
 
 
-def test_graphs_found_through_an_aot_entry_store_nothing_themselves() -> None:
-    """Without gm the second AOTAutograd lookup hits, and its graph is never compiled; a third that needs it misses."""
-    store = HashDetails()
-
-    def detail_set(**values: int) -> int:
-        code, _ = store.add([f"[{hash_of(f'{f}{v}')}] {f}: {v}" for f, v in values.items()])
-        assert code is not None
-        return code
-
-    rows = [
-        row(0, 0, 100, "aotautograd", "a1", False, None, None, detail_set(aot_only=1)),
-        row(1, 0, 101, "fxgraph", "f1", False, 0, 10, detail_set(layout=1)),
-        row(2, 1, 200, "aotautograd", "a2", False, None, None, detail_set(aot_only=2)),
-        row(3, 1, 201, "fxgraph", "f2", False, 2, 10, detail_set(layout=2)),
-        row(4, 2, 300, "fxgraph", "f3", False, None, 10, detail_set(layout=2, aot_only=3)),
-    ]
-    replay = Replay(history_of(rows, store, runs=[run_row(n, cache_dir="d") for n in range(3)]))
-    assert replay.outcomes(Removed(frozenset({"aot_only"}))) == [MISS, MISS, HIT, HIT, MISS]
-
-
 def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None:
     """Without x all three have equal fields; what distinguishes the last two was not recorded."""
     store = HashDetails()
@@ -266,64 +246,39 @@ def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None
     assert replay.outcomes(Removed(frozenset({"x"}))) == [MISS, MISS, MISS]
 
 
-class Guarded:
-    """FX lookups with one config each, one process each, and the guards that torch showed."""
-
-    def __init__(self) -> None:
-        self.store = HashDetails()
-        self.rows: list[LookupRow] = []
-
-    def add(self, config: int, outcome: str, guards: str | None = None) -> Guarded:
-        """A lookup 100 ns after the one before; compiles take 10."""
-        symbolic = f"[{hash_of('x')}] example_inputs[0]: TensorMetadata(shape=torch.Size([s77, 8]))"
-        code, _ = self.store.add([symbolic, f"[{hash_of(str(config))}] config: {config}"])
-        at = len(self.rows)
-        hits = outcome == "hit"
-        made = row(at, at, 100 * (at + 1), "fxgraph", f"f{config}", hits, None, None if hits else 10, code)
-        self.rows.append(replace(made, outcome=outcome, status_detailed=outcome, guards_expr=guards))
-        return self
-
-    def after(self, *removed: str) -> list[int]:
-        runs = [run_row(at, cache_dir="d") for at in range(len(self.rows))]
-        history = history_of(self.rows, self.store, runs=runs)
-        return Replay(history).outcomes(Removed(frozenset(removed)))
+# Of each lookup its config, the guards that torch showed, and a letter: m for a full miss, g for a guard miss, h for a hit.
+Guarded = tuple[int, str, str | None]
+OUTCOMES = {"m": "full_miss", "g": "guard_miss", "h": "hit"}
 
 
-def test_guards_that_the_lookup_compiled_itself_hold_for_it() -> None:
-    found = Guarded().add(1, "full_miss").add(1, "hit", "a > 10").add(2, "full_miss").add(2, "hit", "a > 10")
-    assert found.after() == [MISS, HIT, MISS, HIT]
-    assert found.after("config") == [MISS, HIT, HIT, HIT]
-
-
-def test_other_guards_may_hold_or_not() -> None:
-    found = Guarded().add(1, "full_miss").add(1, "hit", "a > 10").add(2, "full_miss").add(2, "hit", "a < 5")
-    assert found.after("config") == [MISS, HIT, UNKNOWN, HIT]
-
-
-def test_an_entry_without_guards_fits_every_lookup() -> None:
-    found = Guarded().add(1, "full_miss").add(1, "hit").add(2, "full_miss").add(2, "hit", "a < 5")
-    assert found.after("config") == [MISS, HIT, HIT, HIT]
-
-
-def test_guards_that_nothing_tells_leave_it_unknown() -> None:
-    found = Guarded().add(1, "full_miss").add(2, "full_miss")
-    assert found.after() == [MISS, MISS]
-    assert found.after("config") == [MISS, UNKNOWN]
-
-
-def test_the_entries_of_its_own_key_did_not_fit_and_are_not_tried_again() -> None:
-    found = Guarded().add(1, "full_miss").add(1, "guard_miss", "a > 10").add(1, "hit", "a < 5")
-    assert found.after("config") == [MISS, MISS, HIT]
-
-
-def test_what_may_have_been_stored_is_no_certain_hit() -> None:
-    """The second may have hit the first, and then stored nothing for the third."""
-    found = (
-        Guarded()
-        .add(1, "full_miss")
-        .add(2, "full_miss")
-        .add(2, "hit", "a < 5")
-        .add(3, "full_miss")
-        .add(3, "hit", "a < 5")
-    )
-    assert found.after("config") == [MISS, UNKNOWN, HIT, UNKNOWN, HIT]
+@pytest.mark.parametrize(
+    ("lookups", "wanted"),
+    [
+        # Guards that the lookup compiled itself hold for it; others may hold or not.
+        ([(1, "m", None), (1, "h", "a > 10"), (2, "m", None), (2, "h", "a > 10")], [MISS, HIT, HIT, HIT]),
+        ([(1, "m", None), (1, "h", "a > 10"), (2, "m", None), (2, "h", "a < 5")], [MISS, HIT, UNKNOWN, HIT]),
+        # An entry without guards fits every lookup.
+        ([(1, "m", None), (1, "h", None), (2, "m", None), (2, "h", "a < 5")], [MISS, HIT, HIT, HIT]),
+        # Guards that nothing tells leave it unknown.
+        ([(1, "m", None), (2, "m", None)], [MISS, UNKNOWN]),
+        # The entries of its own key did not fit, and are not tried again.
+        ([(1, "m", None), (1, "g", "a > 10"), (1, "h", "a < 5")], [MISS, MISS, HIT]),
+        # What may have been stored is no certain hit: the second may have hit, and then stored nothing for the third.
+        ([(1, "m", None), (2, "m", None), (2, "h", "a < 5"), (3, "m", None), (3, "h", "a < 5")],
+         [MISS, UNKNOWN, HIT, UNKNOWN, HIT]),
+    ],
+)  # fmt: skip
+def test_guards(lookups: list[Guarded], wanted: list[int]) -> None:
+    """Lookups of one process each, 100 ns apart; compiles take 10."""
+    store = HashDetails()
+    rows = []
+    symbolic = f"[{hash_of('x')}] example_inputs[0]: TensorMetadata(shape=torch.Size([s77, 8]))"
+    for at, (config, letter, guards) in enumerate(lookups):
+        code, _ = store.add([symbolic, f"[{hash_of(str(config))}] config: {config}"])
+        taken = None if letter == "h" else 10
+        made = row(at, at, 100 * (at + 1), "fxgraph", f"f{config}", letter == "h", None, taken, code)
+        told = OUTCOMES[letter]
+        rows.append(replace(made, outcome=told, status_detailed=told, guards_expr=guards))
+    replay = Replay(history_of(rows, store, runs=[run_row(at, cache_dir="d") for at in range(len(rows))]))
+    assert replay.outcomes(Removed(frozenset({"config"}))) == wanted
+    assert replay.outcomes(Removed()) == [HIT if letter == "h" else MISS for _, letter, _ in lookups]

@@ -10,18 +10,13 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
-from cachescope.analysis.what_if.causes import cause_rows
-from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, UNKNOWN
+from cachescope.analysis.what_if.recorded import HIT, OTHER, UNKNOWN
 from cachescope.analysis.what_if.results import (
-    ReplayInput,
     difference_rows,
-    lookup_rows,
-    rate_rows,
-    run_rows,
     warning_rows,
     with_more_hits,
 )
-from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow
+from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.keys.key_fields import Removed
 from tests.made import SECOND_NS, Stored, aot, entry, fx, run, scope_of
@@ -55,26 +50,6 @@ def test_rates_with_more_hits(
     assert (then.lookups, then.bypasses, then.unknown) == (4, 0, before.get("unknown", 0))
 
 
-def four() -> ReplayInput:
-    """A miss and a hit of one process, two misses of another; and a bypass."""
-    scope = scope_of(
-        run(
-            fx("f1", details=G, at=0, took=1.0),
-            fx("f1", "hit", G, at=10, time_saved_ns=SECOND_NS, compile_id="1/0"),
-        ),
-        run(
-            aot("a2", details={**G, "x": "2"}, at=20),
-            fx("f2", details={**G, "x": "2"}, at=21, took=4.0),
-            fx(None, "bypass", at=30, compile_id="1/0"),
-        ),
-    )
-    return scope.replayed
-
-
-AFTER = [MISS, HIT, HIT, UNKNOWN, OTHER]
-ALL = [HIT, HIT, HIT, HIT, OTHER]
-
-
 def table(rows: Iterable[object], *names: str) -> list[tuple[Any, ...]]:
     return list(map(attrgetter(*names), rows))
 
@@ -94,73 +69,6 @@ def test_compile_times_are_those_of_fx_misses() -> None:
     assert times.taken == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
     assert [times.total(some) for some in ([0, 2], [1], [1, 3, 4], [])] == [None, 0, 3 * SECOND_NS, None]
     assert times.turned([HIT, HIT, HIT, HIT, UNKNOWN, OTHER]) == [0, 1, 3]
-
-
-def test_what_became_of_each_lookup() -> None:
-    replayed = four()
-    names_of_keys = replayed.replay.table.names(Removed())
-    found = lookup_rows(replayed, dict(enumerate(replayed.history.lookups)), AFTER, names_of_keys)
-    names = ("lookup", "outcome_after", "changed_side", "time_won_ns", "note")
-    assert table(found, *names) == [
-        (0, "full_miss", False, None, None),
-        (1, "hit", False, None, None),
-        # An AOTAutograd hit contains the times of its graphs.
-        (2, "hit", True, None, None),
-        (3, None, None, None, None),
-        (4, "bypass", False, None, None),
-    ]
-    found = lookup_rows(replayed, dict(enumerate(replayed.history.lookups)), ALL, names_of_keys)
-    assert table(found, "changed_side", "time_won_ns") == [
-        (True, SECOND_NS), (False, None), (True, None), (True, 4 * SECOND_NS), (False, None),
-    ]  # fmt: skip
-    keys = [row.what_if_key for row in found]
-    assert keys[0] == keys[1] and len(set(keys[:4])) == 3 and keys[4] is None
-
-
-def test_rates_before_and_after() -> None:
-    replayed = four()
-    names = ("when", "undecided", "lookups", "hits", "misses", "hit_rate", "time_saved_ns", "time_lost_ns")
-    assert table(rate_rows(replayed, AFTER), *names) == [
-        ("before", 0, 5, 1, 3, 1 / 5, SECOND_NS, 5 * SECOND_NS),
-        ("after", 1, 5, 2, 2, 2 / 5, SECOND_NS, 5 * SECOND_NS),
-    ]
-    assert table(rate_rows(replayed, ALL), *names)[1] == ("after", 0, 5, 4, 0, 4 / 5, 6 * SECOND_NS, 0)
-
-
-def test_runs_before_and_after() -> None:
-    replayed = four()
-    names = ("run", "lookups", "hits", "hits_after", "unknown", "time_won_ns", "hit_rate", "hit_rate_after")
-    assert table(run_rows(replayed, AFTER), *names) == [
-        (0, 2, 1, 1, 0, None, 1 / 2, 1 / 2),
-        (1, 3, 0, 1, 1, None, 0, 1 / 3),
-    ]
-    assert table(run_rows(replayed, ALL), *names) == [
-        (0, 2, 1, 2, 0, SECOND_NS, 1 / 2, 1),
-        (1, 3, 0, 2, 0, 4 * SECOND_NS, 0, 2 / 3),
-    ]
-
-
-def miss(lookup: int, cause: int) -> MissRow:
-    nothing = dict.fromkeys(field.name for field in fields(MissRow))
-    return MissRow(**(nothing | {"lookup": lookup, "cause": cause}))
-
-
-def test_causes_before_and_after() -> None:
-    replayed = four()
-    told = [(7, "a", "one"), (3, "b", "two"), (5, "c", "none")]
-    causes = [CauseRow(n, verdict, "", (), 1, 1, (), (), None, text, None) for n, verdict, text in told]
-    misses = [miss(lookup, cause) for lookup, cause in ((3, 3), (0, 7), (2, 3))]
-    names = ("cause", "verdict", "summary", "misses", "hits_after", "unknown", "time_won_ns")
-    assert table(cause_rows(replayed, Removed(), AFTER, causes, misses), *names) == [
-        (7, "a", "one", 1, 0, 0, None),
-        (3, "b", "two", 2, 1, 1, None),
-        (5, "c", "none", 0, 0, 0, None),
-    ]
-    assert table(cause_rows(replayed, Removed(), ALL, causes, misses), *names) == [
-        (7, "a", "one", 1, 1, 0, SECOND_NS),
-        (3, "b", "two", 2, 2, 0, 4 * SECOND_NS),
-        (5, "c", "none", 0, 0, 0, None),
-    ]
 
 
 def test_differences_in_the_order_of_lookups() -> None:
