@@ -1,4 +1,4 @@
-"""What torch's remote caches recorded (tests/data/record_remote.py): a dump of a Redis, and the run that filled it."""
+"""What torch's remote caches recorded (tests/data/record_kind.py): a dump of a Redis, and the run that filled it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives that ranks compiled: recorded with gloo, what `record_collectives.py` says by hand, and rows made by hand."""
+"""Collectives that ranks compiled: recorded with gloo, what `kind_programs.py` says by hand, and rows made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles six graphs; a bundle is saved after the first ones, and another at the end. Run by `record_covered.py`.
+"""Compiles six graphs; a bundle is saved after the first ones, and another at the end. Run by `record_kind.py`.
 
 ``make FOLDER`` compiles all of it into an empty cache and writes ``early.bin`` and ``late.bin``. ``load FOLDER BUNDLE`` does the
 same after it loaded one of these, and saves what torch gives then. What torch says of each bundle goes to ``STEP.json``.

@@ -1,6 +1,6 @@
 """Lets torch write a precompile package (``dynamo/<id>/entry``); what torch itself unpickles of it goes to ``torchs.json``.
 
-Run by `record_precompile.py` with the folder to write to.
+Run by `record_kind.py` with the folder to write to.
 """
 
 from __future__ import annotations

@@ -17,31 +17,21 @@ import os
 import platform
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import IO, Any
 
+from packing import HERE, STEP_TIMEOUT_S, WORKSHOP, emptied, free_port, pack, torch_version
 from recording_conditions import CONDITIONS, OTHER_USER, unmount_all
 from recording_scenarios import DEBUG_LOGGERS, SCENARIOS, Damage, Scenario, Step
 
-HERE = Path(__file__).resolve().parent
-WORKSHOP = Path("/tmp/cachescope-recording")
 PROGRAMS = ("record_programs.py", "failing_programs.py")
-STEP_TIMEOUT_S = 600
 # Generated code above this size is left out: no question that the tests ask needs it.
 MAX_CODE_BYTES = 100_000
-MAX_ARCHIVE_BYTES = 1_000_000
-
-
-def torch_version(python: Path) -> str:
-    """Ask the interpreter for its torch, without loading torch."""
-    question = "import importlib.metadata as m; print(m.version('torch'))"
-    return subprocess.run([python, "-c", question], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def base_environment(version_folder: Path, torch_release: str) -> dict[str, str]:
@@ -63,7 +53,7 @@ def base_environment(version_folder: Path, torch_release: str) -> dict[str, str]
 def recording_environment(folder: Path, scenario: Scenario, step: Step) -> dict[str, str]:
     """The variables that make torch record, then the scenario's, then the step's."""
     environment = {
-        "TORCH_TRACE": str(folder / "trace"),
+        "TORCH_TRACE": str(folder / ("trace" if step.lead is None else f"traces_of/{step.name}")),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / step.cache),
     }
     if scenario.debug_loggers:
@@ -98,13 +88,6 @@ def do_damage(damage: Damage, cache_folder: Path) -> list[dict[str, str]]:
     return done
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def put_script(step: Step, folder: Path) -> None:
     """Copy the program of a step, edited as the step says: each begins with the file as it is here."""
     text = (HERE / step.script).read_text()
@@ -130,20 +113,29 @@ def processes_that_end() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def start(
-    command: list[str], folder: Path, log: Path, environment: Mapping[str, str], *, is_other_user: bool
+    command: list[str], folder: Path, log: Path, environment: Mapping[str, str], step: Step
 ) -> subprocess.Popen[bytes]:
-    """A process that leads a session of its own; its stderr goes behind what its log holds."""
+    """A process that leads a session of its own; its stderr goes behind what its log holds, but for that of a container."""
+    user = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []} if step.is_other_user else {}
+    is_container = step.lead is not None
     # Appending lets several processes share a file, as the ranks of one job do.
     with log.open("ab") as stderr:
         return subprocess.Popen(
-            command,
+            ["unshare", "--pid", "--fork", "--kill-child", *command] if is_container else command,
             cwd=folder,
             env=environment,
             stdout=subprocess.DEVNULL,
-            stderr=stderr,
+            stderr=subprocess.PIPE if is_container else stderr,
             start_new_session=True,
-            **({"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []} if is_other_user else {}),
+            **user,
         )
+
+
+def copy_behind(lead: str, lines: IO[bytes], log: Path) -> None:
+    """Write each line as it comes: without a buffer all of it stands at once, behind what other containers wrote."""
+    with log.open("ab", buffering=0) as out:
+        for line in lines:
+            out.write(lead.encode() + line)
 
 
 def run_group(
@@ -157,9 +149,10 @@ def run_group(
     """Start the processes of one group at once, wait for all, and describe each."""
     port = str(free_port())
     described: list[dict[str, Any]] = []
+    streams: list[Thread] = []
     with processes_that_end() as started:
         for number, step in enumerate(group, start=first):
-            label = f"{number:02d}_{step.name}"
+            label = f"{number:02d}_{step.name}" if step.lead is None else step.name
             damage = do_damage(step.damage, folder / step.cache) if step.damage else []
             if step.before:
                 CONDITIONS[step.before](folder / step.cache)
@@ -173,9 +166,11 @@ def run_group(
             if "TORCH_LOGS_OUT" in environment:
                 # torch logs to stderr as well: keep that apart, so that text/ holds the one file only.
                 log = Path("stderr") / log.name
-            started.append(
-                start(command, folder, folder / log, base | environment, is_other_user=step.is_other_user)
-            )
+            started.append(start(command, folder, folder / log, base | environment, step))
+            if step.lead is not None:
+                copied = (step.lead, started[-1].stderr, folder / log)
+                streams.append(Thread(target=copy_behind, args=copied))
+                streams[-1].start()
             described.append(
                 {
                     "step": label,
@@ -190,31 +185,32 @@ def run_group(
                     "expected_return_code": step.returns,
                     "cache": step.cache,
                     "log": str(log),
+                    "lead": step.lead,
                 }
             )
         for process, description in zip(started, described, strict=True):
             description["return_code"] = process.wait(timeout=STEP_TIMEOUT_S)
             description["pid"] = process.pid
+    for stream in streams:
+        stream.join()
     return described
 
 
-def trace_of(folder: Path, pid: int) -> list[str]:
-    """Names of the trace files that this process wrote: the pid stands in each line."""
-    names = []
-    for file in sorted((folder / "trace").glob("*")):
-        with file.open("rb") as stream:
-            if stream.readline().split()[2:3] == [str(pid).encode()]:
-                names.append(file.name)
-    return names
+def traces_of(folder: Path, step: Mapping[str, Any]) -> list[str]:
+    """Names of the trace files that a process wrote: its pid stands in each line; containers, all of pid 1, have folders."""
+    if step["lead"] is None:
+        pid = str(step["pid"]).encode()
+        traces = sorted((folder / "trace").glob("*"))
+        return [trace.name for trace in traces if trace.read_bytes().split(maxsplit=3)[2:3] == [pid]]
+    traces = sorted((folder / "traces_of" / step["name"]).iterdir())
+    return [trace.rename(folder / "trace" / trace.name).name for trace in traces]
 
 
 def record(
     pythons: Mapping[str | None, Path], version: str, scenario: Scenario, version_folder: Path
 ) -> Path:
     """Run one scenario in an empty folder and write its provenance beside what torch wrote."""
-    folder = version_folder / scenario.name
-    if folder.exists():
-        shutil.rmtree(folder)
+    folder = emptied(version_folder.name, scenario.name)
     for name in ("trace", "text", "steps") + (
         ("stderr",) if "TORCH_LOGS_OUT" in scenario.environment else ()
     ):
@@ -229,7 +225,7 @@ def record(
         for number, group in enumerate(scenario.groups):
             described = run_group(pythons, folder, scenario, group, len(steps), base)
             for description in described:
-                steps.append({"group": number, **description, "trace": trace_of(folder, description["pid"])})
+                steps.append({"group": number, **description, "trace": traces_of(folder, description)})
     finally:
         unmount_all(folder)
     provenance = {
@@ -254,28 +250,12 @@ def record(
 
 def packed_files(folder: Path) -> Iterator[Path]:
     """What goes into the archive: all that torch wrote about its caches, and its generated Python code."""
-    yield folder / "scenario.json"
-    for name in ("trace", "text", "stderr", "steps", "contexts"):
-        yield from sorted((folder / name).glob("*"))
-    for cache in sorted(folder.glob("cache*")):
-        yield from sorted(file for part in ("fxgraph", "aotautograd") for file in (cache / part).rglob("*"))
+    parts = [folder / name for name in ("scenario.json", "trace", "text", "stderr", "steps", "contexts")]
+    caches = sorted(folder.glob("cache*"))
+    parts += [cache / name for cache in caches for name in ("fxgraph", "aotautograd")]
+    yield from (part for part in parts if part.exists())
+    for cache in caches:
         yield from sorted(file for file in cache.glob("??/c*.py") if file.stat().st_size <= MAX_CODE_BYTES)
-
-
-def pack(folder: Path, archive: Path) -> None:
-    """Write a tar.xz; the PAX format keeps modification times below a second."""
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as tar:
-        for file in packed_files(folder):
-            tar.add(file, arcname=str(file.relative_to(folder)), recursive=False, filter=without_owner)
-    if archive.stat().st_size > MAX_ARCHIVE_BYTES:
-        raise RuntimeError(f"{archive} has {archive.stat().st_size} bytes; the limit is {MAX_ARCHIVE_BYTES}")
-
-
-def without_owner(info: tarfile.TarInfo) -> tarfile.TarInfo:
-    info.uid = info.gid = 0
-    info.uname = info.gname = ""
-    return info
 
 
 def chosen(scenarios: Iterable[Scenario], only: list[str]) -> list[Scenario]:
@@ -316,7 +296,8 @@ def main() -> int:
     def record_and_pack(scenario: Scenario) -> str:
         archive = HERE / "recordings" / release / f"{scenario.name}.tar.xz"
         try:
-            pack(record(pythons, version, scenario, version_folder), archive)
+            folder = record(pythons, version, scenario, version_folder)
+            pack(archive, folder, packed_files(folder))
         except (RuntimeError, OSError, KeyError, subprocess.TimeoutExpired) as error:
             return f"FAILED {scenario.name}: {error!r}"
         return f"{scenario.name}: {archive.stat().st_size} bytes"

@@ -16,27 +16,21 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from record import (
-    HERE,
-    MAX_ARCHIVE_BYTES,
-    PROGRAMS,
-    STEP_TIMEOUT_S,
-    WORKSHOP,
-    base_environment,
-    torch_version,
-    without_owner,
-)
+from packing import HERE, MAX_ARCHIVE_BYTES, STEP_TIMEOUT_S, WORKSHOP, emptied, torch_version, without_owner
+from record import base_environment
 
+PROGRAMS = "record_programs.py"
 OWN_PROGRAMS = "directory_programs.py"
 TRITON_PROGRAM = "record_triton.py"
 COMPILE_TRITON = "compile_triton.py"
@@ -97,17 +91,11 @@ BASIC = (
 AUTOTUNE = own("max_autotune", "a frozen MLP with max_autotune: writes cache/<system hash>", "max_autotune")
 BLOB = ("--file", "mega_cache.bin")
 MEGA = (
-    own(
-        "mega_save", "compile, then torch.compiler.save_cache_artifacts to mega_cache.bin", "mega_save", *BLOB
-    ),
-    own(
-        "mega_load",
-        "load_cache_artifacts in a new process with the empty directory loaded/, then compile",
-        "mega_load",
-        *BLOB,
-        cache="loaded",
-    ),
-)
+    own("mega_save", "compile, then torch.compiler.save_cache_artifacts to mega_cache.bin", "mega_save",
+        *BLOB),
+    own("mega_load", "load_cache_artifacts in a new process with the empty directory loaded/, then compile",
+        "mega_load", *BLOB, cache="loaded"),
+)  # fmt: skip
 # 2.6 has PGO, switched off.
 JOB = {"TORCH_COMPILE_JOB_ID": "cachescope:job/1", "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_LOCAL_PGO": "1"}
 PGO = (
@@ -121,70 +109,32 @@ MAIN_STEPS = (
     *BASIC,
     *MEGA,
     *PGO,
-    own(
-        "pgo_sticky",
-        "another job id, with a further key to write to (TORCH_COMPILE_STICKY_PGO_WRITE)",
+    own("pgo_sticky", "another job id, with a further key to write to (TORCH_COMPILE_STICKY_PGO_WRITE)",
         "automatic_dynamic",
-        environment={"TORCH_COMPILE_JOB_ID": "other", "TORCH_COMPILE_STICKY_PGO_WRITE": "sticky"},
-    ),
-    own(
-        "mega_save_pgo",
-        "mega_save under a job id: the blob mega_cache_pgo.bin holds a pgo artifact too",
-        "mega_save",
-        "--file",
-        "mega_cache_pgo.bin",
-        environment=JOB,
-    ),
+        environment={"TORCH_COMPILE_JOB_ID": "other", "TORCH_COMPILE_STICKY_PGO_WRITE": "sticky"}),
+    own("mega_save_pgo", "mega_save under a job id: the blob mega_cache_pgo.bin holds a pgo artifact too",
+        "mega_save", "--file", "mega_cache_pgo.bin", environment=JOB),
     AUTOTUNE,
-    compiled(
-        "cpp_wrapper",
-        "options cpp_wrapper=True: precompiled headers",
-        "functions",
-        "--option",
-        "cpp_wrapper=true",
-    ),
+    compiled("cpp_wrapper", "options cpp_wrapper=True: precompiled headers", "functions", "--option",
+        "cpp_wrapper=true"),
     own("bundled", "bundled_autograd_cache=True", "bundled"),
-    own(
-        "precompile",
+    own("precompile",
         "TORCH_CACHING_PRECOMPILE=1, then save_cache_artifacts, which writes dynamo/<id>/entry",
-        "precompile",
-        "--file",
-        "mega_cache_precompile.bin",
-        environment={"TORCH_CACHING_PRECOMPILE": "1"},
-    ),
-    compiled(
-        "force_disabled",
-        "all caches force-disabled: leaves tmpXXXXXXXX inside",
-        *FUNCTIONS,
-        "gated_relu",
-        environment={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"},
-    ),
+        "precompile", "--file", "mega_cache_precompile.bin", environment={"TORCH_CACHING_PRECOMPILE": "1"}),
+    compiled("force_disabled", "all caches force-disabled: leaves tmpXXXXXXXX inside", *FUNCTIONS,
+        "gated_relu", environment={"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}),
     own("on_disk_cache", "torch._inductor.cache InductorOnDiskCache and OnDiskCache", "on_disk_cache"),
-    own(
-        "should_pad",
+    own("should_pad",
         "pad_mm._should_pad called directly on fake CPU tensors, force_shape_pad=True (without it a GPU is asked)",
-        "should_pad",
-        environment=DUMP,
-    ),
-    own(
-        "memoizer", "Memoizer and PersistentMemoizer of one's own, dump at exit", "memoizer", environment=DUMP
-    ),
+        "should_pad", environment=DUMP),
+    own("memoizer", "Memoizer and PersistentMemoizer of one's own, dump at exit", "memoizer",
+        environment=DUMP),
     own("text_file", "codecache.write_text and write", "graph_file"),
-    own(
-        "killed_fx",
-        "killed (SIGKILL) in write_atomic between write and rename, below fxgraph",
-        "killed_writer",
-        return_codes=(-9,),
-    ),
-    own(
-        "killed_aot",
-        "the same below aotautograd",
-        "killed_writer",
-        "--below",
-        "aotautograd",
-        return_codes=(-9,),
-    ),
-)
+    own("killed_fx", "killed (SIGKILL) in write_atomic between write and rename, below fxgraph",
+        "killed_writer", return_codes=(-9,)),
+    own("killed_aot", "the same below aotautograd", "killed_writer", "--below", "aotautograd",
+        return_codes=(-9,)),
+)  # fmt: skip
 
 # fcache and dcache would find each other's files, as the names do not say which wrote them: dcache gets its own root.
 DCACHE = {
@@ -195,28 +145,14 @@ DCACHE = {
 CACHING_STEPS = (
     own("fcache", "fcache: plain, encoded, isolated, failing", "caching", environment=CACHING),
     own("fcache_again", "the same in a new process: read from disk", "caching", environment=CACHING),
-    own(
-        "dcache",
-        "dcache: the same functions; dumps imc.save at exit",
-        "caching",
-        "--interface",
-        "dcache",
-        environment=DCACHE,
-        cache="cache_deterministic",
-    ),
-    own(
-        "icache",
+    own("dcache", "dcache: the same functions; dumps imc.save at exit", "caching", "--interface", "dcache",
+        environment=DCACHE, cache="cache_deterministic"),
+    own("icache",
         "icache, with deterministic caching on, is dcache: one new parameter is merged into imc.save",
-        "caching",
-        "--interface",
-        "icache",
-        "--extra",
-        "only of the second process",
-        environment=DCACHE,
-        cache="cache_deterministic",
-    ),
+        "caching", "--interface", "icache", "--extra", "only of the second process", environment=DCACHE,
+        cache="cache_deterministic"),
     own("lock", "the lock of a folder without entries", "caching_lock", environment=CACHING),
-)
+)  # fmt: skip
 
 
 def triton_step(venv: str) -> Step:
@@ -239,27 +175,21 @@ TWO_GRAPHS = "two graphs in Triton for sm_90: kernels, best configurations, bund
 TAG = {"TORCH_COMPILE_CACHE_KEY_TAG": "nightly"}
 TRITON_KERNEL_STEPS = (
     *(compile_triton(venv, "kernels", TWO_GRAPHS) for venv in ("t2150", "t2100", "t260")),
-    compile_triton(
-        "t2150", "tagged", "the same under a cache key tag: further best configurations", environment=TAG
-    ),
+    compile_triton("t2150", "tagged", "the same under a cache key tag: further best configurations",
+        environment=TAG),
     compile_triton("t260", "tagged", "the same for 2.6", environment=TAG),
-)
+)  # fmt: skip
 
 # Flags of the compiler: the generated source stays the same, and the compiled kernels get other names.
 SOFTMAX = ("functions", "--functions", "softmax_rows")
 FLAG_STEPS = (
     compiled("plain", "one function", *SOFTMAX),
-    compiled(
-        "tagged", "the same under a cache key tag: the same kernel file is loaded", *SOFTMAX, environment=TAG
-    ),
-    compiled(
-        "unsafe_math",
-        "the same with a flag for the C++ compiler, -funsafe-math-optimizations or its like",
-        *SOFTMAX,
-        "--option",
-        "cpp.enable_unsafe_math_opt_flag=true",
-    ),
-)
+    compiled("tagged", "the same under a cache key tag: the same kernel file is loaded", *SOFTMAX,
+        environment=TAG),
+    compiled("unsafe_math",
+        "the same with a flag for the C++ compiler, -funsafe-math-optimizations or its like", *SOFTMAX,
+        "--option", "cpp.enable_unsafe_math_opt_flag=true"),
+)  # fmt: skip
 
 
 # What the README's commands put there: the environment t280, nvidia-cutlass in cutlass/, and a tree as CUTLASS has it.
@@ -284,59 +214,34 @@ SERIALIZED = "operations of cutlass_library 4.2, serialized by torch"
 CUTLASS_STEPS = (
     cutlass_step("t2130", "cutlass_tree", SERIALIZED),
     cutlass_step("t2100", "cutlass_tree", SERIALIZED),
-    cutlass_step(
-        "t280",
-        "cutlass_tree_3.8",
+    cutlass_step("t280", "cutlass_tree_3.8",
         "the wheel of 2.8 lacks the folders it links to, so it imports no CUTLASS: contents are those of cutlass_t2130",
-        "--operations",
-        "cache_t2130",
-    ),
-    own(
-        "other_cutlass_key",
+        "--operations", "cache_t2130"),
+    own("other_cutlass_key",
         "names only, with a CUTLASS folder at whose top pkgutil finds modules: the key is not that of no bytes",
-        "cutlass",
-        "--names-only",
-        environment={"TORCHINDUCTOR_CUTLASS_DIR": str(TOOLS / "cutlass")},
-        cache="cache_t2130",
-    ),
-)
+        "cutlass", "--names-only", environment={"TORCHINDUCTOR_CUTLASS_DIR": str(TOOLS / "cutlass")},
+        cache="cache_t2130"),
+)  # fmt: skip
 
 DIRECTORIES = (
     Directory("torch_2.13.0", "everything a CPU run of 2.13.0 leaves", "t2130", MAIN_STEPS),
-    Directory(
-        "triton_cross",
-        "Triton 3.9, 3.6, 3.4 and 3.2 compiling for sm_80 and sm_90 without a GPU",
+    Directory("triton_cross", "Triton 3.9, 3.6, 3.4 and 3.2 compiling for sm_80 and sm_90 without a GPU",
         "t2150",
-        tuple(triton_step(venv) for venv in ("t2150", "t2100", "t280", "t260")),
-    ),
+        tuple(triton_step(venv) for venv in ("t2150", "t2100", "t280", "t260"))),
     Directory("caching_2.10.0", "fcache and dcache of 2.10", "t2100", CACHING_STEPS),
     Directory("torch_2.15.0", "a CPU run of 2.15.0", "t2150", (*BASIC, *MEGA, *PGO, AUTOTUNE)),
     Directory("torch_2.10.0", "a CPU run of 2.10.0", "t2100", (*BASIC, *MEGA, *PGO, AUTOTUNE)),
-    Directory(
-        "torch_2.6.0",
-        "a CPU run of 2.6.0, which has no mega-cache",
-        "t260",
-        (*BASIC, *PGO, AUTOTUNE),
-    ),
-    Directory(
-        "triton_kernels",
-        "Triton kernels that torch.compile of 2.15, 2.10 and 2.6 made for sm_90 without a GPU",
-        "t2150",
-        TRITON_KERNEL_STEPS,
-    ),
-    Directory(
-        "compile_flags",
+    Directory("torch_2.6.0", "a CPU run of 2.6.0, which has no mega-cache", "t260",
+        (*BASIC, *PGO, AUTOTUNE)),
+    Directory("triton_kernels",
+        "Triton kernels that torch.compile of 2.15, 2.10 and 2.6 made for sm_90 without a GPU", "t2150",
+        TRITON_KERNEL_STEPS),
+    Directory("compile_flags",
         "one graph of 2.13.0 under three keys: equal wrappers, of which one has another compiled kernel",
         "t2130",
-        FLAG_STEPS,
-    ),
-    Directory(
-        "cutlass_configs",
-        "CUTLASS op lists named by 2.13, 2.10 and 2.8",
-        "t2130",
-        CUTLASS_STEPS,
-    ),
-)
+        FLAG_STEPS),
+    Directory("cutlass_configs", "CUTLASS op lists named by 2.13, 2.10 and 2.8", "t2130", CUTLASS_STEPS),
+)  # fmt: skip
 
 
 def step_environment(folder: Path, step: Step) -> dict[str, str]:
@@ -354,23 +259,17 @@ def step_environment(folder: Path, step: Step) -> dict[str, str]:
 
 def cache_lookups(trace: Path) -> list[dict[str, Any]]:
     """Torch's own word on each lookup, from the trace artifacts: what was asked for and what came of it."""
+    asked = ("key", "cache_state", "cache_status_detailed", "cache_status_guard_expr")
     lookups = []
     for file in sorted(trace.glob("*")):
-        lines = file.read_bytes().split(b"\n")
-        for number, line in enumerate(lines):
+        # Of each record the line, and the lines of its payload, which begin with a tab.
+        for record in re.split(rb"\n(?!\t)", file.read_bytes()):
+            line, _, payload = record.partition(b"\n\t")
             name = artifact_name(line)
-            if not name.startswith(CACHE_ARTIFACTS):
-                continue
-            payload = []
-            for follower in lines[number + 1 :]:
-                if not follower.startswith(b"\t"):
-                    break
-                payload.append(follower[1:])
-            content = json.loads(b"\n".join(payload))
-            row = {"artifact": name}
-            for field_name in ("key", "cache_state", "cache_status_detailed", "cache_status_guard_expr"):
-                row[field_name] = content.get(field_name)
-            lookups.append({**row, "components": len(content.get("components") or ())})
+            if name.startswith(CACHE_ARTIFACTS):
+                content = json.loads(payload.replace(b"\n\t", b"\n"))
+                found = {"artifact": name, **{field_name: content.get(field_name) for field_name in asked}}
+                lookups.append({**found, "components": len(content.get("components") or ())})
     return lookups
 
 
@@ -397,18 +296,10 @@ def inventory(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def tree(folder: Path) -> Iterator[Path]:
+def tree(folder: Path) -> list[Path]:
     """All below, links not followed; this recorder's own files are kept out."""
-    for path in sorted(folder.iterdir()):
-        if path.name not in ("provenance.json", "work"):
-            yield from below(path)
-
-
-def below(path: Path) -> Iterator[Path]:
-    yield path
-    if path.is_dir() and not path.is_symlink():
-        for child in sorted(path.iterdir()):
-            yield from below(child)
+    own = (folder / "provenance.json", folder / "work")
+    return [path for path in sorted(folder.rglob("*")) if not any(map(path.is_relative_to, own))]
 
 
 def paths_below(folder: Path) -> set[str]:
@@ -467,9 +358,8 @@ def interpreter(venvs: Path, venv: str) -> Path:
 
 def record_directory(directory: Directory, venvs: Path) -> Path:
     """Run all steps in an empty folder and write provenance.json beside what torch wrote."""
-    folder = WORKSHOP / "directories" / directory.name
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "work").mkdir(parents=True)
+    folder = emptied("directories", directory.name)
+    (folder / "work").mkdir()
     for program in (PROGRAMS, OWN_PROGRAMS, TRITON_PROGRAM, COMPILE_TRITON):
         shutil.copy(HERE / program, folder / "work")
     pythons = {step.venv or directory.venv for step in directory.steps}
@@ -501,25 +391,17 @@ def record_directory(directory: Directory, venvs: Path) -> Path:
     return folder
 
 
-def is_emptied(path: Path, threshold: int) -> bool:
-    return (
-        path.suffix in COMPILED
-        and path.is_file()
-        and not path.is_symlink()
-        and path.stat().st_size >= threshold
-    )
-
-
 def emptied_rows(folder: Path, threshold: int) -> list[dict[str, Any]]:
     """The files whose content the archive replaces by zero bytes of the same length."""
+    files = [path for path in tree(folder) if path.is_file() and not path.is_symlink()]
     return [
         {
             "path": str(path.relative_to(folder)),
             "size": path.stat().st_size,
             "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         }
-        for path in tree(folder)
-        if is_emptied(path, threshold)
+        for path in files
+        if path.suffix in COMPILED and path.stat().st_size >= threshold
     ]
 
 

@@ -7,18 +7,13 @@ other; the result is sglang/<version>.tar.xz, with what SGLang itself says of ea
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
-import tarfile
-from pathlib import Path
 
-_PROGRAM = Path(__file__).with_name("sglang_program.py")
-_FOLDER = Path("/tmp/cachescope-recording/sglang")
-_STUBS = "triton,IPython"
+from packing import HERE, emptied, pack, placed, run
+
+STUBS = "triton,IPython"
 # Its compiler, and the layers of its model. SGLang's default is the compiler "eager".
-_STEPS = {
+STEPS = {
     "first": ("inductor", "1"),
     "again": ("inductor", "1"),
     "other_model": ("inductor", "2"),
@@ -29,31 +24,16 @@ _STEPS = {
 def main() -> None:
     """Run all steps, and pack what they left."""
     python, wheel, version = sys.argv[1:]
-    shutil.rmtree(_FOLDER, ignore_errors=True)
-    _FOLDER.mkdir(parents=True)
-    program = shutil.copy(_PROGRAM, _FOLDER / "program.py")
-    said = {}
-    for name, (compiler, layers) in _STEPS.items():
-        environment = os.environ | {
-            "SGLANG_CACHE_DIR": str(_FOLDER / "cache"),
-            "PYTHONPATH": wheel,
-            "STUBS": _STUBS,
-            "LAYERS": layers,
-        }
-        command = [python, program, compiler]
-        ended = subprocess.run(command, check=True, env=environment, cwd=_FOLDER, capture_output=True)
-        said[name] = json.loads(ended.stdout.splitlines()[-1])
-    (_FOLDER / "steps.json").write_text(json.dumps({"sglang": version, "steps": said}, indent=1))
-    packed = Path(__file__).parent / "sglang" / f"{version}.tar.xz"
-    packed.parent.mkdir(exist_ok=True)
-    with tarfile.open(packed, "w:xz") as archive:
-        for path in ("steps.json", "cache"):
-            archive.add(_FOLDER / path, path, filter=_kept)
-    print(packed, packed.stat().st_size)
-
-
-def _kept(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if member.name.endswith((".so", ".o", ".gch")) else member
+    work = emptied("sglang")
+    program = placed("sglang", HERE / "sglang_program.py")
+    own = {"SGLANG_CACHE_DIR": work / "cache", "PYTHONPATH": wheel, "STUBS": STUBS}
+    said = {
+        name: json.loads(run(python, program, compiler, LAYERS=layers, **own).splitlines()[-1])
+        for name, (compiler, layers) in STEPS.items()
+    }
+    (work / "steps.json").write_text(json.dumps({"sglang": version, "steps": said}, indent=1))
+    leave_out = ("*.so", "*.o", "*.gch", "program.py")
+    pack(HERE / "sglang" / f"{version}.tar.xz", work, leave_out=leave_out)
 
 
 if __name__ == "__main__":

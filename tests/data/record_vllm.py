@@ -16,13 +16,12 @@ import os
 import platform
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from record import HERE, STEP_TIMEOUT_S, WORKSHOP, without_owner
+from packing import HERE, STEP_TIMEOUT_S, emptied, pack, torch_version
 
 PROGRAM, MODEL, STAND_INS = "vllm_program.py", "vllm_model.py", "vllm_stand_ins.py"
 STUBS = "xgrammar,llguidance"
@@ -85,24 +84,31 @@ STEPS = (
 
 def main() -> None:
     """Run the steps, and pack what they wrote."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    args = parsed(argparse.ArgumentParser(description=__doc__), [step.name for step in STEPS])
+    work = prepare(args.version, PROGRAM)
+    done = [run(step, work, args) for step in STEPS if step.name in args.steps]
+    about = {
+        "summary": "vLLM's torch_compile_cache and its logs, with one declared change at a time",
+        "torch_version": torch_version(args.python),
+        "stood_in_for": "vllm._C (FixFunctionalizationPass does nothing), packages: " + args.stubs,
+    }
+    write(work, args, about, done)
+
+
+def parsed(parser: argparse.ArgumentParser, steps: list[str]) -> argparse.Namespace:
     parser.add_argument("--python", type=Path, required=True)
     parser.add_argument("--wheel", type=Path, required=True)
     parser.add_argument("--version", required=True)
-    parser.add_argument("--steps", nargs="*", default=[step.name for step in STEPS])
+    parser.add_argument("--steps", nargs="*", default=steps)
     parser.add_argument("--stubs", default=STUBS)
-    args = parser.parse_args()
-    work = WORKSHOP / "vllm" / args.version
-    prepare(work, args.version, PROGRAM)
-    done = [run(step, work, args) for step in STEPS if step.name in args.steps]
-    pack(work, args, done)
+    return parser.parse_args()
 
 
-def prepare(work: Path, version: str, *programs: str) -> None:
+def prepare(version: str, *programs: str, suffix: str = "") -> Path:
     """An empty folder with what each process needs."""
-    shutil.rmtree(work, ignore_errors=True)
+    work = emptied("vllm", f"{version}{suffix}")
     for name in ("logs", "program", "site", "home", "other_home"):
-        (work / name).mkdir(parents=True)
+        (work / name).mkdir()
     (work / "site" / "sitecustomize.py").write_text(SITE)
     # vLLM tells by its version that it was built for CPUs.
     about = work / "site" / f"vllm-{version}+cpu.dist-info" / "METADATA"
@@ -110,6 +116,7 @@ def prepare(work: Path, version: str, *programs: str) -> None:
     about.write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n")
     for program in (STAND_INS, *programs):
         shutil.copy(HERE / program, work / "program")
+    return work
 
 
 def environment(work: Path, home: str, stubs: str, *paths: Path) -> dict[str, str]:
@@ -128,29 +135,36 @@ def environment(work: Path, home: str, stubs: str, *paths: Path) -> dict[str, st
 
 
 def run(step: Step, work: Path, args: argparse.Namespace) -> dict[str, object]:
-    """Run one process, its output in logs/<name>.log."""
+    """Run one process."""
     source = (HERE / MODEL).read_text()
     (work / "program" / MODEL).write_text(source.replace(*step.source) if step.source else source)
     command = [str(args.python), str(work / "program" / PROGRAM), json.dumps(step.change)]
-    with (work / "logs" / f"{step.name}.log").open("wb") as log:
-        found = subprocess.run(
+    variables = environment(work, step.home, args.stubs, args.wheel) | dict(step.environment)
+    return told(step) | {"returncode": logged(work, step.name, command, variables)}
+
+
+def told(step: Any) -> dict[str, object]:
+    """The fields of a step, which its name begins."""
+    fields = asdict(step)
+    return {"step": fields.pop("name"), **fields}
+
+
+def logged(
+    work: Path, name: str, command: list[str], variables: Mapping[str, str], folder: Path | None = None
+) -> int:
+    """Run one process with its output in logs/<name>.log; returns its status."""
+    with (work / "logs" / f"{name}.log").open("wb") as log:
+        status = subprocess.run(
             command,
-            env=environment(work, step.home, args.stubs, args.wheel) | dict(step.environment),
+            env=variables,
+            cwd=folder,
             stdout=log,
             stderr=subprocess.STDOUT,
             timeout=STEP_TIMEOUT_S,
             check=False,
-        )
-    print(step.name, found.returncode, flush=True)
-    return {
-        "step": step.name,
-        "what": step.what,
-        "environment": dict(step.environment),
-        "change": dict(step.change),
-        "source": step.source,
-        "home": step.home,
-        "returncode": found.returncode,
-    }
+        ).returncode
+    print(name, status, flush=True)
+    return status
 
 
 def without_libraries(cache: Path) -> None:
@@ -161,33 +175,21 @@ def without_libraries(cache: Path) -> None:
         os.utime(library, ns=times)
 
 
-def pack(work: Path, args: argparse.Namespace, steps: list[dict[str, object]]) -> None:
-    """Say what the cache and the logs are, and pack them."""
-    asked = "import torch; print(torch.__version__)"
-    torch = subprocess.run(
-        [args.python, "-c", asked], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    about = {
-        "summary": "vLLM's torch_compile_cache and its logs, with one declared change at a time",
-        "vllm_version": args.version,
-        "torch_version": torch,
-        "python_version": platform.python_version(),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "stood_in_for": "vllm._C (FixFunctionalizationPass does nothing), packages: " + args.stubs,
-        "steps": steps,
-    }
-    write(work, HERE / "vllm" / f"{args.version}.tar.xz", about)
-
-
-def write(work: Path, target: Path, about: Mapping[str, object]) -> None:
+def write(
+    work: Path, args: argparse.Namespace, about: Mapping[str, object], steps: list[dict[str, object]]
+) -> None:
     """Pack the cache, the logs and what they are."""
     without_libraries(work / "cache")
-    (work / "provenance.json").write_text(json.dumps(about, indent=1) + "\n")
-    target.parent.mkdir(exist_ok=True)
-    with tarfile.open(target, "w:xz", preset=9) as archive:
-        for name in ("provenance.json", "cache", "logs"):
-            archive.add(work / name, name, filter=without_owner)
-    print(target, target.stat().st_size)
+    provenance = {
+        **about,
+        "vllm_version": args.version,
+        "python_version": platform.python_version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "steps": steps,
+    }
+    (work / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
+    parts = [work / name for name in ("provenance.json", "cache", "logs")]
+    pack(HERE / "vllm" / f"{work.name}.tar.xz", work, parts)
 
 
 if __name__ == "__main__":

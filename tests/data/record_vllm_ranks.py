@@ -11,16 +11,12 @@ vllm_ranks_program.py. Compiled libraries (.so) are replaced by as many zero byt
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from record import HERE, STEP_TIMEOUT_S, WORKSHOP
-from record_vllm import STUBS, environment, prepare, write
+from record_vllm import environment, logged, parsed, prepare, told, write
 
 PROGRAMS = "vllm_ranks_program.py", "vllm_ranks_model.py"
 
@@ -58,35 +54,22 @@ STEPS = (
 def main() -> None:
     """Run the steps, and pack what they wrote."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", type=Path, required=True)
-    parser.add_argument("--wheel", type=Path, required=True)
-    parser.add_argument("--version", required=True)
     parser.add_argument("--torch", nargs=2, metavar="VERSION=FOLDER", required=True)
-    parser.add_argument("--steps", nargs="*", default=[step.name for step in STEPS])
-    parser.add_argument("--stubs", default=STUBS)
-    args = parser.parse_args()
+    args = parsed(parser, [step.name for step in STEPS])
     torches = [tuple(each.split("=")) for each in args.torch]
-    work = WORKSHOP / "vllm" / f"{args.version}_ranks"
-    prepare(work, args.version, *PROGRAMS)
-    done = [run(step, work, args, torches) for step in STEPS if step.name in args.steps]
+    work = prepare(args.version, *PROGRAMS, suffix="_ranks")
+    done = [run(step, work, args, *torches[step.torch]) for step in STEPS if step.name in args.steps]
     about = {
         "summary": "ranks of one engine of vLLM, with changes of one rank alone and with another torch",
-        "vllm_version": args.version,
         "torch_versions": [version for version, _ in torches],
-        "python_version": platform.python_version(),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "stood_in_for": "the worker's device and weights, its cache of images, vllm._C (FixFunctionalizationPass does "
         "nothing), packages: " + args.stubs,
-        "steps": done,
     }
-    write(work, HERE / "vllm" / f"{args.version}_ranks.tar.xz", about)
+    write(work, args, about, done)
 
 
-def run(
-    step: Step, work: Path, args: argparse.Namespace, torches: list[tuple[str, ...]]
-) -> dict[str, object]:
-    """Run one engine; what it and its ranks print is logs/<name>.log."""
-    version, folder = torches[step.torch]
+def run(step: Step, work: Path, args: argparse.Namespace, version: str, folder: str) -> dict[str, object]:
+    """Run one engine; its log is what it and its ranks print."""
     link = work / "torch"
     link.unlink(missing_ok=True)
     link.symlink_to(folder)
@@ -96,25 +79,8 @@ def run(
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     }
     command = [str(args.python), str(work / "program" / PROGRAMS[0])]
-    with (work / "logs" / f"{step.name}.log").open("ab") as log:
-        found = subprocess.run(
-            command,
-            env=variables,
-            cwd=work / "home",
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            timeout=STEP_TIMEOUT_S,
-            check=False,
-        )
-    print(step.name, found.returncode, flush=True)
-    return {
-        "step": step.name,
-        "what": step.what,
-        "of_rank": step.of_rank,
-        "torch": version,
-        "ranks": step.ranks,
-        "returncode": found.returncode,
-    }
+    status = logged(work, step.name, command, variables, work / "home")
+    return told(step) | {"torch": version, "returncode": status}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Compiles with torch's remote caches, and lets torch's own classes store results of autotuning.
 
-Run by `record_remote.py`. A CPU autotunes no Triton kernel, so the two caches of its results are called directly, with a
+Run by `record_kind.py`. A CPU autotunes no Triton kernel, so the two caches of its results are called directly, with a
 configuration that is made up; everything else is what ``torch.compile`` does by itself.
 """
 

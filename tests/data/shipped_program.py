@@ -1,6 +1,6 @@
 """Makes the files that people ship: standalone artifacts, a mega-cache, compiled functions, AOTInductor packages.
 
-Run by `record_shipped.py` with the folder to write to; what torch itself says of the files goes to ``torchs.json`` there.
+Run by `record_kind.py` with the folder to write to; what torch itself says of the files goes to ``torchs.json`` there.
 """
 
 from __future__ import annotations

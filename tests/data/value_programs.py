@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from packing import free_port
+
 
 class Pass:
     """A custom pass that changes nothing; without a name it is named as Python prints it."""
@@ -30,13 +32,6 @@ class Pass:
 
     def uuid(self) -> str:
         return self._name or repr(self)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def metadata(**items: object) -> tuple[str, object]:

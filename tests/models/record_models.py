@@ -14,13 +14,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
+from packing import pack
 from sessions import CHANGES, SESSIONS, Process, Session
 
 HERE = Path(__file__).resolve().parent
@@ -98,31 +98,11 @@ def record(session: Session, folder: Path) -> Path:
     return target
 
 
-def packed_files(folder: Path) -> Iterator[Path]:
-    """Everything but generated code, which no question of the tests needs."""
-    yield folder / "session.json"
-    for name in ("trace", "text", "steps"):
-        yield from sorted((folder / name).glob("*"))
-    for cache in ("fxgraph", "aotautograd"):
-        yield from sorted((folder / "cache" / cache).rglob("*"))
-
-
-def without_owner(info: tarfile.TarInfo) -> tarfile.TarInfo:
-    info.uid = info.gid = 0
-    info.uname = info.gname = ""
-    return info
-
-
-def pack(folder: Path) -> Path:
-    """Write a tar.xz; the PAX format keeps modification times below a second."""
-    PACKED.mkdir(exist_ok=True)
-    archive = PACKED / f"{folder.name}.tar.xz"
-    with tarfile.open(archive, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as tar:
-        for file in packed_files(folder):
-            tar.add(file, arcname=str(file.relative_to(folder)), recursive=False, filter=without_owner)
-    if archive.stat().st_size > MAX_ARCHIVE_BYTES:
-        raise RuntimeError(f"{archive} has {archive.stat().st_size} bytes; the limit is {MAX_ARCHIVE_BYTES}")
-    return archive
+def packed(folder: Path) -> Path:
+    """Pack everything but generated code, which no question of the tests needs."""
+    names = ("session.json", "trace", "text", "steps", "cache/fxgraph", "cache/aotautograd")
+    parts = [folder / name for name in names if (folder / name).exists()]
+    return pack(PACKED / f"{folder.name}.tar.xz", folder, parts, most_bytes=MAX_ARCHIVE_BYTES)
 
 
 def main() -> int:
@@ -139,7 +119,9 @@ def main() -> int:
     def record_and_pack(session: Session) -> str:
         try:
             folder = record(session, arguments.folder.resolve())
-            return f"{session.name}: {pack(folder).stat().st_size} bytes" if arguments.pack else session.name
+            return (
+                f"{session.name}: {packed(folder).stat().st_size} bytes" if arguments.pack else session.name
+            )
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
             return f"FAILED {session.name}: {error}"
 

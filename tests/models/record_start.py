@@ -15,26 +15,16 @@ import platform
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from record_models import HERE, MAX_ARCHIVE_BYTES, environment, without_owner
+from record_models import HERE, MAX_ARCHIVE_BYTES, environment, pack
 
 from cachescope.capture.recording import record
 
 PACKED = HERE.parent / "data" / "starts" / "transformer.tar.xz"
-PROGRAM = (
-    "model_programs.py",
-    "llama:train",
-    "--set",
-    "layers=4",
-    "--set",
-    "hidden=64",
-    "--set",
-    "kernels=true",
-)
+PROGRAM = ("model_programs.py", "llama:train", "--set", "layers=4", "--set", "hidden=64", "--set", "kernels=true")  # fmt: skip
 VERSIONS = "import json, platform, torch, transformers; print(json.dumps([torch.__version__, transformers.__version__, platform.python_version()]))"
 STARTS = {"00_cold": "empty cache directory", "01_warm": "nothing: everything hits"}
 
@@ -85,17 +75,6 @@ def record_starts(folder: Path) -> Path:
     return folder
 
 
-def pack(folder: Path) -> Path:
-    """Keep what was recorded, and what the clock said."""
-    PACKED.parent.mkdir(exist_ok=True)
-    with tarfile.open(PACKED, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as tar:
-        for file in [folder / "starts.json", *sorted((folder / "runs").rglob("*"))]:
-            tar.add(file, arcname=str(file.relative_to(folder)), recursive=False, filter=without_owner)
-    if PACKED.stat().st_size > MAX_ARCHIVE_BYTES:
-        raise RuntimeError(f"{PACKED} has {PACKED.stat().st_size} bytes; the limit is {MAX_ARCHIVE_BYTES}")
-    return PACKED
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -104,4 +83,8 @@ if __name__ == "__main__":
     parser.add_argument("--pack", action="store_true")
     arguments = parser.parse_args()
     recorded = record_starts(arguments.folder.resolve())
-    print(pack(recorded) if arguments.pack else recorded)
+    if arguments.pack:
+        parts = [recorded / "starts.json", recorded / "runs"]
+        pack(PACKED, recorded, parts, most_bytes=MAX_ARCHIVE_BYTES)
+    else:
+        print(recorded)

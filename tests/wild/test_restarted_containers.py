@@ -1,4 +1,4 @@
-"""A container that was restarted twice, pid 1 each time, with one stream of lines: tests/data/record_containers.py.
+"""A container that was restarted twice, pid 1 each time, with one stream of lines: tests/data/container_scenarios.py.
 
 What was done: a cold start, another config, the first config again. torch's counters of each process say the same.
 """

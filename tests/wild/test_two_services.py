@@ -1,4 +1,4 @@
-"""Two programs in one stream of lines, each pid 1 of its container: tests/data/record_containers.py.
+"""Two programs in one stream of lines, each pid 1 of its container: tests/data/container_scenarios.py.
 
 What was done, of both: a cold start; then one with another option and the other as it was; then both as at first. torch
 counted the same in each process. The stream is as `docker compose logs` prints it, where a restarted container keeps its

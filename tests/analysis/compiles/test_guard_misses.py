@@ -141,7 +141,7 @@ def test_a_saved_scope_tells_it_without_its_traces(recorded: Recorded, tmp_path:
 def test_the_advice_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are warm: the check above. Padded: another run, of the entries that the first one stored."""
     monkeypatch.syspath_prepend(_DATA)
-    from record_guards import record_into
+    from record_kind import guards as record_into
 
     (folder := tmp_path / "run").mkdir()
     recorded = of_folder(record_into(folder))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 _RECORDED = sorted((Path(__file__).parents[2] / "data" / "candidates").glob("*.tar.xz"))
 _SOME = re.compile(r"; (?P<known>one|\d+) of (?P<all>\d+) stored entries needs? (?P<needs>.*?), from ")
 _ALL = re.compile(r"; the stored entr(?:y needs|ies need) (?P<needs>.*?), from ")
-# By hand, from record_candidates.py: what the entries of the first three sizes need.
+# By hand, from kind_programs.py: what the entries of the first three sizes need.
 _NEEDS = {"11 to 100", "101 to 1000", "1001 or more"}
 
 

@@ -74,7 +74,7 @@ def test_one_cell_of_two_kernels_is_one_place(recorded: Path) -> None:
 
 
 def test_a_cell_that_was_edited_is_compared_with_what_it_was(recorded: Path) -> None:
-    """By hand, from record_cells.py: 1 became 2."""
+    """By hand, from cells_program.py: 1 became 2."""
     scope = cachescope.read(recorded / "kernel", recorded / "edited")
     lookups = {row.lookup: row for row in scope.facts.lookups.values()}
     compared = [
@@ -115,7 +115,7 @@ def test_a_redaction_hides_the_hash_of_a_cell(recorded: Path, capsys: pytest.Cap
 @pytest.mark.models
 def test_cells_that_run_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(_DATA)
-    from record_cells import record_into
+    from record_kind import cells as record_into
 
     folder = record_into(tmp_path)
     for process in _PROCESSES:

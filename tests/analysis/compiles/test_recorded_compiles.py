@@ -156,7 +156,7 @@ def test_a_guard_that_fails_with_one_value_after_another_is_one_row(recorded: Re
 @pytest.mark.torch
 def test_compiles_of_a_process_that_runs_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(_DATA)
-    from record_compiles import record_into
+    from record_kind import compiles as record_into
 
     recorded = of_folder(record_into(tmp_path))
     for check in CHECKS:

@@ -140,8 +140,8 @@ def test_a_symbol_that_became_one_value_says_where(recorded: Recorded) -> None:
 @pytest.mark.torch
 def test_symbols_of_a_process_that_runs_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(_DATA)
-    from record_compiles import PROGRAMS, record_into
+    from record_kind import shapes
 
-    recorded = of_folder(record_into(tmp_path, program=PROGRAMS["shapes"]))
+    recorded = of_folder(shapes(tmp_path))
     for check in CHECKS:
         check(recorded)

@@ -1,4 +1,4 @@
-"""What AOTInductor compiled is told from what was compiled with caches switched off; recorded by record_ahead_of_time.py."""
+"""What AOTInductor compiled is told from what was compiled with caches switched off; recorded by record_kind.py."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_a_log_that_grows_keeps_the_places(tmp_path: Path) -> None:
 def test_places_of_the_installed_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.syspath_prepend(DATA)
-    from record_places import record_into
+    from record_kind import places as record_into
 
     folder = record_into(tmp_path, sys.executable)
     places = json.loads((folder / "places.json").read_text())
