@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from cachescope.analysis.history.history import History
 from cachescope.details import HashDetails
@@ -35,6 +35,10 @@ _RUN: dict[str, Any] = dict.fromkeys((field.name for field in fields(RunRow)), N
 def lookup_row(**told: Any) -> LookupRow:
     """A lookup: a full miss of an FX graph, if nothing else is told."""
     return LookupRow(**(_LOOKUP | told))
+
+
+TEMPLATE: Final = lookup_row(cache_key="f0", compile_id="0/0", direction="inference")
+"""An FX lookup of a first compile, for inference."""
 
 
 def entry_row(

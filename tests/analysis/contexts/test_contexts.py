@@ -15,13 +15,11 @@ import cachescope
 from cachescope import IsolationSchema
 from cachescope.analysis.contexts.differences import context_pairs
 from cachescope.analysis.contexts.keys import FORMS, known_contexts, schema_without
-from cachescope.errors import NotFoundError, SchemaError
+from cachescope.errors import NotFoundError
 from cachescope.keys import isolation_key
 from cachescope.terms import RUNTIME_FORMS
 from tests.conftest import Recording
-from tests.keys.test_isolation import FABRICATED, MI300X, SCHEMAS, made
-
-ALL = IsolationSchema.all()
+from tests.keys.test_isolation import FABRICATED, SCHEMAS, made
 
 
 def values_of(row: Any) -> dict[str, object]:
@@ -101,25 +99,6 @@ def test_a_fabricated_context_keeps_its_key_through_a_file_and_a_frame(name: str
         assert key == isolation_key(FABRICATED[name], schema)
 
 
-def test_a_chosen_form_that_is_not_known_has_no_key(recording: Recording) -> None:
-    contexts = cachescope.read(recording("2.13.0", "isolation_context") / "trace").contexts
-    keys = cachescope.isolation_keys(contexts)
-    assert keys["isolation_key"].isna().all()
-    assert keys["lacking"].iloc[0] == contexts["missing_forms"].iloc[0]
-    known = cachescope.isolation_keys(contexts, IsolationSchema(True, False))
-    truth = json.loads((recording("2.13.0", "isolation_context") / "contexts" / "base.json").read_text())
-    assert known["isolation_key"].iloc[0] == isolation_key(truth, IsolationSchema(True, False))
-
-
-def test_lookups_that_disagree_leave_a_form_unknown(recording: Recording) -> None:
-    """One process that compiles with other options each time has no one context of configs."""
-    contexts = cachescope.read(recording("2.13.0", "in_process") / "trace").contexts
-    assert len(contexts)
-    for row in contexts.itertuples():
-        assert "inductor_configs" in row.missing_forms
-        assert "torch_determinism_configs" not in row.missing_forms
-
-
 @pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
 def test_every_printed_config_is_verified_by_its_hash(version: str, recording: Recording) -> None:
     contexts = cachescope.read(recording(version, "config_flip") / "trace").contexts
@@ -130,14 +109,6 @@ def test_every_printed_config_is_verified_by_its_hash(version: str, recording: R
         assert contexts["triton_version_hash"].str.startswith("3.9.0").all()
     (matmul,) = set(contexts["cuda_matmul_precision_configs"])
     assert ("allow_tf32" in matmul) == (version == "2.6.0")
-
-
-def test_a_text_that_its_hash_does_not_confirm_is_not_believed(recording: Recording, tmp_path: Path) -> None:
-    (trace,) = sorted((recording("2.13.0", "isolation_context") / "trace").iterdir())[:1]
-    before = "inductor_config[epilogue_fusion]: True"
-    (tmp_path / trace.name).write_text(trace.read_text().replace(before, before[:-4] + "False"))
-    (row,) = cachescope.read(tmp_path).contexts.itertuples()
-    assert "inductor_configs" in row.missing_forms
 
 
 def test_equal_contexts_are_one_group_and_others_are_joined_by_the_smallest_change(tmp_path: Path) -> None:
@@ -163,21 +134,6 @@ def test_equal_contexts_are_one_group_and_others_are_joined_by_the_smallest_chan
         assert isolation_key(one, schema_without(left_out)) != isolation_key(other, schema_without(left_out))
 
 
-def test_runs_are_equal_by_a_hash_whose_value_is_not_known(recording: Recording) -> None:
-    scope = cachescope.read(recording("2.13.0", "isolation_context") / "trace")
-    (group,) = scope.context_groups(IsolationSchema(False, {"torch_version_hash": True})).to_dict("records")
-    assert group["contexts"] == (0, 1)
-    assert group["isolation_key"] is None or pd.isna(group["isolation_key"])
-    (pair,) = scope.context_pairs().to_dict("records")
-    assert pair["differing"] == RUNTIME_FORMS
-    assert pair["undecided"] == (
-        "triton_version_hash",
-        "runtime",
-        "runtime_version",
-        "accelerator_properties",
-    )
-
-
 def test_the_field_inside_a_form_that_differs_is_named_with_both_values(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "isolation_context") / "contexts")
     rows = scope.context_difference(0, 1)[["form", "field", "status", "before", "after"]].values.tolist()
@@ -198,14 +154,6 @@ def test_the_field_inside_a_form_that_differs_is_named_with_both_values(recordin
             '"tf32"',
         ],
     ]
-
-
-def test_the_parts_of_a_device_that_differ_are_named(tmp_path: Path) -> None:
-    other = MI300X.replace("uuid=30303030", "uuid=31313131").replace("=304", "=228")
-    pair = [made({"accelerator_properties": text}) for text in (MI300X, other)]
-    rows = cachescope.read(*written(tmp_path, *pair)).context_difference(0, 1)
-    assert rows["field"].tolist() == ["multi_processor_count", "uuid"]
-    assert rows["note"].isna().tolist() == [True, False]
 
 
 def test_two_torch_keys_are_explained_by_their_manifests(tmp_path: Path) -> None:
@@ -247,38 +195,6 @@ def test_differences_are_the_same_both_ways_and_none_between_equals(tmp_path: Pa
         assert scope.context_difference(one, one).empty
     with pytest.raises(NotFoundError, match="no context 99"):
         scope.context_difference(0, 99)
-
-
-def test_a_value_that_is_only_text_is_flagged_and_has_no_key(tmp_path: Path) -> None:
-    path = "runtime_context[inductor_configs][cpp.cxx][1]"
-    snapshot = {"cachescope_snapshot": 1, "context": FABRICATED["cuda"], "not_json": [path]}
-    contexts = cachescope.read(*written(tmp_path, snapshot)).contexts
-    assert contexts["text_only"].tolist() == [(path,)]
-    keys = cachescope.isolation_keys(contexts)
-    assert (keys["isolation_key"].isna().all(), keys["text_only"].iloc[0]) == (True, (path,))
-    assert cachescope.isolation_keys(contexts, IsolationSchema(runtime=False))["isolation_key"].notna().all()
-    bare = made({"inductor_configs": {"odd": {1, 2}}})
-    assert cachescope.isolation_keys([bare])["text_only"].tolist() == [
-        ("runtime_context[inductor_configs][odd]",)
-    ]
-
-
-def test_a_form_of_a_newer_torch_leaves_all_undecided(tmp_path: Path) -> None:
-    newer = json.loads(json.dumps(FABRICATED["cuda"]))
-    newer["compile_context"]["weather"] = "fine"
-    scope = cachescope.read(*written(tmp_path, newer, FABRICATED["cuda"]))
-    assert scope.contexts["missing_forms"].tolist() == [("weather",), ()]
-    assert cachescope.isolation_keys(scope.contexts)["isolation_key"].isna().tolist() == [True, False]
-    named = IsolationSchema({"inductor_configs": True}, {"runtime": True})
-    assert cachescope.isolation_keys(scope.contexts, named)["isolation_key"].nunique() == 1
-    assert scope.context_groups(ALL)["group"].isna().tolist() == [False, True]
-
-
-def test_what_is_no_context_or_no_schema_is_refused() -> None:
-    with pytest.raises(SchemaError):
-        cachescope.isolation_keys([{"runtime_context": None}])
-    with pytest.raises(SchemaError):
-        cachescope.isolation_keys([FABRICATED["cuda"]], {"runtime_context": True})
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
-from cachescope.analysis.contexts.keys import context_groups, joining_schemas, known_contexts
+from cachescope.analysis.contexts.keys import known_contexts
 from cachescope.analysis.contexts.process_fields import (
     keeps_graphs_inside,
     never_looked,
@@ -167,19 +167,6 @@ def test_pairs_of_contexts() -> None:
     assert (pair.differing, pair.undecided) == (("runtime",), ("triton_version_hash",))
     assert pair.isolation_key is not None
     assert context_pairs(known_contexts(contexts({}))) == []
-
-
-def test_groups_of_contexts() -> None:
-    many = contexts({}, {"runtime": "CUDA"}, {}, {"runtime": ...})
-    groups = context_groups(known_contexts(many))
-    assert [(group.without, group.group, group.contexts) for group in groups] == [
-        ((), 0, (0, 2)),
-        ((), 1, (1,)),
-        ((), None, (3,)),
-        (("runtime",), 0, (0, 1, 2, 3)),
-    ]
-    assert [group.isolation_key is not None for group in groups] == [True, True, False, True]
-    assert len(joining_schemas(known_contexts(contexts({}, {})))) == 1
 
 
 @pytest.mark.parametrize(

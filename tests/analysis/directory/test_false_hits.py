@@ -12,11 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.contexts.outside_keys import device_model
 from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.directory.false_hits import false_hits
 from cachescope.columns import records
@@ -27,9 +25,6 @@ from tests.conftest import Recording
 from tests.made import Stored, entry, fx, run, scope_of
 from tests.readings import read_once
 from tests.recordings import RECORDED, Recorded
-
-H100 = "_CudaDeviceProperties(name='NVIDIA H100 80GB HBM3', major=9, minor=0, total_memory=81079MB, multi_processor_count=132, uuid={uuid}, pci_bus_id={bus}, L2_cache_size=50MB)"
-A100 = "_CudaDeviceProperties(name='NVIDIA A100-SXM4-80GB', major=8, minor=0, total_memory=81152MB, multi_processor_count=108, uuid=1-1, L2_cache_size=40MB)"
 
 
 def beside(source: Path, target: Path, find: bytes, put: bytes) -> Path:
@@ -116,63 +111,11 @@ def test_a_log_that_was_cut_is_no_evidence(recording: Recording, tmp_path: Path)
     assert len(scope.false_hits) == 0
 
 
-@pytest.mark.parametrize(
-    ("find", "put", "field", "rows"),
-    [
-        (b'"pytorch_version": "2.13.0', b'"pytorch_version": "2.14.0', "torch_version", 2),
-        (b'"python_version": "3.11.', b'"python_version": "3.12.', "python_version", 2),
-        (b'"python_version": "3.11.7', b'"python_version": "3.11.8', "python_version", 0),
-    ],
-)
-def test_equal_keys_of_other_versions(
-    find: bytes, put: bytes, field: str, rows: int, recording: Recording, tmp_path: Path
-) -> None:
-    traces = sorted((recording("2.13.0", "cold_warm") / "trace").iterdir())
-    for trace in traces:
-        shutil.copy(trace, tmp_path)
-    data = traces[0].read_bytes()
-    changed = (
-        re.sub(re.escape(find), put, data)
-        if find in data
-        else data.replace(find.replace(b" ", b""), put.replace(b" ", b""))
-    )
-    assert changed != data
-    (tmp_path / traces[0].name).write_bytes(changed)
-    found = found_in(tmp_path)
-    # One for each of the two keys that all runs share.
-    assert len(found) == rows
-    for row in found:
-        assert (row["kind"], row["fields"]) == ("different_versions", (field,))
-        assert put.split(b'"')[-1].decode().rstrip(".") in str(row["evidence"])
-
-
 def snapshot(run: object, to: Path, properties: str | None = None, **settings: str) -> None:
     """What `cachescope.capture` writes, cut short, as if this run had taken it of itself."""
     context = {"runtime_context": None, "compile_context": {"accelerator_properties": properties}}
     about = {"pid": int(run.pid), "time": run.end_time.isoformat(), "settings": settings}  # type: ignore[attr-defined]
     to.write_text(json.dumps({"cachescope_snapshot": 1, "context": context, **about}))
-
-
-def test_boards_of_one_model_share_keys_and_other_models_do_not(recording: Recording, tmp_path: Path) -> None:
-    trace = recording("2.13.0", "cold_warm") / "trace"
-    boards = [H100.format(uuid=f"{n}-{n}", bus=n) for n in range(3)]
-    assert len({device_model(board) for board in boards}) == 1
-    runs = list(cachescope.read(trace).runs.itertuples())
-    for process, board in zip(runs, boards, strict=True):
-        snapshot(process, tmp_path / f"{process.run}.json", board)
-    assert found_in(trace, tmp_path) == []
-    snapshot(runs[2], tmp_path / "2.json", A100)
-    found = found_in(trace, tmp_path)
-    assert [row["kind"] for row in found] == ["different_devices"] * 2
-    for row in found:
-        assert "NVIDIA H100 80GB HBM3" in str(row["evidence"])
-        assert "(runs 0, 1)" in str(row["evidence"]) and "(run 2)" in str(row["evidence"])
-
-
-def test_the_name_of_a_device_may_hold_an_apostrophe() -> None:
-    assert device_model(H100.format(uuid="1", bus=1).replace("NVIDIA H100", "Bob's H100")).startswith(
-        "Bob's H100 80GB"
-    )
 
 
 def test_settings_of_the_processes_that_the_key_does_not_hold(recording: Recording, tmp_path: Path) -> None:
@@ -187,15 +130,6 @@ def test_settings_of_the_processes_that_the_key_does_not_hold(recording: Recordi
     (row,) = found_in(folder / "trace", folder / "cache", tmp_path)
     assert (row["kind"], row["cache"], row["fields"]) == ("different_settings", "fxgraph", (capability,))
     assert "AVX512 (runs 0, 1) and AVX2 (run 2)" in str(row["evidence"])
-
-
-def test_a_snapshot_of_another_time_is_of_another_process(recording: Recording, tmp_path: Path) -> None:
-    trace = recording("2.13.0", "cold_warm") / "trace"
-    runs = list(cachescope.read(trace).runs.itertuples())
-    snapshot(runs[0], tmp_path / "0.json", H100.format(uuid="1", bus=1))
-    late = runs[1]._replace(end_time=runs[1].end_time + pd.Timedelta(days=1))
-    snapshot(late, tmp_path / "1.json", A100)
-    assert found_in(trace, tmp_path) == []
 
 
 @pytest.mark.slow

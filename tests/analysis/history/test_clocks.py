@@ -7,15 +7,12 @@ from dataclasses import replace
 import pytest
 
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes, resolution_ns
-from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import entry_row, history_of
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of
 
 S = 10**9
 HOUR = 3600 * S
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 
 
 def entry(key: str, modified: int | None, root: str = "/cache") -> EntryRow:

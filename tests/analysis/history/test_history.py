@@ -8,29 +8,11 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.history.history import program_of
-from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import entry_row, history_of, run_row
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
 from tests.made import aot, fx, miss_rows, run, scope_of
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 SYMBOLIC = {"example_inputs[0]": "TensorMetadata(dtype=torch.float32, shape=torch.Size([s77, 8]))"}
-
-
-def test_a_lookup_that_a_clock_set_back_made_stays_behind_those_of_its_run_before_it() -> None:
-    scope = scope_of(
-        run(fx("f1", at=100), fx("f2", at=50), fx("f3")),
-        run(fx("f4", at=70), fx("f5"), fx("f6", at=60)),
-        run(fx("f7")),
-        run(fx("f8", at=120)),
-    )
-    runs = scope.lookups.set_index("cache_key")["run"]
-    found = [row.cache_key for row in scope.history.lookups]
-    # By its start the second run is the first; the one without times keeps the place of its number.
-    assert [key for key in found if runs[key] == runs["f1"]] == ["f1", "f2", "f3"]
-    assert [key for key in found if runs[key] == runs["f4"]] == ["f4", "f5", "f6"]
-    assert found.index("f6") < found.index("f1") < found.index("f8")
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,9 @@ import pytest
 from cachescope.analysis.history.inferred_guard_misses import settled_history
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import entry_row
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, entry_row
 from tests.made import component
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 STORE = HashDetails()
 SYMBOLIC, PLAIN, ELSEWHERE, NUMBER = (
     STORE.add([component(field, text)])[0]

@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 from cachescope.analysis.history.history import is_miss
 from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
 from cachescope.analysis.history.timeline import Timeline
-from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import history_of
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, history_of
 
 DIRECTORIES = {0: "/a", 1: "/b", 2: "/a", 3: None, 4: "/c"}
 KEPT_BACK = "not stored"
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 
 lookups = st.tuples(
     st.sampled_from(["k", "l", None]),

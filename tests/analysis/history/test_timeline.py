@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.history.timeline import Timeline, last_line, shows_symbol
-from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import history_of, run_row
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, history_of, run_row
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 WRITTEN = {"entry_path": "/cache/e"}
 
 

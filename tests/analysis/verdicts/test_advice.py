@@ -31,69 +31,7 @@ BEFORE = {
 }
 
 
-def of_input(**after: str) -> str:
-    change = field_change("example_inputs[0]", TENSOR.format(**BEFORE), TENSOR.format(**{**BEFORE, **after}))
-    return changes_advice([change]) or ""
-
-
-@pytest.mark.parametrize(
-    ("after", "said"),
-    [
-        ({"device": "'cuda', index=1"}, "CUDA_VISIBLE_DEVICES"),
-        ({"device": "'cpu'"}, "another kind of device"),
-        ({"dtype": "torch.bfloat16", "bytes": "64"}, "dtype changed"),
-        ({"stride": "(1, 4)", "memory_format": "None"}, "one memory format"),
-        ({"grad": "True"}, "requires_grad changed"),
-        ({"shape": "4, 8, 1", "stride": "(8, 1, 1)"}, "another number of dimensions"),
-        ({"shape": "1, 8"}, "0 or 1"),
-        ({"shape": "5, 8", "bytes": "160"}, "Pad it to one size"),
-    ],
-)
-def test_an_input_is_advised_on_by_what_changed_of_it(after: dict[str, str], said: str) -> None:
-    advice = of_input(**after)
-    assert said in advice
-    assert ("mark_dynamic" in advice) == (said == "Pad it to one size")
-
-
-def test_each_part_that_changed_on_its_own_is_named() -> None:
-    advice = of_input(dtype="torch.bfloat16", shape="5, 8", grad="True", bytes="80")
-    assert [word in advice for word in ("dtype", "requires_grad", "size", "order of")] == [True] * 3 + [False]
-
-
-def test_sizes_that_are_no_longer_symbolic_need_no_padding() -> None:
-    symbolic = TENSOR.format(**{**BEFORE, "shape": "s77, 8", "bytes": "None"})
-    changes = [
-        field_change("aot_config", "(0, [TensorPropertySource(…)])", "(0, [])"),
-        field_change("gm", "def forward(self, s77, p_0):", "def forward(self, p_0):"),
-        field_change("example_inputs[0]", "('s77',)", TENSOR.format(**BEFORE)),
-        field_change("example_inputs[1]", symbolic, None),
-    ]
-    off = changes_advice(changes) or ""
-    assert "automatic_dynamic_shapes" in off and "Pad" not in off and "argument" not in off
-    back = [field_change(change.field, change.after, change.before) for change in changes]
-    assert "symbolic now" in (changes_advice(back) or "")
-
-
 GRAPH = "def forward(self, p_0):\n    {local} = torch.ops.aten.mul.Tensor({argument}, {number})\n    return ({local},)"
-
-
-@pytest.mark.parametrize(
-    ("after", "said"),
-    [
-        ({"number": "3.5"}, "A number in the code"),
-        ({"local": "product"}, "Only names in the code of the graph changed"),
-        ({"argument": "product"}, "The code of the graph changed"),
-    ],
-)
-def test_a_graph_is_advised_on_by_how_it_changed(after: dict[str, str], said: str) -> None:
-    before = {"local": "mul_1", "argument": "p_0", "number": "2.5"}
-    change = field_change("gm", GRAPH.format(**before), GRAPH.format(**{**before, **after}))
-    assert (changes_advice([change]) or "").startswith(said)
-
-
-def test_another_operation_is_no_renaming() -> None:
-    before, after = (f"def forward(self, p_0):\n    a = p_0.{n}()\n    return (a,)" for n in ("sin", "cos"))
-    assert (changes_advice([field_change("gm", before, after)]) or "").startswith("The code of the graph")
 
 
 @pytest.mark.parametrize(

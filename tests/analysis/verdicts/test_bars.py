@@ -9,9 +9,6 @@ import pytest
 from cachescope.analysis.verdicts.bars import (
     Bar,
     cause_name,
-    hit_rate_bar,
-    new_cause_bar,
-    time_lost_bar,
     unchecked,
 )
 from cachescope.frames.answer_rows import CauseRow, RateRow
@@ -172,76 +169,6 @@ def cause(
     number: int, kind: str = "", *fields: str, lost: int | None = None, verdict: str = "key_changed"
 ) -> CauseRow:
     return CauseRow(number, verdict, kind, fields, 1, 1, (), (), lost, "", None)
-
-
-CAUSES = [cause(3, "", "x", lost=5), cause(7, "", "y", lost=0), cause(9, "", "z")]
-
-
-@pytest.mark.parametrize(
-    ("found", "least", "passed", "causes"),
-    [
-        (rate(3, 1), 0.75, True, ()),
-        (rate(3, 1), 0.7501, False, (3, 7, 9)),
-        (rate(3, 0, 1), 0.75, True, ()),
-        (rate(0, 1), 0.0, True, ()),
-    ],
-)
-def test_the_bar_of_hits(found: RateRow, least: float, passed: bool, causes: tuple[int, ...]) -> None:
-    made = hit_rate_bar(least, found, CAUSES)
-    assert (made.bar, made.wanted, made.found, made.unit) == (
-        "min_hit_rate",
-        least,
-        found.hits / found.lookups,
-        "share",
-    )
-    assert (made.passed, made.causes) == (passed, causes)
-
-
-@pytest.mark.parametrize(
-    ("counts", "most", "found", "passed", "causes"),
-    [
-        (rate(1, 2, lost=5), 5, 5, True, ()),
-        (rate(1, 2, lost=6), 5, 6, False, (3,)),
-        (rate(1, 2, lost=None), 5, None, False, (3, 7, 9)),
-        (rate(1, 0, lost=None), 5, 0, True, ()),
-        (rate(1, 0, lost=None), 0, 0, True, ()),
-        # What was not seen may have cost more; what was seen is too much already.
-        (rate(1, 2, 1, lost=5), 5, None, False, (3, 7, 9)),
-        (rate(1, 2, 1, lost=6), 5, 6, False, (3,)),
-        (rate(1, 0, 1, lost=None), 0, None, False, (3, 7, 9)),
-    ],
-)
-def test_the_bar_of_time(
-    counts: RateRow, most: int, found: float | None, passed: bool, causes: tuple[int, ...]
-) -> None:
-    made = time_lost_bar(most, counts, CAUSES)
-    assert (made.bar, made.wanted, made.found, made.unit) == ("max_time_lost", most, found, "ns")
-    assert (made.passed, made.causes) == (passed, causes)
-
-
-@pytest.mark.parametrize(
-    ("known", "hidden", "unknown", "found", "passed", "causes"),
-    [
-        ([0, 1, 2], [], 0, 0, True, ()),
-        ([0, 2], [], 0, 1, False, (7,)),
-        ([], [], 0, 3, False, (3, 7, 9)),
-        ([0, 1, 2], [9], 0, 1, False, (9,)),
-        ([0, 2], [9], 0, 2, False, (7, 9)),
-        ([0, 1, 2], [], 1, None, False, ()),
-        ([0, 2], [], 1, 1, False, (7,)),
-    ],
-)
-def test_the_bar_of_new_causes(
-    known: list[int],
-    hidden: list[int],
-    unknown: int,
-    found: int | None,
-    passed: bool,
-    causes: tuple[int, ...],
-) -> None:
-    made = new_cause_bar(CAUSES, {cause_name(CAUSES[at]) for at in known}, rate(1, 1, unknown), hidden)
-    assert (made.bar, made.wanted, made.found, made.unit) == ("no_new_cause", 0, found, "causes")
-    assert (made.passed, made.causes) == (passed, causes)
 
 
 def test_what_names_a_cause_in_another_scope() -> None:

@@ -14,11 +14,9 @@ from cachescope.analysis.verdicts.recompiles import is_recompiled
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import entry_row, history_of, run_row
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
 from tests.made import component
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 WORDS = {"A": "one two three four five", "B": "six seven eight nine ten", "a": "one two three four other"}
 TENSOR = "TensorMetadata(dtype={}, shape=torch.Size([{}]), stride=(1,), device=device(type='cpu'))"
 # A letter for each field: the graph, two options, and an input with a letter for its dtype and one for its size.

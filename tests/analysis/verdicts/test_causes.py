@@ -12,8 +12,6 @@ from tests.made import CODE, Details, Made, Run, aot, fx, miss_rows, run, scope_
 G: Details = {"gm": CODE, "x": "1", "y": "1", "example_inputs[0]": "Tensor(4)"}
 NAMED = {"function": "f", "file": "a.py"}
 HERE = {"cache_dir": "/cache"}
-BACKWARD = {"fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"}
-FORWARD = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"}
 LOAD_ERROR = "EOFError: Ran out of input"
 
 
@@ -58,98 +56,6 @@ def test_a_graph_follows_from_the_autograd_lookup_above_it(case: str) -> None:
     of_aot, of_fx, wanted = FOLLOWING[case]
     found = roots(run(*step(0), **HERE), run(*step(100, of_aot, of_fx, "2"), **HERE))
     assert found == [True, False, *wanted]
-
-
-def test_lookups_of_no_compile_follow_from_nothing() -> None:
-    graphs = [fx(f"f{n}", details={**G, "gm": OTHER + str(n)}, at=n, compile_id=None) for n in range(2)]
-    assert roots(run(*graphs)) == [True, True]
-
-
-@pytest.mark.parametrize(
-    ("aot_told", "fx_told", "wanted"),
-    [
-        ({"outcome": "bypass", "bypass_reason": "no"}, {"outcome": "bypass", "bypass_reason": "no"}, [True, False]),
-        ({"outcome": "bypass", "bypass_reason": "no"}, {"outcome": "bypass", "bypass_reason": "freezing"}, [True, True]),
-        ({"outcome": "guard_miss"}, {"outcome": "guard_miss"}, [True, False]),
-        ({"outcome": "guard_miss"}, {"details": X2}, [True, True]),
-        ({"outcome": "guard_miss"}, {"details": None}, [True, False]),
-        ({"outcome": "hit"}, {"details": X2}, [True]),
-    ],
-)  # fmt: skip
-def test_a_graph_follows_from_what_is_like_it(
-    aot_told: dict[str, Any], fx_told: dict[str, Any], wanted: list[bool]
-) -> None:
-    above = aot("a2", **{"details": G, "at": 100, "took": 2.0, **NAMED, **aot_told})
-    below = fx("f2", **{"details": G, "at": 101, "took": 1.0, **NAMED, **fx_told})
-    assert roots(run(*step(0), **HERE), run(above, below, **HERE))[2:] == wanted
-
-
-def test_a_graph_of_another_compile_does_not_follow() -> None:
-    """The FX lookup of 1/0 is not below the AOTAutograd lookup of 0/0."""
-    above, below = step(100, X2, X2, "2")
-    below.told["compile_id"] = "1/0"
-    assert roots(run(*step(0), **HERE), run(above, below, **HERE))[2:] == [True, True]
-
-
-def graph_below(key: str, at: float, **told: Any) -> Made:
-    return fx(key, **{"details": G, "at": at, "took": 1.0, **NAMED, **told})
-
-
-def test_where_a_graph_entry_was_gone_the_autograd_miss_follows_from_it() -> None:
-    first = step(0)
-    second = [
-        aot("a1", details=G, at=100, took=9.0, **NAMED),
-        *(graph_below("f1", at, load_error=LOAD_ERROR) for at in (101, 103)),
-    ]
-    rows = miss_rows(scope_of(run(*first, **HERE), run(*second, **HERE)))[2:]
-    assert [(row["kind"], row["root"]) for row in rows] == [
-        ("graph entry", False),
-        ("load error", True),
-        ("load error", False),
-    ]
-    assert len({row["cause"] for row in rows}) == 1
-
-
-@pytest.mark.parametrize(
-    ("below", "wanted"),
-    [({}, [True, False]), ({"details": None}, [True, False]), ({"load_error": LOAD_ERROR}, [True, True])],
-)
-def test_what_a_failed_compile_left_out_is_compiled_again(below: dict[str, Any], wanted: list[bool]) -> None:
-    failed = [aot("a1", details=G, at=0, compile_error="ValueError: no code", **NAMED)]
-    rows = miss_rows(
-        scope_of(
-            run(*failed, **HERE),
-            run(aot("a1", details=G, at=100, **NAMED), graph_below("f1", 101, **below), **HERE),
-        )
-    )[1:]
-    assert rows[0]["kind"] == "failed compile"
-    assert [row["root"] for row in rows] == wanted
-
-
-def test_a_backward_graph_follows_from_its_forward_graph() -> None:
-    def trained(at: float, key: str, forward: Details, backward: Details | None, **told: Any) -> list[Made]:
-        return [
-            fx(f"f{key}", details={**forward, **FORWARD}, at=at, took=1.0, is_backward=False, **NAMED),
-            fx(f"b{key}", details=None if backward is None else {**backward, **BACKWARD}, at=at + 1, took=1.0,
-               is_backward=True, **{**NAMED, **told}),
-        ]  # fmt: skip
-
-    cold = run(*trained(0, "1", G, {**G, "gm": OTHER}), **HERE)
-    assert roots(cold) == [True, False]
-    new = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
-    for details in (new, None):
-        assert roots(cold, run(*trained(100, "2", X2, details), **HERE))[2:] == [True, False]
-    # Of another compile it is a first lookup by itself.
-    assert roots(cold, run(*trained(100, "2", X2, new, compile_id="7/0"), **HERE))[2:] == [True, True]
-    # Changed by a field of its own as well.
-    assert roots(cold, run(*trained(100, "2", X2, {**G, "gm": OTHER, "y": "3"}), **HERE))[2:] == [True, True]
-
-
-def test_a_key_that_is_missed_again_in_one_compile_follows_from_the_first_time() -> None:
-    twice = [aot("a2", details=X2, at=at, took=1.0, **NAMED) for at in (100, 102)]
-    assert roots(run(*step(0), **HERE), run(*twice, **HERE))[2] is True
-    other = [aot(f"a{n}", details={**G, "x": n}, at=100 + int(n), took=1.0, **NAMED) for n in "23"]
-    assert roots(run(*step(0), **HERE), run(*other, **HERE))[2:] == [True, True]
 
 
 def test_causes_count_what_follows_and_stand_in_the_order_of_their_cost() -> None:
@@ -217,39 +123,3 @@ def test_another_torch_stands_where_its_cost_puts_it() -> None:
     assert other["fields"][0] == "torch_version"
     assert other["time_lost_ns"] < causes[0]["time_lost_ns"]
     assert miss_rows(scope)[-1]["root"] is False
-
-
-OF_THEM = {"gm": OTHER, "x": "1"}
-THIRD = {"gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)", "x": "1"}
-GONE = {"outcome": "bypass", "bypass_reason": "no"}
-# Of lookups without an AOTAutograd miss above them: what is looked up, and whether each is a root.
-ALONE: dict[str, tuple[list[Made], list[bool]]] = {
-    "two graphs of one compile": ([fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101)], [True, False]),
-    "three graphs of one compile": (
-        [fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101), fx("f4", details={**G, "x": "2", "y": "2"}, at=102),
-         fx("f5", details={**OF_THEM, "x": "2", "new": "1"}, at=103), fx("f6", details={**OF_THEM, "x": "2", "y": "2"}, at=104)],
-        [True, False, True, True, False]),
-    "of two compiles": ([fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101, compile_id="1/0")], [True, True]),
-    "of compiles with one id, after a reset": (
-        [fx("f2", details=X2, at=100, segment=0), fx("f3", details={**OF_THEM, "x": "2"}, at=101, segment=1)], [True, True]),
-    "for two reasons": ([fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "z": "2"}, at=101)], [True, True]),
-    "bypassed for one reason": ([fx(None, at=100, **GONE), fx(None, at=101, **GONE)], [True, False]),
-    "bypassed for two reasons": ([fx(None, at=100, **GONE), fx(None, at=101, **{**GONE, "bypass_reason": "other"})], [True, True]),
-    "below an autograd hit": ([aot("a1", "hit", G, at=99), fx("f2", details=X2, at=100), fx("f3", details={**OF_THEM, "x": "2"}, at=101)], [True, False]),
-    "autograd's own keys": ([aot("a2", details=X2, at=100), aot("a3", details={**OF_THEM, "x": "2"}, at=101)], [True, True]),
-    "autograd's own key again": ([aot("a2", at=100, **GONE), aot("a2", at=101, **GONE)], [True, False]),
-    "autograd without a key": ([aot(None, at=100, **GONE), aot(None, at=101, **GONE)], [True, True]),
-    "without a compile": ([fx(None, at=100, **GONE, compile_id=None), fx(None, at=101, **GONE, compile_id=None)], [True, True]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", ALONE)
-def test_of_what_missed_for_one_reason_in_one_compile_the_first_is_the_root(case: str) -> None:
-    lookups, wanted = ALONE[case]
-    before = [
-        fx("f0", details=G, at=0, took=1.0),
-        fx("f1", details=OF_THEM, at=2, took=1.0, compile_id="1/0"),
-        aot("a0", details=G, at=4, took=1.0, compile_id="2/0"),
-        aot("a9", details=OF_THEM, at=6, took=1.0, compile_id="3/0"),
-    ]
-    assert roots(run(*before, **HERE), run(*lookups, **HERE))[4:] == wanted

@@ -11,10 +11,9 @@ from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner, replaced_stretches
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE
 from tests.made import component
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 Function = tuple[str | None, str | None]
 
 

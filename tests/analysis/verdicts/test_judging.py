@@ -152,20 +152,6 @@ def test_advice_goes_by_the_directory_of_the_run_that_missed() -> None:
 REPORTED: dict[str, Any] = {"status_detailed": "hit", "load_error": "EOFError: Ran out of input"}
 
 
-@pytest.mark.parametrize("outcome", ["hit", "unknown"])
-def test_what_did_not_miss_is_no_miss_whatever_torch_reports_of_it(outcome: str) -> None:
-    scope = scope_of(run(aot("a1", outcome, G, at=0, **REPORTED), fx("f1", outcome, G, at=1, **REPORTED)))
-    assert miss_rows(scope) == []
-
-
-def test_what_cannot_be_loaded_is_compared_with_the_lookup_of_its_key_before() -> None:
-    again = run(fx("f1", details=G, at=9, load_error=REPORTED["load_error"]), **HERE)
-    row = miss_rows(scope_of(run(fx("f1", details=G, at=0, took=1.0), **HERE), again))[-1]
-    assert (row["verdict"], row["kind"], row["baseline_lookup"]) == ("entry_unavailable", "load error", 0)
-    (alone,) = miss_rows(scope_of(again))
-    assert (alone["kind"], alone["baseline_lookup"]) == ("load error", None)
-
-
 def test_a_miss_without_a_key_had_no_entry() -> None:
     (row,) = miss_rows(scope_of(run(fx(None, details=G, at=9, load_error=REPORTED["load_error"]), **HERE)))
     assert row["verdict"] == "first_lookup"

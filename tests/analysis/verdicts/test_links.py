@@ -8,14 +8,11 @@ import pytest
 
 from cachescope.analysis.verdicts.causes import link_consequences
 from cachescope.analysis.verdicts.misses import Miss, Why
-from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.verdict_kinds import Verdict
-from tests.analysis.plain_rows import history_of
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, history_of
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 AOT = replace(TEMPLATE, lookup=0, cache=AOTAUTOGRAD, cache_key="a1")
 FX = replace(TEMPLATE, lookup=1, aot_lookup=0, cache_key="f1")
 

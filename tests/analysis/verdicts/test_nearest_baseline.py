@@ -15,8 +15,7 @@ from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import entry_row, history_of, run_row
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
 
 FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
 
@@ -46,14 +45,13 @@ class Made:
 
     def __init__(self, made: Sequence[tuple], entries: Sequence[tuple], ranks: Sequence[int | None]) -> None:
         self.store = HashDetails()
-        (template,) = rows(self.store, ["def forward(): return ()"], 0)
         self.runs = [run_row(run, rank) for run, rank in enumerate(ranks)]
         self.lookups = []
         for at, (values, run, compile_id, has_details) in enumerate(made):
             code = self.set_of(values)
             self.lookups.append(
                 replace(
-                    template,
+                    TEMPLATE,
                     lookup=100 + at,
                     run=run,
                     # Each compile has ended before the next lookup.

@@ -14,8 +14,7 @@ from cachescope.analysis.verdicts.judging import judged
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.detail_hash import detail_hash
-from tests.analysis.plain_rows import history_of, run_row
-from tests.analysis.verdicts.test_graph_alignment import rows as rows_of_graphs
+from tests.analysis.plain_rows import TEMPLATE, history_of, run_row
 from tests.made import CODE, Details, Made, Run, aot, component, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "torch_version": "b'one'"}
@@ -484,12 +483,11 @@ def test_keys_that_differ_by_the_rank_say_so_though_an_entry_differs_alike() -> 
 
 def looked_up(store: HashDetails, *sets: list[str]) -> list[LookupRow]:
     """Lookups of processes 0, 1, … 10 s apart."""
-    (template,) = rows_of_graphs(HashDetails(), ["def forward(): return ()"], 0)
     found = []
     for at, components in enumerate(sets):
         details, _ = store.add(components)
         assert details is not None
-        found.append(replace(template, lookup=at, run=at, time=10 * at, time_taken_ns=1, cache_key=f"f{at}",
+        found.append(replace(TEMPLATE, lookup=at, run=at, time=10 * at, time_taken_ns=1, cache_key=f"f{at}",
                              detail_set=details, function="f", file="/a.py"))  # fmt: skip
     return found
 

@@ -11,11 +11,9 @@ from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.verdicts.recompiles import Recompiles, is_recompiled
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import history_of
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, history_of
 from tests.made import component
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 Told = tuple[str | None, str, dict[str, Any]]
 
 

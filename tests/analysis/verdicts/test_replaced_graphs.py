@@ -17,11 +17,9 @@ from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from tests.analysis.plain_rows import entry_row, history_of, run_row
-from tests.analysis.verdicts.test_graph_alignment import rows
+from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
 from tests.made import component
 
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
 A, B, C, Z = "abcdefghij", "klmnopqrst", "uvwxyzABCD", "QRSTUVWXYZ"
 NAMED: dict[str, Any] = {"function": "f", "file": "/a.py"}
 Told = tuple[str, int, dict[str, Any]]

@@ -6,12 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import history_of
-from tests.analysis.verdicts.test_graph_alignment import rows
-
-(TEMPLATE,) = rows(HashDetails(), ["def forward(): return ()"], 0)
+from tests.analysis.plain_rows import TEMPLATE, history_of
 
 
 def row(run: int, time: int | None, taken: int = 10, outcome: str = "full_miss") -> LookupRow:

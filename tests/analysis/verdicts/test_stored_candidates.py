@@ -11,16 +11,16 @@ from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import entry_row, history_of
-from tests.analysis.verdicts.test_graph_alignment import A, B, rows
+from tests.analysis.plain_rows import entry_row, history_of, lookup_row
 from tests.made import component
 
 STORE = HashDetails()
-OF_A, OF_B = (replace(row, direction=None) for row in rows(STORE, [A, B], 0))
-BACKWARD, WITHOUT_GRAPH = (
-    replace(OF_A, detail_set=STORE.add(component(name, text) for name, text in fields.items())[0])
+OF_A, OF_B, BACKWARD, WITHOUT_GRAPH = (
+    lookup_row(detail_set=STORE.add(component(name, text) for name, text in fields.items())[0])
     for fields in (
-        {"gm": A, "fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"},
+        {"gm": "A"},
+        {"gm": "B"},
+        {"gm": "A", "fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"},
         {"x": "1"},
     )
 )
