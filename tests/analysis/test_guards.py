@@ -163,26 +163,26 @@ def test_guards_hold_where_python_says_so(expression: str, sizes: list[int]) -> 
         ("max(L['t0'], 9) == 9 and min(L['t0'], 9) == 4", True),
         ("abs(-L['t0']) == 4", True),
         ("True", True),
+        # The first operand that decides, and what comes behind it is never evaluated.
+        ("L['t0'] > 3 and L['t0'] > 9", False),
+        ("L['t0'] > 9 and L['t0'] > 3", False),
+        ("L['t0'] > 3 and L['t0'] < 9", True),
+        ("L['t0'] > 9 or L['t0'] > 3", True),
+        ("L['t0'] > 9 or L['t0'] > 8", False),
+        ("(L['t0'] and 0) == 0", True),
+        ("(0 or L['t0']) == 4", True),
+        ("3 < L['t0'] < 5 < 6", True),
+        ("3 < L['t0'] < 5 < 5", False),
+        ("5 < L['t0'] < L['t9']", False),
+        ("math.e < math.pi", True),
+        ("math.nan == math.nan", False),
+        ("float(L['t0']) == 4.0 and int(4.9) == 4 and bool(L['t0'])", True),
+        ("round(4.4) == L['t0']", True),
     ],
 )
 def test_guards_of_every_form(expression: str, wanted: bool) -> None:
     assert holds(expression, [4]) is wanted
     assert holds(expression, {"t0": 4}) is wanted
-
-
-@pytest.mark.parametrize("sizes", [[], {"t1": 4}])
-def test_a_size_that_was_not_given(sizes: object) -> None:
-    with pytest.raises(GuardError, match="the guards need t0, which was not given"):
-        holds("L['t0'] > 1", sizes)  # type: ignore[arg-type]
-
-
-def test_numbers_have_a_bound() -> None:
-    assert holds("2 ** 2000 > 1", [])
-    assert holds("0.5 ** 2 == 0.25", [])
-    assert holds("2 ** 0.5 > 1", [])
-    for beyond in ("2 ** 5000 > 1", f"{'9' * 1200} * {'9' * 1200} > 1", "1 / 0 > 1"):
-        with pytest.raises(GuardError):
-            holds(beyond, [])
 
 
 @pytest.mark.parametrize(
@@ -242,30 +242,6 @@ def test_it_is_said_why_guards_cannot_be_evaluated(expression: str, said: str) -
     with pytest.raises(GuardError) as error:
         holds(expression, [4])
     assert str(error.value).startswith(said)
-
-
-@pytest.mark.parametrize(
-    ("expression", "wanted"),
-    [
-        # The first operand that decides, and what comes behind it is never evaluated.
-        ("L['t0'] > 3 and L['t0'] > 9", False),
-        ("L['t0'] > 9 and L['t0'] > 3", False),
-        ("L['t0'] > 3 and L['t0'] < 9", True),
-        ("L['t0'] > 9 or L['t0'] > 3", True),
-        ("L['t0'] > 9 or L['t0'] > 8", False),
-        ("(L['t0'] and 0) == 0", True),
-        ("(0 or L['t0']) == 4", True),
-        ("3 < L['t0'] < 5 < 6", True),
-        ("3 < L['t0'] < 5 < 5", False),
-        ("5 < L['t0'] < L['t9']", False),
-        ("math.e < math.pi", True),
-        ("math.nan == math.nan", False),
-        ("float(L['t0']) == 4.0 and int(4.9) == 4 and bool(L['t0'])", True),
-        ("round(4.4) == L['t0']", True),
-    ],
-)
-def test_what_python_evaluates_of_them(expression: str, wanted: bool) -> None:
-    assert holds(expression, [4]) is wanted
 
 
 @pytest.mark.parametrize(

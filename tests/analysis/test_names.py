@@ -23,8 +23,7 @@ SCOPE = scope_of(
 
 
 @pytest.mark.parametrize(
-    ("named", "lookup"),
-    [("fabc1", 1), ("fabc", 1), ("fabd", 3), ("fx", 4), (0, 0), ("2", 2), (4, 4)],
+    ("named", "lookup"), [("fabc1", 1), ("fabc", 1), ("fabd", 3), ("fx", 4), (0, 0), ("2", 2), (4, 4)]
 )
 def test_the_last_miss_of_a_key_or_a_number(named: int | str, lookup: int) -> None:
     assert repr(SCOPE.explain(named)).startswith(f"lookup {lookup}, run 0 ")

@@ -15,7 +15,7 @@ import cachescope
 from cachescope import IsolationSchema
 from cachescope.analysis.contexts.differences import context_pairs
 from cachescope.analysis.contexts.keys import FORMS, known_contexts, schema_without
-from cachescope.errors import NotFoundError
+from cachescope.errors import NotFoundError, SchemaError
 from cachescope.keys import isolation_key
 from cachescope.terms import RUNTIME_FORMS
 from tests.conftest import Recording
@@ -220,3 +220,10 @@ def test_of_many_contexts_the_later_are_compared_with_the_first_alone() -> None:
     assert len(pairs) == 64 * 63 // 2 + 6
     assert [pair.before for pair in pairs if pair.after >= 64] == [0] * 6
     assert {pair.after for pair in pairs} == set(range(1, 70))
+
+
+def test_what_is_no_context_or_no_schema_is_refused() -> None:
+    with pytest.raises(SchemaError):
+        cachescope.isolation_keys([{"runtime_context": None}])
+    with pytest.raises(SchemaError):
+        cachescope.isolation_keys([FABRICATED["cuda"]], {"runtime_context": True})

@@ -132,19 +132,6 @@ def test_settings_of_the_processes_that_the_key_does_not_hold(recording: Recordi
     assert "AVX512 (runs 0, 1) and AVX2 (run 2)" in str(row["evidence"])
 
 
-@pytest.mark.slow
-def test_keys_of_an_older_torch_lack_what_newer_keys_differ_in(recording: Recording) -> None:
-    old, threads = recording("2.10.0", "cold_warm"), recording("2.13.0", "tour")
-    assert found_in(old, recording("2.13.0", "cold_warm")) == []
-    assert found_in(threads) == []
-    found = found_in(old, threads)
-    assert [(row["kind"], row["cache"], row["fields"]) for row in found] == [
-        ("missing_field", cache, ("cpp_runtime_thread_count",)) for cache in ("aotautograd", "fxgraph")
-    ]
-    assert all(row["cache_key"] is None and "before 2.13" in str(row["evidence"]) for row in found)
-    assert all(len(row["lookups"]) == 3 for row in found)  # type: ignore[arg-type]
-
-
 def test_lookups_of_which_nothing_is_recorded_are_no_evidence() -> None:
     """Made by hand, as are the two keys beside them."""
     untold = [made.fx("f1", "hit", at=at, compile_id=None) for at in range(3)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from cachescope.analysis.directory.past_misses import past_misses
 from cachescope.answers import directory as answers
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.directory.file_contents import content_hash
 from cachescope.report.why_missed import past_lines
 from tests.conftest import Directory, Recording
 from tests.made import NOON_NS, SECOND_NS, Details, Stored, entry, scope_of
@@ -71,57 +69,6 @@ def test_a_flag_of_the_compiler_leaves_the_source_and_changes_the_kernel(directo
     assert not flagged["same_binaries"]
     assert flagged["same_code_known_by"].startswith("equal code keys; compiled files that differ: ")
     assert one.name in flagged["same_code_known_by"]
-
-
-def test_two_compiled_files_of_the_same_bytes_are_the_same(directory: Directory, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
-    one, other = sorted(cache.glob("??/*.main.so"))
-    times = other.stat()
-    other.write_bytes(one.read_bytes())
-    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
-    past = cachescope.read(cache).past_misses
-    assert past["same_binaries"].tolist() == [True, True]
-    assert "compiled files of the same bytes" in past["same_code_known_by"].iloc[1]
-
-
-def test_nothing_is_said_of_kernels_that_are_not_there(directory: Directory, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
-    for file in cache.glob("??/*.main.so"):
-        file.unlink()
-    past = cachescope.read(cache).past_misses
-    assert past["same_code"].tolist() == [True, True]
-    assert past["same_binaries"].isna().all()
-    for file in cache.glob("??/*.main.cpp"):
-        file.unlink()
-    told = set(cachescope.read(cache).past_misses["same_code_known_by"])
-    assert told == {"equal code keys; no compiled kernel is there to compare"}
-
-
-def test_times_that_a_copy_lost_are_no_evidence(directory: Directory, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
-    for file in cache.rglob("*"):
-        os.utime(file, ns=(1, 1))
-    past = cachescope.read(cache).past_misses
-    assert past["same_binaries"].isna().all()
-    assert all("several compiled files" in known_by for known_by in past["same_code_known_by"])
-
-
-def test_a_file_is_read_only_where_one_source_has_several(directory: Directory) -> None:
-    asked: list[str] = []
-    scope = cachescope.read(directory("compile_flags") / "cache")
-    binaries = KernelBinaries(
-        scope.tables.entries.rows, scope.linked.rows, lambda path: asked.append(path) or content_hash(path)
-    )
-    by_flag = {miss.changed[0]: miss for miss in scope.past_misses.itertuples()}
-    tagged = by_flag["cache_key_tag"]
-    assert binaries.compare(tagged.entry, tagged.baseline_entry, "source").same
-    assert asked == []
-    flagged = by_flag["inductor_config[cpp.enable_unsafe_math_opt_flag]"]
-    assert binaries.compare(flagged.entry, flagged.baseline_entry, "source").same is False
-    assert binaries.compare(flagged.entry, flagged.baseline_entry, "source").same is False
-    assert sorted(Path(path).name for path in asked) == sorted(
-        path.name for path in (directory("compile_flags") / "cache").glob("??/*.main.so")
-    )
 
 
 @pytest.mark.parametrize("venv", ["t2150", "t260"])

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links import link_rows
-from cachescope.analysis.directory.unused import orphan_rows, removable_rows
+from cachescope.analysis.directory.unused import removable_rows
 from cachescope.frames.linked_rows import OrphanRow, RemovableRow
 from tests.conftest import Directory, Recording
 from tests.made import NOON_NS, Stored, entry, scope_of
@@ -72,26 +71,6 @@ def test_what_an_unused_wrapper_compiled_goes_with_it(
     assert {Path(row.path).name for row in removable if row.cache == "code"} == {f"{wrapper}.py", *kernels}
     # What torch compiled to see what the processor can do is of no graph, and stays.
     assert len(list(cache.glob("??/c*.so"))) > 2
-
-
-def test_code_stays_where_an_entry_could_not_be_opened(directory: Directory, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
-    scope = cachescope.read(cache)
-    first, *others = (row.entry for row in scope.tables.entries.rows if row.cache == "fxgraph")
-
-    def is_code_alone(status: str, damage: str) -> bool:
-        rows = [
-            replace(row, status=status, damage=damage, code_key=None) if row.entry == first
-            else replace(row, code_key=f"c{'a' * 51}") if row.entry in others
-            else row
-            for row in scope.tables.entries.rows
-        ]  # fmt: skip
-        links = link_rows(rows, [], [], scope.tables.hash_details)
-        return any(orphan.cache == "code" for orphan in orphan_rows(rows, links))
-
-    assert not is_code_alone("unreadable", "Permission denied")
-    assert not is_code_alone("damaged", "hostile: names os.system")
-    assert is_code_alone("damaged", "truncated")
 
 
 def test_what_was_not_needed_when_it_was_read_is_not_said_to_go_later(

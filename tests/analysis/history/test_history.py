@@ -164,3 +164,31 @@ def test_which_misses_stored_a_result() -> None:
 )
 def test_the_program_of_a_run(command: str | None, program: str | None) -> None:
     assert program_of(run_row(0, command=command)) == program
+
+
+def row(run: int, time: int | None, taken: int = 10, outcome: str = "full_miss") -> LookupRow:
+    return replace(TEMPLATE, detail_set=None, run=run, time=time, time_taken_ns=taken, outcome=outcome)
+
+
+# Compiles that end at 10, 5, and an unknown time, a hit, and what run 1 looks up at 9, 10 and an unknown time.
+LONG, SHORT, UNTIMED, HIT, BEFORE, AT_ITS_END, WITHOUT = range(7)
+LOOKUPS = [row(0, 0), row(0, 1, 4), row(0, None), row(0, 3, 90, "hit"), row(1, 9), row(1, 10), row(1, None)]
+HISTORY = history_of([replace(one, lookup=at) for at, one in enumerate(LOOKUPS)])
+CASES = [
+    (LONG, BEFORE, True),
+    (LONG, AT_ITS_END, False),
+    (SHORT, BEFORE, False),
+    # Without a time nothing was running.
+    (UNTIMED, BEFORE, False),
+    (LONG, WITHOUT, False),
+    # A hit compiles nothing, and nobody waits for a compile of the own process.
+    (HIT, BEFORE, False),
+    (BEFORE, AT_ITS_END, False),
+    (LONG, SHORT, False),
+    (AT_ITS_END, SHORT, True),
+]
+
+
+@pytest.mark.parametrize(("one", "at", "wanted"), CASES)
+def test_whether_another_process_was_still_compiling(one: int, at: int, wanted: bool) -> None:
+    assert HISTORY.was_running(one, at) is wanted

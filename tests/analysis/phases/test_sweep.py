@@ -10,7 +10,6 @@ from cachescope.analysis.phases.frame import Place, Sweep
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.trace_events import TraceEvent
 
-HOUR = 3600 * 10**9
 EVENTS = st.lists(
     st.tuples(
         st.sampled_from("abcd"), st.integers(0, 50), st.booleans(), st.sampled_from([None, "0/0", "1/0"])
@@ -91,55 +90,6 @@ def begin(name: str, at: int, compile_id: str | None = "0/0") -> TraceEvent:
 
 def end(name: str, at: int, compile_id: str | None = None) -> TraceEvent:
     return TraceEvent(name, at, False, compile_id)
-
-
-def test_events_that_overlap_without_nesting_count_each_moment_once() -> None:
-    made = [
-        begin("dynamo", 0),
-        begin("file", 10),
-        begin("wait", 20),
-        end("file", 50),
-        end("wait", 70),
-        end("dynamo", 100),
-    ]
-    spent = {place.event: one for place, one in swept(made).spent.items()}
-    assert {name: one.self_time_ns for name, one in spent.items()} == {"dynamo": 40, "file": 10, "wait": 50}
-    assert {name: one.time_ns for name, one in spent.items()} == {"dynamo": 100, "file": 40, "wait": 50}
-
-
-def test_an_event_whose_end_was_lost_has_no_time_after_the_outermost_one() -> None:
-    made = [
-        begin("dynamo", 0),
-        begin("lost", 10),
-        end("dynamo", 100),
-        begin("dynamo", HOUR),
-        end("dynamo", HOUR + 5),
-    ]
-    spent = swept(made).spent
-    assert spent[Place("0/0", 1, "lost")].self_time_ns == 90
-    assert spent[Place("0/0", 1, "lost")].unended == 1
-    assert spent[Place("0/0", 2, "dynamo")].self_time_ns == 5
-
-
-def test_a_thread_that_knows_of_no_compile_works_for_the_one_that_is_open() -> None:
-    made = [
-        begin("dynamo", 0),
-        begin("dynamo", 1),
-        begin("file", 2, None),
-        end("file", 3),
-        end("dynamo", 4),
-        end("dynamo", 5),
-    ]
-    assert swept(made).spent[Place("0/0", 2, "file")].self_time_ns == 1
-    assert swept([begin("tune", 0, None), end("tune", 3)]).spent[Place(None, 0, "tune")].self_time_ns == 3
-
-
-def test_a_clock_that_was_set_costs_one_step_and_no_more() -> None:
-    made = [begin("dynamo", HOUR), begin("a", 10), end("a", 30), end("dynamo", 50)]
-    spent = {place.event: one.self_time_ns for place, one in swept(made).spent.items()}
-    assert spent == {"dynamo": 20, "a": 20}
-    ahead = [begin("a", 0), end("a", MOST_NS_OF_A_DURATION + 1)]
-    assert next(iter(swept(ahead).spent.values())).time_ns == 0
 
 
 @pytest.mark.slow

@@ -275,3 +275,17 @@ def test_where_nothing_is_certain_nothing_is_said() -> None:
     assert changes_advice([]) is None
     assert changes_advice([field_change("a_field_of_no_torch", "1", "2")]) is None
     assert cause_advice(AdviceFacts("first_lookup")) is None
+
+
+def test_sizes_that_are_no_longer_symbolic_need_no_padding() -> None:
+    symbolic = TENSOR.format(**{**BEFORE, "shape": "s77, 8", "bytes": "None"})
+    changes = [
+        field_change("aot_config", "(0, [TensorPropertySource(…)])", "(0, [])"),
+        field_change("gm", "def forward(self, s77, p_0):", "def forward(self, p_0):"),
+        field_change("example_inputs[0]", "('s77',)", TENSOR.format(**BEFORE)),
+        field_change("example_inputs[1]", symbolic, None),
+    ]
+    off = changes_advice(changes) or ""
+    assert "automatic_dynamic_shapes" in off and "Pad" not in off and "argument" not in off
+    back = [field_change(change.field, change.after, change.before) for change in changes]
+    assert "symbolic now" in (changes_advice(back) or "")

@@ -79,8 +79,7 @@ def test_each_of_several_upgrades_is_named() -> None:
 
 def test_an_entry_of_another_torch() -> None:
     row = last(
-        run(key("2", 10, UPGRADED), **HERE, torch_version="2.13.0"),
-        entries=[entry("fxgraph", "f1", G, at=5)],
+        run(key("2", 10, UPGRADED), **HERE, torch_version="2.13.0"), entries=[entry("fxgraph", "f1", G, at=5)]
     )
     assert (row["baseline"], row["kind"]) == ("entry 0", "upgrade: another torch -> 2.13.0")
 
@@ -92,10 +91,7 @@ def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -
     """Numbers that dynamo gives to variables make no difference."""
 
     def kind(before: str, after: str) -> str:
-        runs = (
-            run(key("1", 0, {**G, "gm": before}), **HERE),
-            run(key("2", 10, {**G, "gm": after}), **HERE),
-        )
+        runs = (run(key("1", 0, {**G, "gm": before}), **HERE), run(key("2", 10, {**G, "gm": after}), **HERE))
         row = last(*runs)
         assert (row["verdict"], row["changed"], row["evidence"]) == ("key_changed", ("gm",), "inferred")
         assert row["reason"].startswith("another form of the graph, and one field of the key differs: gm, ")
@@ -123,14 +119,6 @@ def test_where_no_function_is_named_an_edit_is_not_known() -> None:
     assert row["kind"] == "not known"
     assert "run 0 has a graph of which" in row["evidence_text"]
     assert "nothing names the functions" in row["evidence_text"]
-
-
-def test_another_function_of_like_code_is_a_new_graph() -> None:
-    row = last(
-        run(key("1", 0), **HERE),
-        run(key("2", 10, {**G, "gm": EDITED}, function="g", file="b.py"), **HERE),
-    )
-    assert (row["verdict"], row["evidence"]) == ("first_lookup", "inferred")
 
 
 X2 = {**G, "x": "2"}
@@ -247,44 +235,6 @@ def test_an_entry_that_may_be_an_earlier_form_is_named() -> None:
     assert "nothing names the functions" in row["evidence_text"]
 
 
-@pytest.mark.parametrize(
-    ("function", "file", "verdict"),
-    [
-        ("f", "/one/a.py", "key_changed"),
-        ("f", "/two/a.py", "key_changed"),
-        ("g", "/one/a.py", "key_changed"),
-        ("g", "/two/a.py", "first_lookup"),
-        ("f", "/one/b.py", "first_lookup"),
-        ("f", "/two/b.py", "first_lookup"),
-    ],
-)
-def test_a_renamed_function_or_a_moved_program_is_the_same_and_both_are_not(
-    function: str, file: str, verdict: str
-) -> None:
-    body = "\n".join(f"    v{n} = torch.op{n}(x, x)" for n in range(12))
-    before = f"def forward(self, x):\n{body}\n    return (torch.relu(v11),)"
-    row = last(
-        run(key("1", 0, {**G, "gm": before}, function="f", file="/one/a.py"), **HERE),
-        run(key("2", 10, {**G, "gm": before.replace("relu", "gelu")}, function=function, file=file), **HERE),
-    )
-    assert row["verdict"] == verdict
-
-
-def test_programs_that_share_a_graph_are_one_though_nothing_names_a_function() -> None:
-    body = "\n".join(f"    v{n} = torch.op{n}(x, x)" for n in range(12))
-    one, other = (f"def forward(self, x):\n{body}\n    return (torch.{op}(v11),)" for op in ("relu", "gelu"))
-
-    def of(graph: str, name: str, at: float, compile_id: str, outcome: str = "full_miss") -> Made:
-        return aot(f"a{name}", outcome, {**G, "gm": graph}, at=at, took=1.0, compile_id=compile_id)
-
-    first = run(of(CODE, "1", 0, "0/0"), of(one, "2", 5, "1/0"), **HERE)
-    shared = run(of(CODE, "1", 20, "0/0", "hit"), of(other, "3", 25, "1/0"), **HERE)
-    row = last(first, shared)
-    assert (row["verdict"], row["changed"], row["baseline_lookup"]) == ("key_changed", ("gm",), 1)
-    alone = run(of(other, "3", 25, "1/0"), **HERE)
-    assert last(first, alone)["verdict"] == "first_lookup"
-
-
 INFERENCE = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
 COLD, UNTOLD = "first_lookup", "details_not_recorded"
 
@@ -386,13 +336,6 @@ def test_what_was_set_besides_another_torch(
     found = ChangeKinds(store, runs).changed_besides(*sets, (0, 1))  # type: ignore[arg-type]
     assert found == besides
     assert ChangeKinds(store, runs).changed_besides(*sets, (None, 1)) == ()  # type: ignore[arg-type]
-
-
-def test_an_option_of_which_no_default_is_known_is_not_said_to_be_set() -> None:
-    store = HashDetails()
-    sets = [store.add([hashed("inductor_config[cpp.cxx]", value)])[0] for value in (True, False)]
-    runs = [run_row(at, None, torch_version="2.13.0") for at in (0, 1)]
-    assert ChangeKinds(store, runs).changed_besides(*sets, (0, 1)) == ()  # type: ignore[arg-type]
 
 
 def test_without_a_graph_twice_an_autograd_miss_is_of_a_new_key() -> None:
@@ -512,17 +455,6 @@ def test_a_graph_whose_printed_code_is_equal_has_no_edit() -> None:
     misses, _ = judged(history_of(looked_up(store, [component("gm", CODE)], [captured]), store), Choice())
     assert (misses[1].why.verdict, misses[1].why.changed, misses[1].why.kind) == ("key_changed", ("gm",), "")
     assert "the printed code is equal" in misses[1].why.reason
-
-
-def test_misses_by_the_number_of_their_lookup() -> None:
-    store = HashDetails()
-    found = looked_up(
-        store, [component("gm", CODE)], [component("gm", CODE), component("x", "1")], [component("gm", CODE)]
-    )
-    found[0] = replace(found[0], outcome="hit")
-    misses, _ = judged(history_of(found, store), Choice())
-    assert [miss.row.lookup for miss in misses] == [1, 2]
-    assert misses[0].baseline == found[0]
 
 
 @pytest.mark.parametrize(

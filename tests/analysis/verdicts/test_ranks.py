@@ -45,12 +45,6 @@ def read(folder: Path, ranks: list[bytes]) -> Scope:
     return cachescope.read(folder)
 
 
-def test_equal_ranks_differ_in_nothing(trace: bytes, tmp_path: Path) -> None:
-    scope = read(tmp_path, [trace, trace.replace(b" 23440 ", b" 23441 ")])
-    assert scope.rank_differences.empty
-    assert list(rank_lines(scope.differing_ranks.rows)) == []
-
-
 def test_the_odd_rank_and_its_field_are_named(trace: bytes, tmp_path: Path) -> None:
     odd = with_value(trace, FIELD, "17")
     scope = read(tmp_path, [trace, trace, odd, trace, trace])
@@ -70,24 +64,6 @@ def test_a_field_that_holds_the_rank_is_one_row(trace: bytes, tmp_path: Path) ->
     assert "each of 4 ranks has its own: 100 in rank 0" in " ".join(
         line.text for line in rank_lines(scope.differing_ranks.rows)
     )
-
-
-def test_ranks_with_another_graph_differ_in_the_graph_and_are_compared_with_their_like(
-    trace: bytes, tmp_path: Path
-) -> None:
-    # Two stages of a pipeline; in the second one rank has another setting.
-    stage = with_value(trace, "gm", "<lambda>()")
-    scope = read(tmp_path, [trace, trace, trace, stage, stage, with_value(stage, FIELD, "9")])
-    rows = {row["field"]: row for row in scope.rank_differences.to_dict("records")}
-    assert set(rows) == {"gm", FIELD}
-    assert rows[FIELD]["ranks"] == (5,)
-    assert rows[FIELD]["ranks_compared"] == 3
-
-
-def test_runs_without_a_rank_are_not_compared(trace: bytes, tmp_path: Path) -> None:
-    (tmp_path / "a.log").write_bytes(trace)
-    (tmp_path / "b.log").write_bytes(with_value(trace, FIELD, "17"))
-    assert cachescope.read(tmp_path).rank_differences.empty
 
 
 def ranks(*details: dict[str, str] | None, outcomes: str = "") -> list[dict[str, object]]:

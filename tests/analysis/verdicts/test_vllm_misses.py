@@ -81,13 +81,6 @@ def test_an_edited_file_is_known_from_vllm_itself(told: Recorded) -> None:
     assert (row.verdict, row.changed, row.evidence) == ("key_changed", ("code_hash",), "recorded")
 
 
-def test_a_saved_scope_says_the_same(scope: Scope, tmp_path: Path) -> None:
-    scope.save(tmp_path / "saved")
-    again = cachescope.read(tmp_path / "saved")
-    pd.testing.assert_frame_equal(again.misses, scope.misses)
-    pd.testing.assert_frame_equal(again.causes, scope.causes)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_of_two_ranks_each_is_compared_with_itself(version: str, tmp_path: Path) -> None:
     told = recorded_ranks(version, tmp_path)
@@ -193,11 +186,6 @@ def test_the_second_compile_into_a_folder_is_not_explained(tmp_path: Path) -> No
     assert first.changed == ("env[VLLM_A]",)
     assert (second.verdict, second.kind, second.changed) == ("entry_unavailable", "not known", ())
     assert second.baseline_lookup == first.lookup
-
-
-def test_two_that_compile_at_once_race(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 5, pid=2))
-    assert [miss.verdict for miss in verdicts(log)] == ["first_lookup", "compiled_concurrently"]
 
 
 def test_of_another_model_nothing_changed(tmp_path: Path) -> None:
@@ -313,3 +301,8 @@ def test_a_clock_of_another_time_zone_is_told_by_two_folders(hours: int, tmp_pat
     alone = write_log(tmp_path / "server.log", starts[0])
     (miss,) = verdicts(tmp_path, alone)
     assert (miss.changed, miss.evidence) == ((), "not_known")
+
+
+def test_two_that_compile_at_once_race(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 5, pid=2))
+    assert [miss.verdict for miss in verdicts(log)] == ["first_lookup", "compiled_concurrently"]

@@ -1,9 +1,10 @@
-"""Two folders side by side: their factors in, the changes of fields out; made by hand."""
+"""Two folders side by side: their factors in, the changes of fields and what to do about them out; made by hand."""
 
 from __future__ import annotations
 
 import pytest
 
+from cachescope.analysis.vllm.advice import factor_advice
 from cachescope.analysis.vllm.changes import between, field_changes_of
 from cachescope.analysis.vllm.factors import Named
 
@@ -32,3 +33,21 @@ def test_a_factor_that_differs(factor: str, before: str, after: str, kind: str, 
 def test_factors_with_values_come_before_hashes() -> None:
     sides = (Named(name, dict.fromkeys(("code_hash", "env[VLLM_B]", "env[A]"), name), None) for name in "ab")
     assert between(*sides).changed == ("env[A]", "env[VLLM_B]", "code_hash")
+
+
+@pytest.mark.parametrize(
+    ("factor", "first", "sentences"),
+    [
+        ("env[VLLM_A]", "Give VLLM_A the same value in every engine, if it need not differ.", 1),
+        ("env[VLLM_RAY_BUNDLE_INDICES]", "Give VLLM_RAY_BUNDLE_INDICES the same value in every engine", 2),
+        # Of what only the hash is known there is no value to set.
+        ("env_hash", "Read vLLM's torch_compile_cache beside the log", 1),
+        ("config_hash", "A configuration is compiled for once", 1),
+        ("code_hash", "Edited files are compiled for once", 2),
+        ("compiler_hash", "vLLM counts torch and the machine", 1),
+    ],
+)
+def test_what_to_do_about_a_factor(factor: str, first: str, sentences: int) -> None:
+    advice = factor_advice(factor)
+    assert advice.startswith(first)
+    assert advice.count(". ") == sentences - 1

@@ -76,16 +76,6 @@ def test_equal_times_do_not_tell_which_was_first(tmp_path: Path) -> None:
     assert rows["is_order_known"].dropna().tolist() == [False]
 
 
-@pytest.mark.slow
-def test_one_variable_makes_a_hundred_folders(tmp_path: Path) -> None:
-    for port in range(8000, 8100):
-        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port})
-    (row,) = cachescope.read(tmp_path).vllm_fragments.itertuples()
-    assert row.factors == ("env[VLLM_SIDE_PORT]",)
-    assert (row.values, row.folders, row.folders_without) == (100, 100, 1)
-    assert row.differs_by == ("port",)
-
-
 def test_variables_that_differ_together_are_told_together(tmp_path: Path) -> None:
     for number in range(10):
         env = {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_ROOT": f"/home/user{number}/cache"}

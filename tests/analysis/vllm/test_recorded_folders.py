@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -112,11 +111,3 @@ def test_a_saved_scope_whose_variables_are_none_is_refused(scope: Scope, tmp_pat
     pd.read_parquet(file, dtype_backend="pyarrow").assign(env=env).to_parquet(file)
     with pytest.raises(SourceError):
         cachescope.read(tmp_path / "saved")
-
-
-def test_a_part_that_was_copied_out_of_its_folder_has_no_name(told: Recorded, tmp_path: Path) -> None:
-    """None of its artifacts' keys is the name of its folder."""
-    parts = sorted(file.parent for file in told.cache.rglob("vllm_compile_cache.py"))
-    copied = tmp_path / "torch_compile_cache" / "part"
-    shutil.copytree(parts[0], copied, ignore=shutil.ignore_patterns("cache_key_factors.json"))
-    assert set(cachescope.read(copied.parent).vllm_folders["folder"]) == {""}

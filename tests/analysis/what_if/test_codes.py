@@ -81,10 +81,7 @@ def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_fi
     ]
     codes = ReplayCodes.of(scope_of(*runs).replayed)
     values = dict(zip(codes.fields, codes.values, strict=True))
-    assert values == {
-        "x": [1, 0, 0, 0, 1],
-        "y": [0, 0, 1, 0, 0],
-    }
+    assert values == {"x": [1, 0, 0, 0, 1], "y": [0, 0, 1, 0, 0]}
     home = codes.cells.home
     assert home[0] == home[1] == home[2] != home[3] == home[4]
     assert codes.parted is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.directory import NEVER, NO_GUARDS, NOT_KNOWN
+from cachescope.analysis.history.directory import NEVER, NO_GUARDS
 from cachescope.analysis.history.history import History
 from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, Recorded
 from cachescope.analysis.what_if.replay import Replay
@@ -55,50 +55,7 @@ def history(
     return history_of(rows, STORE, entries=entries, runs=runs)
 
 
-def columns(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> list[tuple[int, ...]]:
-    """Since when each entry of each key is there, to when, which miss stored it, and its guards."""
-    cell = Replay(history(*lookups, entries=entries)).cells.every[0]
-    return sorted(
-        (event.position, event.gone, event.source, event.guards)
-        for event in cell.events
-        if not event.is_lookup
-    )
-
-
 A, B = 1, 2
-
-
-@pytest.mark.parametrize(
-    ("lookups", "entries", "wanted"),
-    [
-        ([miss("f1", 100), miss("f2", 200)], (), [(1, NEVER, 0, NO_GUARDS)]),
-        ([miss("f1", 100), miss("f1", 105), hit("f1", 200)], (), [(2, NEVER, 0, NO_GUARDS), (2, NEVER, 1, NO_GUARDS)]),
-        ([hit("f1", 100), hit("f1", 105)], (), [(0, NEVER, -1, NO_GUARDS)]),
-        ([hit("f1", 100)], (stored(0, "f1", 50),), [(0, NEVER, -1, NO_GUARDS)]),
-        ([miss("f1", 100), hit("f1", 200, guards_expr="s > 1")], (), [(1, NEVER, 0, A)]),
-        # Of a cell that shows guards, an entry whose own are not known.
-        ([miss("f1", 100), hit("f1", 200, guards_expr="a"), {"cache_key": "f1", "time": 300, "time_taken_ns": 5, "outcome": "guard_miss"}], (),
-         [(1, NEVER, 0, A), (3, NEVER, 2, NOT_KNOWN)]),
-        ([miss("f1", 100), hit("f1", 200, guards_expr="a"), {"cache_key": "f1", "time": 300, "time_taken_ns": 5, "outcome": "guard_miss"}, hit("f1", 400, guards_expr="b")], (),
-         [(1, NEVER, 0, A), (3, NEVER, 2, B)]),
-        # One that went away.
-        ([miss("f1", 100), miss("f1", 200)], (), [(1, 1, 0, NO_GUARDS), (2, NEVER, 1, NO_GUARDS)]),
-        # What a directory shows, of entries that no miss stored, and of those that one did.
-        ([hit("f1", 100), hit("f2", 200)], (stored(0, "f1", 50, guards_expr="a"),), [(0, NEVER, -1, A)]),
-        ([miss("f1", 100)], (stored(0, "f1", 110, guards_expr="a"),), [(1, NEVER, 0, A)]),
-        ([miss("f1", 100)], (stored(0, "f1", 110, guards_expr=""),), [(1, NEVER, 0, NO_GUARDS)]),
-        ([miss("f1", 100), miss("f1", 102)], (stored(0, "f1", 112, guards_expr="b"), stored(1, "f1", 110, guards_expr="a")),
-         [(2, NEVER, 0, A), (2, NEVER, 1, B)]),
-        # As many as there were misses, or nothing says which is of which.
-        ([miss("f1", 100)], (stored(0, "f1", 110, guards_expr="a"), stored(1, "f1", 111, guards_expr="b")), [(1, NEVER, 0, NOT_KNOWN)]),
-        ([miss("f1", 100)], (stored(0, "f1", 110, status="damaged", guards_expr="a"),), [(1, NEVER, 0, NO_GUARDS)]),
-    ],
-    ids=range(14),
-)  # fmt: skip
-def test_the_entries_of_a_key(
-    lookups: list[dict[str, Any]], entries: tuple[EntryRow, ...], wanted: list[tuple[int, ...]]
-) -> None:
-    assert columns(*lookups, entries=entries) == wanted
 
 
 def test_of_several_entries_of_a_key_the_first_counts() -> None:
@@ -201,39 +158,3 @@ def test_the_keys_and_their_details() -> None:
     ]
     assert found.key == [0, 0, 0, 1, 2]
     assert found.key_of_entry == [0, 1, 3, 3, 2, 4]
-
-
-def test_directories() -> None:
-    def of(dirs: tuple[str | None, ...], *lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> Any:
-        return Recorded(history(*lookups, entries=entries, dirs=dirs)).run_directories
-
-    two = of(("a", "b", "a"), *(hit(f"f{at}", at) for at in range(3)))
-    assert (two.are_all_known, two.of_lookup) == (True, [0, 1, 0])
-    # Where one is known, the others have that; where two are, one more.
-    one = of(("a", None), hit("f1", 1), hit("f2", 2))
-    assert (one.count, one.are_all_known, one.of_lookup) == (1, False, [0, 0])
-    more = of(("a", "b", None), *(hit(f"f{at}", at) for at in range(3)))
-    assert (more.count, more.of_lookup) == (3, [0, 1, 2])
-    none = of((None, None), hit("f1", 1), hit("f2", 2))
-    assert (none.count, none.are_all_known, none.of_lookup) == (1, False, [0, 0])
-    # A run that found what one directory alone was given is of that one, and so is what it stored.
-    chain = of(("a", "b", None, None), miss("f1", 1), miss("f2", 5), hit("f2", 50), hit("f2", 60))
-    assert chain.of_lookup == [0, 1, 1, 1]
-    before = of(("a", "b", None), hit("f1", 1), miss("f2", 5), hit("f1", 50))
-    assert before.of_lookup == [0, 1, 2]
-    late = of(("a", "b", None), miss("f1", 1), hit("f2", 2), hit("f3", 50))
-    assert late.of_lookup == [0, 1, 2]
-
-
-def test_which_directory_is_which() -> None:
-    def of(entries: tuple[EntryRow, ...], *lookups: dict[str, Any], dirs: tuple[str | None, ...] = ()) -> Any:
-        return Recorded(history(*lookups, entries=entries, dirs=dirs)).run_directories.of_root
-
-    f1, f2 = hit("f1", 1), hit("f2", 2)
-    assert of((stored(0, "f1", 1),), f1, f2, dirs=("d", "e")) == {"d": [0]}
-    assert of((stored(0, "f1", 1, root="e"),), f1, f2, dirs=("d", "e")) == {"e": [1]}
-    # One that was moved is where most of its keys were looked up; if none were, it may be any.
-    moved = [stored(0, "f2", 1, root="m"), stored(1, "f3", 1, root="m"), stored(2, "f1", 1, root="m")]
-    assert of(tuple(moved), f1, f2, hit("f3", 3), dirs=("d", "e", "e")) == {"m": [1]}
-    assert of((stored(0, "f9", 1, root="m"),), f1, f2, dirs=("d", "e")) == {"m": [0, 1]}
-    assert of((stored(0, "f9", 1, root="m"),)) == {"m": [0]}

@@ -39,29 +39,6 @@ def test_flags_of_the_compiler_change_kernels_and_no_source(directory: Callable[
     assert spoken.on([UNSAFE_MATH, "cache_key_tag"]).different_code == 1
 
 
-def test_the_number_of_the_graph_in_the_source_is_no_other_code(recording: Recording) -> None:
-    """One process compiled the graph second, so another number stands above the same code."""
-    scope = cachescope.read(recording("2.13.0", "in_process"), recording("2.13.0", "trace_only"))
-    entries = scope.entries[(scope.entries["cache"] == "fxgraph") & (scope.entries["status"] == "ok")]
-    compared = [
-        (scope.generated_code.has_equal_keys(a, b), scope.generated_code.are_same(a, b))
-        for key, group in entries.groupby("cache_key")
-        for a in group["entry"]
-        for b in group["entry"]
-        if a < b
-    ]
-    assert (False, True) in compared
-    assert all(same for _, same in compared)
-
-
-def test_an_unknown_field_is_advised_nothing() -> None:
-    nothing = cachescope.read(cachescope.sample("config_flip"))
-    assert nothing.evidence.empty
-    spoken = nothing.field_safety
-    assert spoken.on(["inductor_config[of_a_later_torch]"]).advice.startswith("not known what it changes")
-    assert spoken.on(["gm"]).advice == "keep it: it is what is compiled"
-
-
 def past_miss(
     entry: int, changed: tuple[str, ...], same: bool | None, binaries: bool | None = None, baseline: int = 100
 ) -> PastMiss:
@@ -144,11 +121,7 @@ def safety(fields: list[str], *seen: tuple[tuple[str, ...], int, int]) -> Any:
     ids=range(16),
 )  # fmt: skip
 def test_advice(
-    fields: list[str],
-    seen: list[tuple[tuple[str, ...], int, int]],
-    affects: str,
-    safety_is: str,
-    advice: str,
+    fields: list[str], seen: list[tuple[tuple[str, ...], int, int]], affects: str, safety_is: str, advice: str
 ) -> None:
     found = safety(fields, *seen)
     assert (found.affects, found.safety, found.advice) == (affects, safety_is, advice)

@@ -1,15 +1,19 @@
-"""Sets of fields that separate keys of one graph, against comparing the keys pair by pair; made by hand."""
+"""Sets of fields that separate keys of one graph, against comparing the keys pair by pair; made by hand, but for one recording."""
 
 from __future__ import annotations
 
+import re
+import tarfile
 from collections import Counter
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cachescope
 from cachescope.analysis.what_if import field_sets as searched
 from cachescope.analysis.what_if.field_sets import field_sets
 from cachescope.analysis.what_if.replay import Replay
@@ -147,3 +151,16 @@ def test_a_graph_of_another_direction_is_another() -> None:
         rows.append(replace(one, direction=direction))
     replay = Replay(history_of(rows, store, runs=[run_row(0, cache_dir="d")]))
     assert field_sets(replay, 2) == [frozenset("ab")]
+
+
+RECORDING = Path(__file__).parents[2] / "data" / "models" / "small_generation.tar.xz"
+
+
+@pytest.mark.slow
+def test_inputs_are_named_by_number(tmp_path: Path) -> None:
+    with tarfile.open(RECORDING) as packed:
+        packed.extractall(tmp_path, filter="data")
+    sets = cachescope.read(tmp_path).sensitivity()["fields"]
+    numbers = [[int(n) for n in re.findall(r"example_inputs\[(\d+)\]", " ".join(one))] for one in sets]
+    assert max(max(one, default=0) for one in numbers) >= 10
+    assert all(one == sorted(one) for one in numbers)

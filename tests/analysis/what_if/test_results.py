@@ -11,11 +11,7 @@ import pytest
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.what_if.recorded import HIT, OTHER, UNKNOWN
-from cachescope.analysis.what_if.results import (
-    difference_rows,
-    warning_rows,
-    with_more_hits,
-)
+from cachescope.analysis.what_if.results import difference_rows, warning_rows, with_more_hits
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.keys.key_fields import Removed

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from scenarios import VERSIONS, Run
@@ -13,7 +9,6 @@ from test_scenarios import CASES, WAYS, lookups_of, read_way
 
 import cachescope
 from cachescope.columns import pandas_type
-from cachescope.keys import IsolationSchema
 from tests.conftest import Recording
 from tests.recordings import Recorded
 
@@ -151,26 +146,6 @@ def test_one_toggle_joins_four_ranks_whose_rank_leaks_into_a_config(recording: R
     assert ranking["time_alone_ns"][0] == found.frame["time_won_ns"].sum() > 0
 
 
-@pytest.mark.slow
-def test_rates_add_up(recording: Recording) -> None:
-    scope = read_way(recording("2.13.0", "tour"), "all")
-    found = scope.what_if(without=FUSION)
-    before, after = found.rates.to_dict("records")
-    assert {name: before[name] for name in scope.hit_rates().columns} == scope.hit_rates().to_dict("records")[
-        0
-    ]
-    assert after["hits"] - before["hits"] == found.frame["changed_side"].sum() == 8
-    won = found.frame["time_won_ns"].sum()
-    assert (
-        after["time_saved_ns"] - before["time_saved_ns"]
-        == won
-        == before["time_lost_ns"] - after["time_lost_ns"]
-    )
-    assert after["lookups"] == after["hits"] + after["misses"] + after["bypasses"]
-    assert found.by_cause["hits_after"].sum() == 8
-    assert found.by_run.set_index("run")["hits_after"].to_dict()[3] == 8
-
-
 def test_without_details_an_outcome_is_unknown_once_anything_is_toggled(recording: Recording) -> None:
     scope = read_way(recording("2.13.0", "trace_only"), "trace")
     found = scope.what_if(without=FUSION)
@@ -192,59 +167,6 @@ def test_a_field_that_only_separates_graphs_is_warned_of_first(recording: Record
     assert pair["code_key"] != pair["other_code_key"]
     assert repr(found).startswith("Not safe: 1 pair of keys would become one")
     assert found._repr_html_().index("Not safe") < found._repr_html_().index("lookups hit")
-
-
-def test_guard_variants_of_one_key_are_no_warning(recording: Recording) -> None:
-    scope = read_way(recording("2.13.0", "dynamic_guards"), "all")
-    entries = scope.entries[scope.entries["cache"] == "fxgraph"]
-    assert entries["code_key"].nunique() == 2 and entries["cache_key"].nunique() == 1
-    assert scope.what_if(without="inductor_configs").warnings.empty
-
-
-def test_another_directory_is_not_reached_by_any_toggle(recording: Recording) -> None:
-    scope = read_way(recording("2.13.0", "other_directory"), "all")
-    assert not scope.what_if(IsolationSchema.none(), without="*").frame["changed_side"].any()
-
-
-@pytest.mark.slow
-def test_bypassed_and_disabled_lookups_stay_so(recording: Recording) -> None:
-    for name in ("bypass_custom_pass", "force_disabled", "bypass_freezing"):
-        scope = read_way(recording("2.13.0", name), "all")
-        frame = scope.what_if(without="*").frame
-        stuck = frame["outcome"].isin(["bypass", "disabled"])
-        assert stuck.any()
-        assert (frame.loc[stuck, "outcome_after"] == frame.loc[stuck, "outcome"]).all()
-
-
-def test_a_directory_that_was_read_takes_part(recording: Recording, tmp_path: Path) -> None:
-    """Only the log of the second run, and the directory as the first had left it."""
-    folder = recording("2.13.0", "config_flip")
-    steps = json.loads((folder / "scenario.json").read_text())["steps"]
-    log = folder / steps[1]["log"]
-    assert log.exists()
-    alone = cachescope.read(log)
-    with contextlib.suppress(cachescope.NotFoundError):
-        assert not alone.what_if(without=FUSION).frame["changed_side"].any()
-    both = cachescope.read(log, folder / "cache")
-    fx = both.what_if(without=FUSION).frame
-    assert fx.loc[fx["cache"] == "fxgraph", "changed_side"].tolist() == [True]
-
-
-def test_a_moved_log_and_times_that_are_not_there_change_nothing(recording: Recording) -> None:
-    scope = read_way(recording("2.13.0", "text_short"), "text")
-    assert scope.lookups["time"].isna().all()
-    assert turned_in(scope, {FUSION}) == turned_without(lookups_of(scope), {FUSION})
-
-
-def test_sensitivity_shows_what_only_helps_together(recording: Recording) -> None:
-    scope = read_way(recording("2.13.0", "cpp_wrapper"), "all")
-    (row,) = scope.sensitivity().to_dict("records")
-    assert row["fields"] == (
-        "inductor_config[cpp_wrapper]",
-        "inductor_config[triton.autotune_at_compile_time]",
-        "inductor_config[triton.store_cubin]",
-    )
-    assert row["needs_all"] and row["misses_alone"] == 2
 
 
 @pytest.mark.parametrize(("version", "name"), [c for c in CASES if c[1] in ("combined", "combined_fx")])

@@ -1,11 +1,18 @@
-"""The clock of vLLM's logs beside that of files: a few starts in, how far it is off."""
+"""The clock of vLLM's logs beside that of files: a few starts in, how far it is off; and the parts in folders that a log names."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from cachescope.analysis.vllm.starts import Part, Started, clock_off
-from cachescope.frames.vllm import StartRow
+import cachescope
+from cachescope.analysis.vllm.starts import Part, Parts, Started, clock_off
+from cachescope.columns import rows_of
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.vllm import FactorsRow, StartRow
+from tests.vllm_folders import make_folder
 
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
@@ -53,3 +60,34 @@ def test_starts_without_times_show_no_other_clock(unknown: tuple[str, ...]) -> N
 def test_factors_that_are_written_long_after_a_start_began_show_no_other_clock() -> None:
     slow = [started(folder)._replace(ended=NOON + HOUR) for folder in ("a", "b")]
     assert clock_off((one, NOON + HOUR // 3) for one in slow) == 0
+
+
+BACKBONE = Part(0, 0, "backbone")
+
+
+@pytest.mark.parametrize("name", [None, "0123456789"], ids=["follows from its factors", "does not"])
+def test_of_several_trees_the_one_is_taken_that_a_log_names(name: str | None, tmp_path: Path) -> None:
+    for tree in ("one", "two"):
+        folder = make_folder(tmp_path / tree, name=name)
+    make_folder(tmp_path, prefix="encoder")
+    scope = cachescope.read(tmp_path)
+    parts = Parts(rows_of(scope.vllm_factors, FactorsRow), rows_of(scope.entries, EntryRow))
+    paths = [
+        str(tmp_path / tree / "torch_compile_cache" / folder / "rank_0_0" / "backbone")
+        for tree in ("one", "two")
+    ]
+    start = started(folder).row
+    for path, wanted in (
+        (paths[0], paths[:1]),
+        (paths[1] + "/", paths[1:]),
+        ("/c/elsewhere", paths),
+        (None, paths),
+    ):
+        found = parts.of(replace(start, path=path), BACKBONE)
+        assert [one.path for one in found] == wanted
+        sources = scope.entries.set_index("entry")["path"]
+        assert [Path(sources[one.entry]).parent for one in found] == [Path(one) for one in wanted]
+    assert not parts.of(start, Part(1, 0, "backbone"))
+    assert not parts.of(started("ffffffffff").row, BACKBONE)
+    of_parts = [Part(0, 0, prefix) for prefix in ("backbone", "encoder", "eagle_head")]
+    assert [parts.has(part) for part in of_parts] == [True, True, False]
