@@ -3,7 +3,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -79,32 +78,22 @@ def test_other_directories_are_no_cache(tmp_path: Path) -> None:
         assert not looks_like_cache_dir(str(path))
 
 
-@pytest.mark.parametrize("version", ["2.13.0"])
 @pytest.mark.parametrize(
     ("scenario", "damage"),
     [
-        ("entry_truncated", "truncated; content hash differs from the name"),
-        ("aot_entry_truncated", "truncated; content hash differs from the name"),
-        ("entry_garbage", "not a pickle: no opcode 0xff; content hash differs from the name"),
+        ("entry_truncated", "truncated"),
+        ("aot_entry_truncated", "truncated"),
+        ("entry_garbage", "not a pickle: no opcode 0xff"),
     ],
 )
-def test_a_damaged_real_entry_says_why(
-    version: str, scenario: str, damage: str, recording: Recording
-) -> None:
-    reading = read(recording(version, scenario) / "cache")
+def test_a_damaged_real_entry_says_why(scenario: str, damage: str, recording: Recording) -> None:
+    reading = read(recording("2.13.0", scenario) / "cache")
     damaged = [entry for entry in reading.entries if entry.status == "damaged"]
-    assert [entry.damage for entry in damaged] == [damage]
+    assert [entry.damage for entry in damaged] == [f"{damage}; content hash differs from the name"]
     assert [(problem.kind, problem.source) for problem in reading.problems] == [
         ("damaged_entry", damaged[0].path)
     ]
     assert any(entry.status == "ok" and entry.cache == damaged[0].cache for entry in reading.entries)
-
-
-def test_a_changed_byte_is_found_by_the_content_hash(cache: Path) -> None:
-    file = next(key_folder(cache).iterdir())
-    file.write_bytes(SOUND.replace(b"\x01x", b"\x01y"))
-    (entry,) = read(cache).entries
-    assert (entry.status, entry.damage) == ("damaged", "content hash differs from the name")
 
 
 def test_strict_raises_at_the_first_damaged_entry(cache: Path) -> None:
@@ -135,58 +124,12 @@ def test_a_hostile_entry_is_a_problem_and_executes_nothing(kind: str, tmp_path: 
     assert not sentinel.exists()
 
 
-def test_temporary_and_foreign_files_are_told_apart(cache: Path) -> None:
-    folder = key_folder(cache)
-    (folder / ".123.456.tmp").write_bytes(b"half")
-    (folder / ".notes").write_text("mine")
-    (cache / "fxgraph" / "README").write_text("mine")
-    (cache / "fxgraph" / "elsewhere").mkdir()
-    (cache / "fxgraph" / "aa" / "stray").write_text("mine")
-    (cache / "fxgraph" / "elsewhere" / "deep").write_text("mine")
-    reading = read(cache)
-    kinds = Counter((entry.cache, entry.status) for entry in reading.entries)
-    hidden = {("fxgraph", "temporary"): 1, ("fxgraph", "foreign"): 1}
-    assert kinds == {("fxgraph", "ok"): 1, ("other", "foreign"): 3} | hidden
-    assert not reading.problems
-
-
 def test_a_key_made_without_a_hash_is_read(tmp_path: Path) -> None:
     nonce = tmp_path / "aotautograd" / "0.3745401188473625"
     nonce.mkdir(parents=True)
     (nonce / "entry").write_bytes(b"")
     (entry,) = read(tmp_path).entries
     assert entry.cache_key == "0.3745401188473625"
-
-
-def test_a_pipe_is_never_opened(cache: Path) -> None:
-    if not hasattr(os, "mkfifo"):
-        pytest.fail("needs named pipes")
-    os.mkfifo(key_folder(cache) / ("p" * 51))
-    assert Counter(entry.status for entry in read(cache).entries) == {"ok": 1, "foreign": 1}
-
-
-def test_a_stray_link_is_counted_and_not_followed(cache: Path, tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret").write_text("not ours")
-    (cache / "outside").symlink_to(tmp_path / "outside")
-    (cache / "fxgraph" / "absent").symlink_to(tmp_path / "absent")
-    reading = read(cache)
-    assert Counter(entry.status for entry in reading.entries) == {"ok": 1, "foreign": 2}
-    links = [entry for entry in reading.entries if entry.status == "foreign"]
-    assert all(entry.detail and entry.detail.startswith("a link to ") for entry in links)
-    assert not reading.problems
-
-
-def test_a_link_by_the_name_of_an_entry_that_leads_nowhere_is_unreadable(cache: Path) -> None:
-    folder = key_folder(cache)
-    (folder / ("l" * 51)).symlink_to(folder / ("l" * 51))
-    (folder / ("m" * 51)).symlink_to(cache / "absent")
-    (cache / "aotautograd").symlink_to(cache / "not mounted")
-    reading = read(cache)
-    unread = [entry for entry in reading.entries if entry.status == "unreadable"]
-    assert sorted(entry.cache for entry in unread) == ["aotautograd", "fxgraph", "fxgraph"]
-    assert all(entry.damage and entry.damage.startswith("a link to ") for entry in unread)
-    assert [problem.kind for problem in reading.problems] == ["unreadable"] * 3
 
 
 def test_a_cache_root_that_is_a_link_is_read(cache: Path, tmp_path: Path) -> None:
@@ -291,14 +234,6 @@ def test_what_may_not_be_read_is_a_problem(cache: Path, monkeypatch: pytest.Monk
     (folder,) = reading.entries
     assert (folder.path, folder.status, folder.damage) == (str(cache), "unreadable", "Permission denied")
     assert {problem.kind for problem in reading.problems} == {"unreadable"}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
-def test_a_name_that_is_not_utf_8_is_shown_as_text(cache: Path) -> None:
-    with open(os.fsencode(cache / "fxgraph") + b"/n\xffme", "wb") as file:
-        file.write(b"x")
-    foreign = [entry for entry in read(cache).entries if entry.status == "foreign"]
-    assert [Path(entry.path).name for entry in foreign] == ["n\\xffme"]
 
 
 def test_the_garbage_collector_is_left_as_it_was(cache: Path) -> None:

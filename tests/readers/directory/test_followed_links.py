@@ -111,11 +111,8 @@ def test_a_cache_behind_a_link_has_a_root_of_its_own(cache: Path, disk: Path) ->
         f"other/fxgraph/bb/{FX_2}/{NAME}": "other",
         f"fxgraph/cc/{FX_2}/{NAME}": ".",
     }
-    links = {one.cache_key: one.link for one in entries(cache) if one.link is not None}
-    assert links == {FX_2: os.path.realpath(disk / "cc")} or set(links.values()) <= {
-        os.path.realpath(disk / "cc"),
-        os.path.realpath(disk / "there"),
-    }
+    links = {one.link for one in entries(cache) if one.link is not None}
+    assert links == {os.path.realpath(disk / "cc"), os.path.realpath(disk / "there")}
 
 
 def test_a_link_back_into_the_directory_is_not_followed(cache: Path, tmp_path: Path) -> None:
@@ -229,7 +226,18 @@ def test_a_cache_in_a_cache_has_a_root_of_its_own(cache: Path) -> None:
         (f"ab/.{PY}.1.2.tmp", ("code", "temporary", None)),
         (f"ab/{PY}.tmp.pid_1_x", ("code", "temporary", None)),
         (f"ab/{CODE}.tmp", ("code", "ok", CODE)),
+        (f"fxgraph/aa/{FX}/.123.456.tmp", ("fxgraph", "temporary", FX)),
+        (f"fxgraph/aa/{FX}/.notes", ("fxgraph", "foreign", FX)),
+        ("fxgraph/README", ("other", "foreign", None)),
+        ("fxgraph/elsewhere/deep", ("other", "foreign", None)),
+        ("fxgraph/aa/stray", ("other", "foreign", None)),
         ("ab/notes", ("other", "foreign", None)),
+        ("fxgraph/n\udcffme", ("other", "foreign", None)),
+        # Of torch's, but no key leads to them.
+        ("aoti_eager/aten/cpu/x.json", ("other", "ok", None)),
+        ("halide-runtime-x86/a.so", ("other", "ok", None)),
+        ("torch_cutlass/deep/er", ("other", "ok", None)),
+        (f"aa/{'3' * 64}.best_config", ("best_config", "damaged", "3" * 64)),
         ("memoizer_cache.json", ("memoizer_dump", "damaged", None)),
         (f"precompiled_headers/{CODE}.h", ("precompiled_header", "ok", None)),
         ("precompiled_headers/x/deep.h", ("precompiled_header", "ok", None)),
@@ -242,14 +250,13 @@ def test_a_cache_in_a_cache_has_a_root_of_its_own(cache: Path) -> None:
 def test_each_file_by_its_place_and_name(path: str, wanted: tuple[str, str, str | None], cache: Path) -> None:
     put(cache, path)
     os.utime(cache / path, ns=(10**18, 10**18))
-    (found,) = [one for one in entries(cache) if one.path.endswith(path)]
+    # What is no UTF-8 is shown as text.
+    shown = path.replace("\udcff", "\\xff")
+    (found,) = [one for one in entries(cache) if one.path.endswith(shown)]
     assert (found.cache, found.status, found.cache_key) == wanted
     at = (cache / path).stat()
-    assert (found.size_bytes, found.modified_time, found.changed_time) == (
-        at.st_size,
-        10**18,
-        at.st_ctime_ns,
-    )
+    assert (found.size_bytes, found.modified_time) == (at.st_size, 10**18)
+    assert found.changed_time == at.st_ctime_ns
 
 
 def test_a_single_file_is_read_by_itself(cache: Path) -> None:
@@ -362,10 +369,9 @@ def test_a_link_that_fails_says_why(cache: Path, disk: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("path", "wanted"),
+    # A name alone is no file.
     [
-        (f"fxgraph/aa/{FX}/{NAME}", True),
         (f"fxgraph/aa/{FX}", True),
-        # A name alone is no file.
         (f"fxgraph/aa/{FX}/absent", False),
         ("fxgraph/absent", False),
         ("absent", False),
@@ -376,18 +382,10 @@ def test_only_what_is_there_is_of_a_cache(path: str, wanted: bool, cache: Path) 
     assert looks_like_cache_dir(str(cache))
 
 
-@pytest.mark.parametrize(
-    ("at", "wanted"),
-    [
-        ("", ("", FX)),
-        ("fxgraph", ("fxgraph", FX)),
-        ("fxgraph/aa", ("fxgraph/aa", FX)),
-        (f"fxgraph/aa/{FX}", (f"fxgraph/aa/{FX}", FX)),
-    ],
-)
-def test_a_folder_of_a_cache_is_read_by_itself(at: str, wanted: tuple[str, str], cache: Path) -> None:
+@pytest.mark.parametrize("at", ["", "fxgraph", "fxgraph/aa", f"fxgraph/aa/{FX}"])
+def test_a_folder_of_a_cache_is_read_by_itself(at: str, cache: Path) -> None:
     (one,) = entries(cache / at)
-    assert (one.root, one.cache_key) == (str(cache / wanted[0]), wanted[1])
+    assert (one.root, one.cache_key) == (str(cache / at), FX)
     assert (one.cache, one.status) == ("fxgraph", "ok")
 
 

@@ -1,4 +1,4 @@
-"""What a mega-cache says of itself: bytes put together by hand in, the row and what is wrong out."""
+"""What a mega-cache says of itself, and the entries in it: bytes put together by hand, and a real one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
+import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.mega_cache import artifacts, fill_mega_cache
 from cachescope.readers.kinds import mega_cache_start
 from cachescope.readers.reading import Reading
+from cachescope.readers.sources import read_sources
+from tests.conftest import Directory
 
 FX, OTHER = "f" + "a" * 51, "f" + "b" * 51
 AOT = "a" + "b" * 51
@@ -122,22 +125,74 @@ def test_each_artifact_with_where_its_content_begins() -> None:
 @pytest.mark.parametrize(
     ("data", "wanted"),
     [
-        (
-            summed(body(("inductor", [(FX, GRAPH), (OTHER, CUT)]), ("pgo", [("k", b"")]))),
-            [("fxgraph", FX, "ok", None), ("fxgraph", OTHER, "damaged", "truncated")],
-        ),
+        (summed(body(("inductor", [(FX, GRAPH), (OTHER, CUT)]), ("pgo", [("k", b"")]))), [("fxgraph", FX, "ok", None), ("fxgraph", OTHER, "damaged", "truncated")]),
         (body(("aot_autograd", [(AOT, b"")])), [("aotautograd", AOT, "damaged", "empty file")]),
-        (
-            body(("inductor", [(FX, b"N" * 1_000_001)])),
-            [("fxgraph", FX, "unreadable", "more than 1000000 opcodes")],
-        ),
+        (body(("inductor", [(FX, b"N" * 1_000_001)])), [("fxgraph", FX, "unreadable", "more than 1000000 opcodes")]),
         # Those before a cut are read.
         (body(("inductor", [(FX, GRAPH), (OTHER, GRAPH)]))[:-1], [("fxgraph", FX, "ok", None)]),
         (b"no mega-cache", []),
     ],
-)
+)  # fmt: skip
 def test_the_entries_in_it(data: bytes, wanted: list[tuple[object, ...]], tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(data)
     found = entries_inside(str(tmp_path / "m.bin"), Reading())
     assert [(one.cache, one.cache_key, one.status, one.damage) for one in found] == wanted
     assert {one.path for one in found} <= {str(tmp_path / "m.bin")}
+    assert entries_inside(str(tmp_path / "gone.bin"), Reading()) == []
+
+
+def recorded(directory: Directory) -> Path:
+    (found,) = directory("torch_2.13.0").rglob("mega_cache.bin")
+    return found
+
+
+def names(path: Path) -> list[tuple[str, str | None]]:
+    return [(entry.cache, entry.cache_key) for entry in entries_inside(str(path), Reading())]
+
+
+def test_the_entries_are_what_the_reader_counts(directory: Directory) -> None:
+    path = recorded(directory)
+    (row,) = cachescope.read(path).entries.to_dict("records")
+    inside = entries_inside(str(path), Reading())
+    counts = dict(part.rsplit(" ", 1) for part in row["detail"].split(", "))
+    kinds = [entry.cache for entry in inside]
+    assert kinds.count("fxgraph") == int(counts["inductor"])
+    assert kinds.count("aotautograd") == int(counts["aot_autograd"])
+    assert tuple(entry.cache_key for entry in inside if entry.cache == "fxgraph") == row["fx_keys"]
+    assert all(entry.status == "ok" for entry in inside)
+    assert all(entry.source_code for entry in inside if entry.cache == "fxgraph")
+
+
+@pytest.mark.slow
+def test_a_file_that_is_cut_gives_what_comes_before_the_cut(directory: Directory, tmp_path: Path) -> None:
+    path = recorded(directory)
+    data, whole = path.read_bytes(), names(path)
+    cut = tmp_path / "cut.bin"
+    for length in range(0, len(data), max(len(data) // 40, 1)):
+        cut.write_bytes(data[:length])
+        found = names(cut)
+        assert found == whole[: len(found)]
+    assert len(found) < len(whole)
+
+
+def test_a_standalone_artifact_holds_what_its_mega_cache_does(directory: Directory, tmp_path: Path) -> None:
+    """If its header says that it has one: torch reads anything else as a pickle."""
+    path = recorded(directory)
+    key = base64.b64encode(b"a" * 52)
+    for header, parts, wanted in (
+        (b"CacheCompiledArtifact", (b"k" * 32, key), names(path)),
+        (b"AOTCompiledArtifact", (b"k" * 32,), []),
+    ):
+        content = b"".join(number(len(part)) + part for part in (header, *parts, path.read_bytes()))
+        made = tmp_path / "artifact.bin"
+        made.write_bytes(summed(content))
+        assert names(made) == wanted
+
+
+def test_the_details_of_keys_that_it_holds_are_known(directory: Directory) -> None:
+    path = recorded(directory)
+    reading = Reading()
+    read_sources([str(path)], reading)
+    inside = entries_inside(str(path), Reading())
+    known = {entry.cache_key for entry in inside if entry.cache == "fxgraph" and entry.detail_set is not None}
+    assert known and set(reading.details_of_key) == known

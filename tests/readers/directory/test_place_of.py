@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.readers.directory import place_of as module
+from cachescope.readers.directory import vllm_places
 from cachescope.readers.directory.place_of import holds_file_of, is_linked_root, place_of, place_of_file
 from cachescope.readers.directory.places import (
     AOT_GRAPHS,
@@ -25,9 +26,19 @@ from cachescope.readers.directory.places import (
     TRITON_KEYS,
     Place,
 )
+from cachescope.readers.directory.vllm_places import (
+    AOT,
+    AOT_FOLDER,
+    AOT_RANK,
+    FOLDER,
+    PART,
+    RANK,
+    TREE,
+    vllm_place_of,
+    vllm_place_of_file,
+)
 
-FX = "f" + "a" * 51
-AOT = "a" + "b" * 51
+FX, AOT_KEY = "f" + "a" * 51, "a" + "b" * 51
 CODE = "c" + "d" * 51
 TRITON = "A" * 52
 HEX8, HEX32, HEX64 = "0" * 8, "1" * 32, "2" * 64
@@ -49,7 +60,7 @@ def made(folder: Path, *files: str) -> Path:
     [
         # One such folder says what is around it.
         ([f"{FX}/"], FX_GRAPHS),
-        ([f"{AOT}/"], AOT_GRAPHS),
+        ([f"{AOT_KEY}/"], AOT_GRAPHS),
         ([f"{TRITON}/"], TRITON_KEYS),
         (["on_disk_cache/"], SYSTEM_CACHE),
         (["inductor_on_disk_cache/"], SYSTEM_CACHE),
@@ -77,8 +88,8 @@ def made(folder: Path, *files: str) -> Path:
         ([f"fxgraph/{FX}/"], ROOT),
         ([f"fxgraph/aa/{FX}/"], ROOT),
         ([f"aa/{FX}/"], FX_GRAPHS),
-        ([f"aotautograd/{AOT}/"], ROOT),
-        ([f"fxgraph/{AOT}/"], None),
+        ([f"aotautograd/{AOT_KEY}/"], ROOT),
+        ([f"fxgraph/{AOT_KEY}/"], None),
         ([f"aotautograd/{FX}/"], None),
         ([f"ab/{CODE}.py"], ROOT),
         ([f"abc/{CODE}.py"], None),
@@ -105,7 +116,7 @@ def test_what_a_folder_is(files: list[str], wanted: Place | None, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("name", "wanted"),
-    [(FX, FX_KEY_FOLDER), (AOT, AOT_KEY_FOLDER), (TRITON, TRITON_FOLDER), ("fxgraph", None)],
+    [(FX, FX_KEY_FOLDER), (AOT_KEY, AOT_KEY_FOLDER), (TRITON, TRITON_FOLDER), ("fxgraph", None)],
 )
 def test_an_empty_folder_is_what_its_own_key_says(name: str, wanted: Place | None, tmp_path: Path) -> None:
     folder = made(tmp_path / name)
@@ -125,13 +136,15 @@ def test_a_thousand_names_are_looked_at(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "_LOOK_AT", 1)
     assert place_of(str(tmp_path / "c")) is CODE_FOLDER
     assert holds_file_of(str(tmp_path / "c"), CODE_FOLDER)
+    for name in (f"{CODE}.so", "notes"):
+        assert not holds_file_of(str(made(tmp_path / name, name)), CODE_FOLDER)
 
 
 @pytest.mark.parametrize(
     ("path", "place", "kind"),
     [
         (f"x/{FX}/entry", FX_KEY_FOLDER, "fxgraph"),
-        (f"x/{AOT}/entry", AOT_KEY_FOLDER, "aotautograd"),
+        (f"x/{AOT_KEY}/entry", AOT_KEY_FOLDER, "aotautograd"),
         (f"x/{TRITON}/k.json", TRITON_FOLDER, "triton"),
         (f"x/cache/{HEX64}", SYSTEM_CACHE, "autotune"),
         ("x/cache/notes", None, None),
@@ -167,7 +180,7 @@ def test_what_a_single_file_is(path: str, place: Place | str | None, kind: str |
     [
         ([f"fxgraph/{FX}/"], True),
         ([f"fxgraph/aa/{FX}/"], True),
-        ([f"aotautograd/{AOT}/"], True),
+        ([f"aotautograd/{AOT_KEY}/"], True),
         # What other places hold is not asked for: the link may lead anywhere.
         ([f"cache/{HEX64}", f"ab/{CODE}.py"], False),
         ([f"fxgraph/{CODE}.py"], False),
@@ -226,6 +239,78 @@ def test_a_folder_that_may_not_be_listed_is_known_by_its_name_alone(
     assert not holds_file_of(str(tmp_path / "of_shut" / "shut"), CODE_FOLDER)
 
 
-@pytest.mark.parametrize(("name", "wanted"), [(f"{CODE}.py", True), (f"{CODE}.so", False), ("notes", False)])
-def test_whether_a_folder_holds_what_a_place_reads(name: str, wanted: bool, tmp_path: Path) -> None:
-    assert holds_file_of(str(made(tmp_path / "c", name)), CODE_FOLDER) is wanted
+KEY, NAME = "0" * 64, "0123456789"
+FACTORS, HANDLES = "cache_key_factors.json", "vllm_compile_cache.py"
+SGLANG = "computation_graph_1795348800.25.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "wanted"),
+    [
+        ("backbone", [FACTORS], PART),
+        ("backbone", [HANDLES, "notes"], PART),
+        ("backbone", ["sglang_compile_cache.py"], PART),
+        ("backbone", [SGLANG], PART),
+        ("backbone", ["computation_graph.py"], None),
+        ("rank_0_0", [FACTORS], RANK),
+        ("rank_0_0", [f"backbone/{FACTORS}"], RANK),
+        ("rank_0_0", [f"backbone/{FACTORS}", "eagle_head/"], RANK),
+        ("rank_0_0", ["backbone/notes", "model"], None),
+        (f"{KEY}/rank_0_0", ["model"], AOT_RANK),
+        (f"{KEY}/rank_0_0", ["notes"], None),
+        (f"{NAME}/rank_0_0", ["model"], None),
+        (NAME, [f"rank_0_0/backbone/{FACTORS}"], FOLDER),
+        # A rank may have written nothing yet.
+        (NAME, [f"rank_0_0/backbone/{FACTORS}", "rank_1_0/"], FOLDER),
+        (NAME, ["rank_0_0/", f"rank_1_0/backbone/{FACTORS}"], FOLDER),
+        (NAME, ["rank_0_0/notes"], None),
+        (KEY, ["rank_0_0/model"], AOT_FOLDER),
+        (KEY, ["rank_0_0/", "rank_1_0/model"], AOT_FOLDER),
+        (KEY, ["rank_0_0/notes"], None),
+        ("other", ["rank_0_0/model"], None),
+        ("aot", [f"{KEY}/rank_0_0/model"], AOT),
+        ("aot", [f"{KEY}/rank_0_0/model", f"{'1' * 64}/", "notes"], AOT),
+        ("aot", [f"{KEY}/rank_0_0/notes"], None),
+        ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}"], TREE),
+        ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}", f"{'a' * 10}/", "notes"], TREE),
+        ("tree", [f"torch_aot_compile/{KEY}/rank_0_0/model"], TREE),
+        # Beside a folder of an engine, that of a rank is of the tree.
+        ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}", f"rank_0_0/backbone/{FACTORS}"], TREE),
+        ("tree", [f"other/{KEY}/rank_0_0/model"], None),
+        ("tree", [f"not_a_hash/rank_0_0/backbone/{FACTORS}"], None),
+        ("tree", [f"{NAME}/"], None),
+        ("tree", ["torch_aot_compile/notes"], None),
+        ("tree", [], None),
+    ],
+)  # fmt: skip
+def test_what_a_folder_of_vllm_is(name: str, files: list[str], wanted: Place | None, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir(parents=True)
+    assert vllm_place_of(str(made(tmp_path / name, *files))) is wanted
+
+
+def test_a_folder_that_is_absent_or_has_too_many_names_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert vllm_place_of(str(tmp_path / "absent")) is None
+    folder = str(made(tmp_path / "part", FACTORS))
+    monkeypatch.setattr(vllm_places, "_LOOK_AT", 0)
+    assert vllm_place_of(folder) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "kind"),
+    [
+        (f"x/{FACTORS}", PART, "vllm_factors"),
+        (f"x/{HANDLES}", PART, "vllm_handles"),
+        ("x/artifact_compile_range_1_8_subgraph_0", PART, "vllm_artifact"),
+        # Others have files of that name.
+        ("x/computation_graph.py", None, None),
+        (f"{KEY}/rank_0_0/model", AOT_RANK, "vllm_aot"),
+        (f"{KEY}/rank_0_0/notes", None, None),
+        (f"{KEY}/other/model", None, None),
+        (f"{NAME}/rank_0_0/model", None, None),
+    ],
+)
+def test_what_a_single_file_of_vllm_is(path: str, place: Place | None, kind: str | None) -> None:
+    found = vllm_place_of_file(f"/made/up/{path}")
+    assert (place, kind) == (None, None) if found is None else (found[0], found[1].kind) == (place, kind)

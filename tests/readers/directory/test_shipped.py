@@ -1,4 +1,4 @@
-"""Files that people ship by themselves, against what torch says of them and the trace of the run that made them."""
+"""Files that people ship by themselves, and precompile packages, against what torch says of them and the trace of their run."""
 
 from __future__ import annotations
 
@@ -155,11 +155,8 @@ def test_a_package_says_what_is_in_it_and_for_which_processor(version: str, ship
             row = row_of(path)
             with zipfile.ZipFile(path) as archive:
                 endings = [one.rpartition(".")[2] for one in archive.namelist()]
-                (_, metadata) = next(
-                    (one, json.loads(archive.read(one)))
-                    for one in archive.namelist()
-                    if "metadata.json" in one
-                )
+                name = next(one for one in archive.namelist() if "metadata.json" in one)
+                metadata = json.loads(archive.read(name))
             assert (row["name"], row["device_types"]) == ("model", (metadata["AOTI_DEVICE_KEY"],))
             assert metadata["AOTI_CPU_ISA"] in row["detail"]
             assert ("1 library" in row["detail"]) == ("so" in endings)
@@ -283,15 +280,9 @@ def test_the_metadata_of_so_many_files_are_read(tmp_path: Path, monkeypatch: pyt
 
 def test_the_parts_of_a_package(tmp_path: Path) -> None:
     first, second = ("c" + letter * 51 for letter in "ab")
-    members = (
-        "x.so",
-        "notes.txt",
-        "mine.wrapper.cpp",
-        f"{first}.wrapper.cpp",
-        f"{second}.wrapper.cpp",
-        f"{second}.cpp",
-    )
-    entry, _ = filled(archive(tmp_path / "x.pt2", dict.fromkeys(members, b"")), "sources.pt2")
+    sources = ("mine.wrapper.cpp", f"{first}.wrapper.cpp", f"{second}.wrapper.cpp", f"{second}.cpp")
+    members = dict.fromkeys(("x.so", "notes.txt", *sources), b"")
+    entry, _ = filled(archive(tmp_path / "x.pt2", members), "sources.pt2")
     assert (entry.code_key, entry.detail) == (first, "1 library, 4 sources")
 
 
@@ -362,3 +353,41 @@ def test_the_compiled_functions_of_a_model(backends: list[str | None], detail: s
     path.write_bytes(pickle.dumps([pickle.dumps(one) for one in functions]))
     entry, reading = filled(path, "model.pt")
     assert (entry.detail, reading.problems) == (detail, [])
+
+
+def package_of(version: str, folder: Path) -> Path:
+    """A precompile package, and what torch itself unpickles of it."""
+    with tarfile.open(RECORDED.parent / "precompile" / f"{version}.tar.xz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder / version
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_package_says_what_torch_wrote(version: str, tmp_path: Path) -> None:
+    folder = package_of(version, tmp_path)
+    for key, told in torchs(folder).items():
+        row = row_of(folder / "dynamo")
+        assert row["cache_key"] == key
+        assert (row["cache"], row["status"], row["device_types"]) == ("precompile", "ok", (told["device"],))
+        place = f"/tmp/cachescope-recording/precompile/program.py:{told['line']}"
+        assert row["name"] == f"{told['function']} at {place}"
+        made_by = f"torch {told['torch']}, Python {told['python']}"
+        assert row["detail"] == f"{told['backends']} compiled graphs, {made_by}"
+
+
+@pytest.mark.parametrize("below", ["", "dynamo", "dynamo/*", "dynamo/*/entry"])
+def test_a_package_is_known_wherever_one_points(below: str, tmp_path: Path) -> None:
+    """The name of its folder could be one of Triton's."""
+    folder = package_of("2.15.0", tmp_path)
+    (folder / "torchs.json").unlink()
+    (path,) = folder.glob(below) if below else (folder,)
+    assert row_of(path)["cache"] == "precompile"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_audit_says_nothing_against_what_torch_wrote(version: str, tmp_path: Path) -> None:
+    folder = package_of(version, tmp_path)
+    (folder / "torchs.json").unlink()
+    (package,) = (folder / "dynamo").iterdir()
+    for path in (folder, folder / "dynamo", package, package / "entry"):
+        assert set(cachescope.audit(path)["level"]) <= {"note"}

@@ -1,4 +1,4 @@
-"""Keys of the kernels in generated files, against the names that torch gave their files, and against any text."""
+"""Kernels in generated files, and their keys: against the names that torch gave their files, and against any text."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cachescope
 from cachescope.keys import code_hash, stored_code_hash
 from cachescope.readers.directory.generated_files import (
     compiled_from,
     cpp_kernel,
     defined_kernels,
     included_header,
+    kernels_of,
     triton_kernel_name,
 )
-from tests.conftest import Directory
+from tests.conftest import Directory, Recording
 
 DEFINITIONS = ("async_compile.cpp_pybinding(", "async_compile.triton(", "CppWrapperCodeCache.load_pybinding(")
+CODE = "c" + "d" * 51
 CPU = [("torch_2.13.0", 19), ("torch_2.15.0", 15), ("torch_2.10.0", 15), ("torch_2.6.0", 11)]
 
 
@@ -124,3 +127,74 @@ def test_a_text_with_half_a_character_is_no_kernel() -> None:
     # torch cannot encode it, so it made no file of it.
     for half in ("\\ud800", "\ud800"):
         assert defined_kernels(f"k = async_compile.triton('k', '''{half} def kernel(): pass''')") == ()
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_an_mlp_has_its_matrix_products_and_fused_kernels(version: str, recording: Recording) -> None:
+    kernels = cachescope.read(recording(version, "training") / "cache").kernels
+    forward = kernels[kernels["kernel"] == "addmm"]
+    assert set(forward["kind"]) == {"extern"}
+    assert {op for ops in forward["aten_ops"] for op in ops} <= {"aten.addmm", "aten.t"}
+    assert set(forward["source_nodes"]) == {("input_1",), ("input_3",)}
+    fused = kernels[kernels["kernel"] == "cpp_fused_relu_0"]
+    assert set(fused["kind"]) == {"cpp"}
+    # The backward makes its products with mm.
+    assert {op for ops in kernels.loc[kernels["kernel"] == "mm", "aten_ops"] for op in ops} >= {"aten.mm"}
+
+
+def test_every_kernel_belongs_to_an_entry_that_is_there(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "four_graphs") / "cache")
+    fx = scope.entries[(scope.entries["cache"] == "fxgraph") & (scope.entries["status"] == "ok")]
+    assert set(scope.kernels["entry"]) == set(fx["entry"])
+
+
+@given(st.text())
+def test_any_text_gives_kernels_or_none(text: str) -> None:
+    assert all(kernel.name and kernel.kind for kernel in kernels_of(text))
+
+
+COMMENT = "# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.add, aten.mul]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (f"{COMMENT}k0 = async_compile.cpp_pybinding([], '''", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+        (f"{COMMENT}# more\n\nk0 = async_compile.triton('k0', '''", [("k0", "triton", ("x", "y"), ("aten.add", "aten.mul"))]),
+        (f"{COMMENT}other\nk0 = async_compile.triton('k0', '''", [("k0", "triton", (), ())]),
+        # As torch/_inductor/codegen/wrapper.py of 2.13 writes it: a GPU is needed to record one.
+        (f"# kernel path: /x.py\n{COMMENT}# more\n#   x => x\nk0 = async_compile.triton('k0', '''\nx = 1\n''', device_str='cuda')\n    k0.run(a)\n", [("k0", "triton", ("x", "y"), ("aten.add", "aten.mul"))]),
+        # The comment of a C++ kernel is above its call.
+        (f"k0 = async_compile.cpp('''\n{COMMENT}k0(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+        (f"k0 = async_compile.cpp('''\n{COMMENT}k0.run(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+        (f"{COMMENT}k0 = async_compile.cpp('''\n{COMMENT.replace('x', 'z')}k0(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+        (f"{COMMENT}unknown(a)", []),
+        (f"{COMMENT}extern_kernels.mm(a)", [("mm", "extern", ("x", "y"), ("aten.add", "aten.mul"))]),
+        ("extern_kernels.mm(a)", [("mm", "extern", (), ())]),
+        ("torch.ops.aten.add.Tensor(a)", [("aten.add.Tensor", "extern", (), ())]),
+        # A C++ wrapper calls the runtime for other purposes, too.
+        ("aoti_torch_empty(a)", []),
+        (f"{COMMENT}aoti_torch_mm(a)", [("aoti_torch_mm", "extern", ("x", "y"), ("aten.add", "aten.mul"))]),
+        ("// Source Nodes: [x], Original ATen: []\naoti_torch_mm(a)", [("aoti_torch_mm", "extern", ("x",), ())]),
+        ("// Source Nodes: [], Original ATen: [a]\naoti_torch_mm(a)", [("aoti_torch_mm", "extern", (), ("a",))]),
+        ("// Source Nodes: [x, , y], Original ATen: []\nextern_kernels.mm(a)", [("mm", "extern", ("x", "y"), ())]),
+    ],
+)  # fmt: skip
+def test_kernels_and_the_comments_above_them(text: str, wanted: list[tuple[object, ...]]) -> None:
+    found = [(one.name, one.kind, one.source_nodes, one.aten_ops) for one in kernels_of(text)]
+    assert found == wanted
+
+
+def test_the_sources_of_kernels_in_a_wrapper() -> None:
+    one = "async_compile.cpp_pybinding([], '''\nint x;\n''')"
+    (key,) = defined_kernels(f"k = {one}")
+    assert defined_kernels(f"k = {one}\nk2 = {one}") == (key,)
+    raw = "k = async_compile.triton('k', r'''a\\x41''')"
+    escaped = "k = async_compile.triton('k', '''a\\x41''')"
+    plain = "k = async_compile.triton('k', '''aA''')"
+    assert defined_kernels(escaped) == defined_kernels(plain) != defined_kernels(raw)
+    assert defined_kernels("\nk = async_compile.triton('k', '''aA''')") == defined_kernels(plain)
+    assert defined_kernels("k = 3 + '''aA'''") == ()
+    assert defined_kernels("kernel_src = (r'''aA'''") == defined_kernels(plain)
+    assert defined_kernels(f"# kernel path: /cache/dd/{CODE}.py\n") == (CODE,)
+    assert included_header(f'#include "/cache/dd/{CODE}.h"\n') == CODE
