@@ -264,17 +264,6 @@ def test_logs_are_listed_and_trimmed_by_when_they_were_used(index: Index, log: P
         assert [Path(one.path).stem for one in index.logs()] == list(names)
 
 
-def test_only_unfinished_files_that_are_old_are_trimmed(index: Index, log: Path) -> None:
-    place(index, log).store(table(log))
-    for name, age_s in (("new", 0), ("old", 4_000)):
-        file = index.folder / f"{name}.unfinished"
-        file.write_bytes(b"half")
-        os.utime(file, (time.time() - age_s,) * 2)
-    index.trim()
-    assert [file.name for file in index.folder.glob("*.unfinished")] == ["new.unfinished"]
-    assert len(index.logs()) == 1
-
-
 @pytest.mark.parametrize(
     ("torch", "off", "is_there"),
     [("torch", "", True), (".", "", False), ("home/cachescope", "", False), ("torch", "1", False)],
@@ -291,3 +280,81 @@ def test_where_the_index_of_a_user_is(
         return
     assert index is not None
     assert index.folder == tmp_path / "home" / "cachescope" / "logs"
+
+
+def left(index: Index) -> set[str]:
+    return {path.name for path in index.folder.iterdir()} - {"lock"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted"),
+    [
+        (60, {"old", "mid", "new"}),
+        (59, {"mid", "new"}),
+        (50, {"mid", "new"}),
+        (49, {"new"}),
+        (30, {"new"}),
+        (29, set()),
+        (0, set()),
+    ],
+)
+def test_the_index_is_kept_within_its_limit(limit: int, wanted: set[str], tmp_path: Path) -> None:
+    """By when each was used last, not by name or size."""
+    for at, (name, size) in enumerate((("old", 10), ("mid", 20), ("new", 30))):
+        (tmp_path / f"{name}.log_index").write_bytes(b"x" * size)
+        os.utime(tmp_path / f"{name}.log_index", (10**9 + at, 10**9 + at))
+    (tmp_path / "other").write_bytes(b"x" * 1000)
+    Index(tmp_path).trim(limit)
+    assert left(Index(tmp_path)) == {f"{name}.log_index" for name in wanted} | {"other"}
+
+
+def test_what_a_process_left_unfinished_goes_after_an_hour(tmp_path: Path) -> None:
+    now = time.time()
+    for name, age in (("old", 3_700), ("young", 3_500), ("ahead", -3_700)):
+        (tmp_path / f"{name}.unfinished").write_bytes(b"x")
+        os.utime(tmp_path / f"{name}.unfinished", (now - age, now - age))
+    Index(tmp_path).trim()
+    assert left(Index(tmp_path)) == {"young.unfinished", "ahead.unfinished"}
+
+
+def test_a_file_of_the_index_that_another_process_removed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does clearing remove what is not of the index."""
+    for name in ("there.log_index", "there.unfinished", "notes.txt"):
+        (tmp_path / name).write_bytes(b"xx")
+    of_index, unlink = Index._files, Path.unlink
+
+    def gone_meanwhile(path: Path, missing_ok: bool = False) -> None:
+        unlink(path)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", gone_meanwhile)
+    monkeypatch.setattr(Index, "_files", lambda index: [*of_index(index), tmp_path / "absent.log_index"])
+    index = Index(tmp_path)
+    assert index.logs() == []
+    index.trim(1)
+    assert left(index) == {"there.unfinished", "notes.txt"}
+    (tmp_path / "there.log_index").write_bytes(b"xx")
+    monkeypatch.setattr(Index, "_files", of_index)
+    for _ in range(2):
+        index.clear()
+        assert left(index) == {"notes.txt"}
+    Index(tmp_path / "nowhere").clear()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"cachescope index\n",
+        b"cachescope index\n[]\n",
+        b"cachescope index\n{}\n",
+        b"cachescope index\nno json\n",
+        b'cachescope index\n{"log": {}, "is_settled": true, "can_go_on": true, "checksum": ""}\n',
+        b"another index..\n{}\n",
+    ],
+)
+def test_a_file_that_is_none_of_the_index_is_passed_over(head: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.log_index").write_bytes(head)
+    assert Index(tmp_path).logs() == []

@@ -17,10 +17,9 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.errors import RecordError
 from cachescope.readers.index import kept_logs as index_module
 from cachescope.readers.index import log_state
-from cachescope.readers.index.kept_logs import Index, index_of_user
+from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.scope import Scope
@@ -96,32 +95,6 @@ def test_the_second_reading_parses_nothing_and_gives_the_same(
     assert_same(second, truth(log))
 
 
-def test_kept_logs_and_others_are_read_in_order(folder: Path, tmp_path: Path, read_anew: list[str]) -> None:
-    paths = [trace(tmp_path / "logs" / f"{number}.log", number) for number in range(4)]
-    cachescope.read(paths[2], paths[0])
-    read_anew.clear()
-    assert_same(cachescope.read(*paths), truth(*paths))
-    assert read_anew == [str(paths[1]), str(paths[3])]
-
-
-def test_workers_are_not_asked_for_what_is_kept(folder: Path, tmp_path: Path) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    paths = [trace(tmp_path / "logs" / f"{number}.log", number) for number in range(2)]
-    cachescope.read(paths[0])
-    asked = []
-
-    class Counting(ThreadPoolExecutor):
-        def submit(self, function, /, *args, **kwargs):  # type: ignore[no-untyped-def]
-            asked.extend(path for _, path in args[0])
-            return super().submit(function, *args, **kwargs)
-
-    with Counting(1) as executor:
-        assert_same(cachescope.read(*paths, executor=executor), truth(*paths))
-    assert asked == [str(paths[1])]
-    assert len(kept(folder)) == 2
-
-
 def replace(log: Path) -> None:
     os.replace(trace(log.with_name("other"), 1), log)
 
@@ -172,16 +145,6 @@ def test_a_changed_log_is_read_anew(
     assert len(kept(folder)) == 1  # in the place of the one before
 
 
-def test_a_link_of_another_rank_has_its_own_rank(folder: Path, log: Path) -> None:
-    link = log.with_name("dedicated_log_torch_trace_rank_7_x.log")
-    link.symlink_to(log)
-    plain = log.with_name("rank_3.log")
-    plain.symlink_to(log)
-    for _ in range(2):
-        assert cachescope.read(link).runs["rank"].tolist() == truth(link).runs["rank"].tolist()
-        assert cachescope.read(plain).runs["rank"].tolist() == truth(plain).runs["rank"].tolist()
-
-
 def test_another_time_zone_reads_a_log_without_one_anew(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_anew: list[str]
 ) -> None:
@@ -196,31 +159,6 @@ def test_another_time_zone_reads_a_log_without_one_anew(
         monkeypatch.delenv("TZ")
         time.tzset()
     assert len(read_anew) == 2
-
-
-def test_the_path_in_the_frames_is_the_path_as_it_is_given_now(
-    folder: Path, log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log.write_bytes(log.read_bytes()[:-100])  # a problem names its source as well
-    cachescope.read(log)
-    monkeypatch.chdir(log.parent)
-    scope = cachescope.read(log.name)
-    assert scope.runs["source"].tolist() == [log.name]
-    assert set(scope.problems["source"]) == {log.name}
-
-
-def test_a_damaged_file_of_the_index_is_made_anew(folder: Path, log: Path) -> None:
-    whole = truth(log)
-    cachescope.read(log)
-    (file,) = kept(folder)
-    good = file.read_bytes()
-    line = good.index(b"\n", 20)
-    damages = [good[:size] for size in (0, 5, 30, line + 1, len(good) // 2, len(good) - 1)]
-    damages += [b"", b"\0" * 5000, good + b"more", good[: line + 1] + b"PAR1" + good[line + 1 :]]
-    for damage in damages:
-        file.write_bytes(damage)
-        assert_same(cachescope.read(log), whole)
-        assert file.read_bytes()[:line] == good[:line]
 
 
 def test_no_flipped_bit_of_the_index_is_believed(folder: Path, log: Path) -> None:
@@ -247,59 +185,11 @@ def test_another_version_of_cachescope_reads_anew(
     assert len(read_anew) == 3
 
 
-def test_strict_raises_for_a_kept_problem_as_well(folder: Path, log: Path) -> None:
-    log.write_bytes(log.read_bytes()[:-100])
-    assert len(cachescope.read(log).problems) == 1
-    with pytest.raises(RecordError) as told:
-        cachescope.read(log, strict=True)
-    with pytest.raises(RecordError) as expected:
-        cachescope.read(log, strict=True, index=False)
-    assert str(told.value) == str(expected.value)
-
-
-def test_small_logs_leave_nothing_behind(folder: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", log.stat().st_size + 1)
-    cachescope.read(log)
-    assert not folder.exists()
-
-
-def test_fresh_logs_are_kept_only_to_go_on_from(
-    folder: Path, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_anew: list[str]
-) -> None:
-    monkeypatch.setattr(log_state, "_QUIET_NS", 10**18)
-    text = next(iter((cachescope.sample("entry_truncated") / "text").iterdir()))
-    cachescope.read(shutil.copy(text, tmp_path))
-    assert not folder.exists()
-    read_anew.clear()
-    for _ in range(2):
-        assert_same(cachescope.read(log), truth(log))
-    assert read_anew == [str(log)] * 2
-
-
 def test_it_can_be_switched_off(folder: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cachescope.read(log, index=False)
     monkeypatch.setenv("CACHESCOPE_NO_INDEX", "1")
     cachescope.read(log)
     assert not folder.exists()
-
-
-def test_it_is_never_kept_where_torch_keeps_a_cache(
-    folder: Path, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "home"))
-    assert index_of_user() is None
-    cachescope.read(log)
-    assert not folder.exists()
-
-
-@pytest.mark.parametrize("home", ["a_file", "/proc/may_not_be_written"])
-def test_a_folder_that_cannot_be_written_is_no_error(
-    home: str, folder: Path, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a_file").write_text("in the place of a folder")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / home))
-    for _ in range(2):
-        assert_same(cachescope.read(log), truth(log))
 
 
 def program(text: str, log: Path) -> list[str]:
@@ -323,15 +213,8 @@ def test_a_full_disk_leaves_no_file_and_the_data_are_right(folder: Path, log: Pa
     code = "print(len(cachescope.read(log).lookups))"
     # Python 3.11 keeps bytecode that it could write only in part, and every later process fails on it.
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        program(code, log),
-        cwd=ROOT,
-        env=environment,
-        preexec_fn=limit,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    settings = {"env": environment, "cwd": ROOT, "preexec_fn": limit, "capture_output": True, "text": True}
+    done = subprocess.run(program(code, log), check=True, **settings)
     assert done.stdout.split() == [str(len(truth(log).lookups))]
     assert done.stderr == ""
     assert {path.name for path in folder.iterdir()} <= {"lock"}
@@ -374,12 +257,8 @@ def test_two_processes_that_open_one_log_at_once_both_have_it(folder: Path, log:
         sys.stdin.read(1)
         print(len(cachescope.read(log).lookups), len(cachescope.read(log).lookups))
     """
-    both = [
-        subprocess.Popen(
-            program(code, log), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(program(code, log), cwd=ROOT, **pipes) for _ in range(2)]
     for process in both:
         assert process.stdin is not None
         process.stdin.write("x")
@@ -389,104 +268,3 @@ def test_two_processes_that_open_one_log_at_once_both_have_it(folder: Path, log:
     assert [process.returncode for process in both] == [0, 0]
     assert len(kept(folder)) == 1
     assert_same(cachescope.read(log), truth(log))
-
-
-def test_what_was_not_used_for_longest_goes_first(folder: Path, tmp_path: Path) -> None:
-    paths = [trace(tmp_path / "logs" / f"{number}.log", number) for number in range(3)]
-    for path in paths:
-        cachescope.read(path)
-    index = Index(folder)
-    ages = {log.path: log for log in index.logs()}
-    assert set(ages) == {str(path) for path in paths}
-    for age, file in enumerate(kept(folder)):
-        os.utime(file, (10**9 + age, 10**9 + age))
-    oldest = index.logs()[-1].path
-    cachescope.read(oldest)  # used again: now the newest
-    by_use = [log.path for log in index.logs()]
-    assert by_use[0] == oldest
-    index.trim(limit_bytes=sum(log.kept_bytes for log in index.logs()[:2]))
-    assert [log.path for log in index.logs()] == by_use[:2]
-
-
-def test_clearing_leaves_no_log(folder: Path, log: Path) -> None:
-    cachescope.read(log)
-    Index(folder).clear()
-    assert Index(folder).logs() == []
-    Index(folder.parent / "nowhere").clear()
-
-
-def left(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize(
-    ("limit", "wanted"),
-    [
-        (60, {"old", "mid", "new"}),
-        (59, {"mid", "new"}),
-        (50, {"mid", "new"}),
-        (49, {"new"}),
-        (30, {"new"}),
-        (29, set()),
-        (0, set()),
-    ],
-)
-def test_the_index_is_kept_within_its_limit(limit: int, wanted: set[str], tmp_path: Path) -> None:
-    """By when each was used last, not by name or size."""
-    for at, (name, size) in enumerate((("old", 10), ("mid", 20), ("new", 30))):
-        (tmp_path / f"{name}.log_index").write_bytes(b"x" * size)
-        os.utime(tmp_path / f"{name}.log_index", (10**9 + at, 10**9 + at))
-    (tmp_path / "other").write_bytes(b"x" * 1000)
-    Index(tmp_path).trim(limit)
-    assert left(tmp_path) == {f"{name}.log_index" for name in wanted} | {"other"}
-
-
-def test_what_a_process_left_unfinished_goes_after_an_hour(tmp_path: Path) -> None:
-    now = time.time()
-    for name, age in (("old", 3_700), ("young", 3_500), ("ahead", -3_700)):
-        (tmp_path / f"{name}.unfinished").write_bytes(b"x")
-        os.utime(tmp_path / f"{name}.unfinished", (now - age, now - age))
-    Index(tmp_path).trim()
-    assert left(tmp_path) == {"young.unfinished", "ahead.unfinished"}
-
-
-def test_a_file_of_the_index_that_another_process_removed_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "there.log_index").write_bytes(b"xx")
-    (tmp_path / "there.unfinished").write_bytes(b"xx")
-    of_index, unlink = Index._files, Path.unlink
-
-    def gone_meanwhile(path: Path, missing_ok: bool = False) -> None:
-        unlink(path)
-        unlink(path, missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", gone_meanwhile)
-    monkeypatch.setattr(Index, "_files", lambda index: [*of_index(index), tmp_path / "absent.log_index"])
-    index = Index(tmp_path)
-    assert index.logs() == []
-    index.trim(1)
-    assert left(tmp_path) == {"there.unfinished"}
-    (tmp_path / "there.log_index").write_bytes(b"xx")
-    monkeypatch.setattr(Index, "_files", of_index)
-    index.clear()
-    assert left(tmp_path) <= {"lock"}
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"",
-        b"cachescope index\n",
-        b"cachescope index\n[]\n",
-        b"cachescope index\n{}\n",
-        b"cachescope index\nno json\n",
-        b'cachescope index\n{"log": {}, "is_settled": true, "can_go_on": true, "checksum": ""}\n',
-        b"another index..\n{}\n",
-    ],
-)
-def test_a_file_that_is_none_of_the_index_is_passed_over(head: bytes, tmp_path: Path) -> None:
-    (tmp_path / "a.log_index").write_bytes(head)
-    assert index_module._about(tmp_path / "a.log_index") is None
-    assert Index(tmp_path).logs() == []
-    assert index_module._about(tmp_path / "absent") is None

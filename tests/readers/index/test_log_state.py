@@ -63,12 +63,8 @@ def test_the_time_zone_is_that_of_the_day_when_the_file_was_written(
 
 def test_the_facts_of_a_file(log: Path, tmp_path: Path) -> None:
     at, found = log.stat(), state(log)
-    assert (found.size, found.mtime_ns, found.ctime_ns, found.inode) == (
-        SIZE,
-        at.st_mtime_ns,
-        at.st_ctime_ns,
-        at.st_ino,
-    )
+    facts = found.size, found.mtime_ns, found.ctime_ns, found.inode
+    assert facts == (SIZE, at.st_mtime_ns, at.st_ctime_ns, at.st_ino)
     (tmp_path / "link").symlink_to(log)
     link = state(tmp_path / "link")
     # A link has the path of the file, and a name of its own: it may name another rank.
@@ -104,7 +100,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], bool]] = {
     "another file in its place": (replaced, False),
     "longer, and its first byte another": (lambda path: (append(path), change(path, 0))[0], False),
     "longer, and its last byte another": (lambda path: (append(path), change(path, SIZE - 1))[0], False),
-    "longer, and a byte in the middle another": (
+    "longer, and one in the middle": (
         lambda path: (append(path), change(path, (SIZE - BLOCK) * 7 // 15))[0],
         False,
     ),
@@ -145,27 +141,20 @@ def test_a_state_comes_back_as_it_was(log: Path) -> None:
     assert LogState.of_json(json.loads(json.dumps(asdict(found)))) == found
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"format": 1},
-        {"format": None},
-        {"size": "1"},
-        {"size": 1.0},
-        {"size": True},
-        {"path": None},
-        {"more": 1},
-    ],
-    ids=str,
-)
-def test_a_state_of_another_version_is_none(change: dict[str, Any], log: Path) -> None:
-    assert LogState.of_json({**asdict(state(log)), **change}) is None
-
-
-def test_what_is_no_state(log: Path) -> None:
+def test_what_is_no_state_or_of_another_version(log: Path) -> None:
     values = asdict(state(log))
-    del values["probe"]
-    assert [LogState.of_json(one) for one in (values, {}, [], None, "text")] == [None] * 5
+    lacking = {name: value for name, value in values.items() if name != "probe"}
+    others = ({"format": 1}, {"format": None}, {"size": "1"}, {"size": 1.0}, {"size": True}, {"path": None})
+    for one in (
+        lacking,
+        {},
+        [],
+        None,
+        "text",
+        {**values, "more": 1},
+        *({**values, **other} for other in others),
+    ):
+        assert LogState.of_json(one) is None, one
 
 
 @pytest.mark.parametrize(

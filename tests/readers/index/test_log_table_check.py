@@ -38,14 +38,11 @@ def test_so_many_logs_are_written(tmp_path: Path) -> None:
 def rows() -> list[dict[str, Any]]:
     table = to_arrow([log("/one"), log("/two", ("c",))])
     assert table is not None
-    return [
-        {
-            **row,
-            "set_hashes": [b"abcd"] * len(row["set_sizes"]),
-            "set_directions": [None] * len(row["set_sizes"]),
-        }
-        for row in table.to_pylist()
-    ]
+    made = table.to_pylist()
+    for row in made:
+        count = len(row["set_sizes"])
+        row |= {"set_hashes": [b"abcd"] * count, "set_directions": [None] * count}
+    return made
 
 
 def checked(rows: list[dict[str, Any]], without: tuple[str, ...] = ()) -> str | None:
@@ -58,19 +55,11 @@ def checked(rows: list[dict[str, Any]], without: tuple[str, ...] = ()) -> str | 
     return None
 
 
+SINGLE = [(name,) for name in (*SIDES, "problems", "components", "set_sizes", "set_codes")]
+
+
 @pytest.mark.parametrize(
-    "without",
-    [
-        (),
-        ("set_hashes",),
-        ("set_directions",),
-        ("problems",),
-        ("components",),
-        ("set_sizes",),
-        ("set_codes",),
-        ("components", "set_sizes", "set_codes"),
-        ("set_hashes", "set_sizes"),
-    ],
+    "without", [(), *SINGLE, ("components", "set_sizes", "set_codes"), ("set_hashes", "set_sizes")]
 )
 def test_what_a_reader_returns_is_right(without: tuple[str, ...]) -> None:
     assert checked(rows(), without) is None
@@ -172,12 +161,9 @@ def test_a_log_comes_back_out_of_columns() -> None:
     reading = Reading()
     for one in LogTables.from_arrow(table):
         one.merge_into(reading)
-    assert [(process.source, process.kind, len(process.lookups)) for process in reading.processes] == [
-        ("/one", "trace", 2),
-        ("/one", "text", 0),
-        ("/two", "trace", 1),
-        ("/two", "text", 0),
-    ]
+    processes = [(one.source, one.kind, len(one.lookups)) for one in reading.processes]
+    assert processes[:2] == [("/one", "trace", 2), ("/one", "text", 0)]
+    assert processes[2:] == [("/two", "trace", 1), ("/two", "text", 0)]
     found = [
         [detail.field for detail in reading.details.details(lookup.detail_set)]
         for process in reading.processes
@@ -185,17 +171,11 @@ def test_a_log_comes_back_out_of_columns() -> None:
         if lookup.detail_set is not None
     ]
     assert found == [["a", "all"], ["b", "all"], ["c", "all"]]
-    assert [(problem.source, problem.where) for problem in reading.problems] == [
-        ("/one", "line 1"),
-        ("/two", "line 1"),
-    ]
+    problems = [(problem.source, problem.where) for problem in reading.problems]
+    assert problems == [("/one", "line 1"), ("/two", "line 1")]
     # Under the source that it is read from now.
     (again,) = LogTables.from_arrow(table.slice(0, 1), "/now")
-    assert (
-        {process.source for process in again.processes}
-        == {problem.source for problem in again.problems}
-        == {"/now"}
-    )
+    assert {one.source for one in (*again.processes, *again.problems)} == {"/now"}
     assert list(LogTables.from_arrow(table.slice(0, 0))) == []
 
 
@@ -220,10 +200,7 @@ def test_logs_that_one_worker_read_build_on_those_before() -> None:
     two = LogTables.of("/two", reading, *known)
     assert (len(two.components), len(two.sets)) == (1, 1)
     other, codes = Reading(), KnownCodes()
-    assert [one.add_details_to(other.details, codes)[-1], two.add_details_to(other.details, codes)[-1]] == [
-        first,
-        second,
-    ]
+    assert [log.add_details_to(other.details, codes)[-1] for log in (one, two)] == [first, second]
     assert [detail.field for detail in other.details.details(1)] == ["a", "b"]
     with pytest.raises(ValueError, match="no hash details"):
         LogTables("/log", [], [], ["no detail"], []).add_details_to(other.details)

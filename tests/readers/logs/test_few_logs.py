@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cachescope.errors import RecordError, SourceError
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
@@ -21,7 +24,7 @@ from cachescope.readers.logs.many_logs import one_log, read_alone, read_into_fil
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
-from cachescope.readers.reading import Reading
+from cachescope.readers.reading import Process, Reading
 from tests.made import component
 from tests.readers.logs.test_trace_process import begins, disabled, looked_up, metrics
 
@@ -30,15 +33,10 @@ def trace(folder: Path, number: int, lookups: int = 6) -> Path:
     """A trace with some lookups, each with details, of which the last is of this trace alone."""
     path = folder / f"{number}.log"
     details = [component("gm", "g"), component("x", str(number))]
-    made = [
-        looked_up(second=at, payload={"components": [*details, component("at", str(at))]})
-        for at in range(lookups)
-    ]
-    path.write_text(
-        "".join(
-            [begins(), *made, disabled(second=50), metrics(second=51), "no record\n", looked_up(second=52)]
-        )
-    )
+    sets = [[*details, component("at", str(at))] for at in range(lookups)]
+    made = [looked_up(second=at, payload={"components": one}) for at, one in enumerate(sets)]
+    made += [disabled(second=50), metrics(second=51), "no record\n", looked_up(second=52)]
+    path.write_text("".join([begins(), *made]))
     os.utime(path, (1_795_348_860, 1_795_348_860))
     return path
 
@@ -98,8 +96,7 @@ def logs(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task_bytes", [1, 4_000, 1 << 30])
-@pytest.mark.parametrize("part_bytes", [500, 1 << 30])
+@pytest.mark.parametrize(("task_bytes", "part_bytes"), [(1, 500), (4_000, 1 << 30), (1 << 30, 500)])
 def test_workers_tell_what_one_process_reads(
     task_bytes: int, part_bytes: int, logs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +130,6 @@ def test_small_logs_are_read_together(logs: list[Path], monkeypatch: pytest.Monk
     assert tasks(1 << 30) == [5]
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_lost_loses_nothing(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     alone = told(read(logs, None))
     with pytest.warns(RuntimeWarning, match="a worker was lost"):
@@ -144,27 +140,13 @@ def test_a_worker_that_is_lost_loses_nothing(logs: list[Path], monkeypatch: pyte
         assert told(read([large], Lost())) == told(read([large], None))
 
 
-def test_parts_of_a_trace_whose_workers_are_lost_are_read_by_this_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = trace(tmp_path, 0, 20)
-    monkeypatch.setattr(many_logs, "_PART_BYTES", log.stat().st_size // 2)
-    with pytest.warns(RuntimeWarning, match="a worker was lost"):
-        assert told(read([log], Lost())) == told(read([log], None))
-
-
-def test_a_worker_that_is_lost_has_no_result_for_any_of_its_logs(logs: list[Path]) -> None:
-    two = logs[:2]
-    with pytest.warns(RuntimeWarning, match="a worker was lost"):
-        found = told(read(two, Lost()))
-    assert found == told(read(two, None))
-
-
 def test_problems_are_rows_and_under_strict_the_first_is_raised(logs: list[Path]) -> None:
-    with pytest.raises(RecordError):
-        read(logs, Now(), strict=True)
-    with pytest.raises(RecordError):
-        read(logs, None, strict=True)
+    errors = []
+    for executor in (Now(), None):
+        with pytest.raises(RecordError) as caught:
+            read(logs, executor, strict=True)
+        errors.append((str(caught.value), caught.value.source, caught.value.where, caught.value.kind))
+    assert errors[0] == errors[1]
     logs[2].unlink()
     assert told(read(logs, Now())) == told(read(logs, None))
     assert any(problem.source == str(logs[2]) for problem in read(logs, Now()).problems)
@@ -255,10 +237,7 @@ def test_a_trace_that_is_gone_when_its_parts_are_read(tmp_path: Path) -> None:
     path = trace(tmp_path, 1, 40)
 
     def part() -> LogTables:
-        found = read_alone(
-            lambda name, reading: read_trace_part(name, reading, 0, None), str(path), strict=False
-        )
-        return one_log(found, str(path))
+        return one_log(read_alone(partial(read_trace_part, start=0, end=None), str(path), False), str(path))
 
     good = part()
     path.unlink()
@@ -467,3 +446,15 @@ def test_only_a_pool_of_processes_gets_results_through_files(logs: list[Path]) -
     here = type("Here", (Now,), {"submit": submit})
     assert told(read(logs, here())) == told(read(logs, None))
     assert asked == [(read_together, ())]
+
+
+@pytest.mark.parametrize("told", [{"time": 2**70}, {"guards_expr": "a lone \ud800 surrogate"}])
+def test_what_fits_no_column_is_read_by_workers_all_the_same(told: dict[str, Any]) -> None:
+    lookup = LookupRow(cache="fxgraph", **told)
+
+    def read_made(path: str, reading: Reading) -> None:
+        reading.processes.append(Process(path, "trace", pid=1, lookups=[lookup]))
+
+    for found in (read_alone(read_made, "a", strict=False), read_together([(read_made, "a")], False)[0]):
+        assert isinstance(found, LogTables)
+        assert pickle.loads(pickle.dumps(found)).processes[0].lookups == [lookup]

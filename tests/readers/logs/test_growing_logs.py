@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -89,32 +88,6 @@ def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
         before = out_of_columns(in_columns(anew))
 
 
-@pytest.mark.slow
-def test_every_record_is_a_place_to_go_on_from(trace: bytes, tmp_path: Path) -> None:
-    ends = ends_of_records(trace)
-    step = max(len(ends) // 40, 1)
-    path = written(tmp_path / "a.log", trace[: ends[0]])
-    reading = read_anew(path)
-    for end in ends[step::step]:
-        written(path, trace[:end])
-        assert read_on_trace_log(str(path), reading)
-        reading = out_of_columns(in_columns(reading))
-    assert_same(reading, read_anew(path))
-
-
-def test_the_clock_that_was_found_stays(trace: bytes, tmp_path: Path) -> None:
-    ends = ends_of_records(trace)
-    # Nothing behind tells the time since the epoch.
-    at = next(
-        end for end in ends[len(ends) // 2 :] if b"chromium_event" not in trace[end : trace.index(b"\n", end)]
-    )
-    path = written(tmp_path / "a.log", trace[:at])
-    reading = read_anew(path)
-    written(path, trace[: ends[ends.index(at) + 1]])
-    assert read_on_trace_log(str(path), reading)
-    assert_same(reading, read_anew(path))
-
-
 def test_a_log_that_ends_within_a_record_has_no_way_on(trace: bytes, tmp_path: Path) -> None:
     ends = ends_of_records(trace)
     # The longest record, where it is cut.
@@ -135,17 +108,10 @@ def places(data: bytes, shares: tuple[float, ...]) -> list[int]:
 
 @pytest.mark.slow
 def test_a_job_that_is_followed_is_read_whole_once(kept: list[str], trace: bytes, tmp_path: Path) -> None:
+    """A look in mid-record costs nothing later."""
     path = tmp_path / "a.log"
-    for cut in [*places(trace, (0.2, 0.5, 0.9)), len(trace)]:
-        assert_as_anew(written(path, trace[:cut]))
-    assert kept == [str(path)]
-
-
-@pytest.mark.slow
-def test_a_look_in_mid_record_costs_nothing_later(kept: list[str], trace: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    first, second = places(trace, (0.3, 0.6))
-    for cut in (first, second + 40, len(trace)):
+    first, second, third = places(trace, (0.2, 0.5, 0.9))
+    for cut in (first, second + 40, third, len(trace)):
         assert_as_anew(written(path, trace[:cut]))
     assert kept == [str(path)]
 
@@ -153,59 +119,6 @@ def test_a_look_in_mid_record_costs_nothing_later(kept: list[str], trace: bytes,
 def another(data: bytes) -> bytes:
     """What another process would have written, byte for byte as long."""
     return re.sub(rb"(?m)^([VIWEC]\d{4} \d\d:)(\d)", rb"\g<1>5", data)
-
-
-def put_a_longer_one_in_its_place(path: Path, trace: bytes) -> None:
-    path.with_name("other").write_bytes(trace)
-    os.replace(path.with_name("other"), path)
-
-
-def write_it_anew(path: Path, trace: bytes) -> None:
-    path.write_bytes(another(trace))
-
-
-def write_it_anew_as_long(path: Path, trace: bytes) -> None:
-    path.write_bytes(another(trace)[: path.stat().st_size])
-
-
-def change_a_letter(path: Path, trace: bytes) -> None:
-    data = bytearray(path.read_bytes())
-    data[data.index(b"torch/")] ^= 1
-    path.write_bytes(data)
-
-
-def change_the_end_and_go_on(path: Path, trace: bytes) -> None:
-    size = path.stat().st_size
-    with open(path, "r+b") as file:
-        file.seek(size - 3)
-        file.write(b"xx\n" + trace[size:])
-
-
-def cut_it(path: Path, trace: bytes) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "change",
-    [
-        put_a_longer_one_in_its_place,
-        write_it_anew,
-        write_it_anew_as_long,
-        change_a_letter,
-        change_the_end_and_go_on,
-        cut_it,
-    ],
-)
-def test_another_log_in_its_place_is_read_whole(
-    change: Callable[[Path, bytes], None], kept: list[str], recording: Recording, tmp_path: Path
-) -> None:
-    trace = min((recording("2.13.0", "tour") / "trace").iterdir()).read_bytes()
-    path = written(tmp_path / "a.log", trace[: places(trace, (0.5,))[0]])
-    assert_as_anew(path)
-    change(path, trace)
-    assert_as_anew(path)
-    assert kept == [str(path)] * 2
 
 
 def test_one_put_in_its_place_while_it_is_read_is_read_whole(
@@ -217,28 +130,14 @@ def test_one_put_in_its_place_while_it_is_read_is_read_whole(
     written(path, trace)
 
     def replaced_first(name: str, reading: Reading) -> bool:
-        put_a_longer_one_in_its_place(path, another(trace))
+        path.with_name("other").write_bytes(another(trace))
+        os.replace(path.with_name("other"), path)
         return read_on_trace_log(name, reading)
 
     monkeypatch.setattr(logs, "read_on_trace_log", replaced_first)
     here = cachescope.read(path)
     monkeypatch.undo()
     pd.testing.assert_frame_equal(here.lookups, cachescope.read(path, index=False).lookups)
-
-
-def test_workers_are_not_asked_for_what_has_grown(
-    kept: list[str], recording: Recording, tmp_path: Path
-) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    trace = min((recording("2.13.0", "tour") / "trace").iterdir()).read_bytes()
-    path = written(tmp_path / "a.log", trace[: places(trace, (0.5,))[0]])
-    cachescope.read(path)
-    written(path, trace)
-    with ThreadPoolExecutor(1) as executor:
-        told = cachescope.read(path, executor=executor)
-    assert kept == [str(path)]
-    pd.testing.assert_frame_equal(told.lookups, cachescope.read(path, index=False).lookups)
 
 
 IDS = {"frame_id": 0, "frame_compile_id": 0}

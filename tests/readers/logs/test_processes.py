@@ -66,6 +66,10 @@ def compiles(compile_id: str, began: float | None, ended: float | None) -> str:
     return json.dumps([[compile_id, at[0], "f", "/mine.py", 7, at[1], None]])
 
 
+OTHER_COMPILE = {"lookups": [lookup("f2", 5, compile_id="1/0")]}
+BYPASSED = {"lookups": [lookup(), BYPASS]}
+TWO_KEYS = {"lookups": [lookup("f0"), lookup(at=2)]}
+HIT_AT_5 = {"lookups": [lookup("a1", 5, "hit")]}
 # A trace of a miss of f1 at one second, and a text log: whether they are of one process.
 PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] = {
     "the same lookup at the same moment": ({}, {}, ONE),
@@ -90,144 +94,44 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
     "a trace of a time that is not known": ({"clock_first_us": None}, {}, TWO),
     "without a pid, the same keys": ({}, {"pid": None, "lookups": [lookup(at=None)]}, ONE),
     "without a pid, other keys": ({}, {"pid": None, "lookups": [lookup("f2", None)]}, TWO),
-    "without a pid, the same key of another outcome": (
-        {},
-        {"pid": None, "lookups": [lookup(at=None, outcome="hit")]},
-        TWO,
-    ),
-    "without a pid, its outcome not seen": (
-        {},
-        {"pid": None, "lookups": [lookup(at=None, outcome="unknown")]},
-        ONE,
-    ),
-    "without a pid, a part of the keys": (
-        {"lookups": [lookup("f0"), lookup(at=2)]},
-        {"pid": None, "lookups": [lookup(at=None)]},
-        ONE,
-    ),
-    "without a pid, more keys": (
-        {},
-        {"pid": None, "lookups": [lookup("f0", None), lookup(at=None)]},
-        ONE,
-    ),
-    "without a pid, in another order": (
-        {"lookups": [lookup("f0"), lookup(at=2)]},
-        {"pid": None, "lookups": [lookup(at=None), lookup("f0", None)]},
-        TWO,
-    ),
+    "without a pid, the same key of another outcome": ({}, {"pid": None, "lookups": [lookup(at=None, outcome="hit")]}, TWO),
+    "without a pid, its outcome not seen": ({}, {"pid": None, "lookups": [lookup(at=None, outcome="unknown")]}, ONE),
+    "without a pid, a part of the keys": (TWO_KEYS, {"pid": None, "lookups": [lookup(at=None)]}, ONE),
+    "without a pid, more keys": ({}, {"pid": None, "lookups": [lookup("f0", None), lookup(at=None)]}, ONE),
+    "without a pid, in another order": (TWO_KEYS, {"pid": None, "lookups": [lookup(at=None), lookup("f0", None)]}, TWO),
     "without a pid and without a lookup": ({}, {"pid": None, "lookups": []}, TWO),
     "without a pid, and neither has a lookup": ({"lookups": []}, {"pid": None, "lookups": []}, ONE),
     "a trace without a lookup": ({"lookups": []}, {}, ONE),
     # A trace whose time is not known does not show which lookups it would have recorded.
-    "another key, and the moments of the trace are not known": (
-        {"start_time_ns": None},
-        {"lookups": [lookup("f2", 5)]},
-        TWO,
-    ),
+    "another key, and the moments of the trace are not known": ({"start_time_ns": None}, {"lookups": [lookup("f2", 5)]}, TWO),
     "a trace without a pid": ({"pid": None}, {}, ONE),
     "a trace without a pid, and other keys": ({"pid": None}, {"lookups": [lookup("f2")]}, TWO),
     "without a time of the lookup": ({}, {"lookups": [lookup(at=None)]}, ONE),
     "another key without a time": ({}, {"lookups": [lookup("f2", None)]}, ONE),
     # torch records a graph after its compile, and nothing if the compile failed.
-    "in a compile that failed": (
-        {"compiles": compiles("1/0", 4, 6)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        ONE,
-    ),
-    "at its first moment": (
-        {"compiles": compiles("1/0", 5, 6)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        ONE,
-    ),
-    "at its last moment": (
-        {"compiles": compiles("1/0", 4, 5)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        ONE,
-    ),
-    "before a compile": (
-        {"compiles": compiles("1/0", 5.01, 6)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        TWO,
-    ),
-    "after a compile": (
-        {"compiles": compiles("1/0", 4, 4.99)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        TWO,
-    ),
-    "in another compile": (
-        {"compiles": compiles("2/0", 4, 6)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        TWO,
-    ),
-    "in a compile without a beginning": (
-        {"compiles": compiles("1/0", None, 6)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        TWO,
-    ),
-    "in a compile that goes on": (
-        {"compiles": compiles("1/0", 4, None)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0")]},
-        ONE,
-    ),
-    "in a compile that has a lookup there": (
-        {"compiles": compiles("0/0", 4, 6)},
-        {"lookups": [lookup("f2", 5)]},
-        TWO,
-    ),
-    "in a compile that has another lookup there": (
-        {"compiles": compiles("0/0", 4, 6)},
-        {"lookups": [lookup("a2", 5)]},
-        ONE,
-    ),
-    "one of two in a compile that failed": (
-        {"compiles": compiles("1/0", 4, 6)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0"), lookup("f3", 7, compile_id="1/0")]},
-        TWO,
-    ),
-    "one of two has no time": (
-        {"compiles": compiles("1/0", 4, 6)},
-        {"lookups": [lookup("f2", 5, compile_id="1/0"), lookup("f3", None, compile_id="1/0")]},
-        TWO,
-    ),
+    "in a compile that failed": ({"compiles": compiles("1/0", 4, 6)}, OTHER_COMPILE, ONE),
+    "at its first moment": ({"compiles": compiles("1/0", 5, 6)}, OTHER_COMPILE, ONE),
+    "at its last moment": ({"compiles": compiles("1/0", 4, 5)}, OTHER_COMPILE, ONE),
+    "before a compile": ({"compiles": compiles("1/0", 5.01, 6)}, OTHER_COMPILE, TWO),
+    "after a compile": ({"compiles": compiles("1/0", 4, 4.99)}, OTHER_COMPILE, TWO),
+    "in another compile": ({"compiles": compiles("2/0", 4, 6)}, OTHER_COMPILE, TWO),
+    "in a compile without a beginning": ({"compiles": compiles("1/0", None, 6)}, OTHER_COMPILE, TWO),
+    "in a compile that goes on": ({"compiles": compiles("1/0", 4, None)}, OTHER_COMPILE, ONE),
+    "in a compile that has a lookup there": ({"compiles": compiles("0/0", 4, 6)}, {"lookups": [lookup("f2", 5)]}, TWO),
+    "in a compile that has another lookup there": ({"compiles": compiles("0/0", 4, 6)}, {"lookups": [lookup("a2", 5)]}, ONE),
+    "one of two in a compile that failed": ({"compiles": compiles("1/0", 4, 6)}, {"lookups": [lookup("f2", 5, compile_id="1/0"), lookup("f3", 7, compile_id="1/0")]}, TWO),
+    "one of two has no time": ({"compiles": compiles("1/0", 4, 6)}, {"lookups": [lookup("f2", 5, compile_id="1/0"), lookup("f3", None, compile_id="1/0")]}, TWO),
     # If an exception ends a lookup, the trace has a bypass and no key.
-    "one that an exception ended": (
-        {"lookups": [lookup(), BYPASS]},
-        {"lookups": [lookup("a2", 5, "unknown")]},
-        ONE,
-    ),
-    "one of another compile than the exception": (
-        {"lookups": [lookup(), BYPASS]},
-        {"lookups": [lookup("a2", 5, "unknown", compile_id="1/0")]},
-        TWO,
-    ),
-    "one whose outcome was seen": ({"lookups": [lookup(), BYPASS]}, {"lookups": [lookup("a2", 5)]}, TWO),
-    "one of the other cache": (
-        {"lookups": [lookup(), BYPASS]},
-        {"lookups": [lookup("f2", 5, "unknown")]},
-        TWO,
-    ),
-    "an outcome that is lost, and no exception": (
-        {"lookups": [lookup(), lookup(None, 2, "hit", cache="aotautograd")]},
-        {"lookups": [lookup("a2", 5, "unknown")]},
-        TWO,
-    ),
+    "one that an exception ended": (BYPASSED, {"lookups": [lookup("a2", 5, "unknown")]}, ONE),
+    "one of another compile than the exception": (BYPASSED, {"lookups": [lookup("a2", 5, "unknown", compile_id="1/0")]}, TWO),
+    "one whose outcome was seen": (BYPASSED, {"lookups": [lookup("a2", 5)]}, TWO),
+    "one of the other cache": (BYPASSED, {"lookups": [lookup("f2", 5, "unknown")]}, TWO),
+    "an outcome that is lost, and no exception": ({"lookups": [lookup(), lookup(None, 2, "hit", cache="aotautograd")]}, {"lookups": [lookup("a2", 5, "unknown")]}, TWO),
     # A trace records the end of a hit.
-    "the same key far away, its outcome lost": (
-        {"lookups": [lookup("a1", 5, "hit")]},
-        {"lookups": [lookup("a1", 2, "unknown")]},
-        ONE,
-    ),
-    "the same key far away": (
-        {"lookups": [lookup("a1", 5, "hit")]},
-        {"lookups": [lookup("a1", 2, "hit")]},
-        TWO,
-    ),
-    "the same key before its beginning, its outcome lost": (
-        {"lookups": [lookup("a1", 5, "hit")]},
-        {"lookups": [lookup("a1", -2, "unknown")], "first": -3},
-        TWO,
-    ),
-}
+    "the same key far away, its outcome lost": (HIT_AT_5, {"lookups": [lookup("a1", 2, "unknown")]}, ONE),
+    "the same key far away": (HIT_AT_5, {"lookups": [lookup("a1", 2, "hit")]}, TWO),
+    "the same key before its beginning, its outcome lost": (HIT_AT_5, {"lookups": [lookup("a1", -2, "unknown")], "first": -3}, TWO),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", PAIRS)
@@ -311,27 +215,16 @@ def test_the_end_of_a_run_is_its_last_line() -> None:
 
 def test_each_log_adds_what_the_other_does_not_tell() -> None:
     trace = process("trace", [lookup(status_detailed="miss", time_taken_ns=5, function="f")], rank=3)
-    text = process(
-        "text",
-        [lookup(at=0.9, time_taken_ns=6, entry_path="/cache/e", function="g", is_details_cut=True)],
-        cache_dir="/cache",
-        command="python x.py",
-        exit_status=1,
-        is_cut=True,
-    )
+    told = {"cache_dir": "/cache", "command": "python x.py", "exit_status": 1, "is_cut": True}
+    of_text = lookup(at=0.9, time_taken_ns=6, entry_path="/cache/e", function="g", is_details_cut=True)
+    text = process("text", [of_text], **told)
     (run,) = join_processes([trace, text])
     (found,) = run.lookups
     assert (found.time_taken_ns, found.function, found.entry_path) == (5, "f", "/cache/e")
     assert found.time == NOON_NS + int(0.9 * S)
     assert found.is_details_cut
-    assert (run.rank, run.cache_dir, run.command, run.exit_status, run.is_cut) == (
-        3,
-        "/cache",
-        "python x.py",
-        1,
-        True,
-    )
-    assert run.kinds == {"trace", "text"}
+    assert (run.rank, run.cache_dir, run.command) == (3, "/cache", "python x.py")
+    assert (run.exit_status, run.is_cut, run.kinds) == (1, True, {"trace", "text"})
 
 
 @pytest.mark.parametrize(
@@ -469,9 +362,8 @@ def test_one_key_that_two_logs_share_is_enough() -> None:
 
 
 def test_what_a_run_knows_already_stays() -> None:
-    trace = process(
-        "trace", [lookup()], cache_dir="/own", command="own", exit_status=0, rank=1, looked_up=True
-    )
+    own = {"cache_dir": "/own", "command": "own", "exit_status": 0, "rank": 1, "looked_up": True}
+    trace = process("trace", [lookup()], **own)
     text = process("text", [lookup()], cache_dir="/other", command="other", exit_status=2, rank=1)
     (run,) = join_processes([trace, text])
     assert (run.cache_dir, run.command, run.exit_status, run.rank) == ("/own", "own", 0, 1)
@@ -502,13 +394,6 @@ def test_of_lookups_of_one_key_those_are_one_that_are_nearest() -> None:
     assert guards(lookup(at=1), ended, at=1.9, logged_time=NOON_NS + 4 * S) == [None, "told"]
 
 
-def test_the_earlier_time_of_a_lookup_is_when_it_began() -> None:
-    for of_trace, of_text, wanted in ((1.0, 0.9, 0.9), (0.9, 1.0, 0.9), (1.0, None, 1.0)):
-        trace, text = process("trace", [lookup(at=of_trace)]), process("text", [lookup(at=of_text)])
-        (run,) = join_processes([trace, text])
-        assert run.lookups[0].time == NOON_NS + int(wanted * S)
-
-
 def test_of_runs_that_begin_together_those_of_no_rank_are_where_those_of_the_first_are() -> None:
     def order(*ranks: int | None) -> list[int | None]:
         made = [process(f"text-{at}", [lookup(f"f{at}")], pid=at, rank=rank) for at, rank in enumerate(ranks)]
@@ -534,6 +419,11 @@ def test_a_lookup_that_a_trace_says_no_beginning_of_began_when_the_text_log_says
     trace = process("trace", [lookup(at=None, logged_time=NOON_NS + S)])
     (run,) = join_processes([trace, process("text", [lookup(at=0.9)])])
     assert run.lookups[0].time == NOON_NS + int(0.9 * S)
+    for of_trace, of_text, wanted in ((1.0, 0.9, 0.9), (0.9, 1.0, 0.9), (1.0, None, 1.0)):
+        (run,) = join_processes(
+            [process("trace", [lookup(at=of_trace)]), process("text", [lookup(at=of_text)])]
+        )
+        assert run.lookups[0].time == NOON_NS + int(wanted * S)
 
 
 @pytest.mark.parametrize(

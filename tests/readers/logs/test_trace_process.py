@@ -14,6 +14,7 @@ import pytest
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
+from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.trace_artifacts import lookup_from_artifact, lookup_from_event
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Process, Reading
@@ -90,23 +91,11 @@ def one(*records: str, folder: Path, **told: Any) -> tuple[Process, list[tuple[s
 
 def test_a_lookup_and_its_details(tmp_path: Path) -> None:
     lines = [component("gm", "g"), component("x", "y")]
-    made = looked_up(
-        "miss",
-        3,
-        payload={
-            "components": lines,
-            "cache_status_detailed": "guard_miss",
-            "cache_status_guard_expr": "s > 4",
-        },
-    )
-    reading = read(made, folder=tmp_path)
+    guards = {"cache_status_detailed": "guard_miss", "cache_status_guard_expr": "s > 4"}
+    reading = read(looked_up("miss", 3, payload={"components": lines, **guards}), folder=tmp_path)
     (lookup,) = reading.processes[0].lookups
-    assert (lookup.cache_key, lookup.outcome, lookup.guards_expr, lookup.compile_id) == (
-        KEY,
-        "guard_miss",
-        "s > 4",
-        "0/0",
-    )
+    assert (lookup.cache_key, lookup.compile_id) == (KEY, "0/0")
+    assert (lookup.outcome, lookup.guards_expr) == ("guard_miss", "s > 4")
     assert lookup.detail_set is not None
     assert [one.field for one in reading.details.details(lookup.detail_set)] == ["gm", "x"]
     assert reading.problems == []
@@ -135,9 +124,8 @@ def test_details_that_are_none(components: object, messages: list[str], tmp_path
 
 
 def test_a_detail_that_is_none_is_named(tmp_path: Path) -> None:
-    process, problems = one(
-        looked_up(payload={"components": ["no detail", component("a", "b")]}), folder=tmp_path
-    )
+    made = looked_up(payload={"components": ["no detail", component("a", "b")]})
+    process, problems = one(made, folder=tmp_path)
     assert process.lookups[0].detail_set is not None
     assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "hash_detail")]
     assert "no detail" in problems[0][2]
@@ -175,9 +163,8 @@ def test_whether_its_compile_ended(records: list[str], wanted: bool, tmp_path: P
 
 def test_the_code_that_was_compiled(tmp_path: Path) -> None:
     frame = {"name": "f", "line": 3, "filename": 2}
-    process, problems = one(
-        record({"str": ["/mine.py", 2]}), begins(stack=[frame]), looked_up(), folder=tmp_path
-    )
+    named = record({"str": ["/mine.py", 2]})
+    process, problems = one(named, begins(stack=[frame]), looked_up(), folder=tmp_path)
     (lookup,) = process.lookups
     assert (lookup.function, lookup.file, lookup.line, problems) == ("f", "/mine.py", 3, [])
     process, problems = one(begins(stack="no list"), looked_up(), folder=tmp_path)
@@ -199,17 +186,11 @@ def disabled(second: float = 0, epoch_s: float = 0, **args: Any) -> str:
 
 
 def test_a_disabled_cache_leaves_an_event_alone(tmp_path: Path) -> None:
-    process, problems = one(
-        disabled(epoch_s=2, compile_id="0/0", cache_bypass_reason="off", is_backward=True), folder=tmp_path
-    )
+    made = disabled(epoch_s=2, compile_id="0/0", cache_bypass_reason="off", is_backward=True)
+    process, problems = one(made, folder=tmp_path)
     (lookup,) = process.lookups
-    assert problems == []
-    assert (lookup.outcome, lookup.cache_state, lookup.compile_id, lookup.bypass_reason) == (
-        "disabled",
-        "disabled",
-        "0/0",
-        "off",
-    )
+    assert (lookup.outcome, lookup.cache_state, problems) == ("disabled", "disabled", [])
+    assert (lookup.compile_id, lookup.bypass_reason) == ("0/0", "off")
     assert (lookup.time, lookup.time_taken_ns, lookup.is_backward) == (NOON * 10**9, 2 * 10**9, True)
     assert lookup.compile_ended
     # The clock may have been set back.
@@ -250,29 +231,26 @@ def bypass(at: int, **ids: int) -> str:
 
 def bypassing(compile_id: str = "0/0", **args: Any) -> str:
     """The event that ends such a compile, three seconds after noon; it began at noon."""
-    said = {
-        "cache_state": "bypass",
-        "cache_event_time": NOON_NS,
-        "is_backward": False,
-        "compile_id": compile_id,
-    }
-    return event(0, 3, args=said | args)
+    said = {"cache_state": "bypass", "cache_event_time": NOON_NS, "is_backward": False}
+    return event(0, 3, args={**said, "compile_id": compile_id, **args})
 
 
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
-        pytest.param([bypass(NOON_NS + 300_000), bypassing()], [3], id="torch looks up after it began"),
-        pytest.param([bypass(NOON_NS), bypassing()], [3], id="at the same moment"),
-        pytest.param([bypass(NOON_NS - 1), bypassing()], [None], id="before it"),
-        pytest.param([bypass(NOON_NS + 3 * 10**9 + 1), bypassing()], [None], id="after its end"),
-        pytest.param([bypass(NOON_NS + 1), bypassing("1/0")], [None], id="another compile"),
-        pytest.param([bypass(NOON_NS + 1, attempt=2), bypassing()], [3], id="a later attempt"),
-        pytest.param(
-            [bypass(NOON_NS + 1), bypass(NOON_NS + 2), bypassing()], [None, 3], id="the latest of two"
-        ),
-        pytest.param([bypass(NOON_NS + 1), bypassing(), bypassing()], [3], id="one event for one"),
-        pytest.param([bypass(NOON_NS + 1), bypassing(cache_event_time=None)], [None], id="no beginning"),
+        # torch looks up after it began.
+        ([bypass(NOON_NS + 300_000), bypassing()], [3]),
+        ([bypass(NOON_NS), bypassing()], [3]),
+        # Before its beginning, and after its end.
+        ([bypass(NOON_NS - 1), bypassing()], [None]),
+        ([bypass(NOON_NS + 3 * 10**9 + 1), bypassing()], [None]),
+        # Another compile, and a later attempt of the same.
+        ([bypass(NOON_NS + 1), bypassing("1/0")], [None]),
+        ([bypass(NOON_NS + 1, attempt=2), bypassing()], [3]),
+        # The latest of two, and one event for one.
+        ([bypass(NOON_NS + 1), bypass(NOON_NS + 2), bypassing()], [None, 3]),
+        ([bypass(NOON_NS + 1), bypassing(), bypassing()], [3]),
+        ([bypass(NOON_NS + 1), bypassing(cache_event_time=None)], [None]),
     ],
 )
 def test_the_event_of_a_bypass_says_how_long_it_took(
@@ -286,18 +264,13 @@ def test_the_event_of_a_bypass_says_how_long_it_took(
 
 def test_of_many_lookups_the_event_of_a_bypass_belongs_to_those_of_just_now(tmp_path: Path) -> None:
     for between, found in ((63, 1), (64, 0)):
-        process, _ = one(
-            bypass(NOON_NS),
-            *[looked_up(second=n / 1000) for n in range(between)],
-            bypassing(),
-            folder=tmp_path,
-        )
+        others = [looked_up(second=n / 1000) for n in range(between)]
+        process, _ = one(bypass(NOON_NS), *others, bypassing(), folder=tmp_path)
         assert sum(x.time_taken_ns is not None for x in process.lookups) == found
 
 
 @pytest.mark.parametrize(
-    "said",
-    [{"ph": "B"}, {"name": "other"}, {"args": None}, {"args": {"cache_state": "hit"}}],
+    "said", [{"ph": "B"}, {"name": "other"}, {"args": None}, {"args": {"cache_state": "hit"}}]
 )
 def test_other_events_are_no_lookups(said: dict[str, Any], tmp_path: Path) -> None:
     told = {"args": {"cache_state": "disabled"}, **said}
@@ -412,12 +385,8 @@ def test_a_record_that_is_wrong_is_a_problem_at_its_byte(
 
 
 def test_artifacts_that_are_no_lookups_are_passed_over(tmp_path: Path) -> None:
-    process, problems = one(
-        looked_up(),
-        artifact("fx_graph_cache_other", "no json"),
-        artifact("other", "no json"),
-        folder=tmp_path,
-    )
+    others = artifact("fx_graph_cache_other", "no json"), artifact("other", "no json")
+    process, problems = one(looked_up(), *others, folder=tmp_path)
     assert (len(process.lookups), problems) == (1, [])
 
 
@@ -450,10 +419,7 @@ def test_what_is_between_records(tmp_path: Path) -> None:
     assert problems == [(f"byte {len(looked_up())}", "not_a_record", "'Segmentation fault'")]
 
 
-@pytest.mark.parametrize(
-    ("cut", "is_cut", "problems"),
-    [(0, False, 0), (1, True, 1), (2, True, 2)],
-)
+@pytest.mark.parametrize(("cut", "is_cut", "problems"), [(0, False, 0), (1, True, 1), (2, True, 2)])
 def test_a_log_that_ends_within_a_record(cut: int, is_cut: bool, problems: int, tmp_path: Path) -> None:
     process, found = one(looked_up(), looked_up(), folder=tmp_path, cut=cut)
     assert (process.is_cut, len(found)) == (is_cut, problems)
@@ -549,10 +515,8 @@ def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch:
     goods, bad = [looked_up(second=n) for n in range(19)], looked_up(payload={"key": 3})
     frame = begins(stack=[{"name": 3}])
     process, problems = one(*goods[:9], bad, *goods[9:18], frame, goods[18], folder=tmp_path)
-    assert [where for where, _, _ in problems] == [
-        f"byte {9 * len(goods[0])}",
-        f"byte {18 * len(goods[0]) + len(bad)}",
-    ]
+    places = [9 * len(goods[0]), 18 * len(goods[0]) + len(bad)]
+    assert [where for where, _, _ in problems] == [f"byte {place}" for place in places]
     assert len(process.lookups) == 20
 
 
@@ -597,10 +561,8 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     (process,) = reading.processes
     assert process.start_time_ns is None
     # A time that the artifact says itself is one.
-    assert [(x.time, x.end_time, x.logged_time) for x in process.lookups] == [
-        (None, None, None),
-        (NOON * 10**9, None, None),
-    ]
+    times = [(x.time, x.end_time, x.logged_time) for x in process.lookups]
+    assert times == [(None, None, None), (NOON * 10**9, None, None)]
 
 
 def test_only_a_few_wrong_values_of_a_record_are_told(tmp_path: Path) -> None:
@@ -624,3 +586,9 @@ def test_lines_that_are_no_json_are_cut_only_if_torchs_hash_of_them_says_so(
     (problem,) = read(made, looked_up(second=1), folder=tmp_path).problems
     assert problem.kind == kind
     assert message in problem.message
+
+
+def test_a_record_at_the_start_of_a_line_makes_a_trace() -> None:
+    made = looked_up().encode()
+    assert looks_like_trace_log(made) and looks_like_trace_log(b"x\n" + made)
+    assert not looks_like_trace_log(b"x" + made) and not looks_like_trace_log(b"")
