@@ -56,15 +56,11 @@ def stored(key: str, details: str | None) -> EntryRow:
 
 def origins(tables: Tables) -> list[tuple[str, str | None]]:
     """Of each lookup where its details are from, and the value of the only one."""
-    return [
-        (
-            row["details"],
-            None
-            if row["detail_set"] is None
-            else tables.hash_details.details(row["detail_set"])[0].value_text,
-        )
-        for row in records(tables.lookups.frame)
-    ]
+
+    def value(code: int | None) -> str | None:
+        return None if code is None else tables.hash_details.details(code)[0].value_text
+
+    return [(row["details"], value(row["detail_set"])) for row in records(tables.lookups.frame)]
 
 
 @pytest.mark.parametrize(
@@ -73,25 +69,15 @@ def origins(tables: Tables) -> list[tuple[str, str | None]]:
         ([fx("f1", OF_LOG)], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("recorded", OF_LOG)]),
         ([fx("f1")], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_ENTRY)]),
         ([fx("f1")], [stored("f1", None)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_AUTOGRAD)]),
-        (
-            [fx("f1"), fx("f1", OF_LOG)],
-            [stored("f1", OF_ENTRY)],
-            {},
-            [("from_entry", OF_ENTRY), ("recorded", OF_LOG)],
-        ),
-        (
-            [fx("f1"), fx("f1", OF_LOG), fx("f1", OTHER), fx("f1")],
-            [],
-            {},
-            [("from_log", OF_LOG), ("recorded", OF_LOG), ("recorded", OTHER), ("from_log", OF_LOG)],
-        ),
+        ([fx("f1"), fx("f1", OF_LOG)], [stored("f1", OF_ENTRY)], {}, [("from_entry", OF_ENTRY), ("recorded", OF_LOG)]),
+        ([fx("f1"), fx("f1", OF_LOG), fx("f1", OTHER), fx("f1")], [], {}, [("from_log", OF_LOG), ("recorded", OF_LOG), ("recorded", OTHER), ("from_log", OF_LOG)]),
         ([fx("f1"), fx("f2", OF_LOG)], [], {}, [("not_recorded", None), ("recorded", OF_LOG)]),
         ([fx("f1", is_details_cut=True)], [], {}, [("incomplete", None)]),
         ([fx("f1", is_details_cut=True)], [stored("f1", OF_ENTRY)], {}, [("from_entry", OF_ENTRY)]),
         ([fx(None)], [stored("f1", OF_ENTRY)], {}, [("not_recorded", None)]),
         ([fx(None, OF_LOG), fx(None)], [], {}, [("recorded", OF_LOG), ("not_recorded", None)]),
     ],
-)
+)  # fmt: skip
 def test_the_details_of_a_lookup_are_its_own_those_of_the_entry_or_those_of_a_log(
     lookups: list[LookupRow],
     entries: list[EntryRow],
@@ -177,20 +163,9 @@ def test_each_listing_of_files_has_its_moment() -> None:
 
 
 def test_an_entry_that_was_opened_has_its_own_facts_in_well_formed_texts() -> None:
-    reading, one = (
-        Reading(),
-        EntryRow(
-            cache="fxgraph",
-            path="/c/b",
-            root="/c",
-            size_bytes=3,
-            modified_time=4,
-            cache_key="f1",
-            status="damaged",
-            changed_time=6,
-        ),
-    )
-    one.detail, one.fx_keys, one.damage = "half \ud800", ("whole", "half \udfff"), "why"
+    reading, one = Reading(), stored("f1", None)
+    one.size_bytes, one.status, one.damage = 3, "damaged", "why"
+    one.detail, one.fx_keys = "half \ud800", ("whole", "half \udfff")
     facts = [("code", "/c/a", "/c", 1, 1, None, "ok", 1), ("fxgraph", "/c/b", "/c", 2, 4, "f1", "ok", 6)]
     reading.entries.add(facts, {1: one})  # type: ignore[arg-type]
     plain, opened = records(assemble(reading).entries.frame)

@@ -30,28 +30,14 @@ LONG = "9" * 5_000
 DEEP = "[" * 100_000 + "]" * 100_000
 HALF = "\\ud800"
 # As they stand in JSON.
-NUMBERS = [
-    str(1 << 64),
-    str(-(1 << 64)),
-    LONG,
-    "true",
-    "1.5",
-    "NaN",
-    "Infinity",
-    "[1]",
-    "{}",
-    '"7"',
-    "1e400",
-    HALF,
-]
+HUGE = [str(1 << 64), str(-(1 << 64)), LONG, "Infinity", "1e400"]
+NUMBERS = [*HUGE, "true", "1.5", "NaN", "[1]", "{}", '"7"', HALF]
 
 
 @pytest.fixture(scope="module")
 def trace(recording: Recording) -> bytes:
-    paths = sorted(
-        (recording("2.13.0", "training") / "trace").iterdir(), key=lambda path: path.stat().st_size
-    )
-    return paths[-1].read_bytes()
+    traces = (recording("2.13.0", "training") / "trace").iterdir()
+    return max(traces, key=lambda path: path.stat().st_size).read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -146,19 +132,11 @@ def test_a_version_that_is_none_is_no_version(
     assert set(scope.runs["torch_version"].dropna()) <= set(whole.runs["torch_version"])
 
 
+ENVELOPE = '{"artifact": {"name": "fx_graph_cache_miss"}}'
+
+
 @pytest.mark.parametrize(
-    "envelope",
-    [
-        "[1]",
-        "[]",
-        "7",
-        "null",
-        '"text"',
-        '{"artifact": {"name": "fx_graph_cache_miss"}}',
-        DEEP,
-        f'{{"{HALF}": 1}}',
-        "{",
-    ],
+    "envelope", ["[1]", "[]", "7", "null", '"text"', ENVELOPE, DEEP, f'{{"{HALF}": 1}}', "{"]
 )
 def test_an_envelope_of_any_form_costs_its_record(
     envelope: str, trace: bytes, whole_of: Callable[[bytes], Scope], tmp_path: Path
@@ -167,13 +145,8 @@ def test_an_envelope_of_any_form_costs_its_record(
     at = trace.index(b'{"artifact": {"name": "aotautograd_cache_miss"')
     end = trace.index(b"\n", at)
     # The readers tell what a record is by its first letters.
-    data = (
-        trace[:at]
-        + b'{"artifact": {"name": "aotautograd_cache_miss", "x": '
-        + envelope.encode()
-        + trace[at + 1 : end]
-    )
-    scope = read(data + b"}}" + trace[end:], tmp_path)
+    head = b'{"artifact": {"name": "aotautograd_cache_miss", "x": ' + envelope.encode()
+    scope = read(trace[:at] + head + trace[at + 1 : end] + b"}}" + trace[end:], tmp_path)
     assert len(scope.lookups) >= len(whole.lookups) - 1
     if len(scope.lookups) < len(whole.lookups):
         assert len(scope.problems) >= 1
@@ -248,10 +221,8 @@ def test_a_stamp_of_another_age_gives_no_clock(
 
 @pytest.mark.parametrize("status", [LONG, "true", '"1"', str(1 << 64), DEEP, "NaN", f'"{HALF}"'])
 def test_a_note_of_a_run_with_a_bad_value(status: str, trace: bytes, tmp_path: Path) -> None:
-    note = json.dumps({"cachescope_run": 1, "command": ["python", "x.py"], "exit_status": "@"}).replace(
-        '"@"', status
-    )
-    (tmp_path / "run.json").write_text(note)
+    note = json.dumps({"cachescope_run": 1, "command": ["python", "x.py"], "exit_status": "@"})
+    (tmp_path / "run.json").write_text(note.replace('"@"', status))
     scope = read(trace, tmp_path)
     assert scope.runs["exit_status"].isna().all()
     assert len(scope.problems) == 1
@@ -266,29 +237,6 @@ def test_half_a_character_anywhere_in_a_trace(
     half = re.sub(rb'("components": \["\[\w+\] \w+: )', rb"\1\\udfff", half)
     scope = read(half, tmp_path)
     assert len(scope.lookups) == len(whole_of(trace).lookups)
-
-
-@pytest.mark.parametrize(
-    "time", ["0001-01-01T00:00:00", "0100-01-01", "9999-12-31T23:59:59+00:00", "3170843-01-01", ""]
-)
-def test_a_snapshot_of_another_age(time: str, tmp_path: Path) -> None:
-    context = {"runtime_context": None, "compile_context": None}
-    file = tmp_path / "context.json"
-    file.write_text(json.dumps({"cachescope_snapshot": 1, "context": context, "time": time}))
-    scope = cachescope.read(file)
-    assert scope.contexts["time"].isna().all()
-    assert scope.problems["kind"].tolist() == ["bad_value"]
-
-
-@pytest.mark.parametrize("pid", ["true", str(1 << 64), LONG])
-def test_a_snapshot_with_a_pid_that_no_process_has(pid: str, tmp_path: Path) -> None:
-    context = {"runtime_context": None, "compile_context": None}
-    file = tmp_path / "context.json"
-    file.write_text(
-        json.dumps({"cachescope_snapshot": 1, "context": context, "pid": "@"}).replace('"@"', pid)
-    )
-    with pytest.raises(cachescope.SourceError):
-        cachescope.read(file)
 
 
 @pytest.mark.parametrize("seconds", [-(10**9), 10**10, 10**14])
@@ -328,18 +276,6 @@ def test_a_line_of_a_container_log_that_is_none(
     lines.insert(1, line)
     scope = read("\n".join(lines).encode(), tmp_path)
     assert keys(scope) == keys(whole_of(text_log))
-
-
-@pytest.mark.parametrize("field", ["torch_version", "python_version"])
-@pytest.mark.parametrize("version", ["", LONG, "3." + LONG])
-def test_a_snapshot_whose_version_is_none(field: str, version: str, tmp_path: Path) -> None:
-    context = {"runtime_context": None, "compile_context": None}
-    file = tmp_path / "context.json"
-    file.write_text(json.dumps({"cachescope_snapshot": 1, "context": context, field: version}))
-    scope = cachescope.read(file)
-    assert scope.contexts[field].isna().all()
-    assert scope.problems["kind"].tolist() == ["bad_value"]
-    assert field in scope.problems["message"].iloc[0]
 
 
 @pytest.mark.parametrize("number", [LONG, "9" * 30])

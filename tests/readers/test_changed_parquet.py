@@ -45,17 +45,8 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def use(folder: Path) -> None:
     """All of it, so that nothing is left that fails when it is asked for."""
     scope = cachescope.read(folder)
-    for frame in (
-        "lookups",
-        "misses",
-        "causes",
-        "contexts",
-        "entries",
-        "guards",
-        "links",
-        "orphans",
-        "past_misses",
-    ):
+    recorded = ("lookups", "misses", "causes", "contexts", "past_misses")
+    for frame in (*recorded, "entries", "guards", "links", "orphans"):
         getattr(scope, frame)
     with contextlib.suppress(NotFoundError):
         scope.hash_details(lookup=0)
@@ -151,66 +142,6 @@ def test_damaged_files_of_collected_logs(collected: Path, tmp_path: Path) -> Non
         is_refused(tmp_path)
 
 
-NESTED: dict[str, Callable[[dict[str, Any]], object]] = {
-    "more lookups than there are": lambda log: log["processes"][0].update(lookups=10**9),
-    "fewer lookups": lambda log: log["processes"][0].update(lookups=0),
-    "no number of lookups": lambda log: log["processes"][0].update(lookups=None),
-    "negative lookups": lambda log: log["processes"][0].update(lookups=-1),
-    "a kind that is none": lambda log: log["processes"][0].update(kind="x"),
-    "a time of another age": lambda log: log["lookups"][0].update(time=2**63 - 1),
-    "a duration of another age": lambda log: log["lookups"][0].update(time_taken_ns=2**62),
-    "details that are not there": lambda log: log["lookups"][0].update(detail_set=99),
-    "negative details": lambda log: log["lookups"][0].update(detail_set=-1),
-    "no outcome": lambda log: log["lookups"][0].update(outcome=None),
-    "an outcome that is none": lambda log: log["lookups"][0].update(outcome="x"),
-    "no cache": lambda log: log["lookups"][0].update(cache=None),
-    "codes that are not there": lambda log: log.update(set_codes=[2**30] * len(log["set_codes"])),
-    "negative codes": lambda log: log.update(set_codes=[-1] * len(log["set_codes"])),
-    "sizes that do not fit": lambda log: log.update(set_sizes=[1]),
-    "negative sizes": lambda log: log.update(set_sizes=[-5] * len(log["set_sizes"])),
-    "components that are none": lambda log: log.update(components=["x"] * len(log["components"])),
-    "no components": lambda log: log.update(components=None),
-    "equal hashes": lambda log: log.update(set_hashes=[b"x" * 16] * len(log["set_hashes"])),
-    "no hashes": lambda log: log.update(set_hashes=[]),
-    "directions that are none": lambda log: log.update(set_directions=["x"] * len(log["set_directions"])),
-    "problems that say nothing": lambda log: log.update(
-        problems=[{"where": None, "kind": None, "message": None}]
-    ),
-    "a source that is none": lambda log: log.update(source=None),
-}
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("change", NESTED)
-def test_collected_logs_whose_parts_do_not_fit(change: str, collected: Path, tmp_path: Path) -> None:
-    (file,) = collected.iterdir()
-    table = parquet.read_table(file)
-    logs = table.to_pylist()
-    log = next(log for log in logs if len(log["set_sizes"]) > 1)
-    NESTED[change](log)
-    parquet.write_table(pa.Table.from_pylist(logs, table.schema), tmp_path / file.name, row_group_size=1)
-    assert is_refused(tmp_path)
-    if change in ("equal hashes", "no hashes", "directions that are none"):
-        # Read beside other logs, they are not asked for.
-        cachescope.read(tmp_path / file.name)
-    else:
-        with pytest.raises(SourceError):
-            cachescope.read(tmp_path / file.name)
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("compiles", ["[", "7", "[[]]", "[[1, 2, 3]]", "{}", "[" * 100_000])
-def test_compiles_that_are_none(compiles: str, collected: Path, tmp_path: Path) -> None:
-    (file,) = collected.iterdir()
-    table = parquet.read_table(file)
-    logs = table.to_pylist()
-    for log in logs:
-        for process in log["processes"]:
-            process["compiles"] = compiles
-    parquet.write_table(pa.Table.from_pylist(logs, table.schema), tmp_path / file.name, row_group_size=1)
-    is_refused(tmp_path)
-
-
 def test_the_rest_is_collected_where_one_log_cannot_be_read(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(cachescope.sample("config_flip") / "trace", logs)
@@ -245,46 +176,3 @@ def test_a_log_that_goes_while_others_are_collected_is_told_of(
     problems = cachescope.read(tmp_path / "fleet").problems
     assert problems["source"].tolist() == [str(second)]
     assert json.loads(problems.to_json())["kind"] == {"0": "unreadable"}
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize(("over", "is_refused_"), [(-1, False), (0, True), (5, True)])
-def test_a_number_of_a_row_that_is_not_there(
-    over: int, is_refused_: bool, saved: Path, tmp_path: Path
-) -> None:
-    """Of the lookups, the last run there is and those behind it; and a number that does not count its rows."""
-    folder = tmp_path / "scope"
-    shutil.copytree(saved, folder)
-    runs, table = parquet.read_table(folder / "runs.parquet"), parquet.read_table(folder / "lookups.parquet")
-    at = table.schema.names.index("run")
-    values = pa.array([len(runs) + over] * len(table), table.field(at).type)
-    parquet.write_table(put(table, at, values), folder / "lookups.parquet")
-    assert is_refused(folder) is is_refused_
-    number = table.schema.names.index("lookup")
-    counted = pa.array(range(1, len(table) + 1), table.field(number).type)
-    parquet.write_table(put(table, number, counted), folder / "lookups.parquet")
-    assert is_refused(folder)
-
-
-@pytest.mark.parametrize(
-    ("lookups", "is_refused_"),
-    [
-        ([0, 1], False),
-        ([], False),
-        ([99_999], True),
-        ([-1], True),
-        ([None], True),
-        (["0"], True),
-        ([0.0], True),
-    ],
-)
-def test_lookups_of_a_compile_that_are_none(
-    lookups: list[Any], is_refused_: bool, saved: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "scope"
-    shutil.copytree(saved, folder)
-    table = parquet.read_table(folder / "compiles.parquet")
-    at = table.schema.names.index("lookups")
-    parquet.write_table(put(table, at, pa.array([lookups] * len(table))), folder / "compiles.parquet")
-    assert len(table)
-    assert is_refused(folder) is is_refused_

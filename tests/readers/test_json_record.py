@@ -105,24 +105,14 @@ def test_numbers_have_bounds_that_are_asked_for() -> None:
         assert asked("whole", beyond, 3, 5)[0] is None
 
 
-@pytest.mark.parametrize(
-    ("value", "nanoseconds"), [(0, 0), (5, 5_000), (1.5, 1_500), (MOST_US, MOST_US * 1_000)]
-)
-def test_microseconds_are_made_nanoseconds(value: float, nanoseconds: int) -> None:
-    assert asked("moment_of_us", value) == (nanoseconds, [])
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "nanoseconds"),
-    [(3, 1, 3), (3, 1_000, 3_000), (1.5, 1_000, 1_500), (-2, 10**9, -2 * 10**9), (0, 10**6, 0)],
-)
-def test_durations_are_made_nanoseconds(value: float, unit: int, nanoseconds: int) -> None:
-    assert asked("duration_ns", value, unit) == (nanoseconds, [])
-
-
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e300])
-def test_a_duration_is_a_number(value: float) -> None:
-    assert asked("duration_ns", value, 1_000)[0] is None
+def test_other_units_are_made_nanoseconds() -> None:
+    for us, wanted in ((0, 0), (5, 5_000), (1.5, 1_500), (MOST_US, MOST_US * 1_000)):
+        assert asked("moment_of_us", us) == (wanted, [])
+    units = ((3, 1, 3), (3, 1_000, 3_000), (1.5, 1_000, 1_500), (-2, 10**9, -2 * 10**9), (0, 10**6, 0))
+    for value, unit, wanted in units:
+        assert asked("duration_ns", value, unit) == (wanted, [])
+    for value in (math.inf, -math.inf, math.nan, 1e300):
+        assert asked("duration_ns", value, 1_000)[0] is None
 
 
 @pytest.mark.parametrize("value", [7, "text", ["a"], None, True])
@@ -146,12 +136,6 @@ def test_json_is_parsed_as_python_parses_it(value: Any) -> None:
     assert load_json(json.dumps(value).encode()) == value
 
 
-@pytest.mark.parametrize("digits", [600, 4_000, 6_000])
-def test_numbers_of_many_digits_take_no_time(digits: int) -> None:
-    found = load_json(b"[" + b"9" * digits + b"]")
-    assert found[0] == math.inf or found[0] == int("9" * min(digits, 4_000))
-
-
 @pytest.mark.parametrize("data", [b"", b"{", b"[1", b"nul", b"[" * 100_000, b'"\\ud800'])
 def test_what_is_no_json_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
@@ -164,12 +148,6 @@ def test_half_a_character_is_made_one_that_can_be_written() -> None:
     for text in ("".join(found), str(found)):
         text.encode()
     assert found["n"] == 5 and "\U0001f600" in str(found)
-
-
-@pytest.mark.parametrize("digits", [600, 639, 640, 641])
-def test_whole_numbers_of_some_hundred_digits_are_numbers(digits: int) -> None:
-    found = load_json(b"[" + b"9" * digits + b"]")[0]
-    assert found == (int("9" * digits) if digits < 640 else math.inf) or found == int("9" * digits)
 
 
 @pytest.mark.parametrize(
@@ -225,6 +203,7 @@ def test_durations_of_units_are_rounded_and_whole_ones_are_exact() -> None:
 
 
 def test_a_whole_number_is_one_up_to_so_many_digits() -> None:
-    for digits, is_number in ((3_999, True), (4_000, False)):
-        (found,) = load_json(b"[" + b"9" * digits + b"]")
-        assert (found != math.inf) is is_number
+    for digits in (600, 639, 640, 641, 3_999):
+        assert load_json(b"[" + b"9" * digits + b"]") == [int("9" * digits)]
+    for digits in (4_000, 6_000):
+        assert load_json(b"[" + b"9" * digits + b"]") == [math.inf]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import os
-import random
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,8 +14,6 @@ import pytest
 import cachescope
 from cachescope.keys.device_text import device_parts, kernel_device_parts
 from cachescope.readers.directory.generated_files import defined_kernels, kernels_of
-from cachescope.readers.logs import log_lines, trace_records
-from cachescope.readers.logs.byte_source import Pieces
 from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
@@ -137,72 +131,6 @@ def test_a_log_packed_in_itself_over_and_over_is_no_endless_one(text: bytes, tmp
     assert lookups(path) == lookups(write(tmp_path / "true.log", [text]))
 
 
-def test_lines_are_those_of_a_plain_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 100)
-    monkeypatch.setattr(log_lines, "_READ_BYTES", 32)
-    chance = random.Random(1)
-    for _ in range(2000):
-        sizes = [
-            chance.choice([0, 1, 5, 50, 99, 100, 101, 102, 133, 300, 1000])
-            for _ in range(chance.randrange(6))
-        ]
-        data = b"".join(
-            bytes([chance.choice(b"ab:")]) * size + chance.choice([b"\n", b"\n", b""]) for size in sizes
-        )
-        want = data.split(b"\n")
-        want = want[:-1] if not want[-1] else want
-        assert taken(data) == (
-            [line[:100] for line in want],
-            [n for n, line in enumerate(want, 1) if len(line) > 100],
-        )
-        marked = [n for n, line in enumerate(want, 1) if b":" in line]
-        assert set(marked) <= set(passed_to(data))
-
-
-def taken(data: bytes) -> tuple[list[bytes], list[int]]:
-    lines = log_lines.Lines(Pieces(io.BufferedReader(io.BytesIO(data))))  # type: ignore[arg-type]
-    found = list(iter(lines.take, None))
-    assert lines.bytes == len(data)
-    return [line for line in found if line is not None], lines.too_long
-
-
-def passed_to(data: bytes) -> list[int]:
-    """The numbers of the lines that are taken where those without a colon are passed over."""
-    lines = log_lines.Lines(Pieces(io.BufferedReader(io.BytesIO(data))))  # type: ignore[arg-type]
-    found = []
-    while lines.pass_over(b":") or lines.take() is not None:
-        found.append(lines.number)
-    return found
-
-
-def test_records_are_those_of_the_log_whatever_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 300)
-    monkeypatch.setattr(trace_records, "BLOCK_BYTES", 64)
-    chance = random.Random(1)
-    left_out = 0
-    for _ in range(2000):
-        records = [made_record(chance) for _ in range(chance.randrange(7))]
-        found: set[tuple[int, bytes]] = set()
-        too_long = set()
-        stream = io.BufferedReader(io.BytesIO(b"".join(records)))  # type: ignore[arg-type]
-        for offset, block in trace_records.read_records(Pieces(stream)):
-            too_long |= {offset} if block.is_too_long else set()
-            for start, following in pairwise((*block.starts, block.end)):
-                found.add((offset + start, bytes(block.buffer[start:following]).removesuffix(b"\n")))
-        places = [sum(map(len, records[:n])) for n in range(len(records))]
-        for place, record in zip(places, records, strict=True):
-            assert (place, record[:-1]) in found or (place in too_long and len(record) > 300)
-        assert len(found) + len(too_long) == len(records)
-        left_out += len(too_long)
-    assert left_out > 100
-
-
-def made_record(chance: random.Random) -> bytes:
-    lines = [chance.choice([b"a", b"V"]) * chance.choice([1, 5, 50, 100, 300, 700, 2000])]
-    lines += [b"\t" + b"p" * chance.choice([0, 1, 50, 64, 127, 1000]) for _ in range(chance.randrange(4))]
-    return b"\n".join(lines) + b"\n"
-
-
 def test_a_long_line_of_spaces_is_no_kernel() -> None:
     line = " " * 500_000 + "x\n"
     assert kernels_of(line) == []
@@ -215,14 +143,3 @@ def test_device_texts_of_any_number_and_length_are_read() -> None:
     assert device_parts("', major=" * 100_000) == {}
     many = "".join(f"DeviceProperties(type='cuda', index={n})\n" for n in range(30_000))
     assert len(kernel_device_parts(many)) == 30_000
-
-
-def test_a_pipe_is_refused_in_words() -> None:
-    reading, writing = os.pipe()
-    os.write(writing, b"V1120 nonsense\n")
-    os.close(writing)
-    try:
-        with pytest.raises(cachescope.SourceError, match="a pipe; write it to a file first"):
-            cachescope.read(f"/dev/fd/{reading}")
-    finally:
-        os.close(reading)

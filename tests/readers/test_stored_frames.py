@@ -151,16 +151,15 @@ def test_times_are_of_an_age_that_a_column_holds(tables: dict[str, pa.Table], tm
 def test_the_lookups_of_a_compile_are_there(
     numbers: list[int | None], is_fine: bool, tables: dict[str, pa.Table], tmp_path: Path
 ) -> None:
-    columns = {
-        column.name: pa.nulls(1, STORED.get(column.dtype)) for column in columns_of(FRAMES["compiles"])
+    filled = {
+        TUPLE: pa.array([[]], pa.list_(pa.string())),
+        TEXT: pa.array(["first"], pa.large_string()),
+        WHOLE: pa.array([0], pa.int64()),
     }
-    for column in columns_of(FRAMES["compiles"]):
-        if column.dtype == TUPLE:
-            columns[column.name] = pa.array([[]], pa.list_(pa.string()))
-        if column.dtype == TEXT:
-            columns[column.name] = pa.array(["first"], pa.large_string())
-        if column.dtype == WHOLE:
-            columns[column.name] = pa.array([0], pa.int64())
+    columns = {
+        column.name: filled.get(column.dtype, pa.nulls(1, STORED.get(column.dtype)))
+        for column in columns_of(FRAMES["compiles"])
+    }
     known = {"lookups": pa.array([numbers], pa.list_(pa.int64()))}
     parquet.write_table(pa.table(columns | known), tmp_path / "compiles.parquet")
     for name in ("runs", "lookups", "contexts"):
@@ -184,14 +183,8 @@ def test_a_changed_byte_of_a_page_is_not_believed(
 ) -> None:
     file, value = tmp_path / "numbers.parquet", (0x1234567).to_bytes(4, "little")
     table = pa.table({"number": pa.array([0x1234567], pa.int32())})
-    parquet.write_table(
-        table,
-        file,
-        use_dictionary=False,
-        write_statistics=False,
-        write_page_checksum=True,
-        store_schema=False,
-    )
+    plain = {"use_dictionary": False, "write_statistics": False, "store_schema": False}
+    parquet.write_table(table, file, write_page_checksum=True, **plain)
     read(file, ["number"])
     data = file.read_bytes()
     assert data.count(value) == 1

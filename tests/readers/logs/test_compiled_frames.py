@@ -26,6 +26,10 @@ def metrics(kind: str = "compilation_metrics", **values: object) -> str:
     return record(kind, {"is_forward": True, "duration_us": 5, "start_time_us": 7} | values)
 
 
+def backward_of_2_5(**values: object) -> str:
+    return metrics("bwd_compilation_metrics", is_forward=None, **values)
+
+
 def read(tmp_path: Path, *records: str) -> CompiledFrames:
     log = tmp_path / "trace.log"
     # Each has a moment of its own.
@@ -42,41 +46,21 @@ START = record("dynamo_start", {"stack": [{"name": "f", "line": 3, "filename": "
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
-        pytest.param([START, metrics()], ["first"], id="first"),
-        pytest.param([START, metrics(), START, metrics()], ["first", "first"], id="again after a reset"),
-        pytest.param(
-            [START, metrics(is_forward=False)], ["first", "backward"], id="a backward graph while it compiles"
-        ),
-        pytest.param(
-            [START, metrics(), metrics(is_forward=False)], ["first", "backward"], id="a later backward graph"
-        ),
-        pytest.param(
-            [START, metrics(), metrics("bwd_compilation_metrics", is_forward=None)],
-            ["first", "backward"],
-            id="the backward record of torch 2.5",
-        ),
-        pytest.param(
-            [
-                START,
-                metrics(),
-                metrics("bwd_compilation_metrics", is_forward=None, fail_type="InductorError"),
-            ],
-            ["first", "backward"],
-            id="a backward graph of torch 2.5 that failed",
-        ),
-        pytest.param([metrics()], ["first"], id="it began before the log"),
-        pytest.param(
-            [metrics(fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached")],
-            ["limit"],
-            id="the limit",
-        ),
-        pytest.param(
-            [metrics("bwd_compilation_metrics", is_forward=None, fail_type="RecompileLimitExceeded")],
-            ["limit"],
-            id="the limit in torch 2.6",
-        ),
-        pytest.param([metrics(fail_type="CacheLimitExceeded")], ["limit"], id="the limit in torch 2.5"),
-        pytest.param([START, metrics(fail_type="InductorError")], ["first"], id="it failed"),
+        ([START, metrics()], ["first"]),
+        # After a reset.
+        ([START, metrics(), START, metrics()], ["first", "first"]),
+        # A backward graph while it compiles, and a later one; the second record is that of torch 2.5.
+        ([START, metrics(is_forward=False)], ["first", "backward"]),
+        ([START, metrics(), metrics(is_forward=False)], ["first", "backward"]),
+        ([START, metrics(), backward_of_2_5()], ["first", "backward"]),
+        ([START, metrics(), backward_of_2_5(fail_type="InductorError")], ["first", "backward"]),
+        # It began before the log.
+        ([metrics()], ["first"]),
+        # The limit, as it is called now, in torch 2.6, and in 2.5.
+        ([metrics(fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached")], ["limit"]),
+        ([backward_of_2_5(fail_type="RecompileLimitExceeded")], ["limit"]),
+        ([metrics(fail_type="CacheLimitExceeded")], ["limit"]),
+        ([START, metrics(fail_type="InductorError")], ["first"]),
     ],
 )
 def test_the_kind_of_a_compile(records: list[str], expected: list[str], tmp_path: Path) -> None:
@@ -97,14 +81,10 @@ def test_a_whole_record_at_the_end_needs_no_newline(tmp_path: Path) -> None:
 
 
 def test_where_the_limit_is_reached_the_place_is_that_of_the_frame(tmp_path: Path) -> None:
-    limit = record(
-        "compilation_metrics", {"fail_type": "RecompileLimitExceeded", "duration_us": 1}, frame_compile_id=8
-    )
-    found = read(tmp_path, START, metrics(), limit).rows
-    assert [(one.compile_id, one.kind, one.place.function) for one in found] == [
-        ("0/0", "first", "f"),
-        ("0/8", "limit", "f"),
-    ]
+    failed = {"fail_type": "RecompileLimitExceeded", "duration_us": 1}
+    limit = record("compilation_metrics", failed, frame_compile_id=8)
+    found = [(x.compile_id, x.kind, x.place.function) for x in read(tmp_path, START, metrics(), limit).rows]
+    assert found == [("0/0", "first", "f"), ("0/8", "limit", "f")]
 
 
 def test_what_lost_its_beginning_is_not_said_of_other_code(tmp_path: Path) -> None:
@@ -115,12 +95,8 @@ def test_what_lost_its_beginning_is_not_said_of_other_code(tmp_path: Path) -> No
     again = record("dynamo_start", {"stack": []}, frame_compile_id=1)
     ended = record("compilation_metrics", {"is_forward": True}, frame_compile_id=1)
     found = read(tmp_path, START, metrics(), reasons, other, metrics(), again, ended, symbol, ended).rows
-    assert [(one.compile_id, one.place.function) for one in found] == [
-        ("0/0", "f"),
-        ("0/0", "g"),
-        ("0/1", None),
-        ("0/1", None),
-    ]
+    places = [(one.compile_id, one.place.function) for one in found]
+    assert places == [("0/0", "f"), ("0/0", "g"), ("0/1", None), ("0/1", None)]
     assert all((one.recompile_reasons, one.symbols.rows) == ((), []) for one in found)
 
 

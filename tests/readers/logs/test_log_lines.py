@@ -140,16 +140,6 @@ def test_a_message_ends_where_it_is_too_long(monkeypatch: pytest.MonkeyPatch) ->
     assert lines.take_continued(b"P ", {}, lambda _: True) == [b"x" * 3_000] * 2
 
 
-@pytest.mark.parametrize("limit", [0, 1, 5, 11, 100])
-def test_pieces_end_at_the_size_that_is_asked_for(limit: int) -> None:
-    pieces = Pieces(io.BytesIO(b"hello world"), limit)  # type: ignore[arg-type]
-    space, read = bytearray(4), b""
-    while got := pieces.read_into(memoryview(space)):
-        read += space[:got]
-    assert read == b"hello world"[:limit]
-    assert pieces.failure() is None
-
-
 def docker(*lines: tuple[str, str]) -> bytes:
     return b"".join(json.dumps({"log": text, "stream": name}).encode() + b"\n" for name, text in lines)
 

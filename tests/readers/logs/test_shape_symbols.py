@@ -11,24 +11,13 @@ from tests.readers.logs.test_compiled_frames import START, metrics, read, record
 
 TORCH = "/env/lib/python3.11/site-packages/torch"
 USER = {"name": "forward", "line": 8, "filename": "/home/model.py", "loc": "if x.shape[0] > 10:"}
-LINEAR = {
-    "name": "forward",
-    "line": 134,
-    "filename": f"{TORCH}/nn/modules/linear.py",
-    "loc": "return F.linear(…)",
-}
+LINEAR = {"name": "forward", "line": 134, "filename": f"{TORCH}/nn/modules/linear.py", "loc": "return …"}
 TRACED_AGAIN = {"name": "trace", "line": 9, "filename": f"{TORCH}/fx/experimental/proxy_tensor.py"}
 
 
 def symbol(name: str = "s0", stack: object = (USER,), kind: str = "create_symbol", **ids: object) -> str:
-    told = {
-        "symbol": name,
-        "val": "20",
-        "vr": "[2, int_oo]",
-        "source": "L['x'].size()[0]",
-        "user_stack": stack,
-    }
-    return record(kind, told, **ids)
+    told = {"symbol": name, "val": "20", "vr": "[2, int_oo]", "source": "L['x'].size()[0]"}
+    return record(kind, {**told, "user_stack": stack}, **ids)
 
 
 def guard(expr: str = "s0 > 10", stack: object = (USER,), **ids: object) -> str:
@@ -43,18 +32,11 @@ def symbols(tmp_path: Path, *records: str) -> list[Symbol]:
 
 
 def test_a_guard_belongs_to_each_symbol_that_it_names(tmp_path: Path) -> None:
-    s0, s1, s10 = symbols(
-        tmp_path, symbol("s0"), symbol("s1"), symbol("s10"), guard("2*s0 > s10 + 3"), metrics()
-    )
-    assert [[one.expr for one in row.guards] for row in (s0, s1, s10)] == [
-        ["2*s0 > s10 + 3"],
-        [],
-        ["2*s0 > s10 + 3"],
-    ]
-    assert (s0.guards[0].place, s0.guards[0].code) == (
-        ("forward", "/home/model.py", 8),
-        "if x.shape[0] > 10:",
-    )
+    expr = "2*s0 > s10 + 3"
+    made = symbols(tmp_path, symbol("s0"), symbol("s1"), symbol("s10"), guard(expr), metrics())
+    assert [[one.expr for one in row.guards] for row in made] == [[expr], [], [expr]]
+    (first,) = made[0].guards
+    assert (first.place, first.code) == (("forward", "/home/model.py", 8), "if x.shape[0] > 10:")
 
 
 def test_an_attempt_begins_with_no_symbols(tmp_path: Path) -> None:

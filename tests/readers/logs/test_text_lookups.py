@@ -36,38 +36,38 @@ class Log:
 
     def say(self, text: str, compile_id: str = "0/0", level: str = "I") -> Log:
         moment = f"1120 {self.hour:02}:{len(self.lines) // 60:02}:{len(self.lines) % 60:02}.000000"
-        self.lines += [
-            f"{level}{moment} {self.pid} {FILE}] [{compile_id}] {line}" for line in text.split("\n")
-        ]
+        head = f"{level}{moment} {self.pid} {FILE}] [{compile_id}]"
+        self.lines += [f"{head} {line}" for line in text.split("\n")]
         return self
 
     def details(self, name: str, compile_id: str = "0/0", fields: dict[str, str] | None = None) -> Log:
         which = "Autograd" if name[0] == "a" else "FX"
         lines = [f"[{'h' * 51}] {field}: {text}" for field, text in (fields or {"gm": "g"}).items()]
-        return self.say(
-            "\n".join([f"{which} graph cache hash details for key {key(name)}:", *lines]), compile_id, "V"
-        )
+        head = f"{which} graph cache hash details for key {key(name)}:"
+        return self.say("\n".join([head, *lines]), compile_id, "V")
 
     def outcome(self, name: str, state: str, compile_id: str = "0/0") -> Log:
         which = "AOTAutograd" if name[0] == "a" else "fx graph"
         return self.say(f"{which} cache {state} for key {key(name)}", compile_id)
 
     def read(self, folder: Path) -> list[Process]:
-        path = folder / "made.log"
-        path.write_text("\n".join(self.lines) + "\n")
-        reading = Reading()
-        read_text_log(str(path), reading)
-        return reading.processes
+        return read_lines(self.lines, folder).processes
+
+
+def read_lines(lines: list[str], folder: Path, **told: str) -> Reading:
+    path = folder / "made.log"
+    path.write_text("\n".join(lines) + "\n")
+    reading = Reading()
+    read_text_log(str(path), reading, **told)
+    return reading
+
+
+def name_of(cache_key: str | None) -> str:
+    return (cache_key or "-").rstrip("q").translate(_BACK)
 
 
 def told(processes: list[Process]) -> list[list[str]]:
-    return [
-        [
-            f"{(lookup.cache_key or '-').rstrip('q').translate(_BACK)} {lookup.outcome}"
-            for lookup in process.lookups
-        ]
-        for process in processes
-    ]
+    return [[f"{name_of(one.cache_key)} {one.outcome}" for one in process.lookups] for process in processes]
 
 
 def writing(name: str) -> str:
@@ -83,52 +83,25 @@ def writing(name: str) -> str:
         # The line of its outcome is lost, and perhaps others: the graph may be of a later lookup.
         (Log().details("a1").details("f1").outcome("f1", "miss"), "a1 unknown, f1 full_miss"),
         # Its entry names a graph that is gone: no line says that it missed, and the graph is looked up twice.
-        (
-            Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss"),
-            "a1 full_miss, f1 full_miss, f1 full_miss",
-        ),
-        (
-            Log().details("a1").outcome("f1", "miss").details("f2").outcome("f2", "miss"),
-            "a1 unknown, f1 full_miss, f2 full_miss",
-        ),
+        (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss"), "a1 full_miss, f1 full_miss, f1 full_miss"),
+        (Log().details("a1").outcome("f1", "miss").details("f2").outcome("f2", "miss"), "a1 unknown, f1 full_miss, f2 full_miss"),
         (Log().details("a1").details("f1").outcome("f1", "hit"), "a1 unknown, f1 hit"),
         (Log().details("a1").details("f1"), "a1 unknown, f1 unknown"),
-        (
-            Log().details("a1").details("f1", "1/0").outcome("f1", "miss", "1/0"),
-            "a1 unknown, f1 full_miss",
-        ),
+        (Log().details("a1").details("f1", "1/0").outcome("f1", "miss", "1/0"), "a1 unknown, f1 full_miss"),
         # A graph that is looked up twice by another compile says nothing of this one.
-        (
-            Log().details("a1").outcome("f1", "miss", "1/0").details("f1", "1/0").outcome("f1", "miss", "1/0"),
-            "a1 unknown, f1 full_miss, f1 full_miss",
-        ),
-        (
-            Log().details("f0").outcome("f0", "miss").details("a1").details("f1").outcome("f1", "hit"),
-            "f0 full_miss, a1 unknown, f1 hit",
-        ),
-        (
-            Log().details("a1").details("a2").details("f2").outcome("f2", "miss").outcome("a2", "miss"),
-            "a1 unknown, a2 full_miss, f2 full_miss",
-        ),
+        (Log().details("a1").outcome("f1", "miss", "1/0").details("f1", "1/0").outcome("f1", "miss", "1/0"), "a1 unknown, f1 full_miss, f1 full_miss"),
+        (Log().details("f0").outcome("f0", "miss").details("a1").details("f1").outcome("f1", "hit"), "f0 full_miss, a1 unknown, f1 hit"),
+        (Log().details("a1").details("a2").details("f2").outcome("f2", "miss").outcome("a2", "miss"), "a1 unknown, a2 full_miss, f2 full_miss"),
         # It was written: so it had missed.
         (Log().details("a1").say(writing("a1")), "a1 full_miss"),
         (Log().details("a1").say(writing("a9")), "a1 unknown"),
         (Log().details("a1").say(writing("a1"), "1/0"), "a1 unknown"),
         # What cannot be stored is no second lookup.
-        (
-            Log().details("a1").outcome("a1", "miss").say("Bypassing autograd cache due to: no"),
-            "a1 full_miss",
-        ),
+        (Log().details("a1").outcome("a1", "miss").say("Bypassing autograd cache due to: no"), "a1 full_miss"),
         (Log().say("Bypassing autograd cache due to: no"), "- bypass"),
         (Log().say("Bypassing FX Graph Cache because 'no'"), "- bypass"),
-        (
-            Log().details("a1").outcome("a1", "hit").say("Bypassing autograd cache due to: no"),
-            "a1 hit, - bypass",
-        ),
-        (
-            Log().outcome("a1", "miss").say("Bypassing autograd cache due to: no", "1/0"),
-            "a1 full_miss, - bypass",
-        ),
+        (Log().details("a1").outcome("a1", "hit").say("Bypassing autograd cache due to: no"), "a1 hit, - bypass"),
+        (Log().outcome("a1", "miss").say("Bypassing autograd cache due to: no", "1/0"), "a1 full_miss, - bypass"),
     ],
 )  # fmt: skip
 def test_what_was_looked_up(log: Log, wanted: str, tmp_path: Path) -> None:
@@ -181,37 +154,6 @@ def test_another_process_under_one_pid_has_its_own_times_and_directory(tmp_path:
     assert one.start_time_ns - two.start_time_ns == 2 * hour * 1_000
 
 
-def test_of_three_processes_under_one_pid_each_has_its_own_times(tmp_path: Path) -> None:
-    lines: list[str] = []
-    for hour in (10, 8, 6):
-        log = Log(hour).say("before", "7/0").details("f1").outcome("f1", "miss")
-        lines += log.details("f2").outcome("f2", "miss").say("behind", "7/0").lines
-    made = Log()
-    made.lines = lines
-    processes = made.read(tmp_path)
-    assert told(processes) == [["f1 full_miss", "f2 full_miss"]] * 3
-    hour_us, second_us = 3_600_000_000, 1_000_000
-    begins = [one.clock_first_us for one in processes]
-    ends = [one.clock_last_us for one in processes]
-    noon = begins[0] - 10 * hour_us  # type: ignore[operator]
-    # The first begins with the first line of the log, the others with their first lookup.
-    assert begins == [noon + 10 * hour_us, noon + 8 * hour_us + second_us, noon + 6 * hour_us + second_us]
-    # They end with their last outcome, and the last with the last line of the log.
-    assert ends == [noon + hour * hour_us + s * second_us for hour, s in ((10, 6), (8, 6), (6, 7))]
-    starts = [one.start_time_ns for one in processes]
-    assert [start - starts[0] for start in starts] == [(at - begins[0]) * 1_000 for at in begins]  # type: ignore[operator]
-
-
-def test_a_process_whose_last_outcome_is_lost_ends_where_that_lookup_began(tmp_path: Path) -> None:
-    first, second = Log(10), Log(8)
-    first.outcome("f1", "miss").details("f2")
-    second.details("f1").outcome("f1", "miss")
-    first.lines += second.lines
-    one, two = first.read(tmp_path)
-    assert told([one, two]) == [["f1 full_miss", "f2 unknown"], ["f1 full_miss"]]
-    assert one.clock_last_us - one.clock_first_us == 1_000_000  # type: ignore[operator]
-
-
 def test_the_prefix_of_a_message_is_parsed_in_its_first_line_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,14 +171,6 @@ def test_the_prefix_of_a_message_is_parsed_in_its_first_line_alone(
     # Of the details one line, and that of the outcome.
     assert len(parsed) == 2
     assert len(log.lines) == 42
-
-
-def read_lines(lines: list[str], folder: Path, **told: str) -> Reading:
-    path = folder / "made.log"
-    path.write_text("\n".join(lines) + "\n")
-    reading = Reading()
-    read_text_log(str(path), reading, **told)
-    return reading
 
 
 MISSING = "the line of its outcome is missing"
@@ -280,7 +214,7 @@ def test_an_outcome_that_is_lost_is_a_problem(
 )  # fmt: skip
 def test_which_compile_of_an_id_a_lookup_is_of(log: Log, wanted: str, tmp_path: Path) -> None:
     (process,) = log.read(tmp_path)
-    found = [f"{str(one.cache_key).rstrip('q').translate(_BACK)} {one.segment}" for one in process.lookups]
+    found = [f"{name_of(one.cache_key)} {one.segment}" for one in process.lookups]
     assert sorted(found) == sorted(wanted.split(", "))
 
 
@@ -327,11 +261,8 @@ def test_lines_that_two_processes_write_at_once_are_of_one_moment(tmp_path: Path
 def test_guards_that_are_checked_after_loading(tmp_path: Path) -> None:
     said = f"fx graph cache key {key('f1')} post-load guards: L['t0'] > 4"
     (process,) = Log().outcome("f2", "hit").outcome("f1", "hit").say(said).outcome("f3", "hit").read(tmp_path)
-    assert {one.cache_key: one.guards_expr for one in process.lookups} == {
-        key("f1"): "L['t0'] > 4",
-        key("f2"): None,
-        key("f3"): None,
-    }
+    guards = {name_of(one.cache_key): one.guards_expr for one in process.lookups}
+    assert guards == {"f1": "L['t0'] > 4", "f2": None, "f3": None}
     (process,) = Log().outcome("f1", "hit").outcome("f1", "hit").say(said).read(tmp_path)
     assert [one.guards_expr for one in process.lookups] == [None, "L['t0'] > 4"]
 
@@ -352,24 +283,19 @@ def test_an_error_is_the_last_line_where_the_first_does_not_say_it(tmp_path: Pat
 def test_what_was_bypassed_when_it_was_to_be_stored(tmp_path: Path) -> None:
     why = "Bypassing autograd cache due to: no"
     (process,) = Log().outcome("a1", "miss").say(why).say(why).read(tmp_path)
-    assert [(one.outcome, one.save_bypass, one.bypass_reason) for one in process.lookups] == [
-        ("full_miss", "no", None),
-        ("bypass", None, "no"),
-    ]
+    found = [(one.outcome, one.save_bypass, one.bypass_reason) for one in process.lookups]
+    assert found == [("full_miss", "no", None), ("bypass", None, "no")]
     # If its outcome is lost, one or the other was bypassed.
     (process,) = Log().details("a1").say(why).read(tmp_path)
     assert [(one.outcome, one.save_bypass) for one in process.lookups] == [("unknown", None)]
-    (process,) = (
-        Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").say(why).read(tmp_path)
-    )
+    log = Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss")
+    (process,) = log.say(why).read(tmp_path)
     assert (process.lookups[0].outcome, process.lookups[0].save_bypass) == ("full_miss", "no")
     (process,) = Log().outcome("a1", "miss").say(writing("a1")).say(why).read(tmp_path)
     assert [one.outcome for one in process.lookups] == ["full_miss", "bypass"]
     (process,) = Log().outcome("f1", "miss").say("Bypassing FX Graph Cache because 'why'").read(tmp_path)
-    assert [(one.outcome, one.bypass_reason) for one in process.lookups] == [
-        ("full_miss", None),
-        ("bypass", "why"),
-    ]
+    found = [(one.outcome, one.bypass_reason) for one in process.lookups]
+    assert found == [("full_miss", None), ("bypass", "why")]
 
 
 def test_a_reason_that_is_cut_is_none(tmp_path: Path) -> None:
@@ -385,47 +311,28 @@ def test_a_reason_that_is_cut_is_none(tmp_path: Path) -> None:
 def test_where_an_entry_was_written(tmp_path: Path) -> None:
     log = Log().outcome("a1", "miss").outcome("a2", "miss", "1/0").say(writing("a1"))
     (process,) = log.say(writing("a2").replace("/cache", "/other"), "1/0").read(tmp_path)
-    paths = {one.cache_key: one.entry_path for one in process.lookups}
-    assert paths == {
-        key("a1"): f"/cache/aotautograd/{key('a1')}/entry",
-        key("a2"): f"/other/aotautograd/{key('a2')}/entry",
+    folders = {name_of(one.cache_key): one.entry_path for one in process.lookups}
+    assert folders == {
+        name: f"{folder}/aotautograd/{key(name)}/entry"
+        for name, folder in (("a1", "/cache"), ("a2", "/other"))
     }
     assert process.cache_dir == "/cache"
 
 
-def test_an_entry_that_is_written_says_that_its_own_key_missed(tmp_path: Path) -> None:
-    for written, outcome in (("a1", "full_miss"), ("a2", "unknown")):
-        (process,) = Log().details("a1").say(writing(written)).read(tmp_path)
-        assert [one.outcome for one in process.lookups] == [outcome]
-
-
 def test_the_words_of_2_4(tmp_path: Path) -> None:
     """It calls keys of both caches FX keys, and says no outcome of AOTAutograd."""
-    which = "FX graph cache hash details for key"
-    lines = [f"[{'h' * 51}] gm: g"]
-    log = Log().say("\n".join([f"{which} {key('a1')}:", *lines])).details("f1").outcome("f1", "miss")
-    (process,) = log.read(tmp_path)
-    assert [(one.cache, one.outcome) for one in process.lookups] == [
-        ("aotautograd", "full_miss"),
-        ("fxgraph", "full_miss"),
-    ]
-    (process,) = (
-        Log()
-        .say("\n".join([f"{which} {key('a1')}:", *lines]))
-        .details("f1")
-        .outcome("f1", "hit")
-        .read(tmp_path)
-    )
+    said = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
+    (process,) = Log().say(said).details("f1").outcome("f1", "miss").read(tmp_path)
+    found = [(one.cache, one.outcome) for one in process.lookups]
+    assert found == [("aotautograd", "full_miss"), ("fxgraph", "full_miss")]
+    (process,) = Log().say(said).details("f1").outcome("f1", "hit").read(tmp_path)
     assert [one.outcome for one in process.lookups] == ["unknown", "hit"]
 
 
 def test_details_without_a_line_are_cut(tmp_path: Path) -> None:
-    (process,) = (
-        Log().say(f"FX graph cache hash details for key {key('f1')}:").outcome("f1", "hit").read(tmp_path)
-    )
-    assert [(one.detail_set, one.is_details_cut, one.outcome) for one in process.lookups] == [
-        (None, True, "hit")
-    ]
+    log = Log().say(f"FX graph cache hash details for key {key('f1')}:").outcome("f1", "hit")
+    ((one,),) = (process.lookups for process in log.read(tmp_path))
+    assert (one.detail_set, one.is_details_cut, one.outcome) == (None, True, "hit")
     (process,) = Log().details("f1").outcome("f1", "hit").read(tmp_path)
     assert process.lookups[0].detail_set is not None
 
@@ -461,9 +368,8 @@ def test_the_compile_id_of_a_line(compile_id: str, wanted: str | None, tmp_path:
 
 
 def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:
-    reading = read_lines(
-        [f"{PREFIX}[0/0] {SAID}{key('f1')}", f"{PREFIX}[0/0] Bypassing"], tmp_path, source="/of/job"
-    )
+    lines = [f"{PREFIX}[0/0] {SAID}{key('f1')}", f"{PREFIX}[0/0] Bypassing"]
+    reading = read_lines(lines, tmp_path, source="/of/job")
     assert reading.processes[0].source == "/of/job"
 
 
@@ -493,22 +399,13 @@ def test_two_processes_whose_lines_alternate(tmp_path: Path) -> None:
     others = [line.replace(" 7 ", " 8 ").replace(key("f1"), key("f2")) for line in details]
     mixed = [line for pair in zip(details, others, strict=True) for line in pair]
     reading = read_lines(mixed, tmp_path)
-    assert [(one.pid, [x.cache_key for x in one.lookups]) for one in reading.processes] == [
-        (7, [key("f1")]),
-        (8, [key("f2")]),
-    ]
+    found = [(one.pid, [x.cache_key for x in one.lookups]) for one in reading.processes]
+    assert found == [(7, [key("f1")]), (8, [key("f2")])]
 
 
 def test_a_lookup_begins_with_its_details_and_is_written_down_with_its_outcome(tmp_path: Path) -> None:
-    (process,) = (
-        Log()
-        .say("first")
-        .details("f1")
-        .say("between")
-        .outcome("f1", "hit")
-        .outcome("f2", "hit", "1/0")
-        .read(tmp_path)
-    )
+    log = Log().say("first").details("f1").say("between").outcome("f1", "hit")
+    (process,) = log.outcome("f2", "hit", "1/0").read(tmp_path)
     one, two = process.lookups
     start = process.start_time_ns
     assert start is not None and one.time is not None and one.logged_time is not None and two.time is not None
@@ -531,6 +428,10 @@ def test_each_of_two_processes_ends_with_what_it_wrote_last(tmp_path: Path) -> N
 
     last = Log(8).outcome("a1", "miss").outcome("f1", "miss")
     # With the outcome of its last lookup, or where that is lost with its details.
+    assert ended(Log().outcome("f1", "miss").details("f2"), Log(8).details("f1").outcome("f1", "miss")) == [
+        1,
+        2,
+    ]
     assert ended(Log().outcome("a1", "miss").details("f1").say("x").outcome("f1", "miss"), last) == [4, 1]
     assert ended(Log().outcome("a1", "miss").outcome("f2", "miss").details("f1"), last) == [2, 1]
     three = [Log(hour).outcome("a1", "miss").details("f1").outcome("f1", "miss") for hour in (10, 8, 6)]
@@ -601,22 +502,12 @@ def test_the_lookup_before_has_lost_its_outcome(
 
 
 def test_without_a_clock_no_outcome_is_late(tmp_path: Path) -> None:
-    log = (
-        Log()
-        .details("f1")
-        .details("f9", "1/0")
-        .outcome("f9", "miss", "1/0")
-        .say("x")
-        .say("y")
-        .outcome("f1", "hit")
-    )
+    log = Log().details("f1").details("f9", "1/0").outcome("f9", "miss", "1/0")
+    log.say("x").say("y").outcome("f1", "hit")
     for first, last in ((True, True), (True, False), (False, True)):
         lines = list(log.lines)
         if first:
-            lines = [
-                line.replace("I1120", "I1320").replace("V1120", "V1320") if n < 2 else line
-                for n, line in enumerate(lines)
-            ]
+            lines[:2] = [line.replace("V1120", "V1320") for line in lines[:2]]
         if last:
             lines[-1] = lines[-1].replace("I1120", "I1320")
         (process,) = read_lines(lines, tmp_path).processes
@@ -630,22 +521,13 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     reading = Reading()
     read_text_log(str(path), reading)
     (process,) = reading.processes
-    assert (process.start_time_ns, process.lookups[0].time, process.lookups[0].logged_time) == (
-        None,
-        None,
-        None,
-    )
+    assert process.start_time_ns is process.lookups[0].time is process.lookups[0].logged_time is None
 
 
 def test_a_message_takes_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachescope.readers.logs.text_messages._MOST_BYTES_OF_A_MESSAGE", 4)
     message = Message(1, "I", "x", [b"first"])
-    for lines, size, too_long in (
-        ([b"abcd"], 4, False),
-        ([b"e"], 5, False),
-        ([], 5, False),
-        ([b"f"], 5, True),
-    ):
+    for lines, size, too_long in (([b"abcd"], 4, 0), ([b"e"], 5, 0), ([], 5, 0), ([b"f"], 5, 1)):
         message.go_on(lines)
         assert (message.size, message.is_too_long) == (size, too_long)
     assert message.lines == [b"first", b"abcd", b"e"]

@@ -24,18 +24,8 @@ def framed(chance: random.Random) -> bytes:
     starts = [at for _, _, at in pickletools.genops(data)][1:]
     for at in sorted(chance.choices(starts, k=chance.choice((1, 1, 2, 3))), reverse=True):
         rest = len(data) - at
-        length = chance.choice(
-            (
-                0,
-                1,
-                rest,
-                rest + chance.randrange(-3, 4),
-                chance.randrange(len(data)),
-                1 << 31,
-                (1 << 63) - 1,
-                1 << 63,
-            )
-        )
+        near, any_length = rest + chance.randrange(-3, 4), chance.randrange(len(data))
+        length = chance.choice((0, 1, rest, near, any_length, 1 << 31, (1 << 63) - 1, 1 << 63))
         data = data[:at] + b"\x95" + struct.pack("<Q", max(length, 0)) + data[at:]
     return data + b"tail" if chance.random() < 0.2 else data
 
