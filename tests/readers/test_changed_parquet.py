@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
 import shutil
 import sys
 from collections.abc import Callable
@@ -107,39 +106,6 @@ def test_a_manifest_that_is_none(manifest: str, saved: Path, tmp_path: Path) -> 
     (tmp_path / "scope" / "cachescope.json").write_text(manifest)
     with pytest.raises(SourceError):
         cachescope.read(tmp_path / "scope")
-
-
-def change_bytes(chance: random.Random, data: bytes) -> bytes:
-    changed = bytearray(data)
-    for _ in range(chance.choice((1, 1, 2, 8))):
-        # The footer is at the end, and says where everything is.
-        start = chance.choice((0, 0, max(len(data) - 4_000, 0)))
-        at = chance.randrange(start, len(changed))
-        changed[at] = chance.choice((0, 255, changed[at] ^ 1 << chance.randrange(8)))
-    return bytes(changed[: chance.randrange(len(changed))] if chance.random() < 0.1 else changed)
-
-
-@pytest.mark.sweep
-def test_damaged_files_of_a_saved_scope(saved: Path, tmp_path: Path) -> None:
-    chance = random.Random(15)
-    shutil.copytree(saved, tmp_path / "scope")
-    refused = 0
-    for _ in range(COPIES):
-        file = tmp_path / "scope" / chance.choice(sorted(saved.glob("*.parquet"))).name
-        whole = file.read_bytes()
-        file.write_bytes(change_bytes(chance, whole))
-        refused += is_refused(tmp_path / "scope")
-        file.write_bytes(whole)
-    assert refused > COPIES // 4
-
-
-@pytest.mark.sweep
-def test_damaged_files_of_collected_logs(collected: Path, tmp_path: Path) -> None:
-    chance = random.Random(16)
-    (file,) = collected.iterdir()
-    for _ in range(COPIES // 3):
-        (tmp_path / file.name).write_bytes(change_bytes(chance, file.read_bytes()))
-        is_refused(tmp_path)
 
 
 def test_the_rest_is_collected_where_one_log_cannot_be_read(tmp_path: Path) -> None:

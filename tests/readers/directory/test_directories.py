@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -67,17 +66,6 @@ def test_no_file_that_torch_wrote_is_foreign(name: str, directory: Directory) ->
     assert len(reading.problems) == len(damaged)
     temporary = [entry for entry in entries if entry.status == "temporary"]
     assert all(entry.path.endswith(".tmp") for entry in temporary)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_read_is_what_one_scope_shows(name: str, directory: Directory) -> None:
-    entries, _ = entries_of(directory(name))
-    scope = cachescope.read(*caches_below(directory(name)))
-    kinds = Counter((entry.cache, entry.status) for entry in entries)
-    shown = scope.entries.groupby(["cache", "status"]).size()
-    assert {key: int(count) for key, count in shown.items()} == kinds
-    assert scope.entries["size_bytes"].sum() == sum(entry.size_bytes or 0 for entry in entries)
 
 
 def test_the_files_of_a_triton_kernel_share_one_key(directory: Directory) -> None:
@@ -195,7 +183,7 @@ BLOBS = sorted({name for name in NAMES if name.startswith("torch_") and name != 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BLOBS)
-def test_a_mega_cache_is_counted_and_checked(name: str, directory: Directory, tmp_path: Path) -> None:
+def test_a_mega_cache_is_counted(name: str, directory: Directory) -> None:
     for blob in directory(name).glob("*.bin"):
         reading = Reading()
         read_shipped_file(str(blob), reading)
@@ -205,16 +193,3 @@ def test_a_mega_cache_is_counted_and_checked(name: str, directory: Directory, tm
         assert entry.detail is not None
         assert "inductor" in entry.detail
         assert set(reading.details_of_key) >= set(entry.fx_keys)
-        data = bytearray(blob.read_bytes())
-        data[-10] ^= 1
-        (tmp_path / "flipped").write_bytes(data)
-        (flipped,) = cachescope.read(tmp_path / "flipped").entries.itertuples()
-        assert flipped.status == "damaged"
-        assert "checksum differs from the content" in flipped.damage
-        (tmp_path / "old").write_bytes(blob.read_bytes()[4:])  # as 2.7 wrote it
-        (old,) = cachescope.read(tmp_path / "old").entries.itertuples()
-        assert (old.cache, old.status, old.detail) == ("mega_cache", "ok", entry.detail)
-        (tmp_path / "short").write_bytes(blob.read_bytes()[: len(data) // 2])
-        (short,) = cachescope.read(tmp_path / "short").entries.itertuples()
-        assert short.status == "damaged"
-        assert "truncated" in short.damage

@@ -15,11 +15,8 @@ from pathlib import Path
 import pytest
 from hostile_pickles import hostile
 
-from cachescope.keys.hashing import entry_name
-from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.pickles.inert_pickle import Limits, UnreadablePickle, loads_inert
 from cachescope.readers.pickles.pickle_check import Cost
-from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 
 pytestmark = pytest.mark.sweep  # 10,000 mutations
@@ -155,22 +152,3 @@ def test_mutated_entries_are_values_or_unreadable(
     assert not sentinel.exists()
     # Mutations that break everything, or nothing, would prove nothing.
     assert MUTATIONS // 20 < sound < MUTATIONS * 19 // 20
-
-
-def test_mutated_entries_in_a_directory_are_sound_or_problems(entries: list[Parts], tmp_path: Path) -> None:
-    sentinel = tmp_path / "executed"
-    programs = [code.removesuffix(b".") for code in hostile(str(sentinel)).values() if len(code) < 1_000]
-    chance = random.Random(20_262)
-    folder = tmp_path / "cache" / "fxgraph" / KEY[1:3] / KEY
-    folder.mkdir(parents=True)
-    for _ in range(300):
-        data = mutated(chance, entries, programs)
-        (folder / entry_name(data)).write_bytes(data)
-    reading = Reading()
-    read_cache_dir(str(tmp_path / "cache"), reading)
-    rows = [entry for entry in reading.entries if entry.cache == "fxgraph"]
-    assert len(rows) == len(list(folder.iterdir()))
-    damaged = {entry.path for entry in rows if entry.damage is not None}
-    assert damaged == {entry.path for entry in rows if entry.status in ("damaged", "unreadable")}
-    assert damaged <= {problem.source for problem in reading.problems}
-    assert not sentinel.exists()

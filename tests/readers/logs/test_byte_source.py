@@ -6,6 +6,7 @@ import errno
 import gzip
 import io
 import os
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,14 @@ import pytest
 
 from cachescope.errors import SourceError
 from cachescope.readers.logs import byte_source
-from cachescope.readers.logs.byte_source import Pieces, TooMuchError, modified_s, open_bytes, read_head
+from cachescope.readers.logs.byte_source import (
+    Bounded,
+    Pieces,
+    TooMuchError,
+    modified_s,
+    open_bytes,
+    read_head,
+)
 
 
 class Failing(io.RawIOBase):
@@ -107,15 +115,32 @@ def test_what_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_far_too_much_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is a multiple of the size of the packed file."""
     packed = gzip.compress(b"x" * 100_000)
-    monkeypatch.setattr(byte_source, "_ALWAYS_BYTES", 1)
-    monkeypatch.setattr(byte_source, "_MOST_TIMES", 2)
     (tmp_path / "a.gz").write_bytes(packed)
-    with open_bytes(str(tmp_path / "a.gz")) as stream:
-        pieces, space = Pieces(stream), bytearray(200_000)
-        assert pieces.read_into(memoryview(space)) == 2 * len(packed)
-        failure = pieces.failure()
-    assert failure is not None and failure[0] == "limit"
-    assert f"{2 * len(packed)} bytes are read" in failure[1].replace(",", "")
+    monkeypatch.setattr(byte_source, "_MOST_TIMES", 2)
+    for always, most in ((1, 2 * len(packed)), (99_999, 99_999), (100_000, 100_000)):
+        monkeypatch.setattr(byte_source, "_ALWAYS_BYTES", always)
+        with open_bytes(str(tmp_path / "a.gz")) as stream:
+            pieces, space = Pieces(stream), bytearray(200_000)
+            assert pieces.read_into(memoryview(space)) == most
+            failure = pieces.failure()
+        said = ("limit", f"unpacks to more than 2 times its size: {most:,} bytes are read")
+        assert failure == (None if most == 100_000 else said)
+
+
+def test_what_was_unpacked_is_closed_with_what_is_packed() -> None:
+    stream, file = io.BytesIO(), io.BytesIO()
+    Bounded(stream, file, 1).close()
+    assert stream.closed and file.closed
+
+
+def test_a_log_was_last_written_when_its_file_was_or_now_where_it_is_gone(tmp_path: Path) -> None:
+    """By this its year is known."""
+    log = tmp_path / "a.log"
+    log.write_text("x")
+    os.utime(log, (1_000_000_000, 1_000_000_000))
+    assert modified_s(str(log)) == 1_000_000_000
+    began = time.time()
+    assert modified_s(str(tmp_path / "gone.log")) >= began
 
 
 @pytest.fixture

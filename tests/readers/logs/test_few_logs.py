@@ -18,8 +18,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
-from cachescope.readers.logs import byte_source, many_logs
-from cachescope.readers.logs.byte_source import Bounded, TooMuchError
+from cachescope.readers.logs import many_logs
 from cachescope.readers.logs.many_logs import one_log, read_alone, read_into_file, read_logs, read_together
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_log
@@ -243,35 +242,6 @@ def test_a_trace_that_is_gone_when_its_parts_are_read(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(SourceError, match="no such file"):
         put_together(str(path), Reading(), iter([good, part()]))
-
-
-class Endless:
-    def readinto(self, space: memoryview) -> int:
-        space[:] = b"x" * len(space)
-        return len(space)
-
-    def read(self, size: int) -> bytes:
-        return b"x" * size
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
-def test_a_file_that_unpacks_to_far_too_much_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_source, "_ALWAYS_BYTES", 10)
-    monkeypatch.setattr(byte_source, "_MOST_TIMES", 4)
-    for packed, most in ((1, 10), (3, 12)):
-        stream, file = Endless(), Endless()
-        found = Bounded(stream, file, packed)  # type: ignore[arg-type]
-        assert len(found.read(most)) == most
-        with pytest.raises(TooMuchError, match=f"more than 4 times its size: {most} bytes are read"):
-            found.read(1)
-        found.close()
-        assert stream.is_closed and file.is_closed
-    stream = Endless()
-    stream.read = lambda size: b""  # type: ignore[method-assign]
-    found = Bounded(stream, Endless(), 1)  # type: ignore[arg-type]
-    assert len(found.read()) == 10
 
 
 @pytest.fixture

@@ -163,6 +163,7 @@ STAMP = b"2026-11-20T15:24:13.1Z "
         (docker(("stdout", "a\n"), ("stdout", "b")), b"a\nb"),
         (docker(("stdout", "a")) + b"no json\n" + docker(("stdout", "b\n")), b"\nab\n"),
         (docker(("stdout", "a")) + b"[1]\n{}\n" + docker(("stdout", "b\n")), b"\n\nab\n"),
+        (docker(("stdout", "a\n")) + b'{"log": 7}\n{"log": ' + b"[" * 100_000 + b"\n", b"a\n\n\n"),
         (b'{"log":"a\\n"}\n', b"a\n"),
         (STAMP + b"stdout F a\n" + STAMP + b"stderr F b\n", b"a\nb\n"),
         (STAMP + b"stdout P a\n" + STAMP + b"stderr F b\n" + STAMP + b"stdout F c\n", b"b\nac\n"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from pathlib import Path
 
@@ -58,20 +57,27 @@ def test_a_note_of_something_else_says_nothing(note: bytes, trace: Path, tmp_pat
     assert runs["exit_status"].isna().all()
 
 
-@pytest.mark.parametrize(
-    ("status", "is_one"),
-    [(0, True), (-(2**31), True), (-(2**31) - 1, False), (255, True)],
-)
-def test_a_status_is_what_a_system_can_give(status: int, is_one: bool, tmp_path: Path) -> None:
+WRONG = [
+    str(-(2**31) - 1),
+    str(1 << 64),
+    "9" * 5_000,
+    "true",
+    '"1"',
+    "NaN",
+    '"\\ud800"',
+    "[" * 100_000 + "]" * 100_000,
+]
+
+
+@pytest.mark.parametrize("status", ["0", str(-(2**31)), "255", *WRONG], ids=range(11))
+def test_a_status_is_what_a_system_can_give(status: str, trace: Path, tmp_path: Path) -> None:
     """Python gives less than none for a signal."""
-    trace = sorted((cachescope.sample("config_flip") / "trace").iterdir())[0]
-    shutil.copy(trace, tmp_path / trace.name)
-    (tmp_path / "run.json").write_text(
-        json.dumps({"cachescope_run": 1, "command": ["a"], "exit_status": status})
-    )
+    (tmp_path / trace.name).write_bytes(trace.read_bytes())
+    note = json.dumps({"cachescope_run": 1, "command": ["a"], "exit_status": "@"}).replace('"@"', status)
+    (tmp_path / "run.json").write_text(note)
     scope = cachescope.read(tmp_path)
-    assert scope.runs["exit_status"].fillna(-1).tolist() == [status if is_one else -1]
-    assert len(scope.problems) == (not is_one)
+    assert scope.runs["exit_status"].fillna(-1).tolist() == [-1 if status in WRONG else int(status)]
+    assert len(scope.problems) == (status in WRONG)
 
 
 def test_when_the_command_began_and_ended_stands_beside_the_run(trace: Path, tmp_path: Path) -> None:

@@ -337,6 +337,7 @@ def test_details_without_a_line_are_cut(tmp_path: Path) -> None:
     assert process.lookups[0].detail_set is not None
 
 
+LONG = "9" * 5_000
 PREFIX = "I1120 10:00:00.000000 7 torch/_inductor/codecache.py:1646] "
 SAID = "fx graph cache hit for key "
 
@@ -347,7 +348,9 @@ SAID = "fx graph cache hit for key "
         (f"{PREFIX}[0/0] {SAID}", []),
         (f"{PREFIX.replace('1120', '1320')}[0/0] {SAID}", ["the time of its prefix is none"]),
         (f"{PREFIX.replace(' 7 ', f' {10**18} ')}[0/0] {SAID}", ["no process has the pid of its prefix"]),
+        (f"{PREFIX.replace(' 7 ', f' {LONG} ')}[0/0] {SAID}", ["no process has the pid of its prefix"]),
         (f"[rank12345678901]:{PREFIX}[0/0] {SAID}", ["no process has the rank before its prefix"]),
+        (f"[rank{LONG}]:{PREFIX}[0/0] {SAID}", ["no process has the rank before its prefix"]),
     ],
 )
 def test_a_prefix_that_is_wrong_is_a_problem_once(line: str, wrong: list[str], tmp_path: Path) -> None:
@@ -360,11 +363,19 @@ def test_a_prefix_that_is_wrong_is_a_problem_once(line: str, wrong: list[str], t
 
 
 @pytest.mark.parametrize(
-    ("compile_id", "wanted"), [("[0/0] ", "0/0"), ("[-] ", None), ("", None), ("[!3/1/2_1] ", "!3/1/2_1")]
+    ("compile_id", "wanted"),
+    [
+        ("[0/0] ", "0/0"),
+        ("[-] ", None),
+        ("", None),
+        ("[!3/1/2_1] ", "!3/1/2_1"),
+        (f"[0/0_{LONG}] ", f"0/0_{LONG}"),
+    ],
 )
 def test_the_compile_id_of_a_line(compile_id: str, wanted: str | None, tmp_path: Path) -> None:
-    reading = read_lines([f"{PREFIX}{compile_id}{SAID}{key('f1')}"], tmp_path)
-    assert reading.processes[0].lookups[0].compile_id == wanted
+    lines = [f"{PREFIX}{compile_id}{SAID}{key(name)}" for name in ("f1", "f2")]
+    (process,) = read_lines(lines, tmp_path).processes
+    assert [one.compile_id for one in process.lookups] == [wanted] * 2
 
 
 def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:

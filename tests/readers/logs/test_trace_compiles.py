@@ -148,13 +148,8 @@ def test_a_compile_that_begins_again_is_another_segment() -> None:
 
 def test_a_later_attempt_is_of_the_compile_that_began() -> None:
     """Torch notes the beginning once: a graph break begins another attempt, whose lookups have its number."""
-    found = ended(
-        ("begin", "0/0"),
-        ("look", fx("0/0_1")),
-        ("end", "0/0_1", "E"),
-        ("begin", "0/0"),
-        ("look", fx("0/0_2")),
-    )
+    first = [("begin", "0/0"), ("look", fx("0/0_1")), ("end", "0/0_1", "E")]
+    found = ended(*first, ("begin", "0/0"), ("look", fx("0/0_2")))
     assert [one.segment for one in found] == [1, 2]
     assert [one.function for one in found] == ["0/0", "0/0"]
     assert [one.compile_error for one in found] == ["E", None]
@@ -344,20 +339,13 @@ def test_the_compile_id_is_that_of_the_record(
     attempt: int | None,
 ) -> None:
     # torch/_logging/_internal.py, `trace_structured`, writes them in this order.
-    record: dict[str, object] = {"compilation_metrics": texts}
-    if rank is not None:
-        record["rank"] = rank
-    if autograd is not None:
-        record["compiled_autograd_id"] = autograd
-    if frame is not None:
-        record["frame_id"], record["frame_compile_id"] = frame
-    if attempt is not None:
-        record["attempt"] = attempt
-    # torch/_guards.py: `CompileId.__str__`, and `TraceId.__str__` for later attempts.
-    parts = ([] if autograd is None else [f"!{autograd}"]) + (
-        [] if frame is None else [f"{frame[0]}/{frame[1]}"]
-    )
-    expected = "/".join(parts) or None
-    if expected is not None and frame is not None and attempt:
-        expected += f"_{attempt}"
-    assert id_of_metrics(json.dumps(record).encode()) == expected
+    frames = (None, None) if frame is None else frame
+    ids = {
+        "rank": rank,
+        "compiled_autograd_id": autograd,
+        "frame_id": frames[0],
+        "frame_compile_id": frames[1],
+    }
+    known = {name: value for name, value in (ids | {"attempt": attempt}).items() if value is not None}
+    record = {"compilation_metrics": texts, **known}
+    assert id_of_metrics(json.dumps(record).encode()) == compile_id_of(Record(record))

@@ -24,6 +24,7 @@ KEY = "f" + "a" * 51
 PLACE = "torch/_inductor/codecache.py:1646"
 AFTER = "torch/_inductor/compile_fx.py:900"
 NOON = 1_795_348_800
+DEEP = "[" * 100_000 + "]" * 100_000
 
 
 def prefix(second: float = 0, pid: object = 7, place: str = PLACE, day: str = "1122") -> str:
@@ -352,6 +353,11 @@ def test_the_time_of_an_event_tells_year_and_zone(tmp_path: Path) -> None:
         assert process.start_time_ns == (NOON - 3600 - year) * 10**9
     process, _ = one(stamped, stamped.replace("ts", "st"), folder=tmp_path)
     assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+    # One of another age tells nothing.
+    plain = one(looked_up(), folder=tmp_path)[0].start_time_ns
+    for stamp in ("1e30", "0", "0.0.0", ".", "9" * 400, "-62135596800000000"):
+        odd = record({"chromium_event": {}}, f'{{"name": "x", "ts": {stamp}}}')
+        assert one(looked_up(), odd, folder=tmp_path)[0].start_time_ns == plain
 
 
 def test_where_generated_code_was_written(tmp_path: Path) -> None:
@@ -372,6 +378,7 @@ def test_where_generated_code_was_written(tmp_path: Path) -> None:
         (artifact("fx_graph_cache_hit", [1]), "not_json", "the payload is no JSON object"),
         (looked_up().replace('"frame_id"', "frame_id"), "not_json", ""),
         (looked_up(payload={"key": 3}), "bad_value", "key is 3, not a text"),
+        (looked_up().replace('"encoding"', f'"x": {DEEP}, "encoding"'), "not_json", ""),
         (looked_up(ids={"rank": "x", "frame_id": 0, "frame_compile_id": 0}), "bad_value", "rank is the text 'x'"),
     ],
 )  # fmt: skip
@@ -382,6 +389,36 @@ def test_a_record_that_is_wrong_is_a_problem_at_its_byte(
     _, ((where, found, said),) = one(before, made, before, folder=tmp_path)
     assert (where, found) == (f"byte {len(before)}", kind)
     assert said.startswith(message)
+
+
+LONG = "9" * 5_000
+# As they stand in JSON: what no torch writes there, but a log can hold.
+BAD = [str(1 << 64), str(-(1 << 64)), LONG, "Infinity", "1e400", "NaN", "true", "1.5", "[1]", "{}"]
+
+
+@pytest.mark.parametrize("value", BAD, ids=range(len(BAD)))
+@pytest.mark.parametrize("field", ["time_taken_ns", "cache_event_time", "key", "compile_id", "cache_state"])
+def test_a_bad_value_of_a_lookup_costs_no_more_than_itself(field: str, value: str, tmp_path: Path) -> None:
+    text = json.dumps({"key": KEY, "cache_state": "hit", field: "@"}).replace('"@"', value)
+    process, problems = one(artifact("fx_graph_cache_hit", text), looked_up(second=1), folder=tmp_path)
+    assert [x.cache_key for x in process.lookups] == [None if field == "key" else KEY, KEY]
+    ((where, kind, message),) = problems
+    assert (where, kind) == ("byte 0", "bad_value") and message.startswith(f"{field} is ")
+
+
+@pytest.mark.parametrize("field", ["rank", "frame_id", "frame_compile_id", "attempt", "compiled_autograd_id"])
+def test_a_bad_number_of_an_envelope_is_a_problem(field: str, tmp_path: Path) -> None:
+    for value in ("true", "-1", LONG, str(1 << 64), '"0"', "[0]", "1.5"):
+        made = looked_up(ids={"frame_id": 0, "frame_compile_id": 0, field: "@"}).replace('"@"', value)
+        process, ((where, kind, message),) = one(made, folder=tmp_path)
+        assert (process.lookups[0].cache_key, process.rank) == (KEY, None)
+        assert (where, kind) == ("byte 0", "bad_value") and message.startswith(f"{field} is ")
+
+
+def test_half_a_character_is_an_escape(tmp_path: Path) -> None:
+    details = [component("gm", "half @").replace("@", "\udfff")]
+    process, problems = one(looked_up(payload={"key": "\ud800f", "components": details}), folder=tmp_path)
+    assert (process.lookups[0].cache_key, problems) == ("\\ud800f", [])
 
 
 def test_artifacts_that_are_no_lookups_are_passed_over(tmp_path: Path) -> None:

@@ -132,14 +132,6 @@ def test_the_size_of_blocks_does_not_matter(data: bytes, block_bytes: int, first
         assert told(data) == told_by_lines(data)
 
 
-@pytest.mark.parametrize("folder", [b"my code", b"{x}", b"my {x}", b"my ] x"])
-def test_a_record_of_a_file_in_any_folder_is_found(folder: bytes) -> None:
-    """Spaces, braces and brackets before the JSON object are part of the name of the file."""
-    line = _PREFIX.replace(b"torch/", folder + b"/torch/") + _ARTIFACT
-    after = b"\n".join([b"\tpayload"] * 60)
-    assert told(line + b"\n" + after) == [("artifact", 0, len(line), b"\n" + after)]
-
-
 @pytest.mark.parametrize("payload", [b"", b"\n\tV" * 9])
 @pytest.mark.parametrize("size", range(120, 140))
 def test_what_is_behind_a_record_that_is_too_long(

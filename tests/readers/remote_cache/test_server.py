@@ -98,13 +98,6 @@ def test_the_server_is_asked_for_little(port: int) -> None:
 
 
 @needs_server
-def test_what_is_local_and_not_in_the_server(port: int, dump: Path) -> None:
-    graphs = cachescope.compare(dump.parent / "cache", f"redis://127.0.0.1:{port}/0").graphs
-    assert graphs is not None
-    assert (graphs.equal, graphs.only_before, graphs.only_after) == (6, (), ())
-
-
-@needs_server
 def test_other_keys_are_left_alone(dump: Path) -> None:
     with redis_server() as port:
         client = fill(port, dump)
