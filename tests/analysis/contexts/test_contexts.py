@@ -15,11 +15,11 @@ import cachescope
 from cachescope import IsolationSchema
 from cachescope.analysis.contexts.differences import context_pairs
 from cachescope.analysis.contexts.keys import FORMS, known_contexts, schema_without
-from cachescope.errors import NotFoundError, SchemaError
+from cachescope.errors import SchemaError
 from cachescope.keys import isolation_key
 from cachescope.terms import RUNTIME_FORMS
 from tests.conftest import Recording
-from tests.keys.test_isolation import FABRICATED, SCHEMAS, made
+from tests.keys.test_isolation import FABRICATED, SCHEMAS
 
 
 def values_of(row: Any) -> dict[str, object]:
@@ -154,47 +154,6 @@ def test_the_field_inside_a_form_that_differs_is_named_with_both_values(recordin
             '"tf32"',
         ],
     ]
-
-
-def test_two_torch_keys_are_explained_by_their_manifests(tmp_path: Path) -> None:
-    files = {"_dynamo/eval_frame.py": "1", "_C.so": "2", "old.py": "3"}
-    changed = {"_dynamo/eval_frame.py": "9", "_C.so": "2", "new.py": "4"}
-    pair = [
-        {
-            "cachescope_snapshot": 1,
-            "context": made({"torch_version_hash": key}),
-            "torch_manifest": {"torch_key": key, "is_complete": True, "files": listed},
-        }
-        for key, listed in (("AAAA", files), ("BBBB", changed))
-    ]
-    rows = cachescope.read(*written(tmp_path, *pair)).context_difference(0, 1)
-    assert rows[["field", "status"]].iloc[1:].values.tolist() == [
-        ["_dynamo/eval_frame.py", "changed"],
-        ["old.py", "removed"],
-        ["new.py", "added"],
-    ]
-    assert cachescope.manifest_difference(*pair)["file"].tolist() == rows["field"].iloc[1:].tolist()
-    assert cachescope.manifest_difference(pair[0], pair[0]).empty
-    with pytest.raises(NotFoundError, match="--torch-manifest"):
-        cachescope.manifest_difference({"cachescope_snapshot": 1}, pair[0])
-    with pytest.raises(TypeError, match="a manifest or a snapshot, a mapping, not int"):
-        cachescope.manifest_difference(pair[0], 3)  # type: ignore[arg-type]
-    without = [{**pair[0], "torch_manifest": None}, pair[1]]
-    (row,) = cachescope.read(*written(tmp_path, *without)).context_difference(0, 1).itertuples()
-    assert "--torch-manifest" in row.note
-
-
-@pytest.mark.slow
-def test_differences_are_the_same_both_ways_and_none_between_equals(tmp_path: Path) -> None:
-    scope = cachescope.read(*written(tmp_path, *FABRICATED.values()))
-    for one, other in itertools.combinations(range(len(FABRICATED)), 2):
-        there, back = scope.context_difference(one, other), scope.context_difference(other, one)
-        assert set(zip(there["form"], there["field"].fillna(""), strict=True)) == set(
-            zip(back["form"], back["field"].fillna(""), strict=True)
-        )
-        assert scope.context_difference(one, one).empty
-    with pytest.raises(NotFoundError, match="no context 99"):
-        scope.context_difference(0, 99)
 
 
 @pytest.mark.slow

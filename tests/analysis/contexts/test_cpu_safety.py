@@ -20,6 +20,7 @@ from cachescope.analysis.contexts.cpu_safety import (
     worst,
 )
 from cachescope.frames.directory_rows import EntryRow
+from tests.analysis.plain_rows import entry_row
 
 CODE: dict[str, dict[str, str]] = json.loads(
     lzma.decompress((Path(__file__).parents[2] / "data" / "cpu_code.json.xz").read_bytes())
@@ -170,9 +171,7 @@ BFLOAT16 = "at::vec::Vectorized<at::BFloat16>::loadu(p, static_cast<int64_t>(16)
 
 
 def row(number: int = 0, **told: Any) -> EntryRow:
-    nothing = dict.fromkeys(EntryRow.__dataclass_fields__)
-    made = {"entry": number, "status": "ok", "device_types": ("cpu",), "code_key": "c1"}
-    return EntryRow(**{**nothing, **made, **told})
+    return entry_row(number, "fxgraph", "f1", **{"device_types": ("cpu",), "code_key": "c1", **told})
 
 
 @pytest.mark.parametrize(

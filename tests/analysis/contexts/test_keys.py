@@ -188,3 +188,5 @@ def test_manifests() -> None:
     assert frame["after"].fillna("-").tolist() == ["-", "9", "4"]
     with pytest.raises(NotFoundError, match="holds no manifest"):
         manifest_difference(old, {"torch_manifest": None})
+    with pytest.raises(TypeError, match="a manifest or a snapshot, a mapping, not int"):
+        manifest_difference(old, 3)  # type: ignore[arg-type]

@@ -58,19 +58,9 @@ def contexts(*changed: dict[str, Any]) -> list[ContextRow]:
         runtime, compiled = ({k: v for k, v in one.items() if v is not ...} for one in forms)
         compiled = {k: v for k, v in compiled.items() if not k.startswith("new")}
         snapshot = dict.fromkeys(
-            (
-                "context_source",
-                "torch_version",
-                "python_version",
-                "platform",
-                "host",
-                "pid",
-                "time",
-                "key_fields",
-                "aot_key_fields",
-                "key_fields_problem",
-            )
-        )
+            ("context_source", "torch_version", "python_version", "platform", "host", "pid", "time", "key_fields",
+             "aot_key_fields", "key_fields_problem")
+        )  # fmt: skip
         rows.append(
             context_row(
                 number,

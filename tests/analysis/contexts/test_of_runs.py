@@ -11,10 +11,11 @@ import pytest
 from cachescope.analysis.contexts.of_runs import all_contexts
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 from tests.analysis.contexts.test_made_contexts import contexts
+from tests.analysis.plain_rows import run_row
 
 FORMS = (*RUNTIME_FORMS, *COMPILE_FORMS)
 ANOTHER = "a" * 51
@@ -37,12 +38,6 @@ def forms_of(row: ContextRow) -> dict[str, Any]:
     return {form: getattr(row, form) for form in FORMS if form not in row.missing_forms}
 
 
-def run_row(number: int) -> RunRow:
-    nothing = dict.fromkeys(RunRow.__dataclass_fields__)
-    made = {"run": number, "source": "/a.log", "sources": ("/a.log",), "pid": 1000 + number}
-    return RunRow(**{**nothing, **made, "is_cut": False, "looked_up": True})
-
-
 def rows(*runs: list[list[str]], snapshots: Sequence[ContextRow] = ()) -> list[ContextRow]:
     details = HashDetails()
     looked_up = [
@@ -50,7 +45,8 @@ def rows(*runs: list[list[str]], snapshots: Sequence[ContextRow] = ()) -> list[C
         for number, sets in enumerate(runs)
         for one in sets
     ]
-    found = all_contexts([*snapshots], map(run_row, range(len(runs))), looked_up, details)
+    processes = (run_row(number, source="/a.log", pid=1000 + number) for number in range(len(runs)))
+    found = all_contexts([*snapshots], processes, looked_up, details)
     assert found[: len(snapshots)] == [*snapshots]
     return found[len(snapshots) :]
 

@@ -16,6 +16,7 @@ from cachescope.analysis.contexts.outside_keys import (
 )
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from tests.analysis.plain_rows import run_row as plain_run_row
 
 KEY = ("fxgraph", "f11")
 SECOND_NS = 10**9
@@ -24,8 +25,7 @@ H100 = "_CudaDeviceProperties(name='H100', major=9, minor=0, total_memory=80MB, 
 
 
 def run_row(number: int, **told: Any) -> RunRow:
-    nothing = dict.fromkeys(RunRow.__dataclass_fields__)
-    return RunRow(**{**nothing, "run": number, "source": "/a", "pid": 10 + number, "start_time": 0, **told})
+    return plain_run_row(number, **{"source": "/a", "pid": 10 + number, "start_time": 0, **told})
 
 
 def snapshot(number: int, **told: Any) -> ContextRow:

@@ -10,8 +10,6 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.built import built_alike
-from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from tests.conftest import Directory, unpacked
 
 pytestmark = pytest.mark.slow
@@ -66,19 +64,6 @@ def test_an_entry_holds_its_code_itself(built: Path, tmp_path: Path) -> None:
             path.unlink()
     found = results(tmp_path / "first", tmp_path / "other_pass")
     assert sorted(found["result"]) == ["code", "same", "times"]
-
-
-def test_code_that_cannot_be_read_is_not_known(built: Path) -> None:
-    scope = cachescope.read(built / "first", built / "other_pass")
-    entries = scope.tables.entries.rows
-    code = GeneratedCode(entries, lambda file: None)
-    binaries = KernelBinaries(entries, scope.linked.rows, lambda path: None)
-    before, after = (
-        [row for row in entries if row.root == str(built / side)] for side in ("first", "other_pass")
-    )
-    results = {row.before == row.after: row.result for row in built_alike(before, after, [], code, binaries)}
-    # Equal keys of the code are equal code, whether it is there or not.
-    assert results == {True: "same", False: "not_known"}
 
 
 @pytest.mark.parametrize(

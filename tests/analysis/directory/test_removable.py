@@ -23,17 +23,6 @@ from tests.made import NOON_NS, Stored, entry, scope_of
 HOUR_NS = 3_600_000_000_000
 
 
-def test_an_entry_without_its_graph_is_alone_and_stays(recording: Recording, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(recording("2.13.0", "config_flip") / "cache", tmp_path / "cache"))
-    shutil.rmtree(cache / "fxgraph")
-    scope = cachescope.read(cache)
-    # It is found again as soon as the graph is made for another function, or where a remote cache holds it.
-    assert scope.orphans["cache"].tolist() == ["aotautograd", "aotautograd"]
-    assert scope.removable.empty
-    # Without FX entries nothing tells which code is in use.
-    assert set(scope.entries["cache"]) >= {"code"}
-
-
 @pytest.mark.slow
 def test_an_entry_that_holds_its_graphs_writes_their_code_again_and_stays(
     directory: Directory, tmp_path: Path
@@ -71,29 +60,6 @@ def test_what_an_unused_wrapper_compiled_goes_with_it(
     assert {Path(row.path).name for row in removable if row.cache == "code"} == {f"{wrapper}.py", *kernels}
     # What torch compiled to see what the processor can do is of no graph, and stays.
     assert len(list(cache.glob("??/c*.so"))) > 2
-
-
-def test_what_was_not_needed_when_it_was_read_is_not_said_to_go_later(
-    recording: Recording, tmp_path: Path
-) -> None:
-    cache = Path(shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache"))
-    temporary = next(cache.glob("fxgraph/*/*/*")).with_name(".123.140.tmp")
-    temporary.write_bytes(b"half")
-    scope = cachescope.read(cache)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "time_ns", lambda: 4_000_000_000_000_000_000)
-        assert scope.removable.empty
-
-
-def test_a_whole_temporary_of_a_key_stays(recording: Recording, tmp_path: Path) -> None:
-    cache = Path(shutil.copytree(recording("2.10.0", "cold_warm") / "cache", tmp_path / "cache"))
-    entry = next(cache.glob("fxgraph/*/*/*"))
-    entry.rename(entry.with_name(".123.140.tmp"))
-    scope = cachescope.read(cache)
-    # torch before 2.13 loads it, and with it the AOTAutograd entry and the code.
-    assert not removable_rows(
-        scope.tables.entries.rows, scope.orphaned.rows, time.time_ns() + 30 * 24 * HOUR_NS
-    )
 
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400

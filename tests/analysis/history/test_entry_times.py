@@ -102,18 +102,3 @@ def test_an_entry_is_never_taken_to_be_older_than_the_miss_that_wrote_it(
     for (begin, end), miss, ended in intervals_and_misses(folder):
         assert end > miss
         assert begin <= ended + 5 * SECOND
-
-
-@pytest.mark.parametrize("time", [0, 1_700_000_000 * SECOND], ids=["zero", "SOURCE_DATE_EPOCH"])
-def test_one_time_for_all_tells_nothing(time: int, recording: Recording, tmp_path: Path) -> None:
-    folder = with_times(recording("2.13.0", "config_flip"), tmp_path, lambda _: time)
-    assert {interval for interval, *_ in intervals_and_misses(folder)} == {(LONG_AGO, NEVER)}
-    past = cachescope.read(folder / "cache").past_misses
-    assert not past.empty
-    assert not past["is_order_known"].any()
-
-
-def test_the_order_of_entries_is_known_by_the_times_that_torch_left(recording: Recording) -> None:
-    past = cachescope.read(recording("2.13.0", "config_flip") / "cache").past_misses
-    assert not past.empty
-    assert past["is_order_known"].all()

@@ -149,55 +149,6 @@ def past_of_last(
     return pasts, past
 
 
-def test_of_compiles_that_ended_in_another_order_the_latest_lookup_is_found() -> None:
-    """The compile of the last of them is that of the lookup itself, and nothing that it had stored."""
-    made = row(0, 0, 30), row(1, 1, 20), row(2, 2, 10), row(2, 40)
-    assert past_of_last(*made)[1].latest_stored == 1
-    assert past_of_last(*made[:3], row(3, 40))[1].latest_stored == 2
-    # Until then some of them are still being compiled.
-    assert past_of_last(*made[:3], row(2, 25))[1].latest_stored == 1
-    assert past_of_last(*made[:3], row(2, 15))[1].latest_stored is None
-    assert past_of_last(*made[:3], row(2, None))[1].latest_stored == 1
-
-
-@pytest.mark.parametrize(
-    ("directories", "wanted"),
-    [
-        ({0: "/z", 1: "/a", 2: "/b"}, "/b"),
-        ({0: "/a", 1: "/z", 2: "/b"}, "/z"),
-        ({0: "/z", 1: "/a", 2: "/z"}, None),
-        ({0: "/z", 1: None, 2: "/b"}, "/b"),
-        ({0: None, 1: "/a", 2: "/b"}, None),
-        ({0: "/z", 1: None, 2: None}, None),
-    ],
-)
-def test_the_directory_in_which_it_was_stored(directories: dict[int, str | None], wanted: str | None) -> None:
-    """The last by name of the others, the lookup of the same compile aside."""
-    _, past = past_of_last(row(1, 0), row(2, 5), row(0, 10), row(0, 20), directories=directories)
-    assert past.elsewhere == wanted
-
-
-@pytest.mark.parametrize(
-    ("made", "refused"),
-    [
-        ([row(1, 0, save_bypass="no")], 0),
-        ([row(1, 0)], None),
-        ([row(1, 0, 20, save_bypass="no")], None),
-        ([row(1, 0, 19, save_bypass="no")], 0),
-        ([row(1, 0, save_bypass="no"), row(2, 5)], None),
-        ([row(1, 0), row(2, 5, save_bypass="no")], 1),
-        ([row(1, 0, save_bypass="no"), row(2, 5, outcome="hit")], None),
-        ([row(1, 0, save_bypass="no"), row(2, 5, outcome="unknown")], 0),
-        # Of the compile of the lookup itself nothing is stored yet.
-        ([row(1, 0, save_bypass="no"), row(0, 5)], 0),
-        ([row(0, 0, save_bypass="no")], None),
-        ([row(1, None, save_bypass="no")], 0),
-    ],
-)
-def test_the_latest_miss_that_stored_nothing(made: list[LookupRow], refused: int | None) -> None:
-    assert past_of_last(*made, row(0, 20))[1].refused == refused
-
-
 def test_those_that_race_are_named_without_the_run_that_asks() -> None:
     racing = [row(run, run, 100) for run in range(10)]
     found = past_of_last(*racing, row(0, 20, compile_id="1/0"))[1].racing()
@@ -231,3 +182,14 @@ def test_those_that_race_are_named_without_the_run_that_asks() -> None:
 def test_whether_another_run_had_looked_anything_up_before(made: list[LookupRow], wanted: list[bool]) -> None:
     pasts, _ = pasts_of([replace(one, lookup=at) for at, one in enumerate(made)], {})
     assert [pasts.other_run_before(at) for at in range(len(made))] == wanted
+
+
+def test_of_compiles_that_ended_in_another_order_the_latest_lookup_is_found() -> None:
+    """The compile of the last of them is that of the lookup itself, and nothing that it had stored."""
+    made = row(0, 0, 30), row(1, 1, 20), row(2, 2, 10), row(2, 40)
+    assert past_of_last(*made)[1].latest_stored == 1
+    assert past_of_last(*made[:3], row(3, 40))[1].latest_stored == 2
+    # Until then some of them are still being compiled.
+    assert past_of_last(*made[:3], row(2, 25))[1].latest_stored == 1
+    assert past_of_last(*made[:3], row(2, 15))[1].latest_stored is None
+    assert past_of_last(*made[:3], row(2, None))[1].latest_stored == 1

@@ -9,7 +9,7 @@ import pytest
 from cachescope.analysis.phases.readings import Readings, compile_of, readings_of_runs
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.rows import columns_of
+from tests.analysis.plain_rows import lookup_row
 
 
 def phase(self_time_ns: int, is_skipped: bool | None, segment: int = 1, **other: object) -> PhaseRow:
@@ -28,16 +28,8 @@ def phase(self_time_ns: int, is_skipped: bool | None, segment: int = 1, **other:
 def lookup(
     cache: str, outcome: str, saved: int | None = None, segment: int = 1, **other: object
 ) -> LookupRow:
-    blank: dict[str, Any] = dict.fromkeys(column.name for column in columns_of(LookupRow))
-    told = {
-        "run": 0,
-        "cache": cache,
-        "outcome": outcome,
-        "compile_id": "0/0",
-        "segment": segment,
-        "time_saved_ns": saved,
-    }
-    return LookupRow(**blank | told | other)
+    told = {"cache": cache, "outcome": outcome, "segment": segment, "time_saved_ns": saved}
+    return lookup_row(**{"compile_id": "0/0"} | told | other)
 
 
 def readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
@@ -47,28 +39,30 @@ def readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
 ROWS = [phase(10, True), phase(3, False), phase(1, None)]
 
 
-def test_a_miss_could_save_the_phases_that_a_hit_skips() -> None:
-    missed = readings(ROWS, [lookup("aotautograd", "full_miss"), lookup("fxgraph", "full_miss")])
-    assert (missed.total_ns, missed.could_save_ns, missed.stays_ns) == (14, 10, 4)
-    assert (missed.saved_ns, missed.hits) == (0, 0)
-
-
-def test_of_an_aotautograd_hit_everything_stays() -> None:
-    hit = readings(ROWS, [lookup("aotautograd", "hit", 50), lookup("fxgraph", "hit", 40)])
-    assert (hit.could_save_ns, hit.stays_ns) == (0, 14)
-    assert (hit.saved_ns, hit.hits, hit.hits_without_time) == (40, 1, 0)
-
-
-def test_an_aotautograd_hit_without_fx_lookups_saved_its_own_time() -> None:
-    assert readings(ROWS, [lookup("aotautograd", "hit", 50)]).saved_ns == 50
-
-
-def test_an_fx_hit_still_traces_for_aotautograd() -> None:
-    assert readings(ROWS, [lookup("fxgraph", "hit", 40)]).could_save_ns == 10
-
-
-def test_what_was_compiled_without_a_lookup_could_have_been_saved() -> None:
-    assert readings(ROWS, []).could_save_ns == 10
+@pytest.mark.parametrize(
+    ("lookups", "could_save", "saved", "hits", "without_time"),
+    [
+        # A miss could save the phases that a hit skips; of an AOTAutograd hit everything stays.
+        ([lookup("aotautograd", "full_miss"), lookup("fxgraph", "full_miss")], 10, 0, 0, 0),
+        ([lookup("aotautograd", "hit", 50), lookup("fxgraph", "hit", 40)], 0, 40, 1, 0),
+        # Without FX lookups it saved its own time; an FX hit still traces for AOTAutograd.
+        ([lookup("aotautograd", "hit", 50)], 0, 50, 1, 0),
+        ([lookup("fxgraph", "hit", 40)], 10, 40, 1, 0),
+        # What was compiled without a lookup could have been saved.
+        ([], 10, 0, 0, 0),
+        # A time that is not recorded is not zero.
+        ([lookup("fxgraph", "hit")], 10, None, 1, 1),
+        ([lookup("fxgraph", "hit"), lookup("fxgraph", "hit", 7)], 10, 7, 2, 1),
+        # Events name no attempt: torch/_dynamo/utils.py prints the CompileId; envelopes have the attempt as well.
+        ([lookup("aotautograd", "hit", segment=0, compile_id="0/0_1")], 0, None, 1, 1),
+    ],
+)
+def test_what_hits_could_save_and_saved(
+    lookups: list[LookupRow], could_save: int, saved: int | None, hits: int, without_time: int
+) -> None:
+    found = readings(ROWS, lookups)
+    assert (found.total_ns, found.could_save_ns, found.stays_ns) == (14, could_save, 14 - could_save)
+    assert (found.saved_ns, found.hits, found.hits_without_time) == (saved, hits, without_time)
 
 
 def test_each_compile_under_one_compile_id_is_judged_by_its_own_lookup() -> None:
@@ -77,19 +71,6 @@ def test_each_compile_under_one_compile_id_is_judged_by_its_own_lookup() -> None
     assert readings(rows, made).could_save_ns == 20
     other_run = [lookup("aotautograd", "hit", run=1)]
     assert readings(rows, other_run).could_save_ns == 30
-
-
-def test_a_time_that_is_not_recorded_is_not_zero() -> None:
-    none = readings(ROWS, [lookup("fxgraph", "hit")])
-    assert (none.saved_ns, none.hits, none.hits_without_time) == (None, 1, 1)
-    some = readings(ROWS, [lookup("fxgraph", "hit"), lookup("fxgraph", "hit", 7)])
-    assert (some.saved_ns, some.hits_without_time) == (7, 1)
-
-
-def test_a_later_attempt_is_of_the_compile_that_its_events_name() -> None:
-    """Events name no attempt: torch/_dynamo/utils.py prints the CompileId; envelopes have the attempt as well."""
-    hit = readings(ROWS, [lookup("aotautograd", "hit", segment=0, compile_id="0/0_1")])
-    assert hit.could_save_ns == 0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +12,13 @@ from cachescope.analysis.preflight.predicting import stored_beside, stored_candi
 from cachescope.analysis.preflight.would_find import Candidate, stored_by_recorded
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote
+from tests.analysis.plain_rows import lookup_row, run_row
 
 KEY = ("fxgraph", "f11")
 
 
 def process(run: int, pid: int | None) -> RunRow:
-    nothing = {one.name: None for one in fields(RunRow)}
-    return RunRow(**{**nothing, "run": run, "pid": pid})  # type: ignore[arg-type]
+    return run_row(run, pid=pid)
 
 
 def note(*ended: int, cache_dir: str = "/cache") -> LookupNote:
@@ -88,9 +88,7 @@ def test_processes_of_one_folder_are_of_one_command() -> None:
 
 
 def looked_up(**told: Any) -> LookupRow:
-    nothing = {one.name: None for one in fields(LookupRow)}
-    usual = {"lookup": 1, "run": 7, "cache": "fxgraph", "cache_key": "f11", "outcome": "full_miss"}
-    return LookupRow(**{**nothing, **usual, **told})  # type: ignore[arg-type]
+    return lookup_row(**{"lookup": 1, "run": 7, "cache_key": "f11"} | told)
 
 
 @pytest.mark.parametrize(

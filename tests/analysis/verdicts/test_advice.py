@@ -90,12 +90,6 @@ def test_each_way_an_entry_is_unavailable_has_advice_of_its_own(kind: str) -> No
     assert cause_advice(AdviceFacts("entry_unavailable", "never stored", "torch does not cache it")) is None
 
 
-def test_where_lines_are_lost_nobody_is_told_to_record_what_was_recorded() -> None:
-    advice = cause_advice(AdviceFacts("details_not_recorded", are_lines_missing=True)) or ""
-    assert "TORCH_LOGS" not in advice
-    assert "TORCH_LOGS" in (cause_advice(AdviceFacts("details_not_recorded")) or "")
-
-
 def test_disabled_says_that_aotinductor_never_caches() -> None:
     assert "AOTInductor" in (cause_advice(AdviceFacts("disabled")) or "")
 

@@ -10,7 +10,6 @@ import pytest
 
 from cachescope.analysis.fields import is_input
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
-from cachescope.analysis.verdicts.recompiles import is_recompiled
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -79,7 +78,6 @@ class Made:
 
 
 NEAR, FAR = look("A2"), look("A22")
-INPUTS = look("A1121")
 
 CASES: dict[str, tuple[list[Told], list[Told], str | None]] = {
     "nothing": ([look("A")], [], None),
@@ -152,15 +150,21 @@ def test_the_run_before_is_one_of_the_same_rank(ranks: dict[int, int], wanted: s
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "wanted"),
-    [("/rank0", "/rank1", "lookup 0"), ("/rank0", "/rank2", None), ("a", "b", None)],
+    ("before", "now", "rank", "wanted"),
+    [
+        ("/rank0", "/rank1", 1, "lookup 0"),
+        ("/rank0", "/rank2", 1, None),
+        # Where one of them is not known.
+        ("/rank0", "/rank2", None, "lookup 0"),
+        ("a", "b", 1, None),
+    ],
 )
 @pytest.mark.parametrize("compile_id", ["0/0", "5/0"])
 def test_a_key_that_is_still_compiled_counts_if_it_differs_by_its_rank(
-    before: str, now: str, wanted: str | None, compile_id: str
+    before: str, now: str, rank: int | None, wanted: str | None, compile_id: str
 ) -> None:
     first = look("A", time_taken_ns=99, fields={"path": before}, compile_id=compile_id)
-    made = Made(first, look("A", fields={"path": now}), ranks={0: 0, 1: 1})
+    made = Made(first, look("A", fields={"path": now}), ranks={0: 0} if rank is None else {0: 0, 1: rank})
     assert made.of_last == wanted
     row, other = made.rows[1], made.rows[0]
     assert made.history.was_running(made.history.index_of[other.lookup], made.history.index_of[row.lookup])
@@ -323,20 +327,6 @@ def test_how_two_are_alike() -> None:
     assert made.baselines.are_alike_by(one, replace(other, file="/b.py")) == text
     assert made.baselines.are_alike_by(replace(one, function=None), nameless) == text
     assert made.baselines.are_alike_by(made.entries[0], other) == text
-
-
-def test_an_earlier_compile_of_one_function() -> None:
-    made = Made(
-        look("A", run=0),
-        look("B", run=0, compile_id="0/1"),
-        look("B", run=1, compile_id="0/1"),
-        entries=[look("A")],
-    )
-    first, second, elsewhere = made.rows
-    assert is_recompiled(first, second)
-    assert not is_recompiled(second, first)
-    assert not is_recompiled(first, elsewhere)
-    assert not is_recompiled(first, replace(second, compile_id="1/1"))
 
 
 def test_the_graphs_of_what_they_are_compared_with() -> None:

@@ -46,16 +46,16 @@ def without_earlier_runs(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("bypass_custom_pass", marks=pytest.mark.slow),
-        pytest.param("combined", marks=pytest.mark.slow),
-        pytest.param("isolation_context", marks=pytest.mark.slow),
-        pytest.param("matmul_precision", marks=pytest.mark.slow),
-        pytest.param("options_undone", marks=pytest.mark.slow),
         "rank_in_config",
-        pytest.param("three_changes", marks=pytest.mark.slow),
-        pytest.param("tour", marks=pytest.mark.slow),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in (
+                "bypass_custom_pass", "combined", "isolation_context", "matmul_precision", "options_undone",
+                "three_changes", "tour",
+            )
+        ),
     ],
-)
+)  # fmt: skip
 def test_what_changed_in_the_graphs_changed_in_the_key_above_them(recording: Recording, name: str) -> None:
     told, recorded = without_earlier_runs(recording("2.13.0", name))
     assert set(recorded["verdict"]) == {"key_changed"}

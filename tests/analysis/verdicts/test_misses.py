@@ -40,24 +40,8 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         again(graph("f11", at=0, save_bypass="a custom pass")),
         ("never stored", "recorded", "stored nothing: torch would not store it: a custom pass"),
     ),
-    "torch could not store it": (
-        again(graph("f11", at=0, save_error="Traceback\nOSError: read-only")),
-        ("not saved", "recorded", "torch could not store it: OSError: read-only"),
-    ),
-    "its compile failed": (
-        again(graph("f11", at=0, took=None, compile_error="Traceback\nValueError: no code")),
-        ("failed compile", "recorded", "its compile failed: ValueError: no code"),
-    ),
-    "its compile failed for want of room": (
-        again(graph("f11", at=0, took=None, compile_error=NO_ROOM)),
-        ("not saved", "recorded", "its compile failed: OSError"),
-    ),
     "written, whatever failed afterwards": (
         again(graph("f11", **SAVED, compile_error="ValueError: later")),
-        ("deleted", "inferred", "deleted, moved or cleared"),
-    ),
-    "written by what a text log says, whatever failed afterwards": (
-        again(graph("f11", **SAVED, took=None, compile_error="ValueError: later")),
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
     "its time was taken, whatever failed afterwards": (
@@ -212,14 +196,6 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ),
         ("never stored", "recorded", "torch restarted its compile"),
     ),
-    "without its backward graph": (
-        (
-            run(*pair("a11", graph("f11", at=1, is_backward=False, details={**G, "fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"})),
-                aot("a99", "hit", {**G, "x": "9"}, at=20, compile_id="9/0"), **HERE),
-            run(*pair("a11", at=100), **HERE),
-        ),
-        ("never stored", "inferred", "written with its backward graph, which was not compiled"),
-    ),
     "killed": (
         (
             run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=137),
@@ -227,52 +203,12 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ),
         ("process ended", "recorded", "its process ended before that: signal SIGKILL"),
     ),
-    "ended by itself": (
-        (
-            run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=3),
-            run(*pair("a11", at=100), **HERE),
-        ),
-        ("process ended", "recorded", "its process ended before that: exit status 3"),
-    ),
-    "killed once it was compiled": (
-        (
-            run(*pair("a11", graph("f11", at=1)), **HERE, exit_status=137),
-            run(*pair("a11", at=100), **HERE),
-        ),
-        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
-    ),
-    "killed, and a text log names no entry": (
-        (
-            run(aot("a10", "hit", {**G, "x": "7"}, at=-5, compile_id="7/0", entry_path="/cache/aotautograd/a10/x"),
-                *pair("a11", graph("f11", at=1)), **HERE, exit_status=137),
-            run(*pair("a11", at=100), **HERE),
-        ),
-        ("process ended", "recorded", "signal SIGKILL"),
-    ),
     "a graph of a compile in which the process was killed": (
         (
             run(*pair("a11", graph("f11", at=1, took=None), compile_ended=False), **HERE, exit_status=137),
             run(graph("f11", at=100), **HERE),
         ),
         ("process ended", "recorded", "signal SIGKILL"),
-    ),
-    "a graph of no known end whose autograd entry was written": (
-        (
-            run(*pair("a11", graph("f11", at=1, took=None), entry_path="/cache/aotautograd/a11/x"), **HERE, exit_status=137),
-            run(graph("f11", at=100), **HERE),
-        ),
-        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
-    ),
-    "killed in a later compile": (
-        (
-            run(*pair("a11", graph("f11", at=1)), graph("f12", at=20, compile_id="5/0", outcome="unknown"), **HERE, exit_status=137),
-            run(*pair("a11", at=100), **HERE),
-        ),
-        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
-    ),
-    "ended without a graph": (
-        (run(*pair("a11"), **HERE, exit_status=0), run(*pair("a11", at=100), **HERE)),
-        ("not known", "not_known", "its log ends within that compile"),
     ),
 }  # fmt: skip
 
@@ -390,23 +326,6 @@ def test_many_that_compile_one_key_at_once_are_counted() -> None:
     assert rows[11]["reason"].startswith("runs 0, 1, 2, 3, 4, 5, 6, 7 and 3 more had missed")
 
 
-@pytest.mark.parametrize(
-    ("reason", "kind", "text"),
-    [
-        (
-            "Unsupported op 0x7f12 of 3 tensors\nmore",
-            "Unsupported op … of … tensors",
-            "Unsupported op 0x7f12",
-        ),
-        (None, "torch gave no reason", "torch gave no reason"),
-    ],
-)
-def test_a_bypass(reason: str | None, kind: str, text: str) -> None:
-    (row,) = miss_rows(scope_of(run(fx(None, "bypass", at=0, bypass_reason=reason))))
-    assert (row["verdict"], row["kind"], row["evidence"]) == ("bypassed", kind, "recorded")
-    assert row["reason"].startswith(f"torch did not cache it: {text}")
-
-
 def test_a_disabled_cache() -> None:
     told, untold = miss_rows(
         scope_of(run(fx(None, "disabled", at=0, bypass_reason="off"), fx(None, "disabled", at=1)))
@@ -488,10 +407,3 @@ def test_where_the_run_before_differs_in_more_that_is_said() -> None:
 
     assert reason({**G, "x": "2", "y": "2"}).endswith(" (compared with the run before it, 2 fields differ)")
     assert "compared with the run before" not in reason({**G, "x": "2"})
-
-
-def test_a_miss_of_a_stored_key_with_symbolic_sizes_is_one_of_its_guards() -> None:
-    """Text logs name no guard miss: the key had been stored, and nothing else explains it."""
-    sized = {**G, "example_inputs[0]": "TensorMetadata(shape=torch.Size([s77, 8]))"}
-    runs = (run(graph("f11", sized, at=at, entry_path=WRITTEN), **HERE) for at in (0, 100))
-    assert [row["verdict"] for row in miss_rows(scope_of(*runs))] == ["first_lookup", "guard_failed"]

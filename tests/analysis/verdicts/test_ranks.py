@@ -1,78 +1,32 @@
-"""The ranks that are not like the most of them, and the field: in real traces whose hash details were changed by hand."""
+"""The ranks that are not like the most of them, and the field; made by hand."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cachescope
 from cachescope.columns import records
-from cachescope.keys.hashing import entry_name
-from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.report.ranks import rank_lines
 from cachescope.scope import Scope
 from tests import made
 
-FIELD = "inductor_config[cpp.threads]"
 
-
-@pytest.fixture(scope="module")
-def trace() -> bytes:
-    """One process of the sample `tour`: eight lookups of four graphs."""
-    with open_bytes(str(min((cachescope.sample("tour") / "trace").iterdir()))) as stream:
-        return stream.read()
-
-
-def with_value(trace: bytes, field: str, value: str) -> bytes:
-    """The trace as it would be, had the field another value: other hashes and texts, and other keys."""
-    own = entry_name(value.encode()).encode()
-    old = re.compile(rb"\[[a-z2-7]{51}\] " + re.escape(field).encode() + rb": [^\"\\]*")
-    changed = old.sub(lambda _: b"[%s] %s: %s" % (own, field.encode(), value.encode()), trace)
-    assert changed != trace
-    key = re.compile(rb"\b([af])[a-z2-7]{51}\b")
-    return key.sub(lambda m: m[1] + entry_name(m[0] + value.encode()).encode(), changed)
-
-
-def read(folder: Path, ranks: list[bytes]) -> Scope:
-    for rank, data in enumerate(ranks):
-        (folder / f"rank_{rank}.log").write_bytes(data)
-    return cachescope.read(folder)
-
-
-def test_the_odd_rank_and_its_field_are_named(trace: bytes, tmp_path: Path) -> None:
-    odd = with_value(trace, FIELD, "17")
-    scope = read(tmp_path, [trace, trace, odd, trace, trace])
-    (row,) = scope.rank_differences.to_dict("records")
-    assert (row["field"], row["ranks"], row["has_majority"]) == (FIELD, (2,), True)
-    assert (row["ranks_compared"], row["values"], row["graphs"]) == (5, 2, 8)
-    assert (row["majority_value"], row["other_value"]) == ("-1", "17")
-    text = " ".join(line.text for line in rank_lines(scope.differing_ranks.rows))
-    assert "1 rank of 5 (2): 17, the others -1" in text
-
-
-def test_a_field_that_holds_the_rank_is_one_row(trace: bytes, tmp_path: Path) -> None:
-    scope = read(tmp_path, [with_value(trace, FIELD, str(100 + rank)) for rank in range(4)])
-    (row,) = scope.rank_differences.to_dict("records")
-    assert (row["field"], row["ranks"], row["has_majority"]) == (FIELD, (0, 1, 2, 3), False)
-    assert row["values"] == 4
-    assert "each of 4 ranks has its own: 100 in rank 0" in " ".join(
-        line.text for line in rank_lines(scope.differing_ranks.rows)
-    )
-
-
-def ranks(*details: dict[str, str] | None, outcomes: str = "") -> list[dict[str, object]]:
-    """The frame rank_differences of ranks 0, 1, … that looked up one graph each; made by hand."""
+def scope_of(*details: dict[str, str] | None, outcomes: str = "") -> Scope:
+    """Of ranks 0, 1, … that looked up one graph each; made by hand."""
     runs = []
     for rank, fields in enumerate(details):
         outcome = "hit" if outcomes[rank : rank + 1] == "h" else "full_miss"
         runs.append(made.run(made.fx(f"f{rank}", outcome, fields, at=rank), rank=rank))
-    return records(made.scope_of(*runs).rank_differences)
+    return made.scope_of(*runs)
+
+
+def ranks(*details: dict[str, str] | None, outcomes: str = "") -> list[dict[str, object]]:
+    """The frame rank_differences."""
+    return records(scope_of(*details, outcomes=outcomes).rank_differences)
 
 
 ONE, TWO, SIX = {"gm": "g", "x": "1"}, {"gm": "g", "x": "2"}, {"gm": "g", "x": "6"}
@@ -101,6 +55,17 @@ def test_what_the_most_ranks_have_is_what_others_differ_from(
 ) -> None:
     names = ("field", "ranks", "has_majority", "ranks_compared", "values", "majority_value", "other_value")
     assert [tuple(row[name] for name in names) for row in ranks(*details)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [
+        ((ONE, ONE, TWO, ONE, ONE), "1 rank of 5 (2): 2, the others 1"),
+        ((ONE, TWO, SIX), "each of 3 ranks has its own: 1 in rank 0"),
+    ],
+)
+def test_ranks_that_differ_are_told(details: tuple[dict[str, str], ...], said: str) -> None:
+    assert said in " ".join(line.text for line in rank_lines(scope_of(*details).differing_ranks.rows))
 
 
 def test_misses_are_those_of_the_ranks_that_differ() -> None:

@@ -76,80 +76,54 @@ def test_equal_times_do_not_tell_which_was_first(tmp_path: Path) -> None:
     assert rows["is_order_known"].dropna().tolist() == [False]
 
 
-def test_variables_that_differ_together_are_told_together(tmp_path: Path) -> None:
-    for number in range(10):
-        env = {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_ROOT": f"/home/user{number}/cache"}
-        make_folder(tmp_path, env)
-    (row,) = cachescope.read(tmp_path).vllm_fragments.itertuples()
-    assert row.factors == ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]")
-    assert (row.values, row.folders, row.folders_without) == (10, 10, 1)
-    assert row.differs_by == ("path", "port")
+def port(number: int, **other: Any) -> dict[str, Any]:
+    return {"VLLM_SIDE_PORT": 8000 + number, **other}
 
 
-def test_values_of_processes_are_told_together_besides(tmp_path: Path) -> None:
-    for number in range(10):
-        env = {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_ROOT": f"/home/user{number // 5}/cache"}
-        make_folder(tmp_path, env)
-    left = cachescope.read(tmp_path).vllm_fragments.set_index("factors")["folders_without"]
-    assert left.to_dict() == {
-        ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]"): 1,
-        ("env[VLLM_SIDE_PORT]",): 2,
-        ("env[VLLM_ROOT]",): 10,
-    }
-
-
-def test_groups_of_such_variables_are_told_together_too(tmp_path: Path) -> None:
-    for number in range(4):
-        env = {
-            "VLLM_DP_RANK": number % 2,
-            "VLLM_SIDE_PORT": 8000 + number // 2,
-            "VLLM_ROOT": f"/home/user{number // 2}/c",
-        }
-        make_folder(tmp_path, {**ENV, **env})
-    found = {row.factors: (row.folders_without, row.differs_by) for row in fragments(tmp_path).values()}
-    of_start = ("env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]")
-    assert found == {
-        ("env[VLLM_DP_RANK]", *of_start): (1, ("rank", "path", "port")),
-        of_start: (2, ("path", "port")),
-        ("env[VLLM_DP_RANK]",): (2, ("rank",)),
-    }
+ROOT, PORT, DP_RANK = "env[VLLM_ROOT]", "env[VLLM_SIDE_PORT]", "env[VLLM_DP_RANK]"
+# What each folder counts besides, its configuration where it is not the usual one, and the rows: of the factors, how many folders
+# would be left without them, and what they differ by.
+FRAGMENTS: dict[str, tuple[list[dict[str, Any]], list[str], dict[tuple[str, ...], tuple[int, tuple[str, ...]]]]] = {
+    "one variable": ([port(n) for n in range(5)], ["cfg"], {(PORT,): (1, ("port",))}),
+    "two that change together": (
+        [port(n, VLLM_ROOT=f"/home/user{n}/cache") for n in range(10)], ["cfg"], {(ROOT, PORT): (1, ("path", "port"))}),
+    "values of processes are told together besides": (
+        [port(n, VLLM_ROOT=f"/home/user{n // 5}/cache") for n in range(10)],
+        ["cfg"],
+        {(ROOT, PORT): (1, ("path", "port")), (PORT,): (2, ("port",)), (ROOT,): (10, ("path",))},
+    ),
+    "groups of such variables are told together too": (
+        [port(n // 2, VLLM_DP_RANK=n % 2, VLLM_ROOT=f"/home/user{n // 2}/c") for n in range(4)],
+        ["cfg"],
+        {(DP_RANK, ROOT, PORT): (1, ("rank", "path", "port")), (ROOT, PORT): (2, ("path", "port")), (DP_RANK,): (2, ("rank",))},
+    ),
+    # One that makes a folder by being counted is no value of a process, nor is one that differs by more than the process.
+    "one that is not counted everywhere": ([{}, port(0), port(1)], ["cfg"], {(PORT,): (1, ())}),
+    "one with another of no process": ([port(n, VLLM_A="abcd"[n]) for n in range(4)], ["cfg"], {("env[VLLM_A]", PORT): (1, ())}),
+    "two models stay two": (
+        [port(n) for n in range(3)], ["one", "two"], {(PORT,): (2, ("port",)), ("config_hash",): (3, ())}),
+}  # fmt: skip
 
 
 def fragments(root: Path) -> dict[tuple[str, ...], Any]:
     return {row.factors: row for row in cachescope.read(root).vllm_fragments.itertuples()}
 
 
-def test_a_variable_that_makes_a_folder_by_being_counted_is_no_value_of_a_process(tmp_path: Path) -> None:
-    make_folder(tmp_path, time=NOON)
-    for at, port in enumerate((8000, 8001), 1):
-        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port}, time=NOON + at)
-    (row,) = fragments(tmp_path).values()
-    assert (row.values, row.folders_without, row.differs_by) == (3, 1, ())
-    assert sorted(row.examples) == ["8000", "8001"]
-
-
-def test_a_factor_that_differs_by_more_than_the_process_is_not_called_one_of_it(tmp_path: Path) -> None:
-    """Of two that change together, both have to be."""
-    for number in range(4):
-        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 8000 + number, "VLLM_A": "abcd"[number]})
-    (row,) = fragments(tmp_path).values()
-    assert (row.factors, row.differs_by, row.examples) == (("env[VLLM_A]", "env[VLLM_SIDE_PORT]"), (), ())
+@pytest.mark.parametrize("case", FRAGMENTS)
+def test_what_makes_folders_many(case: str, tmp_path: Path) -> None:
+    envs, configs, wanted = FRAGMENTS[case]
+    for config in configs:
+        for at, env in enumerate(envs):
+            make_folder(tmp_path, {**ENV, **env}, config=config, time=NOON + at)
+    found = fragments(tmp_path)
+    assert {row.factors: (row.folders_without, row.differs_by) for row in found.values()} == wanted
 
 
 def test_only_a_few_values_are_shown(tmp_path: Path) -> None:
     for number in range(5):
-        make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": 8000 + number}, time=NOON + number)
+        make_folder(tmp_path, {**ENV, **port(number)}, time=NOON + number)
     (row,) = fragments(tmp_path).values()
-    assert row.examples == ("8000", "8001", "8002")
-    assert (row.values, row.folders, row.differs_by) == (5, 5, ("port",))
-
-
-def test_two_models_stay_two(tmp_path: Path) -> None:
-    for config in ("one", "two"):
-        for port in (1111, 2222, 3333):
-            make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port}, config=config)
-    left = cachescope.read(tmp_path).vllm_fragments.set_index("factors")["folders_without"]
-    assert left.to_dict() == {("env[VLLM_SIDE_PORT]",): 2, ("config_hash",): 3}
+    assert (row.examples, row.values, row.folders) == (("8000", "8001", "8002"), 5, 5)
 
 
 def test_what_a_later_release_does_not_count_is_said(tmp_path: Path) -> None:

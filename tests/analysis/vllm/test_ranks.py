@@ -27,77 +27,56 @@ def rows(root: Path) -> list[Any]:
     return list(cachescope.read(root).vllm_ranks.itertuples())
 
 
-def test_ranks_in_one_folder_differ_in_nothing(tmp_path: Path) -> None:
-    make_ranks(tmp_path, 0, 1)
-    make_ranks(tmp_path, 0, 1, VLLM_A="2", time=NOON + 60)
-    assert not rows(tmp_path)
+def of(*ranks: int, time: int = 0, **told: Any) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """A folder with these ranks, written so many seconds after noon."""
+    return ranks, {"time": NOON + time, **told}
 
 
-def test_a_variable_of_one_rank_alone_is_named(tmp_path: Path) -> None:
-    all_ranks = make_ranks(tmp_path, 0, 1, 2, 3)
-    own = make_ranks(tmp_path, 2, VLLM_A="2", time=NOON + 60)
-    (row,) = rows(tmp_path)
-    assert (row.folder, row.ranks, row.baseline) == (own, ("rank_2_0",), all_ranks)
-    assert row.baseline_ranks == ("rank_0_0", "rank_1_0", "rank_2_0", "rank_3_0")
-    assert (row.factor, row.before, row.after, row.is_of_a_rank) == ("env[VLLM_A]", '"1"', '"2"', False)
-
-
-@pytest.mark.parametrize(
-    ("variable", "kind"),
-    [
-        ("VLLM_DP_RANK", "rank"),
-        ("VLLM_NIXL_SIDE_CHANNEL_PORT", "port"),
-        ("VLLM_RAY_BUNDLE_INDICES", "bundle index"),
-    ],
-)
-def test_what_each_rank_has_of_its_own_is_said_to_be(variable: str, kind: str, tmp_path: Path) -> None:
-    for rank in range(4):
-        value = f"{rank},{rank + 4}" if kind == "bundle index" else 5600 + rank if kind == "port" else rank
-        make_ranks(tmp_path, rank, time=NOON + rank, **{variable: value})
-    found = rows(tmp_path)
-    assert {row.ranks for row in found} == {("rank_1_0",), ("rank_2_0",), ("rank_3_0",)}
-    assert {row.baseline_ranks for row in found} == {("rank_0_0",)}
-    assert {(row.factor, row.differs_by, row.is_of_a_rank) for row in found} == {
-        (f"env[{variable}]", (kind,), True)
-    }
-
-
-def test_of_two_starts_those_near_in_time_stand_side_by_side(tmp_path: Path) -> None:
-    names = {
-        (start, rank): make_ranks(
-            tmp_path, rank, time=NOON + 3600 * start + rank, VLLM_SIDE_PORT=5600 + 100 * start + rank
+A, LIST, PORT, ROOT = (f"env[VLLM_{name}]" for name in ("A", "LIST", "SIDE_PORT", "ROOT"))
+OF_THE_PORT = (PORT, ("port",), True)
+# Folders, and what is told of them: the number of one, that of the one beside it, and in what they differ, by what, and whether ranks
+# have that of their own.
+CASES: dict[str, tuple[list[Any], list[tuple[int, int, tuple[str, tuple[str, ...], bool]]]]] = {
+    "in one folder": ([of(0, 1), of(0, 1, VLLM_A="2", time=60)], []),
+    "of one rank alone": ([of(0, 1, 2, 3), of(2, VLLM_A="2", time=60)], [(1, 0, (A, (), False))]),
+    "of two halves the one without the first rank stands apart": ([of(0, 3), of(1, 2, VLLM_A="2", time=60)], [(1, 0, (A, (), False))]),
+    "of two starts those near in time": (
+        [of(rank, time=3600 * start + rank, VLLM_SIDE_PORT=5600 + 100 * start + rank) for start in (0, 1) for rank in (0, 1)],
+        [(1, 0, OF_THE_PORT), (3, 2, OF_THE_PORT)],
+    ),
+    "the nearest differs in the fewest factors": (
+        [of(0, 1), of(0, 1, VLLM_LIST=[], time=60), of(1, VLLM_A="2", time=60)], [(2, 0, (A, (), False))]),
+    # The nearest of a first rank is a second rank, which has a nearer first one.
+    "a first rank apart from one that lacks it": (
+        [of(0, VLLM_A="2"), of(1, time=60), of(0, VLLM_LIST=[], time=70)], [(0, 1, (A, (), False)), (1, 2, (LIST, (), False))]),
+    # Its others may have stopped.
+    "a first rank": ([of(0, 1), of(0, VLLM_A="2", time=60)], []),
+    "a path": ([of(0, VLLM_ROOT="/home/one/cache"), of(1, VLLM_ROOT="/home/two/cache")], [(1, 0, (ROOT, ("path",), False))]),
+    "engines of one rank": ([of(0, VLLM_SIDE_PORT=port) for port in (1111, 2222, 3333)], []),
+    "of two configurations": ([of(0, 1), of(0, config="of one rank")], []),
+    **{
+        f"a {kind} of each": (
+            [of(rank, time=rank, **{variable: value}) for rank, value in enumerate(values)],
+            [(rank, 0, (f"env[{variable}]", (kind,), True)) for rank in (1, 2, 3)],
         )
-        for start in (0, 1)
-        for rank in (0, 1)
+        for variable, kind, values in (
+            ("VLLM_DP_RANK", "rank", range(4)),
+            ("VLLM_NIXL_SIDE_CHANNEL_PORT", "port", range(5600, 5604)),
+            ("VLLM_RAY_BUNDLE_INDICES", "bundle index", ("0,4", "1,5", "2,6", "3,7")),
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ranks_side_by_side(case: str, tmp_path: Path) -> None:
+    folders, wanted = CASES[case]
+    names = [make_ranks(tmp_path, *ranks, **told) for ranks, told in folders]
+    ranks = [tuple(f"rank_{rank}_0" for rank in of_folder) for of_folder, _ in folders]
+    found = {(row.folder, row.ranks, row.baseline, row.baseline_ranks): row for row in rows(tmp_path)}
+    assert {places: (row.factor, row.differs_by, row.is_of_a_rank) for places, row in found.items()} == {
+        (names[one], ranks[one], names[other], ranks[other]): by for one, other, by in wanted
     }
-    assert {row.folder: row.baseline for row in rows(tmp_path)} == {
-        names[start, 1]: names[start, 0] for start in (0, 1)
-    }
-
-
-def test_a_first_rank_whose_others_may_have_stopped_is_not_blamed(tmp_path: Path) -> None:
-    make_ranks(tmp_path, 0, 1)
-    make_ranks(tmp_path, 0, VLLM_A="2", time=NOON + 60)
-    assert not rows(tmp_path)
-
-
-def test_a_path_is_nothing_that_ranks_have_of_their_own(tmp_path: Path) -> None:
-    make_ranks(tmp_path, 0, VLLM_ROOT="/home/one/cache")
-    make_ranks(tmp_path, 1, VLLM_ROOT="/home/two/cache")
-    (row,) = rows(tmp_path)
-    assert (row.differs_by, row.is_of_a_rank) == (("path",), False)
-
-
-def test_engines_of_one_rank_are_not_compared(tmp_path: Path) -> None:
-    for port in (1111, 2222, 3333):
-        make_ranks(tmp_path, 0, VLLM_SIDE_PORT=port)
-    assert not rows(tmp_path)
-
-
-def test_ranks_of_two_configurations_are_not_compared(tmp_path: Path) -> None:
-    make_ranks(tmp_path, 0, 1)
-    make_ranks(tmp_path, 0, config="of one rank")
-    assert not rows(tmp_path)
 
 
 def test_a_folder_whose_name_does_not_follow_is_not_compared(tmp_path: Path) -> None:
@@ -127,14 +106,6 @@ def test_a_thousand_engines_of_two_ranks(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 500
 
 
-def test_of_two_halves_the_one_without_the_first_rank_stands_apart(tmp_path: Path) -> None:
-    first = make_ranks(tmp_path, 0, 3)
-    other = make_ranks(tmp_path, 1, 2, VLLM_A="2", time=NOON + 60)
-    (row,) = rows(tmp_path)
-    assert (row.folder, row.ranks) == (other, ("rank_1_0", "rank_2_0"))
-    assert (row.baseline, row.baseline_ranks) == (first, ("rank_0_0", "rank_3_0"))
-
-
 @pytest.mark.parametrize(
     ("of_first", "of_second", "text"),
     [
@@ -149,22 +120,6 @@ def test_a_variable_that_one_rank_lacks_is_nothing_that_ranks_have_of_their_own(
     make_ranks(tmp_path, 1, **of_second)
     (row,) = rows(tmp_path)
     assert (row.differs_by, row.is_of_a_rank, row.text) == ((), False, f"env[VLLM_SIDE_PORT]: {text}")
-
-
-def test_the_nearest_differs_in_the_fewest_factors(tmp_path: Path) -> None:
-    near = make_ranks(tmp_path, 0, 1)
-    make_ranks(tmp_path, 0, 1, VLLM_LIST=[], time=NOON + 60)
-    make_ranks(tmp_path, 1, VLLM_A="2", time=NOON + 60)
-    (row,) = rows(tmp_path)
-    assert (row.baseline, row.factor) == (near, "env[VLLM_A]")
-
-
-def test_a_first_rank_stands_apart_from_one_that_lacks_it(tmp_path: Path) -> None:
-    """Its nearest is a second rank, which has a nearer first one."""
-    apart = make_ranks(tmp_path, 0, VLLM_A="2")
-    second = make_ranks(tmp_path, 1, time=NOON + 60)
-    first = make_ranks(tmp_path, 0, VLLM_LIST=[], time=NOON + 70)
-    assert {row.folder: row.baseline for row in rows(tmp_path)} == {apart: second, second: first}
 
 
 def test_what_is_not_of_the_ranks_besides_is_said(tmp_path: Path) -> None:

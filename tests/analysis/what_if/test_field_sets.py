@@ -86,40 +86,6 @@ def sets_of(found: list[Key], largest: int = 2) -> list[str]:
     return ["".join(sorted(fields)) for fields in field_sets(replay_of(found), largest)]
 
 
-@pytest.mark.parametrize(
-    ("found", "largest", "wanted"),
-    [
-        (keys_of("0000"), 2, []),
-        # A field alone is no set.
-        (keys_of("0000", "1000"), 2, []),
-        (keys_of("0000", "1000", "0100"), 2, ["ab"]),
-        (keys_of("0000", "1100"), 2, ["ab"]),
-        # A pair of which neither was missed says nothing.
-        (keys_of("0000", "1100", missed="hh"), 2, []),
-        (keys_of("0000", "1100", missed="mh"), 2, ["ab"]),
-        (keys_of("0000", "1100", missed="hm"), 2, ["ab"]),
-        # A larger set, if it is the nearest.
-        (keys_of("0000", "1110"), 2, ["abc"]),
-        (keys_of("0000", "1110"), 3, ["abc"]),
-        (keys_of("0000", "1110", "1100"), 2, ["ab", "abc"]),
-        (keys_of("0000", "1110", "2220", "1120"), 2, ["abc", "ab"]),
-        # One of a field alone is nearer than any.
-        (keys_of("0000", "1111", "1000"), 2, ["abcd"]),
-        # Two keys whose fields are equal are separated by none of them.
-        (keys_of("1110", "0000", "0000", missed="hhm"), 2, ["abc"]),
-        # The most frequent first, then by name.
-        (keys_of("0000", "0011", "1100", "1111"), 2, ["ab", "cd"]),
-        (keys_of("0000", "0011", "1111", "1122"), 2, ["cd", "ab"]),
-        (keys_of("0000", "0011", "1100"), 1, ["ab", "cd"]),
-        # Keys of two graphs are not compared.
-        ([(0, (0, 0, 0, 0), True), (1, (1, 1, 0, 0), True)], 2, []),
-    ],
-    ids=range(17),
-)  # fmt: skip
-def test_the_sets_that_separate_keys(found: list[Key], largest: int, wanted: list[str]) -> None:
-    assert sets_of(found, largest) == wanted
-
-
 def test_with_many_keys_the_first_and_a_few_before_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searched, "_COMPARISONS", 1)
     # The last differs from the second in a and b; between these stand three, or four, that are far off.

@@ -264,8 +264,9 @@ def test_graphs_looked_up_again_in_one_compile_are_stored_after_it() -> None:
     assert letters(scope, "x")[-2:] == "hh"
 
 
-def table(frame: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
-    rows = frame[list(names)].astype(object).itertuples(index=False, name=None)
+def table(frame: pd.DataFrame, names: str) -> list[tuple[Any, ...]]:
+    """Some columns, named in one text."""
+    rows = frame[names.split()].astype(object).itertuples(index=False, name=None)
     return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
 
 
@@ -277,10 +278,9 @@ def test_the_frame_of_lookups() -> None:
         here(f2(30, "unknown")),
     )
     frame = scope.what_if(without="x").frame
-    assert table(frame, "lookup", "run", "cache", "cache_key", "outcome") == table(
-        scope.lookups, "lookup", "run", "cache", "cache_key", "outcome"
-    )
-    assert table(frame, "outcome_after", "changed_side", "time_won_ns", "note") == [
+    names = "lookup run cache cache_key outcome"
+    assert table(frame, names) == table(scope.lookups, names)
+    assert table(frame, "outcome_after changed_side time_won_ns note") == [
         ("full_miss", False, None, None),
         ("hit", True, 2 * SECOND_NS, None),
         ("bypass", False, None, None),
@@ -301,30 +301,20 @@ def test_rates_runs_and_causes() -> None:
         here(fx("f3", details=None, at=40, took=None)),
     )
     found = scope.what_if(without="x")
-    names = (
-        "when",
-        "undecided",
-        "lookups",
-        "hits",
-        "misses",
-        "unknown",
-        "hit_rate",
-        "time_saved_ns",
-        "time_lost_ns",
-    )
-    assert table(found.rates, *names) == [
+    names = "when undecided lookups hits misses unknown hit_rate time_saved_ns time_lost_ns"
+    assert table(found.rates, names) == [
         ("before", 0, 5, 1, 3, 1, 1 / 4, 7 * SECOND_NS, 6 * SECOND_NS),
         ("after", 1, 5, 2, 2, 1, 2 / 4, 9 * SECOND_NS, 4 * SECOND_NS),
     ]
     assert table(found.rates, "time_hit_rate") == [(7 / 13,), (9 / 13,)]
-    names = ("run", "lookups", "hits", "hits_after", "unknown", "time_won_ns", "hit_rate", "hit_rate_after")
-    assert table(found.by_run, *names) == [
+    names = "run lookups hits hits_after unknown time_won_ns hit_rate hit_rate_after"
+    assert table(found.by_run, names) == [
         (0, 1, 0, 0, 0, None, 0, 0),
         (1, 2, 1, 2, 0, 2 * SECOND_NS, 1 / 2, 1),
         (2, 1, 0, 0, 0, None, None, None),
         (3, 1, 0, 0, 1, None, 0, 0),
     ]
-    causes = table(found.by_cause, "verdict", "misses", "hits_after", "unknown", "time_won_ns")
+    causes = table(found.by_cause, "verdict misses hits_after unknown time_won_ns")
     assert ("key_changed", 1, 1, 0, 2 * SECOND_NS) in causes
     assert (sum(row[1] for row in causes), sum(row[2] for row in causes), sum(row[3] for row in causes)) == (
         3,
@@ -336,13 +326,13 @@ def test_rates_runs_and_causes() -> None:
 def test_what_does_not_follow_from_what_was_stored() -> None:
     gone = scope_of(here(f1()), here(f1(20)))
     found = gone.what_if()
-    assert table(found.differences, "lookup", "run", "outcome", "expected") == [(1, 1, "full_miss", "hit")]
+    assert table(found.differences, "lookup run outcome expected") == [(1, 1, "full_miss", "hit")]
     assert found.frame["note"].isna().tolist() == [True, False]
     assert found.differences["reason"].tolist() == [gone.misses["reason"].iloc[-1]]
     assert found.frame["note"].iloc[1].startswith("it had been stored and was not found")
     came = scope_of(here(f1(took=None, compile_error="E: x")), here(f1(20, "hit")))
     found = came.what_if()
-    assert table(found.differences, "lookup", "run", "outcome", "expected") == [(1, 1, "hit", "full_miss")]
+    assert table(found.differences, "lookup run outcome expected") == [(1, 1, "hit", "full_miss")]
     assert found.frame["note"].iloc[1].startswith("nothing that was stored explains it")
     assert found.differences["reason"].tolist() == [found.frame["note"].iloc[1]]
     # Stored sooner than the records show: nothing is wrong.
@@ -355,16 +345,8 @@ def test_what_does_not_follow_from_what_was_stored() -> None:
 
 
 def helped(scope: Scope) -> dict[tuple[str, ...], tuple[Any, ...]]:
-    names = (
-        "fields",
-        "misses_alone",
-        "time_alone_ns",
-        "misses_together",
-        "needs_all",
-        "unknown",
-        "example_lookup",
-    )
-    return {row[0]: row[1:] for row in table(scope.sensitivity(), *names)}
+    names = "fields misses_alone time_alone_ns misses_together needs_all unknown example_lookup"
+    return {row[0]: row[1:] for row in table(scope.sensitivity(), names)}
 
 
 def test_which_fields_would_help() -> None:
