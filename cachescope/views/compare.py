@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
-from cachescope.answers.aligned_lookups import Aligned
+from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
 from cachescope.answers.read import Read
@@ -22,19 +23,6 @@ from cachescope.views.table import Head, ListedRows, Shown, Table, timed
 from cachescope.wording import listed, rank_names
 
 _FIELDS: Final = 3
-_HEADS: Final = (
-    Head("change", "Change"),
-    Head("ranks", "Ranks"),
-    Head("cache", "Cache"),
-    Head("compile_id", "Compile"),
-    Head("function", "Function"),
-    Head("before", "A"),
-    Head("after", "B"),
-    Head("time_before", "Time A", number=True, unit="ns"),
-    Head("time_after", "Time B", number=True, unit="ns"),
-    Head("fields", "Fields that differ", wide=True),
-)
-_IF_KNOWN: Final = ("ranks", "function")
 _ALL: Final = "all"
 _ROWS: Final = "Aligned by their graphs; Time is what a miss cost. A row opens Why."
 _ONE: Final = (
@@ -74,7 +62,7 @@ class Compare(Pane):
         self.changes = toggle_buttons("Show")
         self.changes.observe(guarded(self._filtered), "value")
         self.table = Table(
-            ListedRows(_HEADS, []),
+            ListedRows((), []),
             "lookups of A and B, aligned",
             empty="No lookup went so.",
             on_choose=guarded(self._open),
@@ -170,30 +158,28 @@ class Compare(Pane):
         if wanted not in {one.change for one in self.found.aligned}:
             wanted = None
         self.changes.value = wanted or _ALL
-        names = compare_text.change_names(self.found)
         order = list(self.found.counts)
         rows = [row for row in enumerate(self.found.aligned) if wanted in (None, row[1].change)]
         rows.sort(key=lambda row: order.index(row[1].change))
-        cells = [(place, self._cells(one, names)) for place, one in rows]
-        known = {at for _, texts in cells for at, text in enumerate(texts) if text is not None}
-        kept = [at for at, head in enumerate(_HEADS) if at in known or head.name not in _IF_KNOWN]
-        heads = [_HEADS[at] for at in kept]
-        self.table.show(ListedRows(heads, [(place, [texts[at] for at in kept]) for place, texts in cells]))
+        self.table.show(ListedRows(self._heads(compare_text.change_names(self.found)), rows))
 
-    def _cells(self, one: Aligned, names: dict[Any, str]) -> list[Any]:
-        first = one.one
-        return [
-            names[one.change],
-            self._ranks(one),
-            f"{first.cache} backward" if first.direction == "backward" else first.cache,
-            first.compile_id,
-            first.function,
-            compare_text.went(one.before),
-            compare_text.went(one.after),
-            _time(one.before),
-            _time(one.after),
-            _fields(one),
-        ]
+    def _heads(self, names: Mapping[Change, str]) -> tuple[Head, ...]:
+        return (
+            Head("change", "Change", of=lambda row: names[row.change]),
+            Head("ranks", "Ranks", of=self._ranks, is_optional=True),
+            Head(
+                "cache",
+                "Cache",
+                of=lambda row: row.one.cache + (" backward" if row.one.direction == "backward" else ""),
+            ),
+            Head("compile_id", "Compile", of=lambda row: row.one.compile_id),
+            Head("function", "Function", of=lambda row: row.one.function, is_optional=True),
+            Head("before", "A", of=lambda row: compare_text.went(row.before)),
+            Head("after", "B", of=lambda row: compare_text.went(row.after)),
+            Head("time_before", "Time A", number=True, unit="ns", of=lambda row: _time(row.before)),
+            Head("time_after", "Time B", number=True, unit="ns", of=lambda row: _time(row.after)),
+            Head("fields", "Fields that differ", wide=True, of=_fields),
+        )
 
     def _ranks(self, one: Aligned) -> str | None:
         """The ranks of both sides, once where they are the same."""

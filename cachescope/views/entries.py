@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from os.path import basename
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 from pygments import highlight
@@ -39,11 +39,11 @@ _MOST_SHOWN: Final = 400_000
 _HEADS: Final = (
     Head("entry", "Entry", number=True),
     Head("cache", "What it is"),
-    Head("cache_key", "Key", fills=True),
-    Head("size", "Size", number=True, unit="B"),
-    Head("written", "Written (UTC)"),
+    Head("cache_key", "Key", fills=True, of=lambda row: row.cache_key or row.name or basename(row.path)),
+    Head("size", "Size", number=True, unit="B", of=lambda row: _sized(row.size_bytes or 0)),
+    Head("written", "Written (UTC)", of=lambda row: _written(row.modified_time)),
     Head("status", "Status"),
-    Head("time", "Compile time", number=True, unit="ns"),
+    Head("time", "Compile time", number=True, unit="ns", of=lambda row: timed(row.time_taken_ns)),
 )
 _NOTHING: Final = (
     "No cache directory was read, so there are no entries. Give cachescope.read the directory as well: the one that"
@@ -108,7 +108,7 @@ class Entries(Pane):
             guarded,
         )
         self.table = Table(
-            ListedRows(_HEADS, self._listed()),
+            self._listed(),
             "entries",
             empty="There is no such entry.",
             on_choose=guarded(lambda entry: setattr(state, "entry", entry)),
@@ -160,12 +160,12 @@ class Entries(Pane):
         self.ages_plot.redraw()
         self._filter()
 
-    def _listed(self) -> list[tuple[int, list[Any]]]:
+    def _listed(self) -> ListedRows:
         kind = self._state.kind
-        return [(e.entry, _row(e)) for e in self._rows if kind is None or e.cache == kind]
+        return ListedRows(_HEADS, [(e.entry, e) for e in self._rows if kind in (None, e.cache)])
 
     def _filter(self, change: object = None) -> None:
-        self.table.show(ListedRows(_HEADS, self._listed()))
+        self.table.show(self._listed())
 
     def _clicked(self, clicked: JsonObject) -> None:
         data = clicked.get("data")
@@ -205,17 +205,12 @@ def _first_to_show(entries: Sequence[EntryRow]) -> int:
     return next(damaged, next(compiled, entries[0].entry))
 
 
-def _row(entry: EntryRow) -> list[Any]:
-    size, written = entry.size_bytes or 0, entry.modified_time
-    return [
-        entry.entry,
-        entry.cache,
-        entry.cache_key or entry.name or basename(entry.path),
-        Shown(file_size(size), size),
-        None if written is None else Shown(file_time(written), pd.Timestamp(written, tz="UTC")),
-        entry.status,
-        timed(entry.time_taken_ns),
-    ]
+def _sized(count: int) -> Shown:
+    return Shown(file_size(count), count)
+
+
+def _written(ns: int | None) -> Shown | None:
+    return None if ns is None else Shown(file_time(ns), pd.Timestamp(ns, tz="UTC"))
 
 
 def _entries_of(chosen: Chosen, span: Span | None) -> pd.DataFrame:

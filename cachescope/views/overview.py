@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import traitlets
@@ -51,15 +50,24 @@ _FALSE_HITS = (
 )
 
 _RATES = (
-    Head("run", "Run"),
+    Head("run", "Run", of=lambda row: row.label),
     Head("cache", "Cache"),
-    Head("lookups", "Lookups", number=True),
-    Head("hits", "Hits", number=True),
-    Head("unknown", "Unknown", number=True),
-    Head("rate", "Hit rate", number=True),
-    Head("time_rate", "By time", number=True),
+    Head("lookups", "Lookups", number=True, of=lambda row: row.rate.lookups),
+    Head("hits", "Hits", number=True, of=lambda row: row.rate.hits),
+    Head("unknown", "Unknown", number=True, of=lambda row: row.rate.unknown, is_optional=True),
+    Head("rate", "Hit rate", number=True, of=lambda row: _share(row.rate.hit_rate)),
+    Head("time_rate", "By time", number=True, of=lambda row: _share(row.rate.time_hit_rate)),
 )
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
+
+
+class _Rate(NamedTuple):
+    """How the lookups of one run in one cache went."""
+
+    run: int
+    label: str
+    cache: str
+    rate: RateRow
 
 
 class WorklistView(Control):
@@ -132,17 +140,15 @@ def wrong(scope: Read) -> list[Any]:
     parts: list[Any] = []
     if false_hits:
         note = "Keys that seem to stand for more than one thing: warnings with their evidence."
-        rows = [[row.kind, row.cache_key, row.hits, row.evidence] for row in false_hits]
         parts += [
-            heading(f"Possible false hits: {len(rows)}", note),
-            Table(ListedRows(_FALSE_HITS, list(enumerate(rows))), "possible false hits", page_size=10),
+            heading(f"Possible false hits: {len(false_hits)}", note),
+            Table(ListedRows(_FALSE_HITS, list(enumerate(false_hits))), "possible false hits", page_size=10),
         ]
     if problems:
-        rows = [[row.kind, row.source, row.where, row.message] for row in problems]
         note = "What could not be read; the rest was."
         parts += [
-            heading(f"Problems: {len(rows):,}", note),
-            Table(ListedRows(_PROBLEMS, list(enumerate(rows))), "problems", page_size=10),
+            heading(f"Problems: {len(problems):,}", note),
+            Table(ListedRows(_PROBLEMS, list(enumerate(problems))), "problems", page_size=10),
         ]
     nothing = "No problems while reading, and no key that seems to stand for two things."
     return parts or [sentence(nothing, "faint")]
@@ -166,7 +172,7 @@ class Overview(Pane):
             return
         guarded = state.guarded
         self._labels = run_labels(scope.runs)
-        self.rates: list[tuple[int, str, RateRow]] = []
+        self.rates: list[_Rate] = []
         self.numbers = markup()
         self.worklist = WorklistView(self._chosen, guarded(self._opened))
         self.outcomes_plot = Plot(
@@ -236,12 +242,10 @@ class Overview(Pane):
 
     def _count(self) -> None:
         groups = grouped(self._chosen.rows, lambda row: (row.run, row.cache))
-        self.rates = [(run, cache, rates(rows)) for (run, cache), rows in groups.items()]
+        labels = self._labels
+        self.rates = [_Rate(run, labels[run], cache, rates(rows)) for (run, cache), rows in groups.items()]
         self.numbers.value = _rates(self._chosen, self.rates)
-        # Most recordings have no unknown outcome: then the column says nothing.
-        is_shown = [head.name != "unknown" or any(rate.unknown for *_, rate in self.rates) for head in _RATES]
-        rows = [(at, [*compress(self._rate_row(*rate), is_shown)]) for at, rate in enumerate(self.rates)]
-        self.by_run.show(ListedRows([*compress(_RATES, is_shown)], rows))
+        self.by_run.show(ListedRows(_RATES, list(enumerate(self.rates))))
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:
@@ -266,13 +270,7 @@ class Overview(Pane):
             self._state.show_why(lookup)
 
     def _chosen_rate(self, row: int) -> None:
-        run, cache, _ = self.rates[row]
-        self._state.show_lookups(run=run, cache=cache)
-
-    def _rate_row(self, run: int, cache: str, rate: RateRow) -> list[Any]:
-        shares = [rate.hit_rate, rate.time_hit_rate]
-        counts = [rate.lookups, rate.hits, rate.unknown]
-        return [self._labels[run], cache, *counts, *map(_share, shares)]
+        self._state.show_lookups(run=self.rates[row].run, cache=self.rates[row].cache)
 
 
 def first_number(data: object) -> int | None:
@@ -292,10 +290,10 @@ def _predicted(chosen: Chosen) -> str:
     return ", predicted" if predicted == len(chosen) else f", {predicted:,} of them predicted"
 
 
-def _rates(chosen: Chosen, by_run: Sequence[tuple[int, str, RateRow]]) -> str:
+def _rates(chosen: Chosen, by_run: Sequence[_Rate]) -> str:
     rate = chosen.rate
-    runs = {run for run, _, _ in by_run}
-    all_hit = len(runs - {run for run, _, row in by_run if row.hits < row.lookups})
+    runs = {one.run for one in by_run}
+    all_hit = len(runs - {one.run for one in by_run if one.rate.hits < one.rate.lookups})
     caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
     return html.numbers(
         [

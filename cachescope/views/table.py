@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Final, Protocol, runtime_checkable
 
 import pandas as pd
@@ -22,6 +23,8 @@ SEPARATORS: Final = {"tsv": "\t", "csv": ","}
 _FORMULA: Final = ("=", "+", "-", "@")
 
 _CELL: Final = 300
+# What of a head the page has no use for.
+_KEPT: Final = ("of", "is_optional")
 
 Whole = tuple[list[str], Iterable[Sequence[Any]]]
 """Names of columns, and the rows below them."""
@@ -55,7 +58,8 @@ class Head:
     """One column: its name, its heading and its layout: `wide` is wrapped, `fills` is cut at the edge.
 
     A cell whose text has one of the `colours` gets a mark of it beside the text. The `unit` of values that are shown
-    with a unit each is copied in the heading.
+    with a unit each is copied in the heading. In `ListedRows` a cell is the attribute of its name, or what is made `of`
+    the row, and an optional column is left out where it has nothing to show.
     """
 
     name: str
@@ -66,6 +70,8 @@ class Head:
     sortable: bool = True
     colours: Mapping[str, str] = field(default_factory=dict)
     unit: str = ""
+    of: Callable[[Any], Any] | None = None
+    is_optional: bool = False
 
 
 class Rows(Protocol):
@@ -214,11 +220,13 @@ class Table(Control):
 
 
 class ListedRows:
-    """Rows few enough to keep as text."""
+    """Rows few enough to keep as text, each with its id."""
 
-    def __init__(self, heads: Sequence[Head], rows: Sequence[tuple[int, list[Any]]]) -> None:
-        self.heads = [replace(h, sortable=h.sortable and len(rows) > 1) for h in heads]
-        self._rows = list(rows)
+    def __init__(self, heads: Sequence[Head], rows: Sequence[tuple[int, object]]) -> None:
+        made = [(head, [(head.of or attrgetter(head.name))(row) for _, row in rows]) for head in heads]
+        shown = [(head, cells) for head, cells in made if any(cells) or not head.is_optional]
+        self.heads = [replace(head, sortable=head.sortable and len(rows) > 1) for head, _ in shown]
+        self._rows = [(number, [cells[at] for _, cells in shown]) for at, (number, _) in enumerate(rows)]
 
     def order(self, column: str, ascending: bool) -> None:
         """Sort by value, not by printed text: a cell may be ``Shown``."""
@@ -280,7 +288,7 @@ def _cell(text: str) -> str:
 
 
 def _columns(rows: Rows) -> list[JsonObject]:
-    return [asdict(h) for h in rows.heads]
+    return [{name: value for name, value in asdict(h).items() if name not in _KEPT} for h in rows.heads]
 
 
 class FrameRows:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import pandas as pd
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
-from cachescope.answers.time_spent import RunTime, TimeSpent
+from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
@@ -26,20 +27,14 @@ from cachescope.wording import and_more, harmless, percent
 _NOTHING: Final = (
     "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
 )
-_READINGS: Final = (
-    Head("run", "Run"),
-    Head("total", "In all", number=True, unit="ns"),
-    Head("could_save", "Hits could still save", number=True, unit="ns"),
-    Head("stays", "Stays", number=True, unit="ns"),
-    Head("saved", "Its hits saved", number=True, unit="ns"),
-)
 _MOST_PROBLEMS: Final = 10
+# Of the rows of `_phase_rows`.
 _PHASES: Final = (
-    Head("phase", "Phase", wide=True),
-    Head("event", "Event", wide=True),
-    Head("count", "Events", number=True),
-    Head("self_time", "Self time", number=True, unit="ns"),
-    Head("share", "Share", number=True),
+    Head("phase", "Phase", wide=True, of=lambda row: harmless(row[0])),
+    Head("event", "Event", wide=True, of=lambda row: harmless(row[1])),
+    Head("count", "Events", number=True, of=lambda row: Shown(f"{row[2]:,}", row[2])),
+    Head("self_time", "Self time", number=True, unit="ns", of=lambda row: timed(row[3])),
+    Head("share", "Share", number=True, of=lambda row: row[4]),
 )
 _COMPILES: Final = [
     "run",
@@ -82,7 +77,7 @@ class Time(Pane):
         )
         self.compiles = Tabled(self.compiles_plot, lambda: self._compiles()[_COMPILES])
         self.readings = Table(
-            ListedRows(_READINGS, [(one.run, self._reading(one)) for one in self.spent.runs]),
+            ListedRows(self._readings(), [(one.run, one) for one in self.spent.runs]),
             "what caches could do about it, by run",
             on_choose=guarded(self._choose),
             page_size=12,
@@ -159,16 +154,23 @@ class Time(Pane):
             return [f"{besides[:1].upper()}{besides[1:]}."] if besides else []
         return said_texts(spent)
 
-    def _reading(self, one: RunTime) -> list[Any]:
-        readings = one.readings
-        saved = readings.saved_ns if readings.hits else None
-        could_save = Shown("nothing", 0) if one.could_save_ns == 0 else timed(one.could_save_ns)
+    def _readings(self) -> list[Head]:
+        nothing = Shown("nothing", 0)
+        number = partial(Head, number=True, unit="ns")
         return [
-            self._labels[one.run],
-            timed(readings.total_ns),
-            could_save,
-            timed(one.stays_ns),
-            timed(saved),
+            Head("run", "Run", of=lambda one: self._labels[one.run]),
+            number("total", "In all", of=lambda one: timed(one.readings.total_ns)),
+            number(
+                "could_save",
+                "Hits could still save",
+                of=lambda one: nothing if one.could_save_ns == 0 else timed(one.could_save_ns),
+            ),
+            number("stays", "Stays", of=lambda one: timed(one.stays_ns)),
+            number(
+                "saved",
+                "Its hits saved",
+                of=lambda one: timed(one.readings.saved_ns if one.readings.hits else None),
+            ),
         ]
 
     def _problems(self) -> str:
@@ -182,19 +184,10 @@ class Time(Pane):
         return "".join(shown)
 
 
-def _phase_rows(phases: pd.DataFrame) -> list[list[Any]]:
+def _phase_rows(phases: pd.DataFrame) -> list[tuple[str, str, int, int, Shown | None]]:
+    """Phase, event, how many there are, their self time and its share; the longest first."""
     sums = phases.groupby(["phase", "event"], as_index=False)[["count", "self_time_ns"]].sum()
     ordered = sums.sort_values("self_time_ns", ascending=False, kind="stable")
     total = int(ordered["self_time_ns"].sum())
-    names = ("phase", "event", "count", "self_time_ns")
-    rows = zip(*(ordered[name].tolist() for name in names), strict=True)
-    return [
-        [
-            harmless(phase),
-            harmless(event),
-            Shown(f"{count:,}", count),
-            timed(ns),
-            Shown(percent(ns / total), ns) if total else None,
-        ]
-        for phase, event, count, ns in rows
-    ]
+    rows = zip(*(ordered[name].tolist() for name in ("phase", "event", "count", "self_time_ns")), strict=True)
+    return [(*row, Shown(percent(row[3] / total), row[3]) if total else None) for row in rows]

@@ -29,16 +29,16 @@ from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.views.table import FrameRows, Head, ListedRows, Shown, Table
+from cachescope.views.table import FrameRows, Head, ListedRows, Table, timed
 from cachescope.views.toggles import Ranking, Tree, tree_groups
 from cachescope.wording import duration, percent, plural
 
 _WARNING: Final = "bold red"
 _BY_CAUSE: Final = (
-    Head("cause", "Cause", wide=True),
-    Head("time_lost", "Lost", number=True, unit="ns"),
-    Head("saves", "Without its fields", wide=True),
-    Head("why", "Why the rest stays", wide=True),
+    Head("cause", "Cause", wide=True, of=lambda row: row[0].title),
+    Head("time_lost", "Lost", number=True, unit="ns", of=lambda row: timed(row[1].time_lost_ns)),
+    Head("saves", "Without its fields", wide=True, of=lambda row: saving_text(row[1])),
+    Head("why", "Why the rest stays", wide=True, of=lambda row: row[1].why or "", is_optional=True),
 )
 
 _HEADS: Final = (
@@ -91,14 +91,9 @@ def by_cause(scope: Read) -> ListedRows:
     """What leaving out the changed fields of each cause would do, as the worklist names them; a row is its first root."""
     works = Worklist.of(scope)
     named = {work.cause: work for work in (*works.works, *works.apart)}
-    rows = []
-    for one in rows_of(scope.cause_savings(), CauseSaving):
-        if work := named.get(one.cause):
-            lost = None if one.time_lost_ns is None else Shown(duration(one.time_lost_ns), one.time_lost_ns)
-            rows.append((work.lookup, [work.title, lost, saving_text(one), one.why or ""]))
-    # Without reasons there is room for the rest.
-    shown = len(_BY_CAUSE) - (not any(cells[-1] for _, cells in rows))
-    return ListedRows(_BY_CAUSE[:shown], [(lookup, cells[:shown]) for lookup, cells in rows])
+    savings = rows_of(scope.cause_savings(), CauseSaving)
+    rows = [(named[one.cause], one) for one in savings if one.cause in named]
+    return ListedRows(_BY_CAUSE, [(row[0].lookup, row) for row in rows])
 
 
 def key_counts(frame: pd.DataFrame) -> tuple[int, int, int]:

@@ -26,8 +26,6 @@ from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import MissRow
-from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.explanation import sentences
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row, sentence, text_box
@@ -41,16 +39,6 @@ from cachescope.wording import plural
 
 _SHOWN: Final = 1000
 _PAGE: Final = 20
-_HEADS: Final = (
-    Head("lookup", "Lookup", number=True),
-    Head("run", "Run"),
-    Head("cache", "Cache"),
-    Head("compile_id", "Compile"),
-    Head("function", "Function"),
-    Head("root", "Role"),
-    Head("time", "Compile time", number=True, unit="ns"),
-)
-
 _KINDS = {
     "title": "faint",
     "verdict": "strong",
@@ -68,7 +56,7 @@ class SameCause(Pane):
         self._scope = scope
         self.title = markup()
         self.table = Table(
-            ListedRows(_HEADS, []),
+            ListedRows(self._heads(), []),
             "other lookups with the same cause",
             on_choose=state.guarded(state.show_why),
             page_size=_PAGE,
@@ -80,28 +68,23 @@ class SameCause(Pane):
         facts = self._scope.facts
         mine = None if lookup is None else facts.misses.get(lookup)
         every = [] if mine is None else chosen.misses_of(mine.cause)
-        labels = run_labels(self._scope.runs)
-        rows = [
-            (miss.lookup, _row(facts.lookups[miss.lookup], labels, miss))
-            for miss in every[:_SHOWN]
-            if miss.lookup != lookup
-        ]
+        rows = [(one.lookup, facts.lookups[one.lookup]) for one in every[:_SHOWN] if one.lookup != lookup]
         cut = f" (of {len(every):,} the first {_SHOWN:,})" if len(every) > _SHOWN else ""
         self.title.value = html.title(f"Other lookups with the same cause{cut}")
         self.layout.display = "" if rows else "none"
-        self.table.show(ListedRows(_HEADS, rows))
+        self.table.show(ListedRows(self._heads(), rows))
 
-
-def _row(lookup: LookupRow, labels: dict[int, str], miss: MissRow) -> list[Any]:
-    return [
-        lookup.lookup,
-        labels[lookup.run],
-        lookup.cache,
-        lookup.compile_id,
-        lookup.function,
-        "root miss" if miss.root else "consequence",
-        timed(lookup.time_taken_ns),
-    ]
+    def _heads(self) -> list[Head]:
+        labels, misses = run_labels(self._scope.runs), self._scope.facts.misses
+        return [
+            Head("lookup", "Lookup", number=True),
+            Head("run", "Run", of=lambda row: labels[row.run]),
+            Head("cache", "Cache"),
+            Head("compile_id", "Compile"),
+            Head("function", "Function"),
+            Head("root", "Role", of=lambda row: "root miss" if misses[row.lookup].root else "consequence"),
+            Head("time", "Compile time", number=True, unit="ns", of=lambda row: timed(row.time_taken_ns)),
+        ]
 
 
 class Back(Control):

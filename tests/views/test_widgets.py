@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -22,8 +22,13 @@ HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
 HEADS = (Head("name", "Name"), Head("size", "Size", number=True))
 
 
+class File(NamedTuple):
+    name: str
+    size: object
+
+
 def sized(count: int) -> ListedRows:
-    return ListedRows(HEADS, [(i, [f"row {i}", Shown(f"{i} B", i)]) for i in range(count)])
+    return ListedRows(HEADS, [(i, File(f"row {i}", Shown(f"{i} B", i))) for i in range(count)])
 
 
 @pytest.mark.slow
@@ -42,7 +47,7 @@ def test_a_table_sorts_by_values_and_goes_to_the_first_page() -> None:
 
 
 def test_missing_values_come_last_either_way() -> None:
-    rows = ListedRows(HEADS, [(0, ["a", None]), (1, ["b", 2]), (2, ["c", 1])])
+    rows = ListedRows(HEADS, [(0, File("a", None)), (1, File("b", 2)), (2, File("c", 1))])
     for ascending, expected in ((True, [2, 1, 0]), (False, [1, 2, 0])):
         rows.order("size", ascending)
         assert [row for row, _ in rows.page(0, 9)] == expected
@@ -65,7 +70,7 @@ def test_a_page_that_is_gone_becomes_the_last() -> None:
 
 
 def test_cells_are_cut_and_harmless() -> None:
-    shown = Table(ListedRows(HEADS, [(0, [HOSTILE, 1])]), "rows")
+    shown = Table(ListedRows(HEADS, [(0, File(HOSTILE, 1))]), "rows")
     (cell, _), *_ = shown.rows
     assert len(cell) < 400
     assert "\x1b" not in cell and "\u202e" not in cell

@@ -7,43 +7,37 @@ from typing import Final
 from cachescope.analysis.phases.names import PHASES
 from cachescope.answers.compiled import Compiled
 from cachescope.answers.read import Read
-from cachescope.answers.time_spent import RunTime, TimeSpent
+from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
-from cachescope.frames.compile_rows import RecompileRow
 from cachescope.report.compiled import compiled_headline, short_break
-from cachescope.report.page.outcomes import timed
-from cachescope.report.page.parts import Cell, Drawing, Head, Part, Section, Sorted, Text
+from cachescope.report.page.outcomes import NOTHING, timed
+from cachescope.report.page.parts import Column, Drawing, Part, Section, Text
 from cachescope.report.page.truncation import table
 from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
 
 _RUN_COLUMNS: Final = ["run", "rank", "start_time"]
+_SKIPPED: Final = {phase.name: "yes" if phase.is_skipped_by_hit else "no" for phase in PHASES}
 _TIMES: Final = (
-    Head("Run", "word"),
-    Head("In all", "number"),
-    Head("Hits could still save", "number"),
-    Head("Stays", "number"),
-    Head("Hits", "number"),
-    Head("They saved", "number"),
-    Head("Before its first record", "number", is_optional=True),
-    Head("Between its events", "number", is_optional=True),
+    Column("Run", "word", "name"),
+    Column("In all", "number", lambda one: timed(one.readings.total_ns)),
+    Column(
+        "Hits could still save",
+        "number",
+        lambda one: NOTHING if one.could_save_ns == 0 else timed(one.could_save_ns),
+    ),
+    Column("Stays", "number", lambda one: timed(one.stays_ns)),
+    Column("Hits", "number", "readings.hits"),
+    Column("They saved", "number", lambda one: timed(one.readings.saved_ns if one.readings.hits else None)),
+    Column("Before its first record", "number", lambda one: timed(one.besides.before_ns), is_optional=True),
+    Column("Between its events", "number", lambda one: timed(one.besides.between_ns), is_optional=True),
 )
 _PHASES: Final = (
-    Head("Phase", "word"),
-    Head("Self time", "number"),
-    Head("Runs", "number"),
-    Head("An AOTAutograd hit skips it", "word"),
+    Column("Phase", "word", lambda phase: phase[0]),
+    Column("Self time", "number", lambda phase: timed(sum(phase[1]))),
+    Column("Runs", "number", lambda phase: len(phase[1])),
+    Column("An AOTAutograd hit skips it", "word", lambda phase: _SKIPPED.get(phase[0])),
 )
-_RECOMPILES: Final = (
-    Head("Function"),
-    Head("Recompiles", "number"),
-    Head("Limits reached", "number", is_optional=True),
-    Head("Time", "number"),
-    Head("Guard", "long"),
-    Head("As in", "long"),
-)
-_BREAKS: Final = (Head("Function"), Head("Where and why", "long"), Head("Compiles", "number"))
-_SKIPPED: Final = {phase.name: "yes" if phase.is_skipped_by_hit else "no" for phase in PHASES}
 _NO_EVENTS: Final = (
     "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
 )
@@ -59,12 +53,11 @@ def spent_section(scope: Read) -> Section:
     parts: list[Part] = [Text(_NO_EVENTS)]
     if spent.runs:
         drawn = (scope.phases[["run", "phase", "self_time_ns"]], scope.runs[_RUN_COLUMNS])
-        readings = [_time_row(one) for one in spent.runs]
         parts = [
             Drawing("Self time of each phase, by run", phases, drawn),
             *map(Text, said_texts(spent)),
-            table("What caches could do about it", _TIMES, readings, "runs", "cachescope time --json"),
-            table("Phases of all runs", _PHASES, _phase_rows(spent), "phases", "scope.phases"),
+            table("What caches could do about it", _TIMES, spent.runs, "runs", "cachescope time --json"),
+            table("Phases of all runs", _PHASES, _phases(spent), "phases", "scope.phases"),
         ]
     if spent.without and spent.runs:
         parts.append(Text(f"No trace with events: {plural(len(spent.without), 'run')}.", "faint"))
@@ -89,47 +82,30 @@ def compiles_section(scope: Read) -> Section:
         Drawing("Compiles over time", compiles, drawn),
     ]
     if compiled.recompiles:
-        rows = [_recompile_row(compiled, row) for row in compiled.recompiles]
-        parts.append(table("Compiled again", _RECOMPILES, rows, "guards", "scope.recompiles"))
+        again = (
+            Column("Function", "text", compiled.place),
+            Column("Recompiles", "number", "compiles"),
+            Column("Limits reached", "number", lambda row: row.limits or None, is_optional=True),
+            Column("Time", "number", lambda row: timed(row.time_taken_ns)),
+            Column("Guard", "long", lambda row: row.guard or "torch gave no reason"),
+            Column("As in", "long", "example"),
+        )
+        parts.append(table("Compiled again", again, compiled.recompiles, "guards", "scope.recompiles"))
     if compiled.broken:
-        breaks: list[tuple[Cell, ...]] = [
-            (compiled.place(row), short_break(compiled, text), count)
-            for row, count in compiled.broken
-            for text in row.graph_breaks
-        ]
-        parts.append(table("Graph breaks", _BREAKS, breaks, "graph breaks", "scope.compiles"))
+        breaks = [(row, count, text) for row, count in compiled.broken for text in row.graph_breaks]
+        broken = (
+            Column("Function", "text", lambda one: compiled.place(one[0])),
+            Column("Where and why", "long", lambda one: short_break(compiled, one[2])),
+            Column("Compiles", "number", lambda one: one[1]),
+        )
+        parts.append(table("Graph breaks", broken, breaks, "graph breaks", "scope.compiles"))
     return Section("compiles", "What was compiled, and why again?", sentence, tuple(parts))
 
 
-def _time_row(one: RunTime) -> tuple[Cell, ...]:
-    readings, besides = one.readings, one.besides
-    return (
-        one.name,
-        timed(readings.total_ns),
-        Sorted("nothing", 0) if one.could_save_ns == 0 else timed(one.could_save_ns),
-        timed(one.stays_ns),
-        readings.hits,
-        timed(readings.saved_ns if readings.hits else None),
-        timed(besides.before_ns),
-        timed(besides.between_ns),
-    )
-
-
-def _phase_rows(spent: TimeSpent) -> list[tuple[Cell, ...]]:
+def _phases(spent: TimeSpent) -> list[tuple[str, list[int]]]:
+    """The time of each phase in each run, the longest first."""
     of_phases: dict[str, list[int]] = {}
     for one in spent.runs:
         for name, ns in one.phases.items():
             of_phases.setdefault(name, []).append(ns)
-    ordered = sorted(of_phases.items(), key=lambda item: -sum(item[1]))
-    return [(name, timed(sum(times)), len(times), _SKIPPED.get(name)) for name, times in ordered]
-
-
-def _recompile_row(compiled: Compiled, row: RecompileRow) -> tuple[Cell, ...]:
-    return (
-        compiled.place(row),
-        row.compiles,
-        row.limits or None,
-        timed(row.time_taken_ns),
-        row.guard or "torch gave no reason",
-        row.example,
-    )
+    return sorted(of_phases.items(), key=lambda item: -sum(item[1]))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from cachescope.answers.directory import Directory, Total, newest_first, size_of
 from cachescope.answers.read import Read
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
-from cachescope.report.page.outcomes import timed
+from cachescope.report.page.outcomes import timed, written
 from cachescope.report.page.parts import (
-    Cell,
+    Column,
     Drawing,
     Group,
-    Head,
     Numbers,
     Part,
     Section,
@@ -26,38 +25,33 @@ from cachescope.report.page.parts import (
 )
 from cachescope.report.page.truncation import table
 from cachescope.terms import ENTRY_KINDS
-from cachescope.wording import file_size, file_time
+from cachescope.wording import file_size
 
-_KINDS: Final = (
-    Head("Kind", "word"),
-    Head("Files", "number"),
-    Head("Damaged", "number"),
-    Head("Size", "number"),
-    Head("Newest (UTC)", "word"),
-    Head("What it is"),
+_ENTRY, _KIND, _PATH = (
+    Column("Entry", "name", "entry"),
+    Column("Kind", "word", "cache"),
+    Column("Path", "code", "path"),
 )
-_ENTRY, _KIND, _SIZE = Head("Entry", "name"), Head("Kind", "word"), Head("Size", "number")
-_PATH: Final = Head("Path", "code")
+_SIZE: Final = Column("Size", "number", lambda row: _sized(row.size_bytes))
 _ENTRIES: Final = (
     _ENTRY,
     _KIND,
-    Head("Status", "word"),
+    Column("Status", "word", "status"),
     _SIZE,
-    Head("Written (UTC)", "word"),
-    Head("Compile time", "number", is_optional=True),
-    Head("Guards", "long", is_optional=True),
+    Column("Written (UTC)", "word", lambda row: written(row.modified_time)),
+    Column("Compile time", "number", lambda row: timed(row.time_taken_ns), is_optional=True),
+    Column("Guards", "long", "guards_expr", is_optional=True),
     _PATH,
 )
-_DAMAGED: Final = (_ENTRY, _KIND, _SIZE, Head("Damage"), _PATH)
+_DAMAGED: Final = (_ENTRY, _KIND, _SIZE, Column("Damage", "text", "damage"), _PATH)
 _DUPLICATES: Final = (
     _KIND,
-    Head("Key", "code"),
-    Head("Copies", "number"),
-    Head("Would save", "number"),
-    Head("Known by"),
+    Column("Key", "code", "cache_key"),
+    Column("Copies", "number", "copies"),
+    Column("Would save", "number", lambda row: _sized(row.saved_bytes)),
+    Column("Known by", "text", "known_by"),
 )
-_ALONE: Final = (_ENTRY, _KIND, Head("Why"), _PATH)
-_REMOVABLE: Final = (_ENTRY, _KIND, _SIZE, Head("Why it can go"), _PATH)
+_REMOVABLE: Final = (_ENTRY, _KIND, _SIZE, Column("Why it can go", "text", "reason"), _PATH)
 _UNREADABLE: Final = (
     "Files that could not be opened, or were not read completely; nothing is known to be wrong with them"
 )
@@ -111,18 +105,16 @@ def _kinds(found: Directory) -> Table:
     by_kind: dict[str, list[Total]] = defaultdict(list)
     for total in found.totals:
         by_kind[total.cache].append(total)
-    rows = [
-        (
-            kind,
-            sum(total.count for total in mine),
-            sum(total.count for total in mine if total.status == "damaged"),
-            _sized(sum(total.size_bytes for total in mine)),
-            _written(max(total.newest_ns or 0 for total in mine)),
-            ENTRY_KINDS.get(kind),
-        )
-        for kind, mine in sorted(by_kind.items(), key=lambda item: -sum(t.size_bytes for t in item[1]))
-    ]
-    return Table("Files by kind, the largest first", _KINDS, tuple(rows))
+    rows = sorted(by_kind.items(), key=lambda item: -sum(t.size_bytes for t in item[1]))
+    columns = (
+        Column("Kind", "word", lambda row: row[0]),
+        Column("Files", "number", lambda row: sum(t.count for t in row[1])),
+        Column("Damaged", "number", lambda row: sum(t.count for t in row[1] if t.status == "damaged")),
+        Column("Size", "number", lambda row: _sized(sum(t.size_bytes for t in row[1]))),
+        Column("Newest (UTC)", "word", lambda row: written(max(t.newest_ns or 0 for t in row[1]))),
+        Column("What it is", "text", lambda row: ENTRY_KINDS.get(row[0])),
+    )
+    return table("Files by kind, the largest first", columns, rows, "kinds", "scope.entries")
 
 
 def _standing_out(found: Directory) -> Iterator[Part]:
@@ -135,7 +127,7 @@ def _standing_out(found: Directory) -> Iterator[Part]:
             yield _group(
                 status,
                 (status.capitalize(), name),
-                [(row.entry, row.cache, _sized(row.size_bytes), row.damage, row.path) for row in files],
+                files,
                 _DAMAGED,
                 f'scope.entries[scope.entries["status"] == "{status}"]',
                 "No file is damaged.",
@@ -144,18 +136,20 @@ def _standing_out(found: Directory) -> Iterator[Part]:
     yield _group(
         "alone",
         ("Left alone", "Files whose other side is gone, or that nothing refers to"),
-        [(row.entry, row.cache, row.reason, paths[row.entry]) for row in found.orphans],
-        _ALONE,
+        found.orphans,
+        (
+            _ENTRY,
+            _KIND,
+            Column("Why", "text", "reason"),
+            Column("Path", "code", lambda row: paths[row.entry]),
+        ),
         "scope.orphans",
         "Nothing refers to a file that is gone.",
     )
     yield _group(
         "duplicates",
         ("There twice", "Groups of files of which one would be enough"),
-        [
-            (row.cache, row.cache_key, row.copies, _sized(row.saved_bytes), row.known_by)
-            for row in found.duplicates
-        ],
+        found.duplicates,
         _DUPLICATES,
         "scope.duplicates",
         "No two files are duplicates by name, size and guards.",
@@ -163,7 +157,7 @@ def _standing_out(found: Directory) -> Iterator[Part]:
     yield _group(
         "removable",
         ("What can go", "Files that can go, and why"),
-        [(row.entry, row.cache, _sized(row.size_bytes), row.reason, row.path) for row in found.removable],
+        found.removable,
         _REMOVABLE,
         "scope.removable",
         "Every file may still be of use to a later process.",
@@ -173,15 +167,15 @@ def _standing_out(found: Directory) -> Iterator[Part]:
 def _group(
     anchor: str,
     names: tuple[str, str],
-    rows: Sequence[tuple[Cell, ...]],
-    heads: tuple[Head, ...],
+    rows: Sequence[Any],
+    columns: tuple[Column, ...],
     source: str,
     empty: str,
 ) -> Group:
     title, name = names
     if not rows:
         return Group(anchor, title, (Text(empty, "faint"),))
-    return Group(anchor, title, (table(name, heads, rows, "files", source),))
+    return Group(anchor, title, (table(name, columns, rows, "files", source),))
 
 
 def _links(scope: Read) -> Iterator[Part]:
@@ -201,26 +195,10 @@ def _measured(scope: Read) -> Iterator[Part]:
 
 
 def _listed(found: Directory) -> Group:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            row.entry,
-            row.cache,
-            row.status,
-            _sized(row.size_bytes),
-            _written(row.modified_time),
-            timed(row.time_taken_ns),
-            row.guards_expr,
-            row.path,
-        )
-        for row in newest_first(found.entries)
-    ]
-    shown = table("Files, the newest first", _ENTRIES, rows, "files, the newest first", "scope.entries")
+    rows, what = newest_first(found.entries), "files, the newest first"
+    shown = table("Files, the newest first", _ENTRIES, rows, what, "scope.entries")
     return Group("files", "Every file", (shown,))
 
 
 def _sized(count: int | None) -> Sorted | None:
     return None if count is None else Sorted(file_size(count), count)
-
-
-def _written(ns: int | None) -> Sorted | None:
-    return Sorted(file_time(ns), ns) if ns else None

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from cachescope.answers.predictions import PredictionSummary, predictions_of_run
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import Sharing, SideBySide, context_names
+from cachescope.answers.sharing import Form, Sharing, SideBySide, context_names
 from cachescope.columns import rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow
-from cachescope.frames.sharing_rows import FormDifference, PredictionRow
+from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.report.contexts import KNOWN_FROM, folded_differences, shared_lines
 from cachescope.report.devices import device_lines
-from cachescope.report.page.parts import Cell, Drawing, Group, Head, Lines, Part, Section, Text
+from cachescope.report.page.parts import Column, Drawing, Group, Lines, Part, Section, Text
 from cachescope.report.page.truncation import cut_note, first_of, table
 from cachescope.wording import SHORT_KEY, and_more, listed, plural, rank_names
 
-_CONTEXTS: Final = (
-    Head("Context", "word"),
-    Head("From"),
-    Head("Known from"),
-    Head("torch", "word"),
-    Head("Python", "word"),
-    Head("Host", "word", is_optional=True),
-    Head("Isolation key", "code", is_optional=True),
-)
 _DIFFERENCE: Final = (
-    Head("Form", "code"),
-    Head("Field", "code"),
-    Head("Before", "long"),
-    Head("After", "long"),
-    Head("Note", is_optional=True),
+    Column("Form", "code", "form"),
+    Column("Field", "code", "field"),
+    Column("Before", "long", lambda row: "(not there)" if row.status == "added" else row.before),
+    Column("After", "long", lambda row: "(not there)" if row.status == "removed" else row.after),
+    Column("Note", "text", "note", is_optional=True),
 )
 _PREDICTIONS: Final = (
-    Head("Entry", "name"),
-    Head("Cache", "word"),
-    Head("Key", "word"),
-    Head("Would be found", "word"),
-    Head("Unsafe", is_optional=True),
-    Head("Fields in the way", "code", is_optional=True),
-    Head("Why"),
+    Column("Entry", "name", "entry"),
+    Column("Cache", "word", "cache"),
+    Column("Key", "word", lambda row: f"{row.cache_key[:SHORT_KEY]}…"),
+    Column("Would be found", "word", "will_hit"),
+    Column(
+        "Unsafe", "text", lambda row: None if row.unsafe_reason is None else _safety(row), is_optional=True
+    ),
+    Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
+    Column("Why", "text", "reason"),
 )
 _PAIRS: Final = 3
 _DEVICES: Final = 20
@@ -100,23 +93,38 @@ def devices_section(scope: Read) -> Section:
 def _contexts(scope: Read, found: Sharing) -> Iterator[Part]:
     """Who is alike, in which forms they differ, and a line on the others."""
     names = context_names(scope)
-    rows = [
-        _context_row(names, column, found.keys[column[0].context].isolation_key) for column in found.columns
-    ]
-    yield table("Contexts", _CONTEXTS, rows, "contexts", "scope.contexts")
+    columns = (
+        Column("Context", "word", _numbers),
+        Column("From", "text", lambda alike: listed((names[one.context] for one in alike), 4)),
+        Column(
+            "Known from",
+            "text",
+            lambda alike: KNOWN_FROM.get(alike[0].known_from) or str(alike[0].known_from),
+        ),
+        Column("torch", "word", lambda alike: alike[0].torch_version),
+        Column("Python", "word", lambda alike: alike[0].python_version),
+        Column("Host", "word", _hosts, is_optional=True),
+        Column(
+            "Isolation key",
+            "code",
+            lambda alike: found.keys[alike[0].context].isolation_key,
+            is_optional=True,
+        ),
+    )
+    yield table("Contexts", columns, found.columns, "contexts", "scope.contexts")
     side_by_side = SideBySide.of(scope)
     if side_by_side.forms:
         shown = side_by_side.columns[:_MOST]
         # Letters need little room, values may be long.
         is_short = all(len(cell or "") <= _SHORT for one in side_by_side.forms for cell in one.cells)
-        heads = (
-            Head("Form", "code"),
-            Head("Settings that differ", "code", is_optional=True),
-            *(Head(f"Context {_numbers(column)}", "word" if is_short else "text") for column in shown),
+        kind: Final = "word" if is_short else "text"
+        forms = (
+            Column("Form", "code", "form"),
+            Column("Settings that differ", "code", lambda one: listed(one.settings, 4), is_optional=True),
+            *(Column(f"Context {_numbers(alike)}", kind, _cell(at)) for at, alike in enumerate(shown)),
         )
-        forms = [(one.form, listed(one.settings, 4), *one.cells[:_MOST]) for one in side_by_side.forms]
         caption = "Forms that are not the same everywhere: equal letters are equal values, ? is not known"
-        yield table(caption, heads, forms, "forms", "scope.contexts")
+        yield table(caption, forms, side_by_side.forms, "forms", "scope.contexts")
         if more := len(side_by_side.columns) - len(shown):
             yield Text(and_more(more, "context", "scope.contexts has all"), "faint")
     for line in shared_lines(side_by_side):
@@ -127,17 +135,12 @@ def _numbers(column: Sequence[ContextRow]) -> str:
     return rank_names([row.context for row in column])
 
 
-def _context_row(names: Mapping[int, str], column: Sequence[ContextRow], key: str | None) -> tuple[Cell, ...]:
-    row = column[0]
-    return (
-        _numbers(column),
-        listed((names[one.context] for one in column), 4),
-        KNOWN_FROM.get(row.known_from) or str(row.known_from),
-        row.torch_version,
-        row.python_version,
-        listed(dict.fromkeys(one.host for one in column if one.host), 4) or None,
-        key,
-    )
+def _hosts(column: Sequence[ContextRow]) -> str | None:
+    return listed(dict.fromkeys(one.host for one in column if one.host), 4) or None
+
+
+def _cell(at: int) -> Callable[[Form], str | None]:
+    return lambda form: form.cells[at]
 
 
 def _pairs(found: Sharing) -> Iterator[Part]:
@@ -153,21 +156,18 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         differing = ", ".join(pair.row.differing)
         text = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
         changed, folded = folded_differences(pair.fields)
-        rows = [_difference_row(row) for row in changed]
         source = f"scope.context_difference({before}, {after})"
-        shown = (table("What differs, field by field", _DIFFERENCE, rows, "fields", source),) if rows else ()
+        shown = (
+            (table("What differs, field by field", _DIFFERENCE, changed, "fields", source),)
+            if changed
+            else ()
+        )
         title = f"Context {before} beside context {after}"
         yield Group(f"contexts-{before}-{after}", title, (Text(text + undecided), *shown, *map(Text, folded)))
     if found.more_pairs:
         every = len(found.pairs) + found.more_pairs
         what, source = "pairs of contexts that differ", "scope.context_pairs()"
         yield Text(cut_note(len(found.pairs), every, what, source), "faint")
-
-
-def _difference_row(row: FormDifference) -> tuple[Cell, ...]:
-    before = "(not there)" if row.status == "added" else row.before
-    after = "(not there)" if row.status == "removed" else row.after
-    return row.form, row.field, before, after, row.note
 
 
 def _safety(row: PredictionRow) -> str:
@@ -195,18 +195,8 @@ def _predictions(scope: Read) -> Group:
     if found.unsafe:
         unsafe = plural(found.unsafe_count, "entry", "entries")
         text = f"{unsafe} unsafe: torch would load code built for another CPU. {text}"
-    shown = [
-        (
-            row.entry,
-            row.cache,
-            f"{row.cache_key[:SHORT_KEY]}…",
-            row.will_hit,
-            None if row.unsafe_reason is None else _safety(row),
-            listed(row.fields, 8) or None,
-            row.reason,
-        )
-        for row in found.rows
-    ]
     what = "entries, what is unsafe and what is not found first"
     source = f"scope.predictions({max(looked_up)})"
-    return Group("predictions", title, (Text(text), table("Predictions", _PREDICTIONS, shown, what, source)))
+    return Group(
+        "predictions", title, (Text(text), table("Predictions", _PREDICTIONS, found.rows, what, source))
+    )

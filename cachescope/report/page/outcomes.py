@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.read import Read
@@ -12,11 +12,10 @@ from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import RateRow
-from cachescope.report.page.parts import Drawing, Head, Numbers, Part, Section, Sorted, Table, Text
+from cachescope.report.page.parts import Column, Drawing, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.truncation import table
 from cachescope.terms import HOW_TO_RECORD
-from cachescope.wording import duration, percent
+from cachescope.wording import duration, file_time, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,16 +26,6 @@ _DRAWN: Final = [
     "lookup", "run", "order", "time", "end_time", "cache", "cache_key", "outcome", "compile_id", "direction",
     "function", "file", "line", "time_taken_ns",
 ]  # fmt: skip
-_RATES: Final = (
-    Head("Run", "word"),
-    Head("Cache", "word"),
-    Head("Lookups", "number"),
-    Head("Hits", "number"),
-    Head("Unknown", "number", is_optional=True),
-    Head("Hit rate", "number"),
-    Head("By compile time", "number"),
-    Head("Time lost", "number"),
-)
 
 
 def outcomes_section(scope: Read) -> Section:
@@ -75,6 +64,10 @@ def drawn_lookups(scope: Read) -> tuple[pd.DataFrame, pd.DataFrame]:
     return scope.lookups[_DRAWN], scope.runs[["run", "rank", "start_time", "end_time"]]
 
 
+NOTHING: Final = Sorted("nothing", 0)
+"""A time of which it is known that there is none."""
+
+
 def shared(share: float | None) -> Sorted | None:
     """A share as people write it, sorted by its value."""
     return None if share is None else Sorted(percent(share), share)
@@ -83,6 +76,11 @@ def shared(share: float | None) -> Sorted | None:
 def timed(ns: int | None) -> Sorted | None:
     """A time as people write it."""
     return None if ns is None else Sorted(duration(ns), ns)
+
+
+def written(ns: int | None) -> Sorted | None:
+    """A moment as people write it."""
+    return Sorted(file_time(ns), ns) if ns else None
 
 
 def _numbers(scope: Read) -> list[tuple[str, str, str]]:
@@ -113,21 +111,17 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
 def _rates(scope: Read) -> Table:
     labels = run_labels(scope.runs)
     groups = grouped(scope.facts.lookups.values(), lambda row: (row.run, row.cache))
-    rows_by_group = {group: rates(lookups) for group, lookups in groups.items()}
-    is_any_unknown = any(row.unknown for row in rows_by_group.values())
-    rows = [_rate_row(labels[run], cache, row, is_any_unknown) for (run, cache), row in rows_by_group.items()]
-    source = 'scope.hit_rates(by=["run", "cache"])'
-    return table("Hit rates by run and cache", _RATES, rows, "runs and caches", source)
-
-
-def _rate_row(label: str, cache: str, row: RateRow, is_any_unknown: bool) -> tuple[Any, ...]:
-    return (
-        label,
-        cache,
-        row.lookups,
-        row.hits,
-        row.unknown if is_any_unknown else None,
-        shared(row.hit_rate),
-        shared(row.time_hit_rate),
-        timed(row.time_lost_ns),
+    rows = [(labels[run], cache, rates(lookups)) for (run, cache), lookups in groups.items()]
+    is_any_unknown = any(rate.unknown for *_, rate in rows)
+    columns = (
+        Column("Run", "word", lambda row: row[0]),
+        Column("Cache", "word", lambda row: row[1]),
+        Column("Lookups", "number", lambda row: row[2].lookups),
+        Column("Hits", "number", lambda row: row[2].hits),
+        Column("Unknown", "number", lambda row: row[2].unknown if is_any_unknown else None, is_optional=True),
+        Column("Hit rate", "number", lambda row: shared(row[2].hit_rate)),
+        Column("By compile time", "number", lambda row: shared(row[2].time_hit_rate)),
+        Column("Time lost", "number", lambda row: timed(row[2].time_lost_ns)),
     )
+    source = 'scope.hit_rates(by=["run", "cache"])'
+    return table("Hit rates by run and cache", columns, rows, "runs and caches", source)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import pandas as pd
@@ -28,16 +29,33 @@ class Sorted:
 Cell = str | int | float | Sorted | None
 
 
+Kind = Literal["text", "word", "code", "number", "name", "long"]
+"""``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``name`` is a number that names something."""
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column of a table. ``word`` stays on one line, ``code`` is code, ``long`` opens if it is long.
+    """The head of a column of a table."""
 
-    An optional one is left out of a table in which it has no value; ``name`` is a number that names something.
+    title: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with its cells: a field of the rows, or what is made of a row.
+
+    An optional one is left out of a table in which it has no value.
     """
 
     title: str
-    kind: Literal["text", "word", "code", "number", "name", "long"] = "text"
+    kind: Kind
+    of: str | Callable[[Any], Cell]
     is_optional: bool = False
+
+    def cells(self, rows: Iterable[Any]) -> list[Cell]:
+        """The cells of some rows."""
+        return list(map(attrgetter(self.of) if isinstance(self.of, str) else self.of, rows))
 
 
 @dataclass(frozen=True, slots=True)

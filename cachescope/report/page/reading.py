@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.report.page.parts import Cell, Head, Part, Section, Sorted, Table, Text
+from cachescope.report.page.outcomes import written
+from cachescope.report.page.parts import Column, Head, Part, Section, Table, Text
 from cachescope.report.page.truncation import table
 from cachescope.verdict_kinds import VERDICTS
-from cachescope.wording import file_time
 
-_RUNS: Final = (
-    Head("Run", "name"),
-    Head("Rank", "name", is_optional=True),
-    Head("Process", "name"),
-    Head("Started (UTC)", "word"),
-    Head("torch", "word"),
-    Head("Python", "word"),
-    Head("Lookups", "number"),
-    Head("Source", "code"),
-    Head("Cache directory", "code", is_optional=True),
-)
 _PROBLEMS: Final = (
-    Head("Kind", "word"),
-    Head("What is wrong"),
-    Head("Where", "word", is_optional=True),
-    Head("Source", "code"),
+    Column("Kind", "word", "kind"),
+    Column("What is wrong", "text", "message"),
+    Column("Where", "word", lambda row: row.where or None, is_optional=True),
+    Column("Source", "code", "source"),
 )
 _WORDS: Final = (Head("Word", "code"), Head("Meaning"))
 # These meanings are the page's own; verdicts come with theirs.
@@ -75,27 +64,21 @@ def _runs(scope: Read) -> Part:
         found = f"No run was read, only {', '.join(roots[:8])}." if roots else "No run was read."
         return Text(found)
     looked_up = scope.lookups.groupby("run").size().to_dict()
-    rows = [_run_row(row, looked_up) for row in runs]
-    return table("Runs", _RUNS, rows, "runs", "scope.runs")
-
-
-def _run_row(row: RunRow, looked_up: dict[Any, int]) -> tuple[Cell, ...]:
-    started = row.start_time
-    return (
-        row.run,
-        row.rank,
-        row.pid,
-        None if started is None else Sorted(file_time(started), started),
-        row.torch_version,
-        row.python_version,
-        int(looked_up.get(row.run, 0)),
-        row.source,
-        row.cache_dir,
+    columns = (
+        Column("Run", "name", "run"),
+        Column("Rank", "name", "rank", is_optional=True),
+        Column("Process", "name", "pid"),
+        Column("Started (UTC)", "word", lambda row: written(row.start_time)),
+        Column("torch", "word", "torch_version"),
+        Column("Python", "word", "python_version"),
+        Column("Lookups", "number", lambda row: int(looked_up.get(row.run, 0))),
+        Column("Source", "code", "source"),
+        Column("Cache directory", "code", "cache_dir", is_optional=True),
     )
+    return table("Runs", columns, runs, "runs", "scope.runs")
 
 
 def _problems(scope: Read) -> Part:
-    rows = [(row.kind, row.message, row.where or None, row.source) for row in scope.facts.problems]
-    if not rows:
+    if not scope.facts.problems:
         return Text("No problem: every record and file that was looked at could be read.")
-    return table("Problems", _PROBLEMS, rows, "problems", "scope.problems")
+    return table("Problems", _PROBLEMS, scope.facts.problems, "problems", "scope.problems")

@@ -18,24 +18,20 @@ from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
-from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.checks import FalseHit
-from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
 from cachescope.report.explanation import sentences
 from cachescope.report.page.lookups import lookup_table
-from cachescope.report.page.outcomes import timed
+from cachescope.report.page.outcomes import NOTHING, timed
 from cachescope.report.page.parts import (
-    Cell,
+    Column,
     Diff,
     Drawing,
     Group,
-    Head,
     Items,
     Lines,
     Part,
     Section,
-    Sorted,
     Text,
     WorkItem,
     WorkItems,
@@ -56,45 +52,30 @@ if TYPE_CHECKING:
 _WAYS: Final = 3
 _MOST_FIELDS: Final = 20
 _DIFFS: Final = 2
-_CHANGES: Final = (Head("Field", "code"), Head("Before", "long"), Head("After", "long"))
+_CHANGES: Final = (
+    Column("Field", "code", "field"),
+    Column("Before", "long", lambda change: _sides(change)[0]),
+    Column("After", "long", lambda change: _sides(change)[1]),
+)
 _NOT_THERE: Final = "(not there)"
 _EMPTY: Final = "(empty)"
 
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
 _PLACES: Final = 8
-_MISSES: Final = (
-    Head("Lookup", "name"),
-    Head("Run", "word"),
-    Head("Cache", "word"),
-    Head("Compile", "word"),
-    Head("Function", "word"),
-    Head("Key", "word"),
-    Head("Verdict", "word"),
-    Head("Role", "word"),
-    Head("Time lost", "number"),
-    Head("Why"),
-)
 _FALSE_HITS: Final = (
-    Head("Kind", "word"),
-    Head("Cache", "word"),
-    Head("Key", "word"),
-    Head("Hits", "number"),
-    Head("What was seen"),
+    Column("Kind", "word", "kind"),
+    Column("Cache", "word", "cache"),
+    Column("Key", "word", lambda row: _key(row.cache_key)),
+    Column("Hits", "number", "hits"),
+    Column("What was seen", "text", "evidence"),
 )
 _FIELDS: Final = (
-    Head("Fields", "code"),
-    Head("Misses that would hit", "number"),
-    Head("Time saved", "number"),
-    Head("Affects"),
-    Head("What is known of leaving it out"),
-)
-_SAVINGS: Final = (
-    Head("Cause"),
-    Head("Verdict", "word"),
-    Head("Time lost", "number"),
-    Head("Without its fields"),
-    Head("Why the rest stays", is_optional=True),
+    Column("Fields", "code", lambda row: listed(row.fields, 8)),
+    Column("Misses that would hit", "number", "misses_alone"),
+    Column("Time saved", "number", lambda row: timed(row.time_alone_ns) if row.misses_alone else NOTHING),
+    Column("Affects", "text", "affects"),
+    Column("What is known of leaving it out", "text", field_note),
 )
 
 
@@ -141,9 +122,8 @@ def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part
         parts.append(_strip(scope, explained))
     if changes:
         source = f"scope.explain({explained.lookup}).frame"
-        rows = [_change_row(change) for change in changes]
         name = "Changed fields of the key, before and after"
-        parts.append(table(name, _CHANGES, rows, "changed fields", source, most=_MOST_FIELDS))
+        parts.append(table(name, _CHANGES, changes, "changed fields", source, most=_MOST_FIELDS))
     # The table has both values in full, where the other forms say in one line what they are.
     recognised = [(one.field, one.process_values.words) for one in changes if one.process_values is not None]
     if recognised:
@@ -162,15 +142,15 @@ def _strip(scope: Read, explained: Explanation) -> Drawing:
     return Drawing("All fields of the key, the changed ones numbered", key_difference, (frame, fields))
 
 
-def _change_row(change: FieldChange) -> tuple[Cell, ...]:
+def _sides(change: FieldChange) -> tuple[str | None, str | None]:
     """Before and after: the parts that differ, or the whole."""
     if change.kind == "opaque":
-        return change.field, change.summary, bounded(change.after)
+        return change.summary, bounded(change.after)
     if change.parts:
         before = ", ".join(f"{name} = {side}" for name, side, _ in change.parts)
         after = ", ".join(f"{name} = {side}" for name, _, side in change.parts)
-        return change.field, bounded(before), bounded(after)
-    return change.field, _value(change.before), _value(change.after)
+        return bounded(before), bounded(after)
+    return _value(change.before), _value(change.after)
 
 
 def _value(text: str | None) -> str | None:
@@ -224,26 +204,24 @@ def _ranking(scope: Read) -> Iterator[Part]:
     if not rows:
         yield Text("No field, and no small set of fields, keeps a recorded lookup from hitting.")
     for safety, group in groupby(rows, key=lambda row: row.safety):
-        shown = [_field_row(row) for row in group]
-        yield table(SAFETY[safety], _FIELDS, shown, "sets of fields by time saved", "scope.sensitivity()")
+        yield table(
+            SAFETY[safety], _FIELDS, list(group), "sets of fields by time saved", "scope.sensitivity()"
+        )
 
 
 def _by_cause(scope: Read) -> Iterator[Part]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
     works = Worklist.of(scope)
     named = {work.cause: work.title for work in (*works.works, *works.apart)}
-    rows = [
-        (
-            named.get(row.cause) or (listed(row.fields, 8) if row.fields else row.summary),
-            row.verdict,
-            timed(row.time_lost_ns),
-            saving_text(row),
-            row.why,
+    if rows := rows_of(scope.cause_savings(), CauseSaving):
+        columns = (
+            Column("Cause", "text", lambda row: named.get(row.cause) or listed(row.fields, 8) or row.summary),
+            Column("Verdict", "word", "verdict"),
+            Column("Time lost", "number", lambda row: timed(row.time_lost_ns)),
+            Column("Without its fields", "text", saving_text),
+            Column("Why the rest stays", "text", "why", is_optional=True),
         )
-        for row in rows_of(scope.cause_savings(), CauseSaving)
-    ]
-    if rows:
-        yield table(BY_CAUSE, _SAVINGS, rows, "causes by time lost", "scope.cause_savings()")
+        yield table(BY_CAUSE, columns, rows, "causes by time lost", "scope.cause_savings()")
 
 
 def _lookups(scope: Read, explained: dict[int, int]) -> list[Part]:
@@ -258,40 +236,33 @@ def _misses(scope: Read) -> list[Part]:
     if not facts.misses:
         return []
     labels = run_labels(scope.runs)
-    costliest = sorted(
-        facts.misses.values(), key=lambda miss: -(facts.lookups[miss.lookup].time_taken_ns or 0)
+    rows = [(facts.lookups[miss.lookup], miss) for miss in facts.misses.values()]
+    rows.sort(key=lambda row: -(row[0].time_taken_ns or 0))
+    columns = (
+        Column("Lookup", "name", lambda row: row[0].lookup),
+        Column("Run", "word", lambda row: labels[row[0].run]),
+        Column(
+            "Cache",
+            "word",
+            lambda row: row[0].cache + (" backward" if row[0].direction == "backward" else ""),
+        ),
+        Column("Compile", "word", lambda row: row[0].compile_id),
+        Column("Function", "word", lambda row: row[0].function),
+        Column("Key", "word", lambda row: _key(row[0].cache_key)),
+        Column("Verdict", "word", lambda row: row[1].verdict),
+        Column("Role", "word", lambda row: "root" if row[1].root else "follows"),
+        Column("Time lost", "number", lambda row: timed(row[0].time_taken_ns)),
+        Column("Why", "text", lambda row: row[1].reason),
     )
-    rows = [_miss_row(facts.lookups[miss.lookup], miss, labels) for miss in costliest]
-    return [table("Lookups that missed, by time lost", _MISSES, rows, "misses by time lost", "scope.misses")]
+    return [table("Lookups that missed, by time lost", columns, rows, "misses by time lost", "scope.misses")]
 
 
-def _miss_row(lookup: LookupRow, miss: MissRow, labels: dict[int, str]) -> tuple[Cell, ...]:
-    key = lookup.cache_key
-    return (
-        lookup.lookup,
-        labels[lookup.run],
-        lookup.cache + (" backward" if lookup.direction == "backward" else ""),
-        lookup.compile_id,
-        lookup.function,
-        None if key is None else short_key(key),
-        miss.verdict,
-        "root" if miss.root else "follows",
-        timed(lookup.time_taken_ns),
-        miss.reason,
-    )
+def _key(key: str | None) -> str | None:
+    return None if key is None else short_key(key)
 
 
 def _false_hits(scope: Read) -> list[Part]:
-    rows = [
-        (
-            row.kind,
-            row.cache,
-            None if row.cache_key is None else short_key(row.cache_key),
-            row.hits,
-            row.evidence,
-        )
-        for row in rows_of(scope.false_hits, FalseHit)
-    ]
+    rows = rows_of(scope.false_hits, FalseHit)
     if not rows:
         return []
     intro = Text(
@@ -299,11 +270,6 @@ def _false_hits(scope: Read) -> list[Part]:
     )
     shown = table("Possible false hits", _FALSE_HITS, rows, "warnings", "scope.false_hits")
     return [Group("false-hits", "Possible false hits", (intro, shown))]
-
-
-def _field_row(row: SensitivityRow) -> tuple[Cell, ...]:
-    time = timed(row.time_alone_ns) if row.misses_alone else Sorted("nothing", 0)
-    return listed(row.fields, 8), row.misses_alone, time, row.affects, field_note(row)
 
 
 def causes_section(scope: Read) -> Section:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from cachescope.report.page.parts import LONGEST, Cell, Head, Table
+from cachescope.report.page.parts import LONGEST, Column, Head, Table
 from cachescope.wording import and_more, file_size, harmless
 
 T = TypeVar("T")
@@ -78,8 +78,8 @@ def shortened(text: str, limit: int) -> str:
 
 def table(
     name: str,
-    heads: Sequence[Head],
-    rows: Sequence[tuple[Cell, ...]],
+    columns: Sequence[Column],
+    rows: Sequence[Any],
     what: str,
     all_of_them: str,
     most: int = MOST_ROWS,
@@ -88,17 +88,13 @@ def table(
 
     Examples
     --------
-    >>> heads = (Head("Run"), Head("Rank", is_optional=True))
-    >>> found = table("Runs", heads, [(0, None), (1, None)], "runs", "scope.runs", most=1)
+    >>> columns = (Column("Run", "name", abs), Column("Rank", "name", lambda run: None, is_optional=True))
+    >>> found = table("Runs", columns, [0, 1], "runs", "scope.runs", most=1)
     >>> [head.title for head in found.heads], found.rows, found.note
     (['Run'], ((0,),), 'The first 1 of 2 runs; scope.runs has all.')
     """
     kept, note = first_of(rows, what, all_of_them, most)
-    shown = [
-        at
-        for at, head in enumerate(heads)
-        if not head.is_optional or any(row[at] is not None for row in kept)
-    ]
-    return Table(
-        name, tuple(heads[at] for at in shown), tuple(tuple(row[at] for at in shown) for row in kept), note
-    )
+    made = [(one, one.cells(kept)) for one in columns]
+    shown = [(one, cells) for one, cells in made if not one.is_optional or cells.count(None) < len(cells)]
+    heads = tuple(Head(one.title, one.kind) for one, _ in shown)
+    return Table(name, heads, tuple(zip(*(cells for _, cells in shown), strict=True)), note)
