@@ -54,7 +54,7 @@ class Compare(Pane):
         starts = starts_of(scope)
         sides = self._state.compared or first_sides(scope, starts)
         if not sides:
-            super().__init__([sentence(_ONE if starts else NOTHING)])
+            super().__init__(sentence(_ONE if starts else NOTHING))
             return
         guarded = self._state.guarded
         self.picker = RunPicker(starts, guarded(self._pick))
@@ -72,17 +72,15 @@ class Compare(Pane):
         self._state.observe(guarded(self._show), "compared")
         self._state.observe(guarded(self._show_rows), "change")
         super().__init__(
-            [
-                heading("Runs", _HOW),
-                self.picker,
-                row(button("Swap", self._swap, "A and B the other way round"), self.said),
-                self.headline,
-                self.differences,
-                heading("Lookups", _ROWS),
-                self.changes,
-                self.table,
-                self.side_by_side,
-            ]
+            heading("Runs", _HOW),
+            self.picker,
+            row(button("Swap", self._swap, "A and B the other way round"), self.said),
+            self.headline,
+            self.differences,
+            heading("Lookups", _ROWS),
+            self.changes,
+            self.table,
+            self.side_by_side,
         )
         self._show()
 

@@ -34,12 +34,8 @@ _ORDERED: Final[dict[Change, str]] = {
 _BESIDE: Final[dict[Change, str]] = {**_ORDERED, "regressed": "A hits more", "fixed": "B hits more"}
 # The same within a sentence.
 _SAID: Final[dict[Change, str]] = {
-    "regressed": "regressed",
-    "fixed": "fixed",
+    **{change: f"{name[0].lower()}{name[1:]}" for change, name in _ORDERED.items()},
     "same": "same outcome",
-    "only_before": "only in A",
-    "only_after": "only in B",
-    "not_known": "not known",
 }
 _SAID_BESIDE: Final[dict[Change, str]] = {
     **_SAID,
@@ -114,16 +110,17 @@ def _of_runs(found: ComparedRuns) -> str:
 def _lost(side: ComparedSide) -> str:
     """Compile time after misses; none where nothing missed. Times are those of FX lookups."""
     rate = side.by_cache.get(FXGRAPH, side.rate)
-    if side.rate.time_lost_ns is not None:
-        return duration(side.rate.time_lost_ns)
-    return "not recorded" if rate.hits < rate.lookups else "none"
+    return _time(side.rate.time_lost_ns, rate.hits < rate.lookups)
 
 
 def _saved(side: ComparedSide) -> str:
-    rate = side.by_cache.get(FXGRAPH, side.rate)
-    if side.rate.time_saved_ns is not None:
-        return duration(side.rate.time_saved_ns)
-    return "not recorded" if rate.hits else "none"
+    return _time(side.rate.time_saved_ns, side.by_cache.get(FXGRAPH, side.rate).hits > 0)
+
+
+def _time(ns: int | None, is_any: bool) -> str:
+    if ns is None:
+        return "not recorded" if is_any else "none"
+    return duration(ns)
 
 
 def differences(found: ComparedRuns) -> str:

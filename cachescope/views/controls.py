@@ -22,7 +22,7 @@ class Pane(ipywidgets.VBox):
 
     Parameters
     ----------
-    children : iterable of Widget
+    *children : Widget
     layout : Layout, optional
         For what the style sheet does not say.
     classes : sequence of str
@@ -33,11 +33,11 @@ class Pane(ipywidgets.VBox):
 
     def __init__(
         self,
-        children: Iterable[ipywidgets.Widget] = (),
+        *children: ipywidgets.Widget,
         layout: ipywidgets.Layout | None = None,
         classes: Iterable[str] = (),
     ) -> None:
-        super().__init__(tuple(children), layout=layout, _dom_classes=("cs", *classes))
+        super().__init__(children, layout=layout, _dom_classes=("cs", *classes))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

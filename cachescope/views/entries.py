@@ -27,7 +27,7 @@ from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, columns, heading, markup, row, sentence
-from cachescope.views.plot import Plot, Tabled
+from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table, timed
 from cachescope.wording import file_size, file_time, harmless, plural
@@ -92,7 +92,7 @@ class Entries(Pane):
         self._entries = scope.entries
         self._rows = rows_of(self._entries, EntryRow)
         if not self._rows:
-            super().__init__([sentence(_NOTHING)])
+            super().__init__(sentence(_NOTHING))
             return
         guarded = state.guarded
         self.sizes_plot = Plot(
@@ -117,19 +117,17 @@ class Entries(Pane):
         kinds = sorted({(entry.cache, entry.cache) for entry in self._rows})
         self.kind = choice(state, "kind", "What it is", kinds)
         self.one, self.summary = markup(), markup(_summary(scope, self._entries))
-        sizes = Pane([heading("Sizes", "A box opens its entry."), self.sizes_plot])
-        ages = Pane([heading("Ages"), self.ages_plot])
+        sizes = Pane(heading("Sizes", "A box opens its entry."), self.sizes_plot)
+        ages = Pane(heading("Ages"), self.ages_plot)
         below = list(_pictures(scope, state))
         super().__init__(
-            [
-                self.summary,
-                columns(sizes, ages),
-                row(self.kind),
-                self.table,
-                heading("One entry", "A row of the table opens another."),
-                self.one,
-                *([columns(*below)] if below else []),
-            ]
+            self.summary,
+            columns(sizes, ages),
+            row(self.kind),
+            self.table,
+            heading("One entry", "A row of the table opens another."),
+            self.one,
+            *([columns(*below)] if below else []),
         )
         state.observe(guarded(self._filter), "kind")
         state.observe(guarded(self._show), "entry")
@@ -168,10 +166,9 @@ class Entries(Pane):
         self.table.show(self._listed())
 
     def _clicked(self, clicked: JsonObject) -> None:
-        data = clicked.get("data")
-        number = data[0] if isinstance(data, list) and data else data
-        if isinstance(number, (int, float)) and int(number) in self._scope.facts.entries:
-            self._state.entry = int(number)
+        number = first_number(clicked.get("data"))
+        if number in self._scope.facts.entries:
+            self._state.entry = number
 
     def _show(self, change: object = None) -> None:
         if self._state.entry is None:
@@ -188,14 +185,14 @@ def _pictures(scope: Read, state: State) -> Iterator[Pane]:
             "links between the layers",
             guarded=state.guarded,
         )
-        yield Pane([heading("What refers to what"), Tabled(plot, lambda: scope.links)])
+        yield Pane(heading("What refers to what"), Tabled(plot, lambda: scope.links))
     if len(scope.autotune):
         plot = Plot(
             lambda dark: autotune_margins(scope.autotune, dark=dark),
             "what max-autotune measured",
             guarded=state.guarded,
         )
-        yield Pane([heading("What max-autotune measured"), Tabled(plot, lambda: scope.autotune)])
+        yield Pane(heading("What max-autotune measured"), Tabled(plot, lambda: scope.autotune))
 
 
 def _first_to_show(entries: Sequence[EntryRow]) -> int:

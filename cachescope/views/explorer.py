@@ -103,7 +103,7 @@ class Failed(Pane):
 
     def __init__(self, error: Exception) -> None:
         self._reason = f"{type(error).__name__}: {error}"
-        super().__init__([sentence(f"This pane could not be made: {self._reason}", "error")])
+        super().__init__(sentence(f"This pane could not be made: {self._reason}", "error"))
 
     def frame(self) -> pd.DataFrame:
         """An empty frame, because there is no data behind it."""
@@ -179,7 +179,7 @@ class Explorer(Pane):
         if following is not None:
             self.watching = Watching(following, self.state.guarded(self.show), self._is_seen)
             parts = [self.watching, *parts]
-        super().__init__(parts, ipywidgets.Layout(), ["cs-explorer"])
+        super().__init__(*parts, layout=ipywidgets.Layout(), classes=["cs-explorer"])
         self._observe()
         self._follow()
         if self.watching is not None:

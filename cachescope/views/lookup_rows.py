@@ -12,6 +12,7 @@ import pandas as pd
 from cachescope.answers.chosen import Span
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.json_types import JsonObject
+from cachescope.report.page.lookups import heads_of
 from cachescope.views.coded_columns import SEARCHED, CodedColumns, distinct, shares, spread
 from cachescope.views.table import Fold, Head, Whole, whole
 from cachescope.wording import duration, short_key
@@ -19,19 +20,6 @@ from cachescope.wording import duration, short_key
 Positions = npt.NDArray[np.intp]
 NONE = -1
 
-HEADS: Final = (
-    Head("lookup", "Lookup", number=True),
-    Head("run", "Run", number=True),
-    Head("rank", "Rank", number=True),
-    Head("cache", "Cache"),
-    Head("compile_id", "Compile"),
-    Head("function", "Function"),
-    Head("cache_key", "Key"),
-    Head("outcome", "Outcome", colours=OUTCOME_COLOURS),
-    Head("verdict", "Verdict"),
-    Head("time_taken_ns", "Compile time", number=True),
-    Head("reason", "Why", fills=True),
-)
 FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge(scope.runs[["run", "rank"]], on="run", how="left")'
 """The frame behind the table, as an expression."""
 
@@ -94,9 +82,7 @@ class LookupRows:
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
-        self.heads: Sequence[Head] = [
-            h for h in HEADS if h.name not in ("rank", "function") or frame[h.name].notna().any()
-        ]
+        self.heads: Sequence[Head] = [Head(**head) for head in heads_of(frame)]
         self._columns = CodedColumns(frame)
         self._sort = ("lookup", True)
         self._mask = np.ones(len(frame), dtype=bool)

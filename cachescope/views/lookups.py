@@ -26,7 +26,7 @@ class Lookups(Pane):
         self._state = state
         self.rows = LookupRows(lookups_frame(scope))
         if not len(self.rows):
-            super().__init__([sentence(NOTHING)])
+            super().__init__(sentence(NOTHING))
             return
         self.text = text_box("Search", "key, compile, field, reason", 240, value=state.text)
         ipywidgets.link((self.text, "value"), (state, "text"))

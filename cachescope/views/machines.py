@@ -57,7 +57,7 @@ class WillHit(Pane):
         self.run = dropdown("A process like", runs, value=looked_up[-1])
         self.answer = markup()
         self.run.observe(state.guarded(self._show), "value")
-        super().__init__([heading("Will it hit", _NOTE), self.run, self.answer])
+        super().__init__(heading("Will it hit", _NOTE), self.run, self.answer)
         self._show()
 
     def frame(self) -> pd.DataFrame:
@@ -89,7 +89,7 @@ class Machines(Pane):
         self.contexts = rows_of(scope.contexts, ContextRow)
         devices = [markup(html.title("Devices") + _devices(scope)), self._devices_plot()]
         if not self.contexts:
-            super().__init__([sentence(_NOTHING), *devices])
+            super().__init__(sentence(_NOTHING), *devices)
             return
         self._names = context_names(scope)
         names = [(self._names[one.context], one.context) for one in self.contexts]
@@ -97,7 +97,7 @@ class Machines(Pane):
         self.will_hit = WillHit(scope, state)
         self.sharing = self._sharing()
         pair = self._pair(names) if len(names) > 1 else []
-        super().__init__([self.side_by_side, self.sharing, *pair, self.will_hit, *devices])
+        super().__init__(self.side_by_side, self.sharing, *pair, self.will_hit, *devices)
 
     @property
     def query(self) -> str:
@@ -212,7 +212,7 @@ class Machines(Pane):
             "which contexts share a key under which schema",
             guarded=self._state.guarded,
         )
-        return Pane([heading("Who shares a key", _SHARING), Tabled(plot, lambda: groups)])
+        return Pane(heading("Who shares a key", _SHARING), Tabled(plot, lambda: groups))
 
     def _devices_plot(self) -> ipywidgets.Widget:
         if self._scope.devices["datasheet"].isna().all():

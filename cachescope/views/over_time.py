@@ -53,7 +53,7 @@ class OverTime(Pane):
         self.plot.observe(guarded(self._zoomed), "zoomed")
         state.observe(guarded(self._cleared), "span")
         self._tabled = Tabled(self.plot, lambda: self._chosen.lookups[_COLUMNS])
-        super().__init__([heading("Over time", _HINT), row(self.clock, self.every), self._tabled])
+        super().__init__(heading("Over time", _HINT), row(self.clock, self.every), self._tabled)
         self._say()
 
     def _changed_clock(self, change: Bunch) -> None:

@@ -30,7 +30,7 @@ from cachescope.views import html
 from cachescope.views.controls import Pane, columns, heading, markup, sentence
 from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
-from cachescope.views.plot import Plot, Tabled
+from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.table import Head, ListedRows, Shown, Table
 from cachescope.views.widget_base import STYLE, Control, script
@@ -163,11 +163,9 @@ class Overview(Pane):
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
             super().__init__(
-                [
-                    markup(html.paragraph(headline(scope), "strong") + _what_now(scope)),
-                    *vllm(scope),
-                    *wrong(scope),
-                ]
+                markup(html.paragraph(headline(scope), "strong") + _what_now(scope)),
+                *vllm(scope),
+                *wrong(scope),
             )
             return
         guarded = state.guarded
@@ -196,22 +194,18 @@ class Overview(Pane):
             page_size=12,
         )
         first = Pane(
-            [
-                heading("What to fix first", "A title opens Why."),
-                self.worklist,
-            ]
+            heading("What to fix first", "A title opens Why."),
+            self.worklist,
         )
         second = Pane(
-            [
-                heading("By run and cache", "A row opens its lookups."),
-                self.outcomes_plot,
-                self.by_run,
-                heading("Runs by graphs", "A cell opens Why."),
-                self.graphs,
-                self.over_time,
-            ]
+            heading("By run and cache", "A row opens its lookups."),
+            self.outcomes_plot,
+            self.by_run,
+            heading("Runs by graphs", "A cell opens Why."),
+            self.graphs,
+            self.over_time,
         )
-        super().__init__([self.numbers, columns(first, second), *vllm(scope), *wrong(scope)])
+        super().__init__(self.numbers, columns(first, second), *vllm(scope), *wrong(scope))
         self._count()
 
     @property
@@ -271,12 +265,6 @@ class Overview(Pane):
 
     def _chosen_rate(self, row: int) -> None:
         self._state.show_lookups(run=self.rates[row].run, cache=self.rates[row].cache)
-
-
-def first_number(data: object) -> int | None:
-    """The first of a point's custom data, if it is a whole number."""
-    first = data[0] if isinstance(data, list) and data else data
-    return int(first) if isinstance(first, (int, float)) else None
 
 
 def _share(share: float | None) -> Shown | None:

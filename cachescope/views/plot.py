@@ -76,6 +76,12 @@ class Plot(Control):
         return f"Plot({self.label})"
 
 
+def first_number(data: object) -> int | None:
+    """The first of a point's custom data, if it is a whole number."""
+    first = data[0] if isinstance(data, list) and data else data
+    return int(first) if isinstance(first, (int, float)) else None
+
+
 class Tabled(Pane):
     """A figure and, once it is asked for, its table."""
 
@@ -90,7 +96,7 @@ class Tabled(Pane):
             _dom_classes=("cs-as-table",),
         )
         self.show.observe(self._toggled, "value")
-        super().__init__([plot, self.show])
+        super().__init__(plot, self.show)
 
     def redraw(self) -> None:
         """Draw the figure again, and its table if it is shown."""

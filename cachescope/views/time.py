@@ -18,8 +18,7 @@ from cachescope.report.time_spent import besides_text, said_texts
 from cachescope.views import html
 from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, heading, markup, row, sentence
-from cachescope.views.overview import first_number
-from cachescope.views.plot import Plot, Tabled
+from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import Head, ListedRows, Shown, Table, timed
 from cachescope.wording import and_more, harmless, percent
@@ -58,7 +57,7 @@ class Time(Pane):
         self._scope, self._state = scope, state
         self.spent = TimeSpent.of(scope)
         if not self.spent.runs:
-            super().__init__([sentence(_NOTHING), markup(self._problems())])
+            super().__init__(sentence(_NOTHING), markup(self._problems()))
             return
         self._labels = run_labels(scope.runs)
         runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
@@ -86,18 +85,16 @@ class Time(Pane):
         self.said = markup()
         state.observe(guarded(self._show), "run")
         super().__init__(
-            [
-                row(choice(state, "run", "Run", runs)),
-                self.said,
-                heading("Where the time went", "A bar or a row chooses its run, here and in Lookups."),
-                self.phases_plot,
-                self.readings,
-                heading("Compiles", "A bar opens the lookups of its compile."),
-                self.compiles,
-                heading("Phases and their events"),
-                self.phases,
-                markup(self._problems()),
-            ]
+            row(choice(state, "run", "Run", runs)),
+            self.said,
+            heading("Where the time went", "A bar or a row chooses its run, here and in Lookups."),
+            self.phases_plot,
+            self.readings,
+            heading("Compiles", "A bar opens the lookups of its compile."),
+            self.compiles,
+            heading("Phases and their events"),
+            self.phases,
+            markup(self._problems()),
         )
         self._show()
 

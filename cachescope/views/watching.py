@@ -67,7 +67,7 @@ class Watching(Pane):
         self._task: asyncio.Task[None] | None = None
         self._said = markup()
         self._stop = button("Stop watching", self.stop, "What was read stays")
-        super().__init__([row(self._stop, self._said)])
+        super().__init__(row(self._stop, self._said))
         self._say()
 
     def start(self) -> None:

@@ -125,7 +125,7 @@ class WhatIfView(Pane):
         self._past: list[tuple[str, ...]] = []
         self.found: WhatIf = WhatIf.of(scope, KeySchema())
         if not scope.facts.lookups:
-            super().__init__([markup(html.paragraph(NOTHING))])
+            super().__init__(markup(html.paragraph(NOTHING)))
             return
         guarded = self._state.guarded
         self._labels = run_labels(scope.runs)
@@ -160,32 +160,26 @@ class WhatIfView(Pane):
             page_size=15,
         )
         most = Pane(
-            [
-                markup(html.title("What would help most", _RANKING)),
-                self.ranking,
-                markup(html.title(BY_CAUSE, "A row opens Why.")),
-                self.by_cause,
-                self.remarks,
-                markup(html.title("Lookups that change sides", "A row opens Why.")),
-                self.changed,
-            ]
+            markup(html.title("What would help most", _RANKING)),
+            self.ranking,
+            markup(html.title(BY_CAUSE, "A row opens Why.")),
+            self.by_cause,
+            self.remarks,
+            markup(html.title("Lookups that change sides", "A row opens Why.")),
+            self.changed,
         )
         every = Pane(
-            [
-                markup(html.title("Before and after")),
-                self.rates,
-                markup(html.title("What counts in a key", _TREE)),
-                row(self.undo, self.reset),
-                self.tree,
-            ]
+            markup(html.title("Before and after")),
+            self.rates,
+            markup(html.title("What counts in a key", _TREE)),
+            row(self.undo, self.reset),
+            self.tree,
         )
         super().__init__(
-            [
-                self.numbers,
-                self.warnings,
-                columns(most, every, widths=(520, 380)),
-                markup(html.paragraph(_WHAT, "faint")),
-            ]
+            self.numbers,
+            self.warnings,
+            columns(most, every, widths=(520, 380)),
+            markup(html.paragraph(_WHAT, "faint")),
         )
         self._state.observe(guarded(self._replay), "without")
         self._replay()

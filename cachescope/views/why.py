@@ -61,7 +61,7 @@ class SameCause(Pane):
             on_choose=state.guarded(state.show_why),
             page_size=_PAGE,
         )
-        super().__init__([self.title, self.table], Layout())
+        super().__init__(self.title, self.table, layout=Layout())
 
     def show(self, lookup: int | None, chosen: Chosen) -> None:
         """List the chosen lookups of the cause of one lookup."""
@@ -117,7 +117,7 @@ class Why(Pane):
         self.explained: Explanation | None = None
         self._changes: tuple[FieldChange, ...] = ()
         if not scope.facts.lookups:
-            super().__init__([sentence(NOTHING)])
+            super().__init__(sentence(NOTHING))
             return
         self.lookup = text_box("Lookup", "number", 200, continuous_update=False)
         self.other = text_box("Compare with", "the baseline", 200, continuous_update=False)
@@ -133,14 +133,12 @@ class Why(Pane):
             button("Compare with the baseline", self._alone, "The lookup or entry that cachescope chose"),
         ]
         super().__init__(
-            [
-                Back(state),
-                row(self.lookup, self.other, *steps),
-                self.verdict,
-                self.plot,
-                self.changes,
-                self.same,
-            ]
+            Back(state),
+            row(self.lookup, self.other, *steps),
+            self.verdict,
+            self.plot,
+            self.changes,
+            self.same,
         )
         state.observe(state.guarded(self._show), ["lookup", "other"])
         if state.lookup is None:

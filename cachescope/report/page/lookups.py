@@ -99,9 +99,7 @@ def lookups_html(part: LookupTable) -> str:
 def lookups_object(part: LookupTable) -> JsonObject:
     """What `lookups.js` reads: of each column the distinct values in their order, and of each row the place among them, or -1."""
     frame = part.frame
-    heads = [
-        _head(name, label) for name, label in _HEADS if name not in _OPTIONAL or frame[name].notna().any()
-    ]
+    heads = heads_of(frame)
     names = [head["name"] for head in heads]
     return {
         "heads": heads,
@@ -112,16 +110,21 @@ def lookups_object(part: LookupTable) -> JsonObject:
     }
 
 
-def _head(name: str, label: str) -> JsonObject:
-    return {
-        "name": name,
-        "label": label,
-        "number": name in _NUMBERS,
-        "wide": False,
-        "fills": name == "reason",
-        "sortable": True,
-        "colours": OUTCOME_COLOURS if name == "outcome" else {},
-    }
+def heads_of(frame: pd.DataFrame) -> list[Any]:
+    """The columns of the lookups, but for ranks and functions where none is known."""
+    return [
+        {
+            "name": name,
+            "label": label,
+            "number": name in _NUMBERS,
+            "wide": False,
+            "fills": name == "reason",
+            "sortable": True,
+            "colours": OUTCOME_COLOURS if name == "outcome" else {},
+        }
+        for name, label in _HEADS
+        if name not in _OPTIONAL or frame[name].notna().any()
+    ]
 
 
 def _coded(column: pd.Series[Any]) -> JsonObject:
