@@ -20,22 +20,9 @@ from cachescope.figures import (
 from cachescope.figures.picture import as_plotly
 
 __all__ = [
-    "autotune_margins",
-    "causes",
-    "compiles",
-    "context_sharing",
-    "device_rates",
-    "entry_ages",
-    "entry_sizes",
-    "key_difference",
-    "link_layers",
-    "outcomes",
-    "phases",
-    "runs_by_graph",
-    "sensitivity",
-    "timeline",
-    "what_if_rates",
-]
+    "autotune_margins", "causes", "compiles", "context_sharing", "device_rates", "entry_ages", "entry_sizes", "key_difference",
+    "link_layers", "outcomes", "phases", "runs_by_graph", "sensitivity", "timeline", "what_if_rates",
+]  # fmt: skip
 
 autotune_margins = as_plotly(autotuning.autotune_margins)
 causes = as_plotly(ranking.causes)

@@ -93,12 +93,42 @@ def canvas(dark: bool, height: int, **layout: Any) -> Picture:
     return figure
 
 
+def rows_canvas(
+    labels: Sequence[str],
+    top: int,
+    dark: bool,
+    pixels: float | None = None,
+    *,
+    least: int = 44,
+    below: int = AXIS,
+    rows: JsonObject | None = None,
+    **layout: Any,
+) -> Picture:
+    """A canvas with a row per label, below `top` pixels; `rows` are settings of the axis with the labels."""
+    tall = pixels or max(11.0, min(30.0, 600 / len(labels)))
+    height = int(top + max(least, tall * len(labels)) + below)
+    axis = row_axis(labels, tall, **(rows or {}))
+    return canvas(dark, height, margin={"t": top, "b": below}, yaxis=axis, **layout)
+
+
 def stacked_rows(labels: Sequence[str], top: int, dark: bool, **layout: Any) -> Picture:
     """A canvas for stacked bars, a row per label, below `top` pixels."""
-    pixels = max(11.0, min(30.0, 600 / len(labels)))
-    height = int(top + max(44, pixels * len(labels)) + AXIS)
-    rows = row_axis(labels, pixels)
-    return canvas(dark, height, barmode="stack", margin={"t": top}, bargap=0.25, yaxis=rows, **layout)
+    return rows_canvas(labels, top, dark, barmode="stack", bargap=0.25, **layout)
+
+
+def bars(figure: Picture, x: list[Any], y: list[Any], colour: Any, hovers: list[str], **trace: Any) -> None:
+    """Bars from left to right, each with its hover text."""
+    marker = {"color": colour, "line": {"width": 0}}
+    bar = {"orientation": "h", "marker": marker, "hovertext": hovers, "hoverinfo": "text", **trace}
+    figure.add("bar", x=x, y=y, **bar)
+
+
+def grid(figure: Picture, codes: list[Any], texts: list[Any], colours: Sequence[str], **trace: Any) -> None:
+    """Cells in colours by whole numbers, each with its hover text."""
+    count = len(colours)
+    steps = [(edge / count, colour) for i, colour in enumerate(colours) for edge in (i, i + 1)]
+    look = {"colorscale": steps, "zmin": -0.5, "zmax": count - 0.5, "showscale": False}
+    figure.add("heatmap", z=codes, text=texts, hoverinfo="text", hoverongaps=False, **look, **trace)
 
 
 def empty(reason: str, dark: bool) -> Picture:
@@ -200,12 +230,6 @@ def key_marks(figure: Picture, colours: dict[str, str]) -> None:
             x=[None], y=[None], mode="markers", name=name, hoverinfo="skip", showlegend=True,
             marker={"color": colour, "symbol": "square", "size": 11},
         )  # fmt: skip
-
-
-def stepped(colours: Sequence[str]) -> list[tuple[float, str]]:
-    """A colour scale for the whole numbers 0, 1, 2, … (with zmin -0.5 and zmax n - 0.5)."""
-    count = len(colours)
-    return [(edge / count, colour) for i, colour in enumerate(colours) for edge in (i, i + 1)]
 
 
 def origins(

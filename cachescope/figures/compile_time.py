@@ -11,20 +11,19 @@ import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
-    AXIS,
     axis_title,
-    canvas,
+    bars,
     empty,
     inside_text,
     legend_room,
     note,
     origins,
-    row_axis,
+    rows_canvas,
     stacked_rows,
     time_axis,
     value_axis,
 )
-from cachescope.figures.folding import Folded, folded_runs
+from cachescope.figures.folding import Folded, by_row, folded_runs
 from cachescope.figures.palette import COMPILE_COLOURS, CYCLE, GREY
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
@@ -62,25 +61,19 @@ def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) 
     timed = compiles[compiles["start_time"].notna() & compiles["time_taken_ns"].notna()]
     if timed.empty:
         return empty("No compile has an end in its log: the processes ended in them, or still run.", dark)
-    bars, since = _placed(timed, runs)
-    folded = folded_runs(bars["run"], runs)
-    bars["row"] = bars["run"].map(folded.row_of)
-    is_shared = len(bars) > _MOST_BARS
+    placed, since = _placed(timed, runs)
+    folded = folded_runs(placed["run"], runs)
+    placed["row"] = placed["run"].map(folded.row_of)
+    is_shared = len(placed) > _MOST_BARS
     if is_shared:
-        bars = _shared(bars, len(folded.labels))
-    lanes = int(bars["lane"].max()) + 1
+        placed = _shared(placed, len(folded.labels))
+    lanes = int(placed["lane"].max()) + 1
     pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.labels)))
-    top = legend_room(bars["kind"].nunique())
-    figure = canvas(
-        dark,
-        int(top + max(60, pixels * len(folded.labels)) + AXIS),
-        barmode="overlay",
-        margin={"t": top},
-        xaxis=value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since)),
-        yaxis=row_axis(folded.labels, pixels, showgrid=False),
-    )
-    _draw(figure, bars, lanes, is_named=not folded.folded)
-    note(figure, dark, *_remarks(compiles, timed, len(bars) if is_shared else 0, folded.folded))
+    top = legend_room(placed["kind"].nunique())
+    seconds = value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since))
+    figure = rows_canvas(folded.labels, top, dark, pixels, least=60, barmode="overlay", xaxis=seconds)
+    _draw(figure, placed, lanes, is_named=not folded.folded)
+    note(figure, dark, *_remarks(compiles, timed, len(placed) if is_shared else 0, folded.folded))
     return figure
 
 
@@ -159,25 +152,26 @@ class _Bar:
     span: float
 
 
-def _draw(figure: Picture, bars: pd.DataFrame, lanes: int, *, is_named: bool) -> None:
+def _draw(figure: Picture, placed: pd.DataFrame, lanes: int, *, is_named: bool) -> None:
     height = _FILLED / lanes
-    whole = float((bars["x"] + bars["span"]).max() - min(0.0, bars["x"].min())) or 1.0
+    whole = float((placed["x"] + placed["span"]).max() - min(0.0, placed["x"].min())) or 1.0
     # Kinds of the palette first: a legend in one order, whatever was compiled first.
-    for kind in sorted(bars["kind"].unique(), key=[*COMPILE_COLOURS].index):
-        mine = bars[bars["kind"] == kind]
+    for kind in sorted(placed["kind"].unique(), key=[*COMPILE_COLOURS].index):
+        mine = placed[placed["kind"] == kind]
         rows = rows_of(mine, _Bar)
         colour = COMPILE_COLOURS[kind]
         # Bars of runs that share a row lie over each other, and so would their names.
         is_wide = [
             is_named and row.span / whole >= _LEAST_COMPILE_WITH_TEXT and row.count == 1 for row in rows
         ]
-        figure.add(
-"bar",
-            x=[row.span for row in rows],
-            y=(mine["row"] - _FILLED / 2 + (mine["lane"] + 0.5) * height).tolist(),
+        bars(
+            figure,
+            [row.span for row in rows],
+            (mine["row"] - _FILLED / 2 + (mine["lane"] + 0.5) * height).tolist(),
+            colour,
+            [_hover(row) for row in rows],
             base=[row.x for row in rows],
             width=[height * 0.92] * len(rows),
-            orientation="h",
             name=kind,
             marker={
                 "color": colour,
@@ -190,8 +184,6 @@ def _draw(figure: Picture, bars: pd.DataFrame, lanes: int, *, is_named: bool) ->
             showlegend=True,
             text=[shown(f"{row.place} [{row.compile_id}]", 60) if wide else "" for row, wide in zip(rows, is_wide, strict=True)],
             **inside_text(colour, "start"),
-            hovertext=[_hover(row) for row in rows],
-            hoverinfo="text",
             customdata=[[row.run, row.compile_id[:40]] for row in rows],
         )  # fmt: skip
 
@@ -251,25 +243,17 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> P
 def _add_phase(
     figure: Picture, name: str, colour: str, times: pd.Series[Any], totals: pd.Series[Any], rows: Folded
 ) -> None:
-    mine = times[times.index.get_level_values("part") == name].droplevel("part")
-    of_row = {int(row): int(ns) for row, ns in zip(mine.index.tolist(), mine.tolist(), strict=True)}
+    of_row = by_row(times, "part", name)
     shares = {row: ns / int(totals[row]) if totals[row] else 0.0 for row, ns in of_row.items()}
-    figure.add(
-        "bar",
-        x=[ns / 1e9 for ns in of_row.values()],
-        y=list(of_row),
-        orientation="h",
+    of_all = {row: f"{percent(shares[row])} of {duration(int(totals[row]))}" for row in of_row}
+    bars(
+        figure,
+        [ns / 1e9 for ns in of_row.values()],
+        list(of_row),
+        colour,
+        [hover(rows.labels[row], f"{name}: {duration(ns)}, {of_all[row]}") for row, ns in of_row.items()],
         name=shown(name),
-        marker={"color": colour, "line": {"width": 0}},
         text=[duration(ns) if shares[row] >= _LEAST_PHASE_WITH_TEXT else "" for row, ns in of_row.items()],
         **inside_text(colour),
-        hovertext=[
-            hover(
-                rows.labels[row],
-                f"{name}: {duration(ns)}, {percent(shares[row])} of {duration(int(totals[row]))}",
-            )
-            for row, ns in of_row.items()
-        ],
-        hoverinfo="text",
         customdata=[[rows.first[row]] for row in of_row],
     )

@@ -14,13 +14,12 @@ from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     NO_LINES,
     axis_title,
-    canvas,
     empty,
+    grid,
     key_marks,
     legend_room,
     note,
-    row_axis,
-    stepped,
+    rows_canvas,
 )
 from cachescope.figures.palette import CYCLE, text_on, theme
 from cachescope.figures.picture import Picture
@@ -70,14 +69,8 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     labels = _schema_labels([groups[0].without for groups in shown_schemas])
     look = theme(dark)
     palette = [look.faint, look.unknown, *CYCLE]
-    pixels = 30
-    figure = canvas(
-        dark,
-        _TOP + max(44, pixels * len(labels)) + _AXIS,
-        margin={"t": _TOP, "b": _AXIS},
-        yaxis=row_axis(labels, pixels),
-        xaxis=_context_axis(list(columns), _context_names(known)),
-    )
+    axis = _context_axis(list(columns), _context_names(known))
+    figure = rows_canvas(labels, _TOP, dark, 30, below=_AXIS, xaxis=axis)
     key_marks(
         figure,
         {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? not known": look.unknown},
@@ -99,11 +92,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
                     figure.annotate(
                         text=letter, x=x, y=y, showarrow=False, font={"size": 12, "color": colour}
                     )
-    figure.add(
-"heatmap",
-        z=z, text=texts, hoverinfo="text", hoverongaps=False, zmin=-0.5, zmax=len(palette) - 0.5,
-        colorscale=stepped(palette), showscale=False, xgap=2, ygap=3,
-    )  # fmt: skip
+    grid(figure, z, texts, palette, xgap=2, ygap=3)
     left = {"more schema": len(schemas) - len(shown_schemas), "more context": len(numbers) - len(columns)}
     if any(left.values()):
         more = " and ".join(plural(count, what) for what, count in left.items() if count)

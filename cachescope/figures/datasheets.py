@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import AXIS, NO_LINES, SMALL, axis_title, canvas, empty, note, value_axis
+from cachescope.figures.canvas import AXIS, NO_LINES, SMALL, axis_title, bars, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
@@ -55,35 +55,31 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
         # In pixels from the top: headings and bars have heights of their own.
         yaxis={"range": [height, 0], **NO_LINES, "tickfont": {"size": SMALL}},
     )
-    bars: list[tuple[float, float, str, str, str]] = []
+    drawn: list[tuple[float, float, str, str, str]] = []
     y = 0
     for row, tall in zip(top, pixels, strict=True):
         _head(figure, row, y, dark)
         for i, (dtype, rate) in enumerate(_rates(row).items()):
             unit = "TOPS" if dtype.startswith("int") else "TFLOPS"
             text_shown = hover(f"{row.name}, {dtype}: {rate:,g} {unit}", *_about(row))
-            bars.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", text_shown))
+            drawn.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", text_shown))
         y += tall
-    most = max((bar[0] for bar in bars), default=1.0)
-    figure.add(
-        "bar",
-        x=[bar[0] for bar in bars],
-        y=[bar[1] for bar in bars],
-        width=[_BAR * 0.72] * len(bars),
-        orientation="h",
-        marker={"color": SKY, "line": {"width": 0}},
-        text=[bar[3] for bar in bars],
+    rates, at, dtypes, texts, hovers = map(list, zip(*drawn, strict=True)) if drawn else ([], [], [], [], [])
+    bars(
+        figure,
+        rates,
+        at,
+        SKY,
+        hovers,
+        width=[_BAR * 0.72] * len(rates),
+        text=texts,
         textposition="outside",
         textfont={"size": 11},
         cliponaxis=False,
-        hovertext=[bar[4] for bar in bars],
-        hoverinfo="text",
         showlegend=False,
     )
-    figure.lay_out(
-        xaxis={"range": [0, most * 1.12]},
-        yaxis={"tickvals": [bar[1] for bar in bars], "ticktext": [bar[2] for bar in bars]},
-    )
+    most = max(rates, default=1.0)
+    figure.lay_out(xaxis={"range": [0, most * 1.12]}, yaxis={"tickvals": at, "ticktext": dtypes})
     if more := len(rows) - len(top):
         note(figure, dark, f"{plural(more, 'more device')} not shown")
     return figure

@@ -56,6 +56,12 @@ def folded_runs(of: pd.Series[Any], runs: pd.DataFrame, most: int = MOST_ROWS) -
     return Folded(row_of, names, [group[0] for group in groups], len(numbers))
 
 
+def by_row(sums: pd.Series[Any], level: str, name: str) -> dict[int, int]:
+    """What belongs to one name at a level of the index, by row."""
+    mine = sums[sums.index.get_level_values(level) == name].droplevel(level)
+    return {int(row): int(one) for row, one in zip(mine.index.tolist(), mine.tolist(), strict=True)}
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
     """Files that share a box: their number, their total size, and the number of damaged ones."""

@@ -15,15 +15,14 @@ from cachescope.figures.canvas import (
     PANEL_TITLE,
     SMALL,
     axis_title,
-    canvas,
     compile_order,
     empty,
+    grid,
     key_marks,
     legend_room,
     note,
     panel_title,
-    row_axis,
-    stepped,
+    rows_canvas,
 )
 from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
@@ -174,17 +173,11 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
     cells = cells_of(lookups, rows)
     blocks, left_out = _blocks(cells)
     columns = sum(len(block.graphs) for block in blocks)
-    pixels = max(11.0, min(30.0, 600 / len(rows.labels)))
     few = len(blocks) <= _TITLES_ON_ONE_LINE
     worst = {cell.outcome for cell in cells}
     top = legend_room(len(worst)) + PANEL_TITLE + (0 if few else 16)
     bottom = AXIS + (_LINE if any(graph.function for block in blocks for graph in block.graphs) else 0)
-    figure = canvas(
-        dark,
-        int(top + max(44, pixels * len(rows.labels)) + bottom),
-        margin={"t": top, "b": bottom},
-        yaxis=row_axis(rows.labels, pixels),
-    )
+    figure = rows_canvas(rows.labels, top, dark, below=bottom)
     key_marks(figure, {name: colour for name, colour in OUTCOME_COLOURS.items() if name in worst})
     texts = columns * len(rows.labels) <= _MOST_TEXTS
     for number, (block, domain) in enumerate(zip(blocks, _domains(blocks), strict=True)):
@@ -264,21 +257,9 @@ def _add_block(
             _hover(cell, block, rows) if texts else f"{names[cell.row]}, {ids[at]}: {cell.outcome}"
         )
     gap = 2 if count <= 40 else (1 if count <= 120 else 0)
-    figure.add(
-        "heatmap",
-        z=z,
-        xaxis=axis,
-        zmin=-0.5,
-        zmax=len(CODES) - 0.5,
-        colorscale=stepped(list(OUTCOME_COLOURS.values())),
-        showscale=False,
-        xgap=gap,
-        ygap=2 if len(rows.labels) <= 32 else 1,
-        text=cell_texts,
-        customdata=lookups,
-        hoverinfo="text",
-        hoverongaps=False,
-    )
+    colours = list(OUTCOME_COLOURS.values())
+    thin = 2 if len(rows.labels) <= 32 else 1
+    grid(figure, z, cell_texts, colours, xaxis=axis, xgap=gap, ygap=thin, customdata=lookups)
     # Labels as wide as the columns up to the next one.
     width = domain[1] - domain[0]
     every = -(-count // max(1, int(width * _LETTERS / _SHORTEST_LABEL)))

@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import plain_columns, rows_of
-from cachescope.figures.canvas import NO_LINES, NOTE, SMALL, canvas, empty, key_marks, legend_room, stepped
+from cachescope.figures.canvas import NO_LINES, NOTE, SMALL, canvas, empty, grid, key_marks, legend_room
 from cachescope.figures.palette import ORANGE, SKY, VERMILLION, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
@@ -87,19 +87,9 @@ def key_difference(
     codes = {cell.code for _, cells, _ in groups for cell in cells}
     key_marks(figure, {name: c for i, (name, c) in enumerate(colours.items()) if i in codes})
     pad = [[None] * (_PER_LINE - len(cells)) for _, cells, _, _ in lines]
-    figure.add(
-        "heatmap",
-        z=[[cell.code for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)],
-        text=[[cell.hover for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)],
-        hoverinfo="text",
-        hoverongaps=False,
-        zmin=-0.5,
-        zmax=3.5,
-        colorscale=stepped(list(colours.values())),
-        showscale=False,
-        xgap=1,
-        ygap=2,
-    )
+    z = [[cell.code for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)]
+    hovers = [[cell.hover for cell in line[1]] + rest for line, rest in zip(lines, pad, strict=True)]
+    grid(figure, z, hovers, list(colours.values()), xgap=1, ygap=2)
     for y, line in enumerate(lines):
         for x, cell in enumerate(line[1]):
             if cell.field in numbers:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.figures.canvas import count_axis, empty, note, stacked_rows
+from cachescope.figures.canvas import bars, count_axis, empty, note, stacked_rows
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
@@ -69,17 +69,15 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
     figure = stacked_rows(
         labels, 8, dark, xaxis=count_axis(dark, int(max(counts) * _ROOM), range=[0, max(counts) * _ROOM])
     )
-    figure.add(
-        "bar",
-        x=counts,
-        y=list(range(len(names))),
-        orientation="h",
-        marker={"color": [_colour(child) for _, child in names], "line": {"width": 0}},
+    bars(
+        figure,
+        counts,
+        list(range(len(names))),
+        [_colour(child) for _, child in names],
+        [_hover(name, pairs[name], sizes) for name in names],
         text=[_text(child, pairs[parent, child]) for parent, child in names],
         textposition="outside",
         cliponaxis=False,
-        hovertext=[_hover(name, pairs[name], sizes) for name in names],
-        hoverinfo="text",
         showlegend=False,
     )
     locks = len(rows) - len(drawn)

@@ -12,13 +12,13 @@ from cachescope.figures.canvas import (
     AXIS,
     DATES,
     axis_title,
-    canvas,
+    bars,
     compile_order,
     empty,
     legend_room,
     note,
     origins,
-    row_axis,
+    rows_canvas,
     value_axis,
 )
 from cachescope.figures.folding import MOST_ROWS, folded_runs
@@ -76,18 +76,17 @@ def timeline(
     pixels = max(12.0, min(40.0, 640 / len(labels)))
     top = legend_room(marks["outcome"].nunique())
     below = DATES if clock == "wall" else AXIS
-    figure = canvas(
+    unit = {"type": "date"} if clock == "wall" else {"ticksuffix": " s"}
+    figure = rows_canvas(
+        labels,
+        top,
         dark,
-        int(top + max(60, pixels * len(labels)) + below),
+        pixels,
+        least=60,
+        below=below,
+        rows={"showgrid": len(labels) <= 24, "gridcolor": "rgba(128,128,128,0.12)"},
         barmode="overlay",
-        margin={"t": top, "b": below},
-        xaxis=value_axis(
-            dark,
-            nticks=8,
-            title=axis_title(since),
-            **({"type": "date"} if clock == "wall" else {"ticksuffix": " s"}),
-        ),
-        yaxis=row_axis(labels, pixels, showgrid=len(labels) <= 24, gridcolor="rgba(128,128,128,0.12)"),
+        xaxis=value_axis(dark, nticks=8, title=axis_title(since), **unit),
     )
     _draw(figure, marks, 8 if pixels > 20 and not many else 5, is_wall=clock == "wall")
     remarks = ["◆ AOTAutograd, ● FX graph; a bar is the compile that followed"]
@@ -202,13 +201,14 @@ def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> Non
             continue
         spans = mine[mine["span"] > 0]
         if len(spans):
-            figure.add(
-                "bar",
-                x=(spans["span"] * unit).tolist(),
-                y=spans["y"].tolist(),
+            bars(
+                figure,
+                (spans["span"] * unit).tolist(),
+                spans["y"].tolist(),
+                colour,
+                _hovers(spans, is_wall),
                 base=(spans["x"] * unit).tolist(),
                 width=[1.5 * _LANE] * len(spans),
-                orientation="h",
                 name=outcome,
                 showlegend=False,
                 legendgroup=outcome,
@@ -217,8 +217,6 @@ def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> Non
                     "opacity": 0.45,
                     "line": {"color": [_EDGE if one else colour for one in spans["at_once"]], "width": 1},
                 },
-                hovertext=_hovers(spans, is_wall),
-                hoverinfo="text",
                 customdata=spans["lookup"].tolist(),
             )
         figure.add(

@@ -12,6 +12,7 @@ from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     axis_title,
+    bars,
     canvas,
     count_axis,
     empty,
@@ -65,7 +66,7 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
     """
     if causes.empty:
         return empty("Nothing missed, or nothing was looked up: there is no cause to show.", dark)
-    bars = [
+    made = [
         _Bar(
             name=row.summary,
             kind=row.verdict,
@@ -83,7 +84,7 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
         )
         for row in rows_of(causes, CauseRow)
     ]
-    return _ranking(bars, "compile time lost", ("cause", "causes"), dark)
+    return _ranking(made, "compile time lost", ("cause", "causes"), dark)
 
 
 def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -103,10 +104,10 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> Picture:
         return empty(
             "No field would help: leaving any of them out of the keys turns no miss into a hit.", dark
         )
-    bars = []
+    made = []
     for row in rows:
         affects = row.affects or "unknown"
-        bars.append(
+        made.append(
             _Bar(
                 name=" + ".join(row.fields),
                 kind=str(affects),
@@ -126,12 +127,12 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> Picture:
                 is_last=row.safety == "program",
             )
         )
-    return _ranking(bars, "compile time saved if it did not count", ("set of fields", "sets of fields"), dark)
+    return _ranking(made, "compile time saved if it did not count", ("set of fields", "sets of fields"), dark)
 
 
-def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -> Picture:
-    timed = any(bar.time_ns is not None for bar in bars)
-    ordered = sorted(bars, key=lambda bar: (bar.is_last, -(bar.time_ns or 0), -bar.misses))
+def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -> Picture:
+    timed = any(bar.time_ns is not None for bar in of)
+    ordered = sorted(of, key=lambda bar: (bar.is_last, -(bar.time_ns or 0), -bar.misses))
     top, rest = ordered[:_MOST], ordered[_MOST:]
     amounts = [(bar.time_ns or 0) / 1e9 if timed else bar.misses for bar in top]
     most = max(amounts) or 1
@@ -150,22 +151,20 @@ def _ranking(bars: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool)
     )
     for kind in kinds:
         at = [i for i, bar in enumerate(top) if bar.kind == kind]
-        figure.add(
-            "bar",
-            x=[amounts[i] for i in at],
+        bars(
+            figure,
+            [amounts[i] for i in at],
             # Below the middle of its row: the name is above it.
-            y=[i + 0.18 for i in at],
+            [i + 0.18 for i in at],
+            top[at[0]].colour,
+            [top[i].hover for i in at],
             width=[0.36] * len(at),
-            orientation="h",
             name=shown(kind),
             # Plotly leaves the legend out if there is one kind.
             showlegend=True,
-            marker={"color": top[at[0]].colour, "line": {"width": 0}},
             text=[top[i].text for i in at],
             textposition="outside",
             cliponaxis=False,
-            hovertext=[top[i].hover for i in at],
-            hoverinfo="text",
             customdata=[top[i].custom for i in at],
         )
     for i, bar in enumerate(top):

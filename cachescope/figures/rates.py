@@ -8,21 +8,20 @@ import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
-    AXIS,
     PANEL_TITLE,
     axis_title,
-    canvas,
+    bars,
     count_axis,
     empty,
     inside_text,
     legend_room,
     note,
     panel_title,
-    row_axis,
+    rows_canvas,
     stacked_rows,
     time_axis,
 )
-from cachescope.figures.folding import Folded, folded_runs
+from cachescope.figures.folding import Folded, by_row, folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
@@ -93,27 +92,25 @@ def _outcome_panel(
     )
     hits = 0
     for outcome in present:
-        of_row = _of_outcome(counts, outcome)
+        of_row = by_row(counts, "outcome", outcome)
         hits += sum(of_row.values()) if outcome in ("hit", "would_hit") else 0
         at = sorted(of_row)
         colour = OUTCOME_COLOURS[outcome]
-        figure.add(
-            "bar",
-            x=[of_row[row] for row in at],
-            y=at,
-            orientation="h",
+        bars(
+            figure,
+            [of_row[row] for row in at],
+            at,
+            colour,
+            [
+                hover(rows.labels[row], f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}")
+                for row in at
+            ],
             xaxis=axis,
             name=outcome,
             legendgroup=outcome,
             showlegend=False,
-            marker={"color": colour, "line": {"width": 0}},
             text=[str(of_row[row]) for row in at] if len(rows.labels) <= 24 else None,
             **inside_text(colour),
-            hovertext=[
-                hover(rows.labels[row], f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}")
-                for row in at
-            ],
-            hoverinfo="text",
             customdata=[[rows.first[row], cache, outcome] for row in at],
         )
         if number == 0:
@@ -124,11 +121,6 @@ def _outcome_panel(
             )  # fmt: skip
     every = int(totals.sum())
     panel_title(figure, f"<b>{shown(cache)}</b>  {hits:,} of {every:,} hit", axis)
-
-
-def _of_outcome(counts: pd.Series[Any], outcome: str) -> dict[int, int]:
-    mine = counts[counts.index.get_level_values("outcome") == outcome].droplevel("outcome")
-    return {int(row): int(n) for row, n in zip(mine.index.tolist(), mine.tolist(), strict=True)}
 
 
 def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -147,13 +139,13 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
     top = legend_room(len(rows)) + PANEL_TITLE
     labels = [shown(row.when) for row in rows]
     longest_ns = max((row.time_saved_ns or 0) + (row.time_lost_ns or 0) for row in rows)
-    figure = canvas(
+    figure = rows_canvas(
+        labels,
+        top,
         dark,
-        top + 36 * len(rows) + AXIS,
+        36,
         barmode="stack",
         bargap=0.25,
-        margin={"t": top},
-        yaxis=row_axis(labels, 36),
         xaxis=count_axis(dark, max(row.lookups for row in rows), domain=[0, 0.47]),
         xaxis2=time_axis(dark, longest_ns / 1e9, domain=[0.53, 1]),
     )
@@ -194,19 +186,17 @@ def _part(
     texts: list[str],
     labels: list[str],
 ) -> None:
-    figure.add(
-        "bar",
-        x=amounts,
-        y=list(range(len(amounts))),
-        orientation="h",
+    bars(
+        figure,
+        amounts,
+        list(range(len(amounts))),
+        colour,
+        [f"{label}: {text}" for label, text in zip(labels, texts, strict=True)],
         xaxis=axis,
         name=name,
         showlegend=axis == "x",
-        marker={"color": colour, "line": {"width": 0}},
         text=[text if amount else "" for text, amount in zip(texts, amounts, strict=True)],
         **inside_text(colour),
-        hovertext=[f"{label}: {text}" for label, text in zip(labels, texts, strict=True)],
-        hoverinfo="text",
     )
 
 
