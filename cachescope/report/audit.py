@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 from urllib.parse import quote
@@ -43,9 +43,10 @@ class AuditReport:
 
 def audit_lines(report: AuditReport) -> list[Line]:
     """The audit for the terminal: one line on how bad it is, then the findings and their places by rule."""
-    lines = [Line(_headline(report), style="bold")]
-    for rule, rows in _by_rule(report.rows):
-        said = AUDIT_RULES[rule]
+    found = ", ".join(plural(count, level) for level, count in report.counts.items())
+    lines = [Line(f"{plural(report.files, 'file')} looked at: {found}", style="bold")]
+    for rule in dict.fromkeys(row.rule for row in report.rows):
+        said, rows = AUDIT_RULES[rule], [row for row in report.rows if row.rule == rule]
         lines += [Line(), Line(f"{said.level}: {said.meaning}", style=_STYLES[said.level], right=rule)]
         for row in rows[:_SHOWN]:
             where = row.path if row.offset is None else f"{row.path}, byte {row.offset}"
@@ -53,17 +54,6 @@ def audit_lines(report: AuditReport) -> list[Line]:
         lines += rest(len(rows) - _SHOWN, indent=2, style="")
         lines.append(Line(said.advice, 2, style="dim"))
     return lines
-
-
-def _headline(report: AuditReport) -> str:
-    found = ", ".join(plural(count, level) for level, count in report.counts.items())
-    return f"{plural(report.files, 'file')} looked at: {found}"
-
-
-def _by_rule(rows: Sequence[AuditRow]) -> Iterator[tuple[str, list[AuditRow]]]:
-    """The rows of each rule, the worst rules first."""
-    for rule in dict.fromkeys(row.rule for row in rows):
-        yield rule, [row for row in rows if row.rule == rule]
 
 
 def audit_object(report: AuditReport) -> JsonObject:
@@ -81,37 +71,30 @@ def sarif_object(report: AuditReport, *, with_places: bool = True) -> JsonObject
     """The audit as SARIF 2.1.0 (OASIS), with places relative to the source they are in."""
     rules = list(AUDIT_RULES.values())
     places = {rule.name: number for number, rule in enumerate(rules)}
-    run: JsonObject = {
-        "tool": {
-            "driver": {
-                "name": "cachescope",
-                "version": __version__,
-                "rules": [
-                    {
-                        "id": rule.name,
-                        "shortDescription": {"text": rule.meaning},
-                        "help": {"text": rule.advice},
-                        "defaultConfiguration": {"level": _SARIF_LEVELS[rule.level]},
-                    }
-                    for rule in rules
-                ],
-            }
-        },
-        "results": [
-            {
-                "ruleId": row.rule,
-                "ruleIndex": places[row.rule],
-                "level": _SARIF_LEVELS[row.level],
-                "message": {"text": row.message},
-                "locations": [{"physicalLocation": _location(row, report.sources)}],
-            }
-            for row in report.rows
-        ],
-    }
-    if with_places:
-        run["originalUriBaseIds"] = {
-            _base(number): {"uri": _folder_uri(source)} for number, source in enumerate(report.sources)
+    described = [
+        {
+            "id": rule.name,
+            "shortDescription": {"text": rule.meaning},
+            "help": {"text": rule.advice},
+            "defaultConfiguration": {"level": _SARIF_LEVELS[rule.level]},
         }
+        for rule in rules
+    ]
+    results = [
+        {
+            "ruleId": row.rule,
+            "ruleIndex": places[row.rule],
+            "level": _SARIF_LEVELS[row.level],
+            "message": {"text": row.message},
+            "locations": [{"physicalLocation": _location(row, report.sources)}],
+        }
+        for row in report.rows
+    ]
+    driver = {"name": "cachescope", "version": __version__, "rules": described}
+    run: JsonObject = {"tool": {"driver": driver}, "results": results}
+    if with_places:
+        folders = (f"file://{_uri(os.path.abspath(source)).rstrip('/')}/" for source in report.sources)
+        run["originalUriBaseIds"] = {_base(at): {"uri": folder} for at, folder in enumerate(folders)}
     return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
@@ -143,7 +126,3 @@ def _base(number: int) -> str:
 
 def _uri(path: str) -> str:
     return quote(path.encode("utf-8", "surrogateescape"), safe="/") or "."
-
-
-def _folder_uri(source: str) -> str:
-    return "file://" + _uri(os.path.abspath(source)).rstrip("/") + "/"

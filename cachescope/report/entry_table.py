@@ -11,7 +11,7 @@ from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, Total, size_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
-from cachescope.report.layout import Line, first_items, parted, rest
+from cachescope.report.layout import Line, first_items, parted, rest, titled
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import HASH
 from cachescope.wording import duration, file_size, file_time, harmless, plural
@@ -31,6 +31,7 @@ _KEY: Final = 16
 
 def section_lines(found: Directory) -> list[Line]:
     """The sections that are not empty, each after an empty line."""
+    removable = f"{plural(len(found.removable), 'file')} of {file_size(size_of(found.removable))}"
     sections = (
         _listed(f"{plural(len(found.shipped), 'file')} shipped by themselves", map(_shipped, found.shipped)),
         _listed(f"{len(found.damaged)} damaged", map(_unsound, found.damaged)),
@@ -38,10 +39,13 @@ def section_lines(found: Directory) -> list[Line]:
             f"{len(found.unreadable)} unreadable: what they hold is not known, nor what they need",
             map(_unsound, found.unreadable),
         ),
-        _listed(f"{_keys(found.shared)} several entries", map(_shared, found.shared)),
+        _listed(
+            f"{plural(len(found.shared), 'key holds', 'keys hold')} several entries",
+            map(_shared, found.shared),
+        ),
         _duplicates(found),
-        _alone(found.orphans),
-        _removable(found.removable),
+        titled(f"{len(found.orphans)} left alone:", _by_reason(found.orphans)),
+        titled(f"{removable} can go (--prune-list prints the paths):", _by_reason(found.removable)),
         _locks(found.locks),
     )
     return list(parted(sections))
@@ -59,10 +63,6 @@ def _shipped(row: EntryRow) -> list[Line]:
 
 def _unsound(row: EntryRow) -> list[Line]:
     return [Line(harmless(row.path), 3, whole=True), Line(harmless(short(row.damage or "not said")), 5)]
-
-
-def _keys(shared: Sequence[SharedKey]) -> str:
-    return "1 key holds" if len(shared) == 1 else f"{len(shared)} keys hold"
 
 
 def _shared(key: SharedKey) -> list[Line]:
@@ -84,24 +84,9 @@ def _duplicates(found: Directory) -> Iterator[Line]:
     copies = sum(group.copies - 1 for group in found.duplicates)
     yield Line(f"{plural(copies, 'duplicate')} of {saved}, by names, sizes and guards:", style="bold")
     for alike in found.alike[:_SHOWN]:
-        files, size = plural(alike.files, "file"), file_size(alike.saved_bytes)
-        text = (
-            f"{alike.cache}: {files} of which {alike.groups} would be enough, {size} saved ({alike.known_by})"
-        )
-        yield Line(text, 3, hang=2)
-
-
-def _alone(rows: Sequence[OrphanRow]) -> Iterator[Line]:
-    if rows:
-        yield Line(f"{len(rows)} left alone:", style="bold")
-    yield from _by_reason(rows)
-
-
-def _removable(rows: Sequence[RemovableRow]) -> Iterator[Line]:
-    if rows:
-        files, size = plural(len(rows), "file"), file_size(size_of(rows))
-        yield Line(f"{files} of {size} can go (--prune-list prints the paths):", style="bold")
-    yield from _by_reason(rows)
+        enough = f"{plural(alike.files, 'file')} of which {alike.groups} would be enough"
+        saved = f"{file_size(alike.saved_bytes)} saved ({alike.known_by})"
+        yield Line(f"{alike.cache}: {enough}, {saved}", 3, hang=2)
 
 
 def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow]) -> Iterator[Line]:
@@ -133,12 +118,9 @@ def entry_lines(found: Directory, most: int = 20) -> list[Line]:
     if not found.entries:
         none = Line("no entries: no cache directory was read", style="bold")
         return [none, *problem_lines(found.problems)]
-    where = (
-        f" in {harmless(found.roots[0])}"
-        if len(found.roots) == 1
-        else f" in {plural(len(found.roots), 'directory', 'directories')}"
-    )
-    title = f"{plural(len(found.entries), 'entry', 'entries')} of {file_size(found.size_bytes)}{where}"
+    several = plural(len(found.roots), "directory", "directories")
+    where = harmless(found.roots[0]) if len(found.roots) == 1 else several
+    title = f"{plural(len(found.entries), 'entry', 'entries')} of {file_size(found.size_bytes)} in {where}"
     lines = [Line(title, style="bold", whole=True), Line(), *_totals(found.totals), *section_lines(found)]
     if found.graphs:
         lines += [Line(), *_table(found.graphs, most)]
@@ -146,41 +128,30 @@ def entry_lines(found: Directory, most: int = 20) -> list[Line]:
 
 
 def _totals(totals: Sequence[Total]) -> Iterator[Line]:
-    yield Line(
-        f"{'kind':<18} {'status':<10} {'count':>6} {'size':>8} {'oldest':<16}  {'newest':<16}",
-        0,
-        "dim",
-        verbatim=True,
-    )
-    for total in totals:
-        oldest, newest = (
-            "-" if time is None else file_time(time) for time in (total.oldest_ns, total.newest_ns)
-        )
-        size = file_size(total.size_bytes)
-        yield Line(
-            f"{total.cache:<18} {total.status:<10} {total.count:>6} {size:>8} {oldest:<16}  {newest:<16}",
-            verbatim=True,
-        )
+    heads = f"{'kind':<18} {'status':<10} {'count':>6} {'size':>8} {'oldest':<16}  {'newest':<16}"
+    yield Line(heads, style="dim", verbatim=True)
+    for one in totals:
+        oldest, newest = (_time(ns) for ns in (one.oldest_ns, one.newest_ns))
+        counts = f"{one.count:>6} {file_size(one.size_bytes):>8}"
+        yield Line(f"{one.cache:<18} {one.status:<10} {counts} {oldest:<16}  {newest:<16}", verbatim=True)
+
+
+def _time(ns: int | None) -> str:
+    return "-" if ns is None else file_time(ns)
 
 
 def _table(newest: Sequence[EntryRow], most: int) -> Iterator[Line]:
     times = [duration(row.time_taken_ns) for row in newest[:most]]
     width = max(map(len, ["compile", *times]))
-    yield Line(
-        f"{'key':<{_KEY + 1}} {'status':<10} {'size':>9}  {'written (UTC)':<16}  {'compile':>{width}}  guards",
-        0,
-        "dim",
-        verbatim=True,
+    heads = (
+        f"{'key':<{_KEY + 1}} {'status':<10} {'size':>9}  {'written (UTC)':<16}  {'compile':>{width}}  guards"
     )
+    yield Line(heads, style="dim", verbatim=True)
     for row, time_taken in zip(newest, times, strict=False):
         key = "(no key)" if row.cache_key is None else f"{row.cache_key[:_KEY]}…"
-        time = "-" if row.modified_time is None else file_time(row.modified_time)
-        guards = harmless(short(row.guards_expr or ""))
         size = "-" if row.size_bytes is None else file_size(row.size_bytes)
-        yield Line(
-            f"{harmless(key):<{_KEY + 1}} {row.status:<10} {size:>9}  {time:<16}  "
-            f"{time_taken:>{width}}  {guards}",
-            verbatim=True,
-        )
+        file = f"{harmless(key):<{_KEY + 1}} {row.status:<10} {size:>9}  {_time(row.modified_time):<16}"
+        guards = harmless(short(row.guards_expr or ""))
+        yield Line(f"{file}  {time_taken:>{width}}  {guards}", verbatim=True)
     if len(newest) > most:
         yield Line(f"and {len(newest) - most} older: --most {len(newest)} lists all", 0, "dim")

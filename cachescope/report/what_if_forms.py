@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 import pandas as pd
@@ -17,11 +17,11 @@ from cachescope.frames.replay_rows import (
     WhatIfRate,
 )
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import frame_rows
+from cachescope.report.as_json import frames_object
 from cachescope.report.html import STYLE, safe
-from cachescope.report.layout import Line, unwrapped
+from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.version import __version__
-from cachescope.wording import SHORT_KEY, and_more, duration, harmless, listed, percent, plural
+from cachescope.wording import SHORT_KEY, duration, harmless, listed, percent, plural
 
 _SHOWN: Final = 6
 _FIELDS_NAMED: Final = 8
@@ -48,26 +48,17 @@ class WhatIf(answer.WhatIf):
         return unwrapped(what_if_lines(self))
 
     def _repr_html_(self) -> str:
-        return what_if_html(self)
+        return f"<div style='{STYLE}'>{''.join(map(_line_html, what_if_lines(self)))}</div>"
 
 
 def what_if_lines(found: answer.WhatIf) -> list[Line]:
     """Warnings, the answer, and its origin."""
     if not found.has_lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
-    return [
-        *warning_lines(found),
-        *_answer_lines(found),
-        *_safety_lines(found),
-        *cause_lines(found),
-        *_run_lines(found),
-        *_caveats(found),
-    ]
-
-
-def what_if_html(found: answer.WhatIf) -> str:
-    """The same lines as HTML."""
-    return f"<div style='{STYLE}'>{''.join(map(_line_html, what_if_lines(found)))}</div>"
+    # What is known about leaving out each field that was left out and that varies.
+    safety = (Line(harmless(f"{name}: {advice}"), 2) for name, advice in found.safety[:_SHOWN])
+    parts = (warning_lines(found), _answer_lines(found), safety, cause_lines(found), _run_lines(found))
+    return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
 
 
 def _line_html(line: Line) -> str:
@@ -82,12 +73,6 @@ def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:
         return
     yield Line(_headline(found), style="bold")
     yield Line(f"{harmless(str(found.schema))}. {_WHAT_KEYS_ARE}", style="dim")
-
-
-def _safety_lines(found: answer.WhatIf) -> Iterator[Line]:
-    """What is known about leaving out each field that was left out and that varies."""
-    for name, advice in found.safety[:_SHOWN]:
-        yield Line(harmless(f"{name}: {advice}"), 2)
 
 
 def _headline(found: answer.WhatIf) -> str:
@@ -119,8 +104,7 @@ def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
         keys = f"{pair.cache_key[:SHORT_KEY]}… and {pair.other_key[:SHORT_KEY]}…"
         codes = f"{pair.code_key[:SHORT_KEY]}…, {pair.other_code_key[:SHORT_KEY]}…"
         yield Line(harmless(f"fxgraph {keys}: code {codes}"), 2)
-    if len(pairs) > 3:
-        yield Line(and_more(len(pairs) - 3, where=".warnings lists all"), 2, "dim")
+    yield from rest(len(pairs) - 3, where=".warnings lists all", indent=2)
 
 
 def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
@@ -131,8 +115,7 @@ def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
         yield Line(f"{text}: {_turned(row, row.misses)}", 2)
         if row.why:
             yield Line(row.why, 4)
-    if len(causes) > _SHOWN:
-        yield Line(and_more(len(causes) - _SHOWN, "cause", ".by_cause lists all"), 2, "dim")
+    yield from rest(len(causes) - _SHOWN, "cause", ".by_cause lists all", 2)
 
 
 def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
@@ -141,8 +124,7 @@ def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
         name = found.run_name(row.run)
         time = "" if row.time_won_ns is None else f", {duration(row.time_won_ns)} saved"
         yield Line(f"{name}: {row.hits} -> {row.hits_after} of {plural(row.lookups, 'lookup')}{time}", 2)
-    if len(runs) > _SHOWN:
-        yield Line(and_more(len(runs) - _SHOWN, "run", ".by_run lists all"), 2, "dim")
+    yield from rest(len(runs) - _SHOWN, "run", ".by_run lists all", 2)
 
 
 def _turned(row: WhatIfCause | CauseSaving, misses: int) -> str:
@@ -154,31 +136,23 @@ def _turned(row: WhatIfCause | CauseSaving, misses: int) -> str:
     return ", ".join(parts)
 
 
-def _caveats(found: answer.WhatIf) -> Iterator[Line]:
+def _caveats(found: answer.WhatIf) -> Iterator[str]:
     before, after = found.rate_table.rows
     if before.unknown:
-        text = f"the outcome of {plural(before.unknown, 'lookup')} was not seen, and stays unknown"
-        yield Line(text, style="dim")
+        yield f"the outcome of {plural(before.unknown, 'lookup')} was not seen, and stays unknown"
     if after.undecided:
-        yield Line(
-            f"{plural(after.undecided, 'lookup')} cannot be known (no details of the key, or no guards of the entry, are recorded); "
-            "counted as missed",
-            style="dim",
-        )
+        known = "(no details of the key, or no guards of the entry, are recorded); counted as missed"
+        yield f"{plural(after.undecided, 'lookup')} cannot be known {known}"
     if found.removed.parts:
-        yield Line("parts of a field were compared by their printed texts, not by hashes", style="dim")
+        yield "parts of a field were compared by their printed texts, not by hashes"
     for name, row in found.not_replayed[:_SHOWN]:
-        reason = harmless(row.reason)
-        yield Line(f"not replayed but taken as it came: {name}, {row.outcome}: {reason}", style="dim")
+        yield f"not replayed but taken as it came: {name}, {row.outcome}: {harmless(row.reason)}"
     if found.of_vllm:
-        text = f"{plural(found.of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
-        yield Line(text, style="dim")
+        yield f"{plural(found.of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
     if found.has_unknown_directories:
-        yield Line(
-            "not every run says which cache directory it had: those are taken to share one", style="dim"
-        )
+        yield "not every run says which cache directory it had: those are taken to share one"
     if found.removed and not found.has_generated_code:
-        yield Line("generated code was not compared: no cache directory was read", style="dim")
+        yield "generated code was not compared: no cache directory was read"
 
 
 def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
@@ -191,27 +165,19 @@ def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
     for safety, shown in groupby(rows[:most], key=lambda row: row.safety):
         lines.append(Line(SAFETY[safety]))
         for row in shown:
-            right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time_alone(row):>6}"
+            time = duration(row.time_alone_ns) if row.misses_alone else "nothing"
+            right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time:>6}"
             lines.append(Line(harmless(listed(row.fields, _FIELDS_NAMED)), 2, right=right, hang=2))
             lines.append(Line(field_note(row), 4, "dim"))
-    if len(rows) > most:
-        lines.append(Line(and_more(len(rows) - most, where="--json lists all"), 2, "dim"))
-    return lines
+    return [*lines, *rest(len(rows) - most, where="--json lists all", indent=2)]
 
 
 def saves(row: SensitivityRow) -> str:
     """How many misses would hit without the fields of a row, and the time that saves."""
-    count, time = (
-        row.misses_alone or row.staggered,
-        row.time_alone_ns if row.misses_alone else row.staggered_time_ns,
-    )
+    time = row.time_alone_ns if row.misses_alone else row.staggered_time_ns
+    count = row.misses_alone or row.staggered
     text = f"{count:,} would hit" if time is None else f"{count:,} would hit, {duration(time)}"
     return text if row.misses_alone else f"{text}, with a staggered start"
-
-
-def time_alone(row: SensitivityRow) -> str:
-    """What leaving the fields of a row out would save, without any other change."""
-    return duration(row.time_alone_ns) if row.misses_alone else "nothing"
 
 
 def field_note(row: SensitivityRow) -> str:
@@ -259,15 +225,17 @@ def what_if_object(found: answer.WhatIf) -> JsonObject:
     return {
         "cachescope": __version__,
         "schema": found.schema.to_dict(),
-        "what_if": frame_rows(found.frame),
-        "what_if_rates": frame_rows(found.rates),
-        "what_if_causes": frame_rows(found.by_cause),
-        "what_if_runs": frame_rows(found.by_run),
-        "what_if_differences": frame_rows(found.differences),
-        "what_if_warnings": frame_rows(found.warnings),
+        **frames_object(
+            what_if=found.frame,
+            what_if_rates=found.rates,
+            what_if_causes=found.by_cause,
+            what_if_runs=found.by_run,
+            what_if_differences=found.differences,
+            what_if_warnings=found.warnings,
+        ),
     }
 
 
 def sensitivity_object(ranking: pd.DataFrame, savings: pd.DataFrame) -> JsonObject:
     """The object that ``--sensitivity`` adds to it."""
-    return {"sensitivity": frame_rows(ranking), "cause_savings": frame_rows(savings)}
+    return frames_object(sensitivity=ranking, cause_savings=savings)

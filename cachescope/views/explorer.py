@@ -170,7 +170,7 @@ class Explorer(Pane):
         self._line = markup()
         # The tabs stay: if their children changed, the page might go back to the first.
         self._waiting = waiting()
-        self._places = {name: Pane([self._waiting]) for name in PANES}
+        self._places = {name: Pane(self._waiting) for name in PANES}
         self.tabs = ipywidgets.Tab(
             list(self._places.values()), titles=PANES, layout=ipywidgets.Layout(width="auto")
         )
