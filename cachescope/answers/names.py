@@ -13,6 +13,7 @@ from cachescope.verdict_kinds import kind_of
 from cachescope.wording import clock, harmless, place_text, plural, short_key
 
 if TYPE_CHECKING:
+    from cachescope.answers.difference import SeenKey
     from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 
 
@@ -33,7 +34,7 @@ def place_name(
     return place_text(place.function, file, place.line)
 
 
-def lookup_name(row: LookupRow) -> str:
+def lookup_name(row: LookupRow | SeenKey) -> str:
     """``fxgraph fuyebj4t…`` with its direction where it is a backward graph."""
     key = "(no key)" if row.cache_key is None else short_key(row.cache_key)
     backward = " backward" if row.direction == "backward" else ""

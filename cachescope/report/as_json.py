@@ -15,7 +15,6 @@ from cachescope.version import __version__
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.answers.explanation import Explanation
-    from cachescope.answers.rank_collectives import CollectivesApart
 from cachescope.answers.time_spent import TimeSpent
 
 # Codes of the scope's own store, which mean nothing outside it.
@@ -89,7 +88,13 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
         ],
         "contrast": _contrast(spent),
         "waited_for_ranks": _waited(spent),
-        "different_collectives": [_apart(one) for one in spent.apart],
+        "different_collectives": [
+            {
+                **values_of(one, "compile_id", "is_backward", "place"),
+                "of_ranks": [{"ranks": ranks, "collectives": names} for names, ranks in one.of_ranks],
+            }
+            for one in spent.apart
+        ],
         "problems": [*frame_rows(read.problems), *frame_rows(read.phase_problems)],
     }
 
@@ -110,11 +115,6 @@ def _waited(spent: TimeSpent) -> JsonObject | None:
     return {"runs": times, "waited_least": None if ranks.last is None else ranks.last.run}
 
 
-def _apart(one: CollectivesApart) -> JsonObject:
-    of_ranks = [{"ranks": ranks, "collectives": names} for names, ranks in one.of_ranks]
-    return {**values_of(one, "compile_id", "is_backward", "place"), "of_ranks": of_ranks}
-
-
 def compiles_object(read: Read) -> JsonObject:
     """The object printed by ``cachescope compiles --json``."""
     return {
@@ -127,9 +127,7 @@ def compiles_object(read: Read) -> JsonObject:
 def change_object(change: FieldChange) -> JsonObject:
     """One changed field, without its source texts."""
     return {
-        "field": change.field,
-        "kind": change.kind,
-        "summary": change.summary,
+        **values_of(change, "field", "kind", "summary"),
         "parts": [{"part": name, "before": a, "after": b} for name, a, b in change.parts],
         "differs_by": list(change.differs_by),
         "is_certain": change.is_certain,
@@ -139,7 +137,7 @@ def change_object(change: FieldChange) -> JsonObject:
 
 def whole_change_object(change: FieldChange) -> JsonObject:
     """One changed field, with its source texts."""
-    return {**change_object(change), "before": change.before, "after": change.after}
+    return {**change_object(change), **values_of(change, "before", "after")}
 
 
 def frames_object(**frames: pd.DataFrame) -> JsonObject:
@@ -184,12 +182,7 @@ def _verdict(miss: JsonObject) -> JsonObject:
 
 
 def _causes(scope: Read) -> list[JsonObject]:
-    return [
-        {
-            **row,
-            "changes": [
-                change_object(change) for change in scope.changes(scope.facts.roots_of(cause.cause)[0].lookup)
-            ],
-        }
-        for cause, row in zip(scope.facts.causes, frame_rows(scope.causes), strict=True)
-    ]
+    first = [scope.facts.roots_of(cause.cause)[0].lookup for cause in scope.facts.causes]
+    changes = [list(map(change_object, scope.changes(lookup))) for lookup in first]
+    rows = zip(frame_rows(scope.causes), changes, strict=True)
+    return [{**row, "changes": changed} for row, changed in rows]

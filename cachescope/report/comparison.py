@@ -10,6 +10,7 @@ from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.analysis.directory.built import CHOICE, CODE, KERNELS, NOT_KNOWN, TIMES
 from cachescope.answers import comparison as answer
 from cachescope.answers.difference import Difference, Pair, SeenKey
+from cachescope.answers.names import lookup_name
 from cachescope.answers.predictions import PredictionSummary, Reason
 from cachescope.frames.compared import Built, CoverageRow
 from cachescope.frames.sharing_rows import FormDifference
@@ -38,41 +39,39 @@ _PAIRS_SHOWN: Final = 3
 _NAMES_SHOWN: Final = 5
 
 _FIELDS_SHOWN: Final = 20
-_ENTRIES_SHOWN: Final = 3
 
 
 def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
     """How much of a run, and of its cache directory, the bundle holds; then why it does not hold the rest."""
     lookups = [row for row in rows if row.entry is None]
     entries = [row for row in rows if row.entry is not None]
-    if lookups:
-        total = f"{plural(_number(lookups), 'lookup')} of the run{_unknown(lookups)}"
-        yield Line(f"the bundle covers {_number(lookups, 'yes')} of {total}", style="bold")
-        yield from _coverage_reasons(lookups, "lookup", "lookups")
-    if entries:
-        total = f"{plural(len(entries), 'entry', 'entries')} of the cache directory{_unknown(entries)}"
-        yield Line(f"the bundle holds {_number(entries, 'yes')} of {total}", style="bold")
-        yield from _coverage_reasons(entries, "entry", "entries")
+    yield from _covered("covers", lookups, "the run", "lookup", "lookups")
+    yield from _covered("holds", entries, "the cache directory", "entry", "entries")
 
 
-def _unknown(rows: Sequence[CoverageRow]) -> str:
-    return f"; of {number} it is not known" if (number := _number(rows, "unknown")) else ""
+def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str, several: str) -> Iterator[Line]:
+    """How many there are in the bundle, then each reason with the first of its keys."""
+    if not rows:
+        return
+    unknown = f"; of {number} it is not known" if (number := _number(rows, "unknown")) else ""
+    total = f"{plural(_number(rows), one, several)} of {whole}{unknown}"
+    yield Line(f"the bundle {holds} {_number(rows, 'yes')} of {total}", style="bold")
+    groups: dict[tuple[str, str], list[CoverageRow]] = defaultdict(list)
+    for row in rows:
+        if row.held in _WORST_FIRST:
+            groups[row.held, row.reason].append(row)
+    for (held, reason), members in sorted(groups.items(), key=lambda group: _WORST_FIRST.index(group[0][0])):
+        yield from _reason(held, reason, plural(_number(members), one, several), map(_named, members))
+
+
+def _reason(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
+    """A reason with the first of what it is of."""
+    yield Line(f"{answer}: {harmless(reason)}", 3, right=count)
+    yield Line(listed(names, _KEYS_SHOWN), 6, "dim")
 
 
 def _number(rows: Sequence[CoverageRow], held: str | None = None) -> int:
     return sum(row.lookups or 1 for row in rows if held in (None, row.held))
-
-
-def _coverage_reasons(rows: Sequence[CoverageRow], one: str, several: str) -> Iterator[Line]:
-    """Each reason with the first of its keys."""
-    groups: dict[tuple[str, str], list[CoverageRow]] = defaultdict(list)
-    for row in rows:
-        groups[row.held, row.reason].append(row)
-    for worst in _WORST_FIRST:
-        for (held, reason), members in groups.items():
-            if held == worst:
-                yield Line(f"{held}: {harmless(reason)}", 3, right=plural(_number(members), one, several))
-                yield Line(listed(map(_named, members), _KEYS_SHOWN), 6, "dim")
 
 
 def _named(row: CoverageRow) -> str:
@@ -140,40 +139,33 @@ def difference_lines(found: Difference) -> list[Line]:
         lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_PAIRS_SHOWN]]
     for title, rows in (("only before", found.only_before), ("only after", found.only_after)):
         if rows:
-            lines += [Line(), Line(f"{title}: {listed(map(_name, rows), _NAMES_SHOWN)}")]
+            lines += [Line(), Line(f"{title}: {listed(map(lookup_name, rows), _NAMES_SHOWN)}")]
     return lines
 
 
 def difference_object(found: Difference) -> JsonObject:
     """The difference for ``--json``."""
     return {
-        "before": found.before,
-        "after": found.after,
-        "equal": found.equal,
+        **values_of(found, "before", "after", "equal"),
         "differences": [
             {
                 "fields": [change.field for change in changes],
                 "changes": list(map(whole_change_object, changes)),
-                "keys": [_pair_object(pair) for pair in pairs],
+                "keys": list(map(_pair_object, pairs)),
             }
             for changes, pairs in found.groups
         ],
-        "not_recorded": [_pair_object(pair) for pair in found.unknown],
-        "only_before": [_row_object(row) for row in found.only_before],
-        "only_after": [_row_object(row) for row in found.only_after],
+        "not_recorded": list(map(_pair_object, found.unknown)),
+        "only_before": list(map(_row_object, found.only_before)),
+        "only_after": list(map(_row_object, found.only_after)),
     }
-
-
-def _name(row: SeenKey) -> str:
-    backward = " backward" if row.direction == "backward" else ""
-    return f"{row.cache}{backward} {harmless(short_key(row.cache_key))}"
 
 
 def _pair_text(pair: Pair) -> str:
     a, b = pair
     place = f", compile {harmless(b.compile_id)}" if b.compile_id is not None else ""
     place += f" of {harmless(b.function)}" if place and b.function is not None else ""
-    return f"{_name(a)} -> {harmless(short_key(b.cache_key))}{place}"
+    return f"{lookup_name(a)} -> {harmless(short_key(b.cache_key))}{place}"
 
 
 def _row_object(row: SeenKey) -> JsonObject:
@@ -214,17 +206,10 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
 
 def comparison_object(found: answer.Comparison) -> JsonObject:
     """The comparison for ``--json``."""
-    sides = {"before": found.before, "after": found.after}
-    frames = {
-        "context_difference": found.contexts,
-        "predictions": found.predictions,
-        "built": found.built,
-        "coverage": found.coverage,
-    }
-    return {
-        **(sides if found.graphs is None else difference_object(found.graphs)),
-        **{name: frame_rows(frame) for name, frame in frames.items() if frame is not None},
-    }
+    graphs = found.graphs
+    sides = values_of(found, "before", "after") if graphs is None else difference_object(graphs)
+    frames = {"context_difference": found.contexts, **values_of(found, "predictions", "built", "coverage")}
+    return {**sides, **{name: frame_rows(frame) for name, frame in frames.items() if frame is not None}}
 
 
 def _prediction_lines(found: PredictionSummary) -> Iterator[Line]:
@@ -247,9 +232,8 @@ def _folded(answer: str, reasons: Sequence[Reason]) -> Iterator[Line]:
     """Each reason with the first of its entries."""
     for reason in reasons:
         count = plural(len(reason.rows), "entry", "entries")
-        yield Line(f"{answer}: {harmless(reason.text)}", 3, right=count)
         names = (f"{row.cache} {harmless(row.cache_key[:SHORT_KEY])}…" for row in reason.rows)
-        yield Line(listed(names, _ENTRIES_SHOWN), 6, "dim")
+        yield from _reason(answer, reason.text, count, names)
 
 
 def _context_lines(rows: Iterable[FormDifference]) -> Iterator[Line]:

@@ -113,8 +113,7 @@ def _alike(lines: list[str]) -> list[int]:
 
 def explanation_html(explained: answer.Explanation) -> str:
     """The same sentences as HTML."""
-    body = "".join(map(_sentence_html, sentences(explained)))
-    return f"<div style='{STYLE}'>{body}</div>"
+    return f"<div style='{STYLE}'>{''.join(map(_sentence_html, sentences(explained)))}</div>"
 
 
 def _sentence_html(sentence: Sentence) -> str:
@@ -138,11 +137,10 @@ def _change_html(change: FieldChange) -> str:
     named = f"<div><code><b>{safe(change.field)}</b></code> {safe(change.summary)}</div>"
     if not change.diff:
         return named
-    body = "\n".join(_diff_line(line) for line in change.diff.split("\n")[2:])
-    return f"{named}<pre style='{CODE_STYLE}'>{body}</pre>"
-
-
-def _diff_line(line: str) -> str:
     # Sign and weight carry the meaning: no colour is needed to read it.
-    text = safe(line)
-    return f"<b>{text}</b>" if line.startswith(("+", "-")) else text
+    lines = [
+        f"<b>{safe(line)}</b>" if line.startswith(("+", "-")) else safe(line)
+        for line in change.diff.split("\n")[2:]
+    ]
+    body = "\n".join(lines)
+    return f"{named}<pre style='{CODE_STYLE}'>{body}</pre>"

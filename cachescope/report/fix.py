@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.analysis.fixes import VARIABLE, Setting, Way
+from cachescope.analysis.fixes import VARIABLE, Setting
 from cachescope.answers.fix import Fix
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
@@ -35,7 +35,8 @@ def fix_lines(found: Fix) -> Iterator[Line]:
     else:
         yield Line(f"nothing was found that could be set: {_went(before)}", style="bold")
     for way in found.failed[:_REMAINING]:
-        yield Line(harmless(f"left out, as the command failed with it: {_codes(way)}"), 3, "dim")
+        codes = "; ".join(setting.code for setting in way)
+        yield Line(harmless(f"left out, as the command failed with it: {codes}"), 3, "dim")
     if found.remaining:
         yield Line()
         yield Line("not fixed; what is advised was not tried", style="bold")
@@ -57,12 +58,7 @@ def fix_object(found: Fix) -> JsonObject:
         "after": _counts(found.after),
         "settings": [_setting_object(setting) for setting in found.settings],
         "not_fixed": [
-            {
-                "summary": one.summary,
-                "misses": one.misses,
-                "advice": one.advice,
-                "nothing_helps": one.is_final,
-            }
+            {**values_of(one, "summary", "misses", "advice"), "nothing_helps": one.is_final}
             for one in found.remaining
         ],
         "advice": list(found.advice),
@@ -84,10 +80,6 @@ def _env_line(setting: Setting) -> str:
     if len(setting.value.splitlines()) > 1:
         return f"# {setting.name} has several lines, which no such file can hold"
     return f"{setting.name}={setting.value}"
-
-
-def _codes(way: Way) -> str:
-    return "; ".join(setting.code for setting in way)
 
 
 def _counts(answer: PreflightAnswer) -> JsonObject:

@@ -121,27 +121,25 @@ def _files(one: answer.OneEntry) -> list[EntryRow]:
 
 def _link_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
     mine = set(one.frame["entry"])
-    texts: dict[str, None] = {}
-    for link in rows_of(one.links, LinkRow):
-        if link.parent not in mine:
-            texts[f"used by {one.names[link.parent]}"] = None
-        elif link.child is None:
-            texts[f"uses {link.child_kind} {link.child_key}, which was not found"] = None
-        else:
-            texts[f"uses {one.names[link.child]}: {link.known_by}"] = None
-    for text in list(texts)[:_SHOWN]:
+    texts = list(dict.fromkeys(_link(one, link, mine) for link in rows_of(one.links, LinkRow)))
+    for text in texts[:_SHOWN]:
         yield Line(harmless(text), 3, hang=2)
     yield from rest(len(texts) - _SHOWN, where=where, style="")
+
+
+def _link(one: answer.OneEntry, link: LinkRow, mine: set[int]) -> str:
+    if link.parent not in mine:
+        return f"used by {one.names[link.parent]}"
+    if link.child is None:
+        return f"uses {link.child_kind} {link.child_key}, which was not found"
+    return f"uses {one.names[link.child]}: {link.known_by}"
 
 
 def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
     for miss in rows_of(one.past_misses, PastMiss):
         if miss.entry == one.row.entry:
-            yield Line(
-                harmless(f"{KINDS[miss.verdict, ''].before_in_directory}: {one.names[miss.baseline_entry]}"),
-                3,
-                hang=2,
-            )
+            before = KINDS[miss.verdict, ""].before_in_directory
+            yield Line(harmless(f"{before}: {one.names[miss.baseline_entry]}"), 3, hang=2)
             yield from change_lines(one.changes, 5)
             if miss.changed and miss.same_code:
                 yield Line("The generated source is the same.", 5)

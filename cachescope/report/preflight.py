@@ -20,7 +20,10 @@ def preflight_lines(answer: PreflightAnswer) -> list[Line]:
     if not answer.lookups:
         text = "a real run would look nothing up: nothing was compiled, or its caches were off"
         return [Line(text, style="bold")]
-    lines = [Line(_headline(answer), style="bold"), *_costs(answer), *_held_against(answer)]
+    lines = [Line(_headline(answer), style="bold"), *_costs(answer)]
+    if answer.held_against:
+        against = harmless(f"checked against {listed(answer.held_against, _PLACES)}")
+        lines.append(Line(against, style="dim"))
     lines += answer_lines(answer.why)
     if answer.not_known:
         lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
@@ -70,9 +73,3 @@ def _costs(answer: PreflightAnswer) -> list[Line]:
         rest = f" and {plural(answer.without_cost, 'more graph')}" if answer.without_cost else ""
         said.append(f"the misses cost about {duration(answer.cost_ns)}{rest}, as recorded before")
     return [Line("; ".join(said), style="dim")] if said else []
-
-
-def _held_against(answer: PreflightAnswer) -> list[Line]:
-    if not answer.held_against:
-        return []
-    return [Line(harmless(f"checked against {listed(answer.held_against, _PLACES)}"), style="dim")]

@@ -47,7 +47,7 @@ class Lookups(Pane):
         state.observe(lambda change: setattr(self.table, "selected", change["new"]), "lookup")
         self.clear = button("Clear filters", state.show_lookups)
         super().__init__(
-            [row(*self._choices(scope), self.text), row(self.summary, self.clear), markup(_HINT), self.table]
+            row(*self._choices(scope), self.text), row(self.summary, self.clear), markup(_HINT), self.table
         )
         self._say()
 

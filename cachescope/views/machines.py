@@ -49,7 +49,7 @@ class WillHit(Pane):
         looked_up = scope.asked_torch
         if not looked_up or not scope.facts.entries:
             super().__init__(
-                [markup(html.title("Will it hit") + html.paragraph(_missing(bool(looked_up)), "faint"))]
+                markup(html.title("Will it hit") + html.paragraph(_missing(bool(looked_up)), "faint"))
             )
             return
         labels = run_labels(scope.runs)
