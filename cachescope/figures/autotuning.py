@@ -64,7 +64,7 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
         figure.annotate(
             # Where there is no room for all of it, the inputs are cut.
             text=f"{_operator(rows[0])} · {_won(rows)} · <span style='color:{theme(dark).muted}'>{_inputs(rows[0])}</span>",
-            xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0, showarrow=False,
+            xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0,
         )  # fmt: skip
     if more := len(ordered) - len(top):
         note(figure, dark, f"{plural(more, 'more operator')} with faster choices not shown")

@@ -140,9 +140,7 @@ def empty(reason: str, dark: bool) -> Picture:
         yaxis={"visible": False, "range": [0, 1]},
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
     )
-    figure.annotate(
-        text=wrapped(reason, 84), x=0.5, y=0.5, showarrow=False, font={"color": theme(dark).muted}
-    )
+    figure.annotate(text=wrapped(reason, 84), x=0.5, y=0.5, font={"color": theme(dark).muted})
     return figure
 
 
@@ -203,7 +201,7 @@ def panel_title(figure: Picture, text: str, axis: str = "x") -> None:
     """A left-aligned title above a panel."""
     figure.annotate(
         text=text, xref=f"{axis} domain", x=0, xanchor="left", yref="paper", y=1, yanchor="bottom",
-        showarrow=False, align="left",
+        align="left",
     )  # fmt: skip
 
 
@@ -215,7 +213,7 @@ def note(figure: Picture, dark: bool, *remarks: str, below: int = AXIS) -> None:
     lines = wrapped("; ".join(said), 100)
     figure.annotate(
         text=lines, xref="paper", x=0, xanchor="left", yref="paper", y=0, yanchor="top", yshift=-below + 4,
-        showarrow=False, align="left", font={"size": SMALL, "color": theme(dark).muted},
+        align="left", font={"size": SMALL, "color": theme(dark).muted},
     )  # fmt: skip
     room = NOTE * (1 + lines.count("<br>"))
     layout = figure.layout

@@ -226,11 +226,8 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> P
     if len(ordered) > len(named):
         colours[_OTHERS] = GREY
     part = phases["phase"].where(phases["phase"].isin(named), _OTHERS)
-    times = (
-        phases.assign(row=phases["run"].map(rows.row_of), part=part)
-        .groupby(["row", "part"])["self_time_ns"]
-        .sum()
-    )
+    placed = phases.assign(row=phases["run"].map(rows.row_of), part=part)
+    times = placed.groupby(["row", "part"])["self_time_ns"].sum()
     totals = times.groupby("row").sum()
     seconds = time_axis(dark, totals.max() / 1e9)
     figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)

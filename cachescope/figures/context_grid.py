@@ -71,10 +71,8 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     palette = [look.faint, look.unknown, *CYCLE]
     axis = _context_axis(list(columns), _context_names(known))
     figure = rows_canvas(labels, _TOP, dark, 30, below=_AXIS, xaxis=axis)
-    key_marks(
-        figure,
-        {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? not known": look.unknown},
-    )
+    marks = {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? not known": look.unknown}
+    key_marks(figure, marks)
     z: list[list[int | None]] = [[None] * len(columns) for _ in shown_schemas]
     texts = [[""] * len(columns) for _ in shown_schemas]
     for y, groups in enumerate(shown_schemas):
@@ -89,9 +87,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
                 if letter and len(columns) <= 40:
                     on_faint = {_ALONE: look.text, _UNDECIDED: "#1a1a1a"}
                     colour = on_faint.get(code) or text_on(palette[code])
-                    figure.annotate(
-                        text=letter, x=x, y=y, showarrow=False, font={"size": 12, "color": colour}
-                    )
+                    figure.annotate(text=letter, x=x, y=y, font={"size": 12, "color": colour})
     grid(figure, z, texts, palette, xgap=2, ygap=3)
     left = {"more schema": len(schemas) - len(shown_schemas), "more context": len(numbers) - len(columns)}
     if any(left.values()):
@@ -158,12 +154,8 @@ def _context_axis(numbers: list[int], names: dict[int, str]) -> JsonObject:
 def _context_names(contexts: Sequence[ContextRow]) -> dict[int, str]:
     """The run of each context, or the file that it was captured in."""
     files = short_names(row.source for row in contexts if row.run is None and row.source)
-    return {
-        row.context: f"run {row.run}"
-        if row.run is not None
-        else files.get(row.source or "", str(row.context))
-        for row in contexts
-    }
+    named = {row.context: files.get(row.source or "", str(row.context)) for row in contexts}
+    return named | {row.context: f"run {row.run}" for row in contexts if row.run is not None}
 
 
 def _context_hovers(contexts: Sequence[ContextRow]) -> dict[int, str]:

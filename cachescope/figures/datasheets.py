@@ -96,7 +96,7 @@ def _head(figure: Picture, row: DeviceRow, y: int, dark: bool) -> None:
     for text, shift, colour in zip(texts, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
         figure.annotate(
             text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
-            showarrow=False, align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
+            align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
         )  # fmt: skip
 
 

@@ -35,11 +35,9 @@ class Folded:
     @property
     def remark(self) -> str:
         """That they do; empty if each has its own."""
-        return (
-            f"{plural(self.members, 'run')} in {len(self.labels)} rows: neighbours share one"
-            if self.folded
-            else ""
-        )
+        if not self.folded:
+            return ""
+        return f"{plural(self.members, 'run')} in {len(self.labels)} rows: neighbours share one"
 
 
 def folded_runs(of: pd.Series[Any], runs: pd.DataFrame, most: int = MOST_ROWS) -> Folded:

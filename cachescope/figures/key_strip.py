@@ -94,7 +94,7 @@ def key_difference(
         for x, cell in enumerate(line[1]):
             if cell.field in numbers:
                 figure.annotate(
-                    text=f"<b>{numbers[cell.field]}</b>", x=x, y=y, showarrow=False,
+                    text=f"<b>{numbers[cell.field]}</b>", x=x, y=y,
                     font={"size": 9, "color": text_on(VERMILLION)},
                 )  # fmt: skip
     _names(figure, changed, numbers, dark)
@@ -112,7 +112,7 @@ def _names(figure: Picture, changed: dict[str, _Change], numbers: dict[str, int]
     for i, line in enumerate(lines):
         figure.annotate(
             text=line, xref="paper", x=0, xanchor="left", xshift=-_LEFT + 8, yref="paper", y=0, yanchor="top",
-            yshift=-6 - NOTE * i, showarrow=False, align="left",
+            yshift=-6 - NOTE * i, align="left",
         )  # fmt: skip
 
 

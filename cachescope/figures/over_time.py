@@ -167,9 +167,8 @@ def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
     """Merge neighbours of one row, cache and outcome into one mark; those of several outcomes are drawn beside each other."""
     bins = min(max(10, _MOST_MARKS // (4 * rows)), _MOST_BINS)
     step = (marks["x"].max() - marks["x"].min() or 1.0) / bins
-    marks = marks.assign(
-        bin=((marks["x"] - marks["x"].min()) / step).astype(int), end=marks["x"] + marks["span"]
-    )
+    bin_of = ((marks["x"] - marks["x"].min()) / step).astype(int)
+    marks = marks.assign(bin=bin_of, end=marks["x"] + marks["span"])
     place = ["row", "cache", "bin"]
     within = marks.groupby(place)["x"]
     marks = marks.assign(low=within.transform("min"), high=within.transform("max"))

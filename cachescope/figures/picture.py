@@ -35,13 +35,12 @@ class Picture:
 
     def add(self, kind: str, **trace: Any) -> None:
         """Add a trace; what is None is left out."""
-        self.data.append(
-            {"type": kind, **{name: value for name, value in trace.items() if value is not None}}
-        )
+        given = {name: value for name, value in trace.items() if value is not None}
+        self.data.append({"type": kind, **given})
 
     def annotate(self, **annotation: Any) -> None:
-        """Add a text."""
-        self.layout.setdefault("annotations", []).append(annotation)
+        """Add a text, without an arrow to its place."""
+        self.layout.setdefault("annotations", []).append({"showarrow": False, **annotation})
 
     def lay_out(self, **layout: Any) -> None:
         """Change the layout; what is not named stays."""

@@ -170,7 +170,6 @@ def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -
     for i, bar in enumerate(top):
         figure.annotate(
             text=shown(bar.name, _LABEL), xref="paper", x=0, xanchor="left", y=i, yanchor="bottom", yshift=-1,
-            showarrow=False,
         )  # fmt: skip
     if rest:
         misses = plural(sum(bar.misses for bar in rest), "miss", "misses")

@@ -50,11 +50,8 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
     if lookups.empty:
         return empty("No lookup is recorded.", dark)
     rows = folded_runs(lookups["run"], runs)
-    counts = (
-        lookups.assign(row=lookups["run"].map(rows.row_of))
-        .groupby(["cache", "row", "outcome"], dropna=False)
-        .size()
-    )
+    placed = lookups.assign(row=lookups["run"].map(rows.row_of))
+    counts = placed.groupby(["cache", "row", "outcome"], dropna=False).size()
     caches = sorted(lookups["cache"].dropna().unique(), key=lambda c: (c not in CACHES, c))
     there = set(lookups["outcome"].unique())
     present = [name for name in OUTCOME_COLOURS if name in there]

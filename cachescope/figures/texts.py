@@ -94,7 +94,6 @@ def place_labels(lookups: pd.DataFrame) -> pd.Series[str]:
     places = lookups[columns].loc[~code.duplicated()]
     files = short_names(places["file"].dropna())
     texts = [
-        place_text(row.function, None if row.file is None else files[row.file], row.line)
-        for row in rows_of(places, _Place)
+        place_text(row.function, row.file and files[row.file], row.line) for row in rows_of(places, _Place)
     ]
     return code.map(pd.Series(texts, index=range(len(texts)), dtype="str"))

@@ -191,10 +191,8 @@ class Compare(Pane):
     def __repr__(self) -> str:
         if self.found is None:
             return "Compare(nothing to compare)"
-        counts = self.found.counts
-        return (
-            f"Compare({counts['regressed']} regressed, {counts['fixed']} fixed of {len(self.found.aligned)})"
-        )
+        counts, every = self.found.counts, len(self.found.aligned)
+        return f"Compare({counts['regressed']} regressed, {counts['fixed']} fixed of {every})"
 
 
 def _fields(one: Aligned) -> str | None:

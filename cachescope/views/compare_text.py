@@ -37,11 +37,7 @@ _SAID: Final[dict[Change, str]] = {
     **{change: f"{name[0].lower()}{name[1:]}" for change, name in _ORDERED.items()},
     "same": "same outcome",
 }
-_SAID_BESIDE: Final[dict[Change, str]] = {
-    **_SAID,
-    "regressed": "where A hits more",
-    "fixed": "where B hits more",
-}
+_SAID_BESIDE: Final = {**_SAID, "regressed": "where A hits more", "fixed": "where B hits more"}
 
 
 def change_names(found: ComparedRuns) -> dict[Change, str]:
@@ -53,12 +49,8 @@ def went(rows: Sequence[LookupRow]) -> str | None:
     """How the lookups of one side went: the outcome of one, how many hit of several."""
     if len(rows) < 2:
         return rows[0].outcome if rows else None
-    outcomes = {row.outcome for row in rows}
-    if len(outcomes) == 1:
-        return f"{rows[0].outcome} ×{len(rows)}"
-    return ", ".join(
-        f"{outcome} ×{count}" for outcome, count in Counter(row.outcome for row in rows).most_common()
-    )
+    outcomes = Counter(row.outcome for row in rows).most_common()
+    return ", ".join(f"{outcome} ×{count}" for outcome, count in outcomes)
 
 
 def sides(read: Read, found: ComparedRuns) -> str:
@@ -134,7 +126,7 @@ def differences(found: ComparedRuns) -> str:
     ]
     if len(groups) > _GROUPS:
         more = and_more(len(groups) - _GROUPS, "difference", "the frame has all")
-        parts.append(html.paragraph(more, "faint"))
+        parts.append(html.faint(more))
     parts += [html.paragraph(text) for text in _besides(found)]
     if not parts:
         is_any = any(one.before and one.after for one in found.aligned)
@@ -165,12 +157,8 @@ def _title(members: Sequence[Aligned], is_ordered: bool) -> str:
 
 def side_by_side(read: Read, found: ComparedRuns, times: ComparedTimes) -> str:
     """Hit rates, compile times and phases of both sides."""
-    heads = [
-        "",
-        f"A: {side_name(read, found.before)}",
-        f"B: {side_name(read, found.after)}",
-        "B\u00a0−\u00a0A",
-    ]
+    names = (f"{at}: {side_name(read, side)}" for at, side in (("A", found.before), ("B", found.after)))
+    heads = ["", *names, "B\u00a0−\u00a0A"]
     return html.title("Side by side") + html.table(heads, [*_rates(found), *_times(times)])
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from os.path import basename
 from typing import Final
 
@@ -19,6 +20,7 @@ from cachescope.columns import rows_of
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
+from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.report.html import safe
@@ -56,18 +58,14 @@ def entry_html(one: OneEntry) -> str:
     source = one.source
     lines = one_entry_lines_html(one)
     if source.text is None:
-        return lines + html.paragraph(f"no source: {source.why_not}", "faint")
+        return lines + html.faint(f"no source: {source.why_not}")
     count = plural(len(source.text.splitlines()), "line")
     return f"{lines}<details><summary>Generated source ({count})</summary>{_source(source.text, source.language)}</details>"
 
 
 def _source(text: str, language: str | None) -> str:
     shown = harmless(text[:_MOST_SHOWN])
-    more = (
-        html.paragraph(f"… and {len(text) - _MOST_SHOWN:,} more characters", "faint")
-        if len(text) > _MOST_SHOWN
-        else ""
-    )
+    more = html.faint(f"… and {len(text) - _MOST_SHOWN:,} more characters") if len(text) > _MOST_SHOWN else ""
     return f"<pre class='cs-code' tabindex='0' aria-label='generated source'>{_coloured(shown, language)}</pre>{more}"
 
 
@@ -95,18 +93,9 @@ class Entries(Pane):
             super().__init__(sentence(_NOTHING))
             return
         guarded = state.guarded
-        self.sizes_plot = Plot(
-            lambda dark: entry_sizes(self._entries, dark=dark),
-            "sizes of the entries, in boxes",
-            self._clicked,
-            guarded,
-        )
-        self.ages_plot = Plot(
-            lambda dark: entry_ages(self._entries, dark=dark),
-            "ages of the entries",
-            self._clicked,
-            guarded,
-        )
+        sized, aged = partial(self._drawn, entry_sizes), partial(self._drawn, entry_ages)
+        self.sizes_plot = Plot(sized, "sizes of the entries, in boxes", self._clicked, guarded)
+        self.ages_plot = Plot(aged, "ages of the entries", self._clicked, guarded)
         self.table = Table(
             self._listed(),
             "entries",
@@ -158,6 +147,9 @@ class Entries(Pane):
         self.ages_plot.redraw()
         self._filter()
 
+    def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
+        return figure(self._entries, dark=dark)
+
     def _listed(self) -> ListedRows:
         kind = self._state.kind
         return ListedRows(_HEADS, [(e.entry, e) for e in self._rows if kind in (None, e.cache)])
@@ -180,18 +172,12 @@ class Entries(Pane):
 def _pictures(scope: Read, state: State) -> Iterator[Pane]:
     """Links and autotuning, if there are any."""
     if len(scope.links):
-        plot = Plot(
-            lambda dark: link_layers(scope.links, scope.entries, dark=dark),
-            "links between the layers",
-            guarded=state.guarded,
-        )
+        draw = partial(link_layers, scope.links, scope.entries)
+        plot = Plot(draw, "links between the layers", guarded=state.guarded)
         yield Pane(heading("What refers to what"), Tabled(plot, lambda: scope.links))
     if len(scope.autotune):
-        plot = Plot(
-            lambda dark: autotune_margins(scope.autotune, dark=dark),
-            "what max-autotune measured",
-            guarded=state.guarded,
-        )
+        draw = partial(autotune_margins, scope.autotune)
+        plot = Plot(draw, "what max-autotune measured", guarded=state.guarded)
         yield Pane(heading("What max-autotune measured"), Tabled(plot, lambda: scope.autotune))
 
 

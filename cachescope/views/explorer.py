@@ -57,7 +57,7 @@ class SpanChip(Pane):
         if not self.children:
             self._make()
         self.said.value = html.paragraph(_text(chosen, span), "strong")
-        self.beyond.value = html.paragraph(beyond, "faint") if beyond else ""
+        self.beyond.value = html.faint(beyond) if beyond else ""
         self.layout.display = ""
 
     def _make(self) -> None:

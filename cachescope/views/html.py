@@ -36,7 +36,7 @@ def cut(text: str | None, short: int = _SHORT) -> str:
 def diff(text: str) -> str:
     """A unified diff without its two lines of names."""
     lines, more = diff_lines(text, _DIFF_LINES)
-    return diff_html(lines, "difference of the code") + (paragraph(more, "faint") if more else "")
+    return diff_html(lines, "difference of the code") + (faint(more) if more else "")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
@@ -93,6 +93,11 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p class='cs-{kind or 'text'}'>{safe(text)}</p>"
 
 
+def faint(text: str) -> str:
+    """A sentence in the colour of what is beside the point."""
+    return paragraph(text, "faint")
+
+
 def changed_fields(changes: Sequence[FieldChange], heads: Sequence[str] = HEADS, caption: str = "") -> str:
     """The fields, then the difference of changed code; nothing where no field differs."""
     alike = _alike(changes)
@@ -100,7 +105,7 @@ def changed_fields(changes: Sequence[FieldChange], heads: Sequence[str] = HEADS,
         ["<br>".join([*map(_field, of[:_NAMED]), *_others(of)]), *_values(of[0])] for of in alike[:_FIELDS]
     ]
     more = sum(map(len, alike[_FIELDS:]))
-    rest = paragraph(and_more(more, "field", "explorer.frame() has all"), "faint") if more > 0 else ""
+    rest = faint(and_more(more, "field", "explorer.frame() has all")) if more > 0 else ""
     diffs = "".join(title(f"Changed code of {c.field}") + diff(c.diff) for c in changes[:_DIFFS] if c.diff)
     return table(heads, rows, caption) + rest + diffs
 

@@ -141,12 +141,8 @@ class LookupRows:
 
     def folds(self, first: int, count: int) -> list[Fold]:
         """How the rows of a page are folded."""
-        folding = self._folding
-        places = folding.seen[first : first + count].tolist()
-        return [
-            Fold(2 if self._below[place] else 1, folding.count(place), folding.is_open(place))
-            for place in places
-        ]
+        of, places = self._folding, self._folding.seen[first : first + count].tolist()
+        return [Fold(2 if self._below[at] else 1, of.count(at), of.is_open(at)) for at in places]
 
     def summaries(self) -> list[JsonObject | None]:
         """What each column holds in the rows that pass the filters."""

@@ -93,7 +93,6 @@ NOTHING = (
     "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
     " them; cachescope record sets both."
 )
-_HINT = html.paragraph(
-    "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd.",
-    "faint",
+_HINT = html.faint(
+    "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd."
 )

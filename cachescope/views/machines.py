@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import ipywidgets
@@ -48,9 +49,7 @@ class WillHit(Pane):
         self._scope = scope
         looked_up = scope.asked_torch
         if not looked_up or not scope.facts.entries:
-            super().__init__(
-                markup(html.title("Will it hit") + html.paragraph(_missing(bool(looked_up)), "faint"))
-            )
+            super().__init__(markup(html.title("Will it hit") + html.faint(_missing(bool(looked_up)))))
             return
         labels = run_labels(scope.runs)
         runs = [(labels[run], run) for run in looked_up]
@@ -65,9 +64,8 @@ class WillHit(Pane):
         return frame_of(predictions_of_run(self._scope, self.run.value), PredictionRow)
 
     def _show(self, change: object = None) -> None:
-        found = Comparison(
-            "the directory", "the process", predicted=predictions_of_run(self._scope, self.run.value)
-        )
+        predicted = predictions_of_run(self._scope, self.run.value)
+        found = Comparison("the directory", "the process", predicted=predicted)
         self.answer.value = html.lines(comparison_lines(found))
 
 
@@ -157,14 +155,12 @@ class Machines(Pane):
         shown = len(_DIFFERENCE) - (not any(line[-1] for line in lines))
         parts = [html.table(_DIFFERENCE[:shown], [line[:shown] for line in lines])]
         if len(changed) > _FIELDS:
-            parts.append(
-                html.paragraph(and_more(len(changed) - _FIELDS, where="explorer.frame() has all"), "faint")
-            )
+            parts.append(html.faint(and_more(len(changed) - _FIELDS, where="explorer.frame() has all")))
         parts += map(html.paragraph, folded)
         if not known:
             parts.append(html.paragraph("Nothing that is known of the two differs."))
         if unknown:
-            parts.append(html.paragraph(f"Not known whether these differ: {', '.join(unknown)}.", "faint"))
+            parts.append(html.faint(f"Not known whether these differ: {', '.join(unknown)}."))
         self.difference.value = "".join(parts)
 
     def _side_by_side(self) -> str:
@@ -177,20 +173,11 @@ class Machines(Pane):
         shown = found.columns[:_MOST]
         is_short = len(found.columns) > _FULL_NAMES
         heads = ["", *(self._members(column, is_short) for column in shown)]
-        rows = [
-            ["torch", *(safe(column[0].torch_version or "–") for column in shown)],
-            *(
-                [_form_name(form), *(html.cut(cell, 40) for cell in form.cells[:_MOST])]
-                for form in found.forms
-            ),
-        ]
+        rows = [["torch", *(safe(column[0].torch_version or "–") for column in shown)]]
+        rows += [[_form_name(f), *(html.cut(cell, 40) for cell in f.cells[:_MOST])] for f in found.forms]
         more = len(found.columns) - _MOST
         notes = [and_more(more, where="scope.contexts has all")] if more > 0 else []
-        return (
-            title
-            + html.table(heads, rows)
-            + "".join(html.paragraph(text, "faint") for text in [*notes, *shared_lines(found)])
-        )
+        return title + html.table(heads, rows) + "".join(map(html.faint, [*notes, *shared_lines(found)]))
 
     def _members(self, column: Sequence[ContextRow], is_short: bool) -> str:
         """What a column is of, without the times of many runs."""
@@ -207,21 +194,15 @@ class Machines(Pane):
         if not Sharing.of(self._scope).is_decided:
             return markup()
         groups = self._scope.context_groups()
-        plot = Plot(
-            lambda dark: context_sharing(groups, self._scope.contexts, dark=dark),
-            "which contexts share a key under which schema",
-            guarded=self._state.guarded,
-        )
+        draw = partial(context_sharing, groups, self._scope.contexts)
+        plot = Plot(draw, "which contexts share a key under which schema", guarded=self._state.guarded)
         return Pane(heading("Who shares a key", _SHARING), Tabled(plot, lambda: groups))
 
     def _devices_plot(self) -> ipywidgets.Widget:
         if self._scope.devices["datasheet"].isna().all():
             return markup()
-        return Plot(
-            lambda dark: device_rates(self._scope.devices, dark=dark),
-            "devices and their datasheets",
-            guarded=self._state.guarded,
-        )
+        draw = partial(device_rates, self._scope.devices)
+        return Plot(draw, "devices and their datasheets", guarded=self._state.guarded)
 
 
 _CONTEXTS: Final = "What torch keys a process by, where it differs: in one row, equal letters are equal values, ? is not known."
@@ -230,10 +211,10 @@ _DIFFERENCE: Final = ("Form", "Field", "Before", "After", "Note")
 
 
 def _form_name(form: Form) -> str:
-    settings = (
-        f"<br><span class='cs-faint'>{safe(listed(form.settings, _NAMED))}</span>" if form.settings else ""
-    )
-    return f"<code class='cs-keep'>{form.form}</code>{settings}"
+    name = f"<code class='cs-keep'>{form.form}</code>"
+    if not form.settings:
+        return name
+    return f"{name}<br><span class='cs-faint'>{safe(listed(form.settings, _NAMED))}</span>"
 
 
 def _difference_row(found: FormDifference) -> list[str]:
@@ -254,5 +235,5 @@ def _devices(scope: Read) -> str:
         )
     cards = "".join(card_html(row) for row in rows_of(devices.head(_MOST), DeviceRow))
     more = len(devices) - _MOST
-    rest = html.paragraph(and_more(more, where="scope.devices has all"), "faint") if more > 0 else ""
+    rest = html.faint(and_more(more, where="scope.devices has all")) if more > 0 else ""
     return f"<div class='cs-cards'>{cards}</div>{rest}"

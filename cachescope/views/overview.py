@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -24,6 +25,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
+from cachescope.report.json_text import values_of
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
 from cachescope.views import html
@@ -110,11 +112,8 @@ class WorklistView(Control):
 
 def _plain(work: Work) -> JsonObject:
     return {
-        "cause": work.cause,
-        "lookup": work.lookup,
+        **values_of(work, "cause", "lookup", "cost", "share"),
         "title": harmless(work.title),
-        "cost": work.cost,
-        "share": work.share,
         "changes": list(map(_change, changes_of(work))),
         "where": harmless(work.where),
         "advice": None if work.advice is None else harmless(work.advice),
@@ -140,16 +139,13 @@ def wrong(scope: Read) -> list[Any]:
     parts: list[Any] = []
     if false_hits:
         note = "Keys that seem to stand for more than one thing: warnings with their evidence."
-        parts += [
-            heading(f"Possible false hits: {len(false_hits)}", note),
-            Table(ListedRows(_FALSE_HITS, list(enumerate(false_hits))), "possible false hits", page_size=10),
-        ]
+        rows = ListedRows(_FALSE_HITS, list(enumerate(false_hits)))
+        title = heading(f"Possible false hits: {len(false_hits)}", note)
+        parts += [title, Table(rows, "possible false hits", page_size=10)]
     if problems:
-        note = "What could not be read; the rest was."
-        parts += [
-            heading(f"Problems: {len(problems):,}", note),
-            Table(ListedRows(_PROBLEMS, list(enumerate(problems))), "problems", page_size=10),
-        ]
+        rows = ListedRows(_PROBLEMS, list(enumerate(problems)))
+        title = heading(f"Problems: {len(problems):,}", "What could not be read; the rest was.")
+        parts += [title, Table(rows, "problems", page_size=10)]
     nothing = "No problems while reading, and no key that seems to stand for two things."
     return parts or [sentence(nothing, "faint")]
 
@@ -162,30 +158,19 @@ class Overview(Pane):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
-            super().__init__(
-                markup(html.paragraph(headline(scope), "strong") + _what_now(scope)),
-                *vllm(scope),
-                *wrong(scope),
-            )
+            said = html.paragraph(headline(scope), "strong") + _what_now(scope)
+            super().__init__(markup(said), *vllm(scope), *wrong(scope))
             return
         guarded = state.guarded
         self._labels = run_labels(scope.runs)
         self.rates: list[_Rate] = []
         self.numbers = markup()
         self.worklist = WorklistView(self._chosen, guarded(self._opened))
-        self.outcomes_plot = Plot(
-            lambda dark: self._drawn(outcomes, dark),
-            "outcomes by cache and run",
-            self._clicked_outcome,
-            guarded,
-        )
+        draw = partial(self._drawn, outcomes)
+        self.outcomes_plot = Plot(draw, "outcomes by cache and run", self._clicked_outcome, guarded)
         self.over_time = OverTime(scope, state)
-        self.graphs_plot = Plot(
-            lambda dark: self._drawn(runs_by_graph, dark),
-            "runs by graphs",
-            self._clicked_lookup,
-            guarded,
-        )
+        draw = partial(self._drawn, runs_by_graph)
+        self.graphs_plot = Plot(draw, "runs by graphs", self._clicked_lookup, guarded)
         self.graphs = Tabled(self.graphs_plot, lambda: self._chosen.lookups[_GRAPHS])
         self.by_run = Table(
             ListedRows(_RATES, []),
@@ -193,10 +178,7 @@ class Overview(Pane):
             on_choose=guarded(self._chosen_rate),
             page_size=12,
         )
-        first = Pane(
-            heading("What to fix first", "A title opens Why."),
-            self.worklist,
-        )
+        first = Pane(heading("What to fix first", "A title opens Why."), self.worklist)
         second = Pane(
             heading("By run and cache", "A row opens its lookups."),
             self.outcomes_plot,
@@ -283,20 +265,14 @@ def _rates(chosen: Chosen, by_run: Sequence[_Rate]) -> str:
     runs = {one.run for one in by_run}
     all_hit = len(runs - {one.run for one in by_run if one.rate.hits < one.rate.lookups})
     caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
+    counted = f"{rate.hits:,} of {seen_text(rate)}{_predicted(chosen)}"
+    by_cache = [percent(row.hit_rate, "–") for row in caches.values()]
     return html.numbers(
         [
-            (
-                "Hit rate by count",
-                percent(rate.hit_rate, "–"),
-                f"{rate.hits:,} of {seen_text(rate)}{_predicted(chosen)}",
-            ),
+            ("Hit rate by count", percent(rate.hit_rate, "–"), counted),
             ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
             ("By run", f"{all_hit:,} of {len(runs):,}", "runs in which every lookup hit"),
-            (
-                "By cache",
-                " · ".join(percent(row.hit_rate, "–") for row in caches.values()),
-                " · ".join(caches),
-            ),
+            ("By cache", " · ".join(by_cache), " · ".join(caches)),
         ]
     )
 

@@ -45,7 +45,7 @@ class Plot(Control):
 
     def __init__(
         self,
-        make: Callable[[bool], go.Figure],
+        make: Callable[..., go.Figure],
         label: str,
         on_click: Callable[[JsonObject], None] | None = None,
         guarded: Callable[[Callable[..., None]], Callable[..., None]] = lambda act: act,
@@ -61,7 +61,7 @@ class Plot(Control):
         """Make the figure again if it is seen."""
         dark = self.dark
         if dark is not None:
-            figure = self._make(dark).to_json()
+            figure = self._make(dark=dark).to_json()
             # JupyterLab may have messages of a widget handled in several threads of the kernel.
             if dark == self.dark:
                 self.figure = figure

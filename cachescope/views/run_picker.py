@@ -50,11 +50,8 @@ class RunPicker(Control):
             and isinstance(picked[1], list)
             and self._runs.issuperset(picked[1])
         ):
-            on_pick(
-                after_picking(
-                    (tuple(self.sides[0]), tuple(self.sides[1])), SIDES.index(picked[0]), picked[1], picked[2]
-                )
-            )
+            sides = tuple(self.sides[0]), tuple(self.sides[1])
+            on_pick(after_picking(sides, SIDES.index(picked[0]), picked[1], picked[2]))
 
     def __repr__(self) -> str:
         return f"RunPicker({plural(len(self._runs), 'run')})"
@@ -94,11 +91,8 @@ class _Columns:
     def __init__(self, runs: Sequence[OneRun]) -> None:
         self._folders = short_names(dict.fromkeys(one.folder for one in runs))
         self._programs = short_names(one.program for one in runs if one.program is not None)
-        optional = {
-            "Rank": any(one.rank is not None for one in runs),
-            "Program": bool(self._programs),
-            "Folder": len(self._folders) > 1,
-        }
+        has_ranks = any(one.rank is not None for one in runs)
+        optional = {"Rank": has_ranks, "Program": bool(self._programs), "Folder": len(self._folders) > 1}
         self.names = [name for name in _ALL if optional.get(name, True)]
 
     def rows(self, start: Start) -> list[JsonObject]:

@@ -15,6 +15,7 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.columns import plain_columns
 from cachescope.json_types import JsonObject
+from cachescope.report.json_text import values_of
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import duration, harmless
 
@@ -23,8 +24,8 @@ SEPARATORS: Final = {"tsv": "\t", "csv": ","}
 _FORMULA: Final = ("=", "+", "-", "@")
 
 _CELL: Final = 300
-# What of a head the page has no use for.
-_KEPT: Final = ("of", "is_optional")
+# What the page gets of a head.
+_SENT: Final = ("name", "label", "number", "wide", "fills", "sortable", "colours", "unit")
 
 Whole = tuple[list[str], Iterable[Sequence[Any]]]
 """Names of columns, and the rows below them."""
@@ -288,7 +289,7 @@ def _cell(text: str) -> str:
 
 
 def _columns(rows: Rows) -> list[JsonObject]:
-    return [{name: value for name, value in asdict(h).items() if name not in _KEPT} for h in rows.heads]
+    return [values_of(head, *_SENT) for head in rows.heads]
 
 
 class FrameRows:
@@ -314,10 +315,7 @@ class FrameRows:
         names = [head.name for head in self.heads]
         rows = self._frame.iloc[first : first + count][names].astype(object)
         rows = rows.where(rows.notna(), None)
-        return [
-            (int(row[0]), [self._text(n, v) for n, v in zip(names, row, strict=True)])
-            for row in rows.to_numpy()
-        ]
+        return [(int(row[0]), list(map(self._text, names, row))) for row in rows.to_numpy()]
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The columns of the frame and the values in them; without `count` of all rows."""

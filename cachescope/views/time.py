@@ -177,7 +177,7 @@ class Time(Pane):
         every = list(dict.fromkeys(f"{source}: {message}" for source, message in texts))
         shown = [html.paragraph(harmless(text), "error") for text in every[:_MOST_PROBLEMS]]
         if left := len(every) - len(shown):
-            shown.append(html.paragraph(and_more(left), "faint"))
+            shown.append(html.faint(and_more(left)))
         return "".join(shown)
 
 

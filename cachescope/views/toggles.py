@@ -19,10 +19,7 @@ from cachescope.report.what_if_forms import NO_FIELD, NOTHING_ALONE, SAFETY, fie
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import and_more, harmless, listed
 
-_SECTIONS: Final = {
-    "runtime_context": "Runtime context",
-    "compile_context": "Compile context",
-}
+_SECTIONS: Final = {"runtime_context": "Runtime context", "compile_context": "Compile context"}
 _NUMBERS: Final = re.compile(r"([0-9]+)")
 _MOST_IDLE: Final = 8
 _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"

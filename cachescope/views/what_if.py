@@ -57,17 +57,11 @@ def numbers(found: WhatIf, chosen: Chosen) -> str:
     """Hit rates, keys and groups of some lookups, before and after."""
     before, after = found.rates_of(chosen).rows
     keys, then, groups = key_counts(chosen.rows_of_each(found.frame))
+    hits = f"{before.hits:,} → {after.hits:,} of {plural(before.lookups, 'lookup')}"
+    times = _moved(before.time_hit_rate, after.time_hit_rate)
     cells = [
-        (
-            "Hit rate by count",
-            _moved(before.hit_rate, after.hit_rate),
-            f"{before.hits:,} → {after.hits:,} of {plural(before.lookups, 'lookup')}",
-        ),
-        (
-            "By compile time",
-            _moved(before.time_hit_rate, after.time_hit_rate),
-            time_won(before, after),
-        ),
+        ("Hit rate by count", _moved(before.hit_rate, after.hit_rate), hits),
+        ("By compile time", times, time_won(before, after)),
         ("Keys", f"{keys:,} → {then:,}", f"{plural(groups, 'group')} of keys that become one"),
     ]
     return html.numbers(cells)
@@ -179,7 +173,7 @@ class WhatIfView(Pane):
             self.numbers,
             self.warnings,
             columns(most, every, widths=(520, 380)),
-            markup(html.paragraph(_WHAT, "faint")),
+            markup(html.faint(_WHAT)),
         )
         self._state.observe(guarded(self._replay), "without")
         self._replay()
@@ -226,9 +220,8 @@ class WhatIfView(Pane):
         self.rates.redraw()
 
     def _changed_rows(self) -> FrameRows:
-        frame = self._chosen.rows_of_each(
-            self.found.frame.assign(**self._scope.lookups[["compile_id", "function"]])
-        )
+        named = self.found.frame.assign(**self._scope.lookups[["compile_id", "function"]])
+        frame = self._chosen.rows_of_each(named)
         changed = frame[frame["changed_side"].fillna(True)]
         return FrameRows(changed, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
 

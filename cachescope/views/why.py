@@ -221,9 +221,8 @@ class Why(Pane):
         else:
             self._changes, sentence = self._between(other, lookup)
             names = [_full_name(self._scope, one) for one in (other, lookup)]
-            self.verdict.value = html.paragraph(" against ".join(names), "faint") + html.paragraph(
-                sentence, "strong"
-            )
+            said = html.faint(" against ".join(names))
+            self.verdict.value = said + html.paragraph(sentence, "strong")
         fields = changed_fields(self._changes)
         self.changes.value = html.title("Changed fields") + fields if fields else ""
         self.plot.layout.display = "" if self._changes else "none"
@@ -248,10 +247,10 @@ class Why(Pane):
             return (), "Nothing that was recorded of their keys differs, although the keys do."
         changes = found.groups[0][0]
         caches = {self._scope.facts.lookups[one].cache for one in (other, lookup)}
-        beyond = (
-            " They are of two caches, whose keys are made of different fields." if len(caches) > 1 else ""
-        )
         count = plural(len(changes), "field differs", "fields differ")
+        beyond = (
+            "" if len(caches) < 2 else " They are of two caches, whose keys are made of different fields."
+        )
         return changes, f"{count} between the two.{beyond}"
 
 
