@@ -11,7 +11,7 @@ from cachescope.figures.canvas import AXIS, NO_LINES, SMALL, axis_title, bars, c
 from cachescope.figures.palette import SKY, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
-from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
+from cachescope.frames.device_rows import DeviceRow
 from cachescope.rows import names_of
 from cachescope.wording import listed, plural
 
@@ -36,9 +36,9 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
     if devices.empty:
         return empty("No device was named in what was read.", dark)
     rows = rows_of(devices.reindex(columns=names_of(DeviceRow)), DeviceRow)
-    rows.sort(key=lambda row: not _rates(row))
+    rows.sort(key=lambda row: not row.rates)
     top = rows[:_MOST]
-    pixels = [_HEAD + _BAR * len(_rates(row)) for row in top]
+    pixels = [_HEAD + _BAR * len(row.rates) for row in top]
     height = sum(pixels)
     figure = canvas(
         dark,
@@ -49,7 +49,7 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
             dark,
             rangemode="tozero",
             nticks=7,
-            visible=any(map(_rates, top)),
+            visible=any(row.rates for row in top),
             title=axis_title("peak dense rate, TFLOPS (int8: TOPS)"),
         ),
         # In pixels from the top: headings and bars have heights of their own.
@@ -59,8 +59,7 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
     y = 0
     for row, tall in zip(top, pixels, strict=True):
         _head(figure, row, y, dark)
-        for i, (dtype, rate) in enumerate(_rates(row).items()):
-            unit = "TOPS" if dtype.startswith("int") else "TFLOPS"
+        for i, (dtype, rate, unit) in enumerate(row.rates):
             text_shown = hover(f"{row.name}, {dtype}: {rate:,g} {unit}", *_about(row))
             drawn.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", text_shown))
         y += tall
@@ -83,12 +82,6 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
     if more := len(rows) - len(top):
         note(figure, dark, f"{plural(more, 'more device')} not shown")
     return figure
-
-
-def _rates(row: DeviceRow) -> dict[str, float]:
-    return {
-        dtype: rate for dtype, column in RATE_COLUMNS.items() if (rate := getattr(row, column)) is not None
-    }
 
 
 def _head(figure: Picture, row: DeviceRow, y: int, dark: bool) -> None:

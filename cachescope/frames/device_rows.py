@@ -60,6 +60,13 @@ class DeviceRow:
     datasheet_note: str | None = col(
         "which rates were halved because the datasheet gives them with sparsity, and other notes", missing="nothing to note")
 
+    @property
+    def rates(self) -> list[tuple[str, float, str]]:
+        """The peak dense rates of its datasheet: dtype, rate and unit."""
+        known = ((dtype, getattr(self, column), column) for dtype, column in RATE_COLUMNS.items())
+        units = {True: "TOPS", False: "TFLOPS"}
+        return [(dtype, rate, units[column.endswith("_tops")]) for dtype, rate, column in known if rate is not None]
+
 
 @row("device_measurements")
 class MeasurementRow:

@@ -169,9 +169,9 @@ def _plain(value: Any) -> Any:
 def _lookups(scope: Read) -> list[JsonObject]:
     misses = {row["lookup"]: _verdict(row) for row in frame_rows(scope.misses)}
     first = ("lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome")
+    rows = frame_rows(scope.lookups)
     return [
-        {**{name: row[name] for name in first}, **misses.get(row["lookup"], _NO_MISS), **row}
-        for row in frame_rows(scope.lookups)
+        {**{name: row[name] for name in first}, **misses.get(row["lookup"], _NO_MISS), **row} for row in rows
     ]
 
 

@@ -127,10 +127,8 @@ def check_lines(check: answer.Check) -> list[Line]:
     lines = [Line(verdict_line(check), style="bold"), Line()]
     lines += [Line(f"not read  {harmless_line(text)}", style="red", hang=10) for text in check.unread]
     for bar in check.bars:
-        mark = "met    " if bar.passed else "not met"
-        lines.append(
-            Line(f"{mark}  {title_of(bar)}: {bar_text(bar)}", style="green" if bar.passed else "red")
-        )
+        mark, style = ("met    ", "green") if bar.passed else ("not met", "red")
+        lines.append(Line(f"{mark}  {title_of(bar)}: {bar_text(bar)}", style=style))
         lines += [Line(text, 9) for text in cause_lines(check, bar)]
     return [*lines, *parted([Line(note, style="dim")] for note in _notes(check))]
 
@@ -203,15 +201,14 @@ def _in_xml(text: str) -> str:
 def check_object(check: answer.Check, read: Read) -> JsonObject:
     """The check for ``--json``."""
     causes = zip(read.facts.causes, frame_rows(read.causes), strict=True)
+    texts = check.causes
     return {
         "cachescope": __version__,
         "passed": check.passed,
         "unread": list(check.unread),
         "hit_rates": frame_rows(read.hit_rates())[0] if len(read.lookups) else None,
         "bars": frame_rows(check.frame),
-        "causes": [
-            {**row, "text": check.causes[cause.cause]} for cause, row in causes if cause.cause in check.causes
-        ],
+        "causes": [{**row, "text": texts[one.cause]} for one, row in causes if one.cause in texts],
         "problems": frame_rows(read.problems),
     }
 

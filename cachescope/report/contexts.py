@@ -48,9 +48,8 @@ def contexts_object(scope: Read, schema: IsolationSchema) -> JsonObject:
 def context_lines(found: Sharing) -> list[Line]:
     """The answer to "which of these processes would share a cache"."""
     if not found.contexts:
-        return [
-            Line("no contexts: capture one with cachescope capture, or read a recorded run", style="bold")
-        ]
+        nothing = "no contexts: capture one with cachescope capture, or read a recorded run"
+        return [Line(nothing, style="bold")]
     count = plural(len(found.contexts), "context")
     lines = [Line(f"{count}: {_sharing(found.groups)}", style="bold"), Line()]
     for column in found.columns[:_CONTEXTS_SHOWN]:
@@ -82,14 +81,11 @@ def _context(row: ContextRow, key: IsolationKeyRow) -> Iterator[Line]:
     made = KNOWN_FROM.get(row.known_from) or str(row.known_from)
     run = "" if row.run is None else f"run {row.run}, "
     yield Line(f"{row.context}  {run}{harmless(row.source)}", rows=1, right=key.isolation_key or "no key")
-    versions = [
-        f"{name} {version}"
-        for name, version in (("torch", row.torch_version), ("Python", row.python_version))
-        if version
-    ]
-    when = [] if row.time is None else [f"{date(row.time)} {clock(row.time)}"]
-    host = [] if row.host is None else [f"on {row.host}"]
-    yield Line(harmless(", ".join([made, *versions, *host, *when])), 3, "dim")
+    torch = f"torch {row.torch_version}" if row.torch_version else ""
+    python = f"Python {row.python_version}" if row.python_version else ""
+    host = "" if row.host is None else f"on {row.host}"
+    when = "" if row.time is None else f"{date(row.time)} {clock(row.time)}"
+    yield Line(harmless(", ".join(filter(None, (made, torch, python, host, when)))), 3, "dim")
     if row.missing_forms:
         yield Line(f"not known: {harmless(missing_forms(row))}", 3, "dim")
     if key.text_only:
@@ -103,12 +99,10 @@ def _pair(found: Pair) -> Iterator[Line]:
     if not pair.differing:
         yield Line(f"{before} and {after}: nothing that is known differs{undecided}")
         return
-    forms = ", ".join(pair.differing)
-    outcome = (
-        f"{forms} {'differs' if len(pair.differing) == 1 else 'differ'}{undecided}"
-        if undecided
-        else f"one key without {forms}"
-    )
+    outcome = f"one key without {', '.join(pair.differing)}"
+    if undecided:
+        verb = "differs" if len(pair.differing) == 1 else "differ"
+        outcome = f"{', '.join(pair.differing)} {verb}{undecided}"
     yield Line(harmless(f"{before} and {after}: {outcome}"), style="bold")
     changed, folded = folded_differences(rows)
     for row in changed[:_FIELDS_SHOWN]:
@@ -149,9 +143,8 @@ def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDiffere
 
 def missing_forms(row: ContextRow) -> str:
     """The unknown forms of a context, and for which of them the hash is known."""
-    return ", ".join(
-        f"{form} (its hash is)" if form in row.hashed_forms else form for form in row.missing_forms
-    )
+    hashed = dict.fromkeys(row.hashed_forms, " (its hash is)")
+    return ", ".join(f"{form}{hashed.get(form, '')}" for form in row.missing_forms)
 
 
 def difference_line(row: FormDifference) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import rows_of
-from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow, MeasurementRow
+from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
@@ -71,11 +71,10 @@ def _device(row: DeviceRow) -> Iterator[Line]:
     if facts := ", ".join(text for text, _, _ in _measures(row)):
         yield Line(facts, indent=3)
     yield Line(f"seen in {', '.join(row.seen_in)}{where_seen(row)}", indent=3, hang=3)
-    boards = [
-        f"{key} {harmless(name)}" for key, name in (("uuid", row.uuid), ("pci", row.pci)) if name is not None
-    ]
-    if boards:
-        yield Line(", ".join(boards), indent=3)
+    boards = {"uuid": row.uuid, "pci": row.pci}.items()
+    if any(name is not None for _, name in boards):
+        named = (f"{key} {harmless(name)}" for key, name in boards if name is not None)
+        yield Line(", ".join(named), indent=3)
     if properties := json.loads(row.properties):
         text = ", ".join(f"{key} {value}" for key, value in properties.items())
         yield Line(harmless(text)[:_CUT], indent=3, style="dim", rows=2, hang=3)
@@ -123,14 +122,9 @@ def _datasheet(row: DeviceRow, told_of: dict[str, int]) -> Iterator[Line]:
     if first != row.device:
         yield Line(f"peak rates as of {first}: {row.datasheet}", indent=3, hang=3)
         return
-    rates = [
-        f"{dtype} {rate:g}{' TOPS' if column.endswith('_tops') else ''}"
-        for dtype, column in RATE_COLUMNS.items()
-        if (rate := getattr(row, column)) is not None
-    ]
-    yield Line(
-        f"peak dense TFLOPS: {', '.join(rates)}; {row.datasheet_bandwidth_gbs:g} GB/s", indent=3, hang=3
-    )
+    rates = [f"{dtype} {rate:g}{' TOPS' if unit == 'TOPS' else ''}" for dtype, rate, unit in row.rates]
+    bandwidth = f"{row.datasheet_bandwidth_gbs:g} GB/s"
+    yield Line(f"peak dense TFLOPS: {', '.join(rates)}; {bandwidth}", indent=3, hang=3)
     yield Line(f"by the datasheet of {row.datasheet} ({harmless(row.matched_by or '')})", indent=3, hang=3)
     if row.datasheet_note is not None:
         yield Line(row.datasheet_note, indent=3, hang=3, style="dim")
@@ -168,10 +162,8 @@ class DeviceCard:
 
 def card_html(row: DeviceRow) -> str:
     """A device as a card. Unknown values are left out, and so is every figure that no datasheet gives."""
-    facts = "".join(
-        f"<span style='{FAINT_STYLE}'>{safe(label)}</span><span>{safe(text[:_CUT])}</span>"
-        for label, text in _seen(row)
-    )
+    said = ((safe(label), safe(text[:_CUT])) for label, text in _seen(row))
+    facts = "".join(f"<span style='{FAINT_STYLE}'>{label}</span><span>{text}</span>" for label, text in said)
     kind = kind_of_device(row)
     beside = f" <span style='{FAINT_STYLE}'>{safe(kind)}</span>" if kind else ""
     head = f"<div><b>{safe(row.name[:_CUT])}</b>{beside}</div>"
@@ -190,25 +182,13 @@ def _seen(row: DeviceRow) -> Iterator[tuple[str, str]]:
 
 def _datasheet_html(row: DeviceRow) -> str:
     if row.datasheet is None:
-        return (
-            "" if row.matched_by is None else _faint(f"No datasheet figures: {safe(row.matched_by[:_CUT])}")
-        )
-    figures = [
-        (dtype, f"{rate:,g} {'TOPS' if column.endswith('_tops') else 'TFLOPS'}")
-        for dtype, column in RATE_COLUMNS.items()
-        if (rate := getattr(row, column)) is not None
-    ]
-    figures += [
-        (label, f"{number:,g} {unit}")
-        for label, number, unit in (
-            ("bandwidth", row.datasheet_bandwidth_gbs, "GB/s"),
-            ("memory", row.datasheet_memory_gb, "GB"),
-        )
-        if number is not None
-    ]
+        unmatched = row.matched_by
+        return "" if unmatched is None else _faint(f"No datasheet figures: {safe(unmatched[:_CUT])}")
+    others = (("bandwidth", row.datasheet_bandwidth_gbs, "GB/s"), ("memory", row.datasheet_memory_gb, "GB"))
     cells = "".join(
-        f"<span><span style='{FAINT_STYLE}'>{safe(label)}</span> <b>{safe(text)}</b></span>"
-        for label, text in figures
+        f"<span><span style='{FAINT_STYLE}'>{safe(label)}</span> <b>{number:,g} {unit}</b></span>"
+        for label, number, unit in (*row.rates, *others)
+        if number is not None
     )
     note = "" if row.datasheet_note is None else _faint(safe(row.datasheet_note))
     return (

@@ -33,17 +33,11 @@ def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
         *_values(scope.problems, "source"),
         *_values(contexts, "source"),
     }
+    # A damaged file may be anyone's, whatever its name.
+    sound = entries[entries["status"] == "ok"]
     keys = {
         *_values(lookups, "cache_key"),
-        # A damaged file may be anyone's, whatever its name.
-        *_values(
-            entries[entries["status"] == "ok"],
-            "cache_key",
-            "code_key",
-            "fx_keys",
-            "kernel_keys",
-            "triton_hashes",
-        ),
+        *_values(sound, "cache_key", "code_key", "fx_keys", "kernel_keys", "triton_hashes"),
         *_values(isolation_keys(scope.contexts), "isolation_key"),
     }
     return Identities(

@@ -46,10 +46,8 @@ def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
     name = f" of {row.name}" if row.name else ""
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
     lines = [Line(harmless(title), style="bold")]
-    lines += [
-        Line(f"{label:<{_LABEL}}{harmless(text)}", hang=_LABEL, whole=label == "file")
-        for label, text in _facts(one)
-    ]
+    for label, text in _facts(one):
+        lines.append(Line(f"{label:<{_LABEL}}{harmless(text)}", hang=_LABEL, whole=label == "file"))
     sections = (
         (_candidates_title(one), _candidate_lines(one, where or ".guards has all")),
         ("other files under the key", _file_lines(one)),

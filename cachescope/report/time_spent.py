@@ -66,9 +66,8 @@ def said_texts(spent: TimeSpent) -> list[str]:
 
 def preflight_text(one: RunTime) -> str:
     """What the times of a pre-flight are."""
-    return (
-        f"{one.name}: its own times; it compiled nothing, so they do not show what hits would save a real run"
-    )
+    why = "it compiled nothing, so they do not show what hits would save a real run"
+    return f"{one.name}: its own times; {why}"
 
 
 def path_texts(members: Sequence[Member]) -> Iterator[str]:
@@ -81,9 +80,8 @@ def path_texts(members: Sequence[Member]) -> Iterator[str]:
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
     """How long ranks waited for each other, or that no event shows it."""
-    waited = sorted(
-        (one for one in runs if one.run in ranks.waited_ns), key=lambda one: -ranks.waited_ns[one.run]
-    )
+    waited = [one for one in runs if one.run in ranks.waited_ns]
+    waited.sort(key=lambda one: -ranks.waited_ns[one.run])
     if not waited:
         yield "no event shows whether a rank waited for another: torch has one only where ranks agree on sizes or guards"
         return
@@ -141,14 +139,10 @@ def _member(member: Member) -> str:
 def _where(phases: Mapping[str, int]) -> str:
     """The phases that make up most of a difference, and those that took less."""
     least = _LEAST_SHARE * max(map(abs, phases.values()), default=0)
-    more = [f"{duration(ns)} in {harmless(name)}" for name, ns in phases.items() if ns > least]
-    less = [
-        f"{duration(-ns)} less in {harmless(name)}"
-        for name, ns in reversed(list(phases.items()))
-        if -ns > least
-    ]
-    parts = [listed(more, _PHASES)] if more else []
-    parts += [listed(less, _PHASES)] if less else []
+    large = [(harmless(name), ns) for name, ns in phases.items() if abs(ns) > least]
+    more = [f"{duration(ns)} in {name}" for name, ns in large if ns > 0]
+    less = [f"{duration(-ns)} less in {name}" for name, ns in reversed(large) if ns < 0]
+    parts = [listed(texts, _PHASES) for texts in (more, less) if texts]
     return f": {'; '.join(parts)}" if parts else ""
 
 
@@ -254,9 +248,8 @@ def besides_text(besides: Besides, total_ns: int) -> str:
     """What passed besides compiling, as far as it is recorded; empty if that is next to nothing."""
     parts = []
     if besides.before_ns is not None:
-        parts.append(
-            f"{duration(besides.before_ns)} from the start of the command to its first record, imports among them"
-        )
+        before = duration(besides.before_ns)
+        parts.append(f"{before} from the start of the command to its first record, imports among them")
     if besides.between_ns is not None and besides.between_ns > _LEAST_BESIDES * total_ns:
         parts.append(f"{duration(besides.between_ns)} between the first and the last record")
     if besides.after_ns is not None:

@@ -173,13 +173,8 @@ def verification_object(found: verifying.Verification) -> JsonObject:
 
 
 def _entry(file: LockedFile) -> JsonObject:
-    return {
-        "cache": file.kind,
-        "cache_key": file.key,
-        "path": file.path,
-        "size_bytes": file.size,
-        "time_taken_ns": file.time_taken_ns,
-    }
+    key = {"cache": file.kind, "cache_key": file.key}
+    return {**key, "path": file.path, "size_bytes": file.size, "time_taken_ns": file.time_taken_ns}
 
 
 def _key(key: Key) -> JsonObject:

@@ -128,9 +128,8 @@ def run_lines(went: RunsWent) -> list[Line]:
     """How the lookups of some runs went, in one line."""
     rate = went.rate
     if not rate.lookups:
-        return [
-            Line("this run looked nothing up: nothing was compiled, or its caches were off", style="bold")
-        ]
+        nothing = "this run looked nothing up: nothing was compiled, or its caches were off"
+        return [Line(nothing, style="bold")]
     processes = f" in {plural(went.processes, 'process', 'processes')}" if went.processes > 1 else ""
     lost = f"; {duration(rate.time_lost_ns)} lost" if rate.time_lost_ns else ""
     text = f"this run: {plural(rate.lookups, 'lookup')}{processes}: {outcomes(rate)}{lost}"
@@ -156,9 +155,8 @@ def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
     """The first warnings of keys that seem to stand for more than one thing."""
     if not found:
         return
-    yield Line(
-        f"possible false hits: {len(found)}, in --json and scope.false_hits; a warning, no certainty", 0
-    )
+    where = "in --json and scope.false_hits; a warning, no certainty"
+    yield Line(f"possible false hits: {len(found)}, {where}")
     for row in found[:_FALSE_HITS_SHOWN]:
         key = "" if row.cache_key is None else f"{row.cache} {row.cache_key[:SHORT_KEY]}…: "
         yield Line(harmless(f"{key}{row.evidence}"), 2, "dim", rows=_ADVICE_ROWS)
@@ -169,11 +167,8 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     count = lookups_of_cause(cause, struck.misses)
     right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
     kind = kind_of(cause)
-    title = (
-        harmless(cause.summary)
-        if len(cause.fields) < 2 or kind.is_upgrade
-        else plural(len(cause.fields), "field") + " changed"
-    )
+    is_of_many = len(cause.fields) > 1 and not kind.is_upgrade
+    title = f"{len(cause.fields):,} fields changed" if is_of_many else harmless(cause.summary)
     if len(changes) == 1:
         title += f"   {harmless(changes[0].summary)}"
     yield Line(f"{number}  {title}", style="bold", right=right)
@@ -238,11 +233,8 @@ def summary_text(found: InShort) -> str:
     """The text repr."""
     lines = [f"cachescope.Scope: {found.headline}"]
     for number, cause in enumerate(found.causes[:_CAUSES_IN_TEXT], 1):
-        misses = lookups_of_cause(cause, cause.misses)
-        lines.append(
-            f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {misses}  "
-            f"{duration(cause.time_lost_ns)}"
-        )
+        cost = f"{lookups_of_cause(cause, cause.misses)}  {duration(cause.time_lost_ns)}"
+        lines.append(f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {cost}")
     if found.lookups or found.problems:
         lines.append(f"  {found.footer}")
     if found.entries:

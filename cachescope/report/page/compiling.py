@@ -77,10 +77,8 @@ def compiles_section(scope: Read) -> Section:
         "run", "compile_id", "kind", "function", "file", "line", "start_time", "time_taken_ns", "recompile_reasons", "error",
     ]  # fmt: skip
     drawn = (scope.compiles[columns], scope.runs[_RUN_COLUMNS])
-    parts: list[Part] = [
-        Text(f"{compiled_headline(compiled)}."),
-        Drawing("Compiles over time", compiles, drawn),
-    ]
+    drawing = Drawing("Compiles over time", compiles, drawn)
+    parts: list[Part] = [Text(f"{compiled_headline(compiled)}."), drawing]
     if compiled.recompiles:
         again = (
             Column("Function", "text", compiled.place),

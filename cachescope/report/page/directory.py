@@ -27,11 +27,8 @@ from cachescope.report.page.truncation import table
 from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size
 
-_ENTRY, _KIND, _PATH = (
-    Column("Entry", "name", "entry"),
-    Column("Kind", "word", "cache"),
-    Column("Path", "code", "path"),
-)
+_ENTRY, _KIND = Column("Entry", "name", "entry"), Column("Kind", "word", "cache")
+_PATH: Final = Column("Path", "code", "path")
 _SIZE: Final = Column("Size", "number", lambda row: _sized(row.size_bytes))
 _ENTRIES: Final = (
     _ENTRY,
@@ -118,11 +115,8 @@ def _kinds(found: Directory) -> Table:
 
 
 def _standing_out(found: Directory) -> Iterator[Part]:
-    unsound = (
-        ("damaged", "Files that cannot be loaded", found.damaged),
-        ("unreadable", _UNREADABLE, found.unreadable),
-    )
-    for status, name, files in unsound:
+    damaged = ("damaged", "Files that cannot be loaded", found.damaged)
+    for status, name, files in (damaged, ("unreadable", _UNREADABLE, found.unreadable)):
         if files or status == "damaged":
             yield _group(
                 status,

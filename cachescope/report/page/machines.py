@@ -157,13 +157,11 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         text = f"They differ in {differing}." if differing else "Nothing that is known of them differs."
         changed, folded = folded_differences(pair.fields)
         source = f"scope.context_difference({before}, {after})"
-        shown = (
-            (table("What differs, field by field", _DIFFERENCE, changed, "fields", source),)
-            if changed
-            else ()
-        )
+        parts: list[Part] = [Text(text + undecided)]
+        if changed:
+            parts.append(table("What differs, field by field", _DIFFERENCE, changed, "fields", source))
         title = f"Context {before} beside context {after}"
-        yield Group(f"contexts-{before}-{after}", title, (Text(text + undecided), *shown, *map(Text, folded)))
+        yield Group(f"contexts-{before}-{after}", title, (*parts, *map(Text, folded)))
     if found.more_pairs:
         every = len(found.pairs) + found.more_pairs
         what, source = "pairs of contexts that differ", "scope.context_pairs()"

@@ -52,9 +52,8 @@ def section_html(section: Section) -> str:
 
 def contents_html(sections: Iterable[Section]) -> str:
     """The table of contents."""
-    links = "".join(
-        f"<li><a href='#{safe(section.anchor)}'>{safe(section.title)}</a></li>" for section in sections
-    )
+    names = ((safe(section.anchor), safe(section.title)) for section in sections)
+    links = "".join(f"<li><a href='#{anchor}'>{title}</a></li>" for anchor, title in names)
     return f"<nav aria-label='Contents'><ol>{links}</ol></nav>"
 
 

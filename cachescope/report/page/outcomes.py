@@ -50,12 +50,10 @@ def time_section(scope: Read) -> Section:
         " which shows whether one graph misses everywhere or one run misses everything."
     )
     drawn = drawn_lookups(scope)
-    parts: tuple[Part, ...] = (
-        Drawing("Lookups over time", timeline, drawn),
-        Drawing("Outcomes, runs by graphs", runs_by_graph, drawn),
-    )
-    if not scope.facts.lookups:
-        parts = (Text("No lookup was read: nothing to place."),)
+    parts: tuple[Part, ...] = (Text("No lookup was read: nothing to place."),)
+    if scope.facts.lookups:
+        grid = Drawing("Outcomes, runs by graphs", runs_by_graph, drawn)
+        parts = (Drawing("Lookups over time", timeline, drawn), grid)
     return Section("time", "When and where did it miss?", sentence, parts)
 
 
@@ -89,23 +87,15 @@ def _numbers(scope: Read) -> list[tuple[str, str, str]]:
     runs = [rates(rows) for rows in grouped(lookups, lambda row: (row.run,)).values()]
     all_hit = sum(row.hits == row.lookups for row in runs)
     caches = {cache: rates(rows) for (cache,), rows in grouped(lookups, lambda row: (row.cache,)).items()}
-    return [
-        (
-            "Hit rate by count",
-            percent(rate.hit_rate, "–"),
-            f"{rate.hits:,} of {seen_text(rate)}",
-        ),
+    found = [
+        ("Hit rate by count", percent(rate.hit_rate, "–"), f"{rate.hits:,} of {seen_text(rate)}"),
         ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
         ("Runs that hit throughout", f"{all_hit:,} of {len(runs):,}", "every lookup of the run hit"),
-        *(
-            (
-                f"Hit rate of {cache}",
-                percent(row.hit_rate, "–"),
-                f"{row.hits:,} of {row.lookups - row.unknown:,}",
-            )
-            for cache, row in islice(caches.items(), 2)
-        ),
     ]
+    for cache, row in islice(caches.items(), 2):
+        known = f"{row.hits:,} of {row.lookups - row.unknown:,}"
+        found.append((f"Hit rate of {cache}", percent(row.hit_rate, "–"), known))
+    return found
 
 
 def _rates(scope: Read) -> Table:

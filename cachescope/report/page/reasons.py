@@ -21,6 +21,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
 from cachescope.report.explanation import sentences
+from cachescope.report.json_text import values_of
 from cachescope.report.page.lookups import lookup_table
 from cachescope.report.page.outcomes import NOTHING, timed
 from cachescope.report.page.parts import (
@@ -295,12 +296,8 @@ def causes_section(scope: Read) -> Section:
 def _items(works: tuple[Work, ...], anchors: dict[int, str]) -> tuple[WorkItem, ...]:
     return tuple(
         WorkItem(
-            title=work.title,
-            cost=work.cost,
-            where=work.where,
-            share=work.share,
+            **values_of(work, "title", "cost", "where", "share", "advice"),
             changes=tuple(changes_of(work)),
-            advice=work.advice,
             anchor=anchors.get(work.cause),
         )
         for work in works

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, Self
 
 from cachescope.answers.read import Read
@@ -35,12 +36,8 @@ def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence
 
 def forms_of(fields: Sequence[str]) -> dict[str, str]:
     """The context form that holds each field, of those that are in one."""
-    return {
-        name: form
-        for forms in CONTEXT_FORMS.values()
-        for form in forms
-        for name in form_fields([form], fields).fields
-    }
+    forms = chain.from_iterable(CONTEXT_FORMS.values())
+    return {name: form for form in forms for name in form_fields([form], fields).fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +52,8 @@ class Alone:
     def of(cls, scope: Read, name: str) -> Self:
         """Replay all lookups without it."""
         found = WhatIf.of(scope, KeySchema(without=(name,)))
-        warnings, causes = (
-            tuple(line.text for line in lines(found)) for lines in (warning_lines, cause_lines)
-        )
-        return cls(warnings, causes)
+        said = ((line.text for line in lines(found)) for lines in (warning_lines, cause_lines))
+        return cls(*map(tuple, said))
 
 
 NOTHING_TOLD: Final = Alone()

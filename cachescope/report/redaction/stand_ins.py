@@ -6,21 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-KINDS: Final = (
-    "path",
-    "url",
-    "user",
-    "host",
-    "uuid",
-    "bus",
-    "address",
-    "key",
-    "secret",
-    "function",
-    "name",
-    "value",
-)
-STAND_IN: Final = rf"<(?:{'|'.join(KINDS)})-\d{{1,9}}>"
+KINDS: Final = "path|url|user|host|uuid|bus|address|key|secret|function|name|value"
+STAND_IN: Final = rf"<(?:{KINDS})-\d{{1,9}}>"
 _STAND_IN: Final = re.compile(STAND_IN)
 
 _BEGINNING: Final = 6

@@ -254,11 +254,8 @@ class Texts:
         """Numbers between colons: times and ratios stay; addresses of networks and of boards do not."""
         text = match[0]
         parts = text.split(":")
-        is_scope = (
-            not parts[-1].isdigit()
-            and any(parts)
-            and all(not part or part in self._known.words for part in parts)
-        )
+        words = list(filter(None, parts))
+        is_scope = bool(words) and not parts[-1].isdigit() and self._known.words.issuperset(words)
         if is_time(text) or is_scope:
             return text
         if len(parts) == 2 and all(part.isdigit() and len(part) < 7 for part in parts):
