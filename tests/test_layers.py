@@ -46,6 +46,7 @@ LAYERS = (
         "frames",
         "components",
         "component_sets",
+        "grouping",
         "details",
     ),
     ("keys",),

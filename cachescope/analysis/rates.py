@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.terms import FXGRAPH, MISSED, PREDICTED, VLLM
 
 _MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, would in PREDICTED.items()}
@@ -72,8 +73,6 @@ def grouped(
     lookups: Iterable[LookupRow], key: Callable[[LookupRow], tuple[Any, ...]]
 ) -> Mapping[tuple[Any, ...], list[LookupRow]]:
     """Lookups by some of their values, ordered by these; what is missing comes last."""
-    groups: dict[tuple[Any, ...], list[LookupRow]] = {}
-    for row in lookups:
-        groups.setdefault(key(row), []).append(row)
+    groups = by_key((key(row), row) for row in lookups)
     ordered = sorted(groups, key=lambda values: [(value is None, value) for value in values])
     return {values: groups[values] for values in ordered}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -22,6 +22,7 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import ComparedLookup
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,11 @@ class ComparedRuns:
     @property
     def differences(self) -> tuple[tuple[tuple[FieldChange, ...], tuple[Aligned, ...]], ...]:
         """What differs between keys: equal differences folded, with those that have it, the most frequent first."""
-        groups: dict[Hashable, list[Aligned]] = defaultdict(list)
-        for one in self.aligned:
-            if one.changes is not None and one.by == "graph":
-                groups[fold_key(one.changes)].append(one)
+        groups = by_key(
+            (fold_key(one.changes), one)
+            for one in self.aligned
+            if one.changes is not None and one.by == "graph"
+        )
         ordered = sorted(groups.values(), key=len, reverse=True)
         return tuple((members[0].changes or (), tuple(members)) for members in ordered)
 

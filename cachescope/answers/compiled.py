@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
@@ -12,6 +12,7 @@ from cachescope.answers.names import place_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.grouping import by_key
 from cachescope.notebook_cells import code_file, of_any_process
 from cachescope.wording import short_names
 
@@ -108,10 +109,7 @@ def _as_symbol(row: SymbolRow) -> object:
 
 
 def _looked_up(compiles: Sequence[CompileRow]) -> tuple[LookedUp, ...]:
-    of_place: dict[object, list[CompileRow]] = defaultdict(list)
-    for row in compiles:
-        if row.lookups:
-            of_place[_where(row)].append(row)
+    of_place = by_key((_where(row), row) for row in compiles if row.lookups)
     found = map(LookedUp.of, of_place.values())
     return tuple(sorted(found, key=lambda one: -(one.full_misses + one.guard_misses)))
 

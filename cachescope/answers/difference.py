@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import RunRow
+from cachescope.grouping import by_key
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.terms import VLLM
 
@@ -186,10 +186,7 @@ def of_same_graph(read: Recording, row: SeenKey, candidates: Iterable[SeenKey]) 
 
 
 def _by_kind(rows: Sequence[SeenKey]) -> dict[tuple[str, str | None], list[SeenKey]]:
-    kinds: dict[tuple[str, str | None], list[SeenKey]] = defaultdict(list)
-    for row in rows:
-        kinds[row.cache, row.direction].append(row)
-    return kinds
+    return by_key(((row.cache, row.direction), row) for row in rows)
 
 
 def fold_key(changes: Sequence[FieldChange]) -> Hashable:

@@ -13,6 +13,7 @@ from cachescope.answers.recording import Recording
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import DuplicateRow, LockRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.grouping import by_key
 from cachescope.readers.directory.lock_state import locks_of
 from cachescope.terms import CACHES, SHIPPED, UNREADABLE
 
@@ -115,9 +116,7 @@ def newest_first(rows: Iterable[EntryRow]) -> list[EntryRow]:
 
 
 def _totals(entries: Iterable[EntryRow]) -> tuple[Total, ...]:
-    by_kind: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
-    for row in entries:
-        by_kind[row.cache, row.status].append(row)
+    by_kind = by_key(((row.cache, row.status), row) for row in entries)
     found = []
     for (cache, status), rows in by_kind.items():
         times = [row.modified_time for row in rows if row.modified_time is not None]
@@ -139,9 +138,8 @@ def _shared(entries: tuple[EntryRow, ...]) -> Iterator[SharedKey]:
 
 
 def _alike(duplicates: Iterable[DuplicateRow]) -> Iterator[Alike]:
-    alike: dict[tuple[str, str], list[DuplicateRow]] = defaultdict(list)
-    for group in duplicates:  # what saves most comes first
-        alike[group.cache, group.known_by].append(group)
+    # What saves most comes first.
+    alike = by_key(((group.cache, group.known_by), group) for group in duplicates)
     for (cache, known_by), mine in alike.items():
         files = sum(group.copies for group in mine)
         yield Alike(cache, known_by, len(mine), files, sum(group.saved_bytes for group in mine))

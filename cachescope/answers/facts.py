@@ -10,6 +10,7 @@ from typing import Protocol
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
 from cachescope.table import Table
 from cachescope.wording import short_names
@@ -97,10 +98,7 @@ class Facts:
 
     @cached_property
     def _by_cause(self) -> Mapping[int, list[MissRow]]:
-        found: dict[int, list[MissRow]] = {}
-        for miss in self.misses.values():
-            found.setdefault(miss.cause, []).append(miss)
-        return found
+        return by_key((miss.cause, miss) for miss in self.misses.values())
 
     @cached_property
     def _followers(
@@ -118,8 +116,4 @@ class Facts:
 
     @cached_property
     def _by_above(self) -> Mapping[int, list[LookupRow]]:
-        found: dict[int, list[LookupRow]] = {}
-        for row in self.lookups.values():
-            if row.aot_lookup is not None:
-                found.setdefault(row.aot_lookup, []).append(row)
-        return found
+        return by_key((row.aot_lookup, row) for row in self.lookups.values() if row.aot_lookup is not None)

@@ -14,6 +14,7 @@ from cachescope.details import HashDetails
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import PredictionRow
+from cachescope.grouping import by_key
 from cachescope.readers.assemble import entry_rows
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.file_contents import source_of
@@ -135,8 +136,6 @@ class PredictionSummary:
 
 def _folded(rows: Iterable[tuple[str, PredictionRow]]) -> tuple[Reason, ...]:
     """The rows by the reason that each comes with."""
-    groups: dict[str, list[PredictionRow]] = {}
-    for reason, row in rows:
-        groups.setdefault(reason, []).append(row)
+    groups = by_key((reason, row) for reason, row in rows)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     return tuple(Reason(text, tuple(members)) for text, members in ordered)

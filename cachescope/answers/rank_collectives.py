@@ -15,6 +15,7 @@ from typing import Final
 from cachescope.answers.names import place_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import CompileRow
+from cachescope.grouping import by_key
 from cachescope.notebook_cells import code_file
 from cachescope.wording import short_names
 
@@ -73,9 +74,10 @@ def _where(row: CompileRow) -> _Where | None:
 
 
 def _apart(of_rank: dict[int, CompileRow], files: dict[str, str]) -> CollectivesApart | None:
-    ranks: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for rank, row in sorted(of_rank.items()):
-        ranks[tuple(name for name in row.collectives if not _WAITS.search(name))].append(rank)
+    ranks = by_key(
+        (tuple(name for name in row.collectives if not _WAITS.search(name)), rank)
+        for rank, row in sorted(of_rank.items())
+    )
     if len(ranks) < 2:
         return None
     row = next(iter(of_rank.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -15,6 +15,7 @@ from cachescope.answers.rank_collectives import CollectivesApart, collectives_ap
 from cachescope.answers.recording import Recording
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
+from cachescope.grouping import by_key
 
 _TRACING: Final = "bytecode_tracing"
 _FRAME_COMPILE: Final = "entire_frame_compile"
@@ -182,9 +183,7 @@ class TimeSpent:
         """Of everything that was read; `paths` are compared with each other if there are several."""
         phases, rows = read.phases_read[0].rows, read.facts.runs
         readings = readings_of_runs(phases, read.facts.lookups.values())
-        of_run: dict[int, list[PhaseRow]] = defaultdict(list)
-        for phase in phases:
-            of_run[phase.run].append(phase)
+        of_run = by_key((phase.run, phase) for phase in phases)
         events = {run: {phase.event for phase in mine} for run, mine in of_run.items()}
         runs = tuple(
             RunTime(

@@ -8,6 +8,7 @@ from typing import Self
 
 from cachescope.answers.recording import Recording
 from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
+from cachescope.grouping import by_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,7 @@ def _again(rows: list[FolderRow]) -> tuple[Again, ...]:
 
 
 def _apart_ranks(rows: list[RankRow]) -> tuple[Apart, ...]:
-    of_folder: dict[str, list[RankRow]] = defaultdict(list)
-    for row in rows:
-        of_folder[row.folder].append(row)
+    of_folder = by_key((row.folder, row) for row in rows)
     alike: dict[tuple[bool, tuple[str, ...]], list[tuple[RankRow, ...]]] = defaultdict(list)
     for found in of_folder.values():
         is_of_a_rank = all(row.is_of_a_rank for row in found)

@@ -19,6 +19,7 @@ from cachescope.answers.names import lookups_of_cause, place_name
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import footer
 from cachescope.frames.answer_rows import CauseRow
+from cachescope.grouping import by_key
 from cachescope.terms import FXGRAPH
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, harmless, listed, percent, plural
@@ -257,9 +258,7 @@ def advice_by_field(read: Recording, explained: Explanation) -> list[tuple[tuple
         changes=explained.changes,
         were_graphs_found=_were_graphs_found(read, explained.lookup),
     )
-    fields: dict[str, list[str]] = {}
-    for field, sentence in field_sentences(facts):
-        fields.setdefault(sentence, []).append(field)
+    fields = by_key((sentence, field) for field, sentence in field_sentences(facts))
     if " ".join(fields) != explained.advice:
         # That of the cause is on other fields as well, or is shortened.
         return []

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cachescope.grouping import by_key
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
 from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.lock_text import read_lock
@@ -187,10 +188,7 @@ def _compared(file: LockedFile, content: Content) -> FileFinding | None:
 
 def _files_lost(lock: CacheLock, contexts: frozenset[int], caches: frozenset[str]) -> Iterator[LockedFile]:
     """The entries of some contexts and of some caches, and what points to graphs of which no other is left."""
-    of_key: dict[str | None, list[bool]] = {}
-    for file in lock.entries():
-        if file.kind == FXGRAPH:
-            of_key.setdefault(file.key, []).append(file.context in contexts)
+    of_key = by_key((file.key, file.context in contexts) for file in lock.entries() if file.kind == FXGRAPH)
     for file in lock.entries():
         needs = any(all(of_key.get(key, [False])) for key in file.needs)
         if file.kind in caches or file.context in contexts or needs:

@@ -11,6 +11,7 @@ from typing import Final
 from cachescope.analysis.compiles.ranges import remaining_ranges
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.notebook_cells import code_file
 from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import well_formed
@@ -198,10 +199,11 @@ def _at(place: Place) -> str:
 
 def recompiles(compiles: Iterable[CompileRow]) -> list[RecompileRow]:
     """Group the recompiles by function and guard."""
-    groups: dict[_Group, list[CompileRow]] = defaultdict(list)
-    for row in compiles:
-        if row.kind in ("recompile", "limit"):
-            groups[row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)].append(row)
+    groups = by_key(
+        ((row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)), row)
+        for row in compiles
+        if row.kind in ("recompile", "limit")
+    )
     rows = [_recompile_row(guard, members) for (*_, guard), members in groups.items()]
     return sorted(rows, key=lambda row: -(row.time_taken_ns or 0))
 

@@ -9,6 +9,7 @@ from typing import Final
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow
 from cachescope.frames.directory_rows import TimingRow
+from cachescope.grouping import by_key
 from cachescope.keys.cutlass import TORCH_FILE_HASHES, cutlass_requests
 
 # torch/_inductor/config.py: in the section `cuda`, or later `cutlass`.
@@ -22,10 +23,11 @@ def cutlass_machine(
     timings: Iterable[TimingRow],
 ) -> str:
     """Describe the device, CUDA version, level and torch that a request key was made from, as far as they were recorded."""
-    names: dict[str, list[str]] = {}
-    for row in devices:
-        if row.compute_capability is not None:
-            names.setdefault(row.compute_capability.replace(".", ""), []).append(row.name)
+    names = by_key(
+        (row.compute_capability.replace(".", ""), row.name)
+        for row in devices
+        if row.compute_capability is not None
+    )
     recorded: list[ContextRow | TimingRow] = [*contexts, *timings]
     # `maybe_fetch_ops` takes major and minor.
     versions = sorted(

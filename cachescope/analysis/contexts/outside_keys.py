@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.terms import COMPILE_FORMS
 
 Key = tuple[str, str]
@@ -169,10 +169,7 @@ def _minor(version: str) -> str:
 
 
 def _sides(runs: set[int], of_run: Mapping[int, str]) -> dict[str, list[int]]:
-    sides: dict[str, list[int]] = defaultdict(list)
-    for run in sorted(runs & of_run.keys()):
-        sides[of_run[run]].append(run)
-    return sides
+    return by_key((of_run[run], run) for run in sorted(runs & of_run.keys()))
 
 
 def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Doubt:

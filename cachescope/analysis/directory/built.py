@@ -6,7 +6,6 @@ that changed but kept its uuid.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, TypeVar
 
@@ -18,6 +17,7 @@ from cachescope.analysis.directory.equal_code import (
 )
 from cachescope.frames.compared import Built
 from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.grouping import by_key
 from cachescope.readers.directory.triton_files import BY_DESCENT
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 
@@ -42,43 +42,26 @@ def built_alike(
     binaries: KernelBinaries,
 ) -> Iterator[Built]:
     """Each thing that both sides have once under one key: FX graphs, Triton configurations, choices of max-autotune."""
-    old, new = _sound(before), _sound(after)
+    old, new = (by_key((row.cache, row) for row in side if row.status == "ok") for side in (before, after))
     for a, b in _pairs(old[FXGRAPH], new[FXGRAPH], lambda row: (row.cache_key, row.guards_expr)):
         yield _graphs(a, b, code, binaries)
     for a, b in _pairs(old[BEST_CONFIG], new[BEST_CONFIG], lambda row: row.cache_key):
         yield _configurations(a, b)
-    of_file: dict[int, list[TimingRow]] = defaultdict(list)
-    for row in timings:
-        of_file[row.entry].append(row)
+    of_file = by_key((row.entry, row) for row in timings)
     measured, others = (_operators(of_file, side[AUTOTUNE]) for side in (old, new))
     for choices, other_choices in _pairs(measured, others, lambda some: _measured_what(some[0])):
         yield _choices(choices, other_choices)
-
-
-def _sound(rows: Iterable[EntryRow]) -> dict[str, list[EntryRow]]:
-    found: dict[str, list[EntryRow]] = defaultdict(list)
-    for row in rows:
-        if row.status == "ok":
-            found[row.cache].append(row)
-    return found
 
 
 def _pairs(
     before: Iterable[_Thing], after: Iterable[_Thing], key: Callable[[_Thing], Hashable]
 ) -> Iterator[tuple[_Thing, _Thing]]:
     """What both sides have under one key. Where a side has several, which one a process takes is not known."""
-    old, new = _by(key, before), _by(key, after)
+    old, new = (by_key((key(thing), thing) for thing in side) for side in (before, after))
     for shared, things in old.items():
-        others = new.get(shared, [])
+        others = new[shared]
         if len(things) == len(others) == 1:
             yield things[0], others[0]
-
-
-def _by(key: Callable[[_Thing], Hashable], things: Iterable[_Thing]) -> dict[Hashable, list[_Thing]]:
-    found: dict[Hashable, list[_Thing]] = defaultdict(list)
-    for thing in things:
-        found[key(thing)].append(thing)
-    return found
 
 
 def _graphs(before: EntryRow, after: EntryRow, code: GeneratedCode, binaries: KernelBinaries) -> Built:
@@ -110,7 +93,7 @@ def _configuration(row: EntryRow) -> list[str]:
 def _operators(of_file: dict[int, list[TimingRow]], files: Iterable[EntryRow]) -> Iterator[list[TimingRow]]:
     """The choices that each file has for each operator."""
     for file in files:
-        yield from _by(_measured_what, of_file[file.entry]).values()
+        yield from by_key((_measured_what(row), row) for row in of_file[file.entry]).values()
 
 
 def _measured_what(row: TimingRow) -> Hashable:

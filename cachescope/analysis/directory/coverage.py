@@ -14,6 +14,7 @@ from cachescope.analysis.history.history import is_miss
 from cachescope.frames.compared import CoverageRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.readers.directory.bundles import Held
 from cachescope.terms import AOTAUTOGRAD, AUTOTUNE, BEST_CONFIG, CACHES, FXGRAPH, PGO, PRECOMPILE, UNREADABLE
 
@@ -38,9 +39,7 @@ def coverage_rows(
     lookups = [row for row in lookups if row.cache in CACHES]
     entries = [row for row in entries if row.status == "ok"]
     coverage = _Coverage(bundles, lookups, entries)
-    folded: dict[tuple[str, str | None, str, str], list[int]] = defaultdict(list)
-    for row in lookups:
-        folded[row.cache, row.cache_key, *coverage.of_lookup(row)].append(row.lookup)
+    folded = by_key(((row.cache, row.cache_key, *coverage.of_lookup(row)), row.lookup) for row in lookups)
     for (cache, key, held, reason), numbers in folded.items():
         yield CoverageRow(cache, key, held, reason, len(numbers), numbers[0])
     for entry in entries:
@@ -62,9 +61,7 @@ class _Coverage:
                 self._inside[inner.cache, inner.cache_key].append(inner)
         self._lost = frozenset().union(*(bundle.lost for bundle in loaded))
         self._files = {key: digest for bundle in loaded for key, digest in bundle.files.items()}
-        self._stored: dict[tuple[str, str | None], list[str | None]] = defaultdict(list)
-        for entry in entries:
-            self._stored[entry.cache, entry.cache_key].append(entry.guards_expr)
+        self._stored = by_key(((entry.cache, entry.cache_key), entry.guards_expr) for entry in entries)
         self._made = Counter((row.cache, row.cache_key) for row in lookups if is_miss(row))
 
     def of_lookup(self, row: LookupRow) -> _Answer:

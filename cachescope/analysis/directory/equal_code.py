@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow
+from cachescope.grouping import by_key
 from cachescope.terms import CACHES, CODE
 from cachescope.wording import plural
 
@@ -59,9 +60,7 @@ class KernelBinaries:
         self, entries: Iterable[EntryRow], links: Iterable[LinkRow], content_hash: ContentHash
     ) -> None:
         self._rows = {row.entry: row for row in entries}
-        self._children: dict[int, list[LinkRow]] = defaultdict(list)
-        for link in links:
-            self._children[link.parent].append(link)
+        self._children = by_key((link.parent, link) for link in links)
         self._content_hash = content_hash
         self._hashes: dict[str, str | None] = {}
 

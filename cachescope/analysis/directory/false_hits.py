@@ -23,6 +23,7 @@ from cachescope.frames.checks import FalseHit
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.terms import CACHES
 from cachescope.wording import listed
 
@@ -51,9 +52,7 @@ def false_hits(
     stored = [
         row for row in entries if row.status == "ok" and row.cache in CACHES and row.cache_key is not None
     ]
-    of_key: dict[Key, list[LookupRow]] = defaultdict(list)
-    for row in looked_up:
-        of_key[key_of(row)].append(row)
+    of_key = by_key((key_of(row), row) for row in looked_up)
     cpu_keys = {key_of(row) for row in stored if "cpu" in row.device_types}
     doubts = [
         *_different_entries(stored, source_of),
@@ -84,9 +83,7 @@ def _numbers(entries: Iterable[EntryRow]) -> tuple[int, ...]:
 
 def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Iterator[Doubt]:
     """Entries that torch would confuse: one key and equal guards."""
-    groups: dict[tuple[Key, str | None], list[EntryRow]] = defaultdict(list)
-    for row in stored:
-        groups[key_of(row), row.guards_expr].append(row)
+    groups = by_key(((key_of(row), row.guards_expr), row) for row in stored)
     for (key, _), rows in groups.items():
         if len(rows) < 2:
             continue
@@ -159,10 +156,9 @@ def _differing_in_both(details: HashDetails, before: int, after: int) -> list[st
 def _missing_fields(lookups: Sequence[LookupRow], details: HashDetails) -> Iterator[FalseHit]:
     """Fields that an older torch leaves out of its keys, if newer keys in the same scope differ in them."""
     for cache in CACHES:
-        of_set: dict[int, list[LookupRow]] = defaultdict(list)
-        for row in lookups:
-            if row.cache == cache and row.detail_set is not None:
-                of_set[row.detail_set].append(row)
+        of_set = by_key(
+            (row.detail_set, row) for row in lookups if row.cache == cache and row.detail_set is not None
+        )
         older = [s for s in of_set if details.component_of(s, OF_EVERY_LATER_KEY) is None]
         shared = _shared_by_runs([row for detail_set in older for row in of_set[detail_set]])
         for field in _LATER_FIELDS if shared else ():

@@ -23,6 +23,7 @@ from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
+from cachescope.grouping import by_key
 from cachescope.terms import FXGRAPH
 
 
@@ -34,9 +35,7 @@ def past_misses(
     binaries: KernelBinaries,
 ) -> list[PastMiss]:
     """The rows of the frame past_misses."""
-    of_root: dict[str, list[EntryRow]] = defaultdict(list)
-    for entry in entries:
-        of_root[entry.root].append(entry)
+    of_root = by_key((entry.root, entry) for entry in entries)
     resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
     graphs: dict[tuple[int, str | None], list[EntryRow]] = defaultdict(list)
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok"]

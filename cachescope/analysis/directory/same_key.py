@@ -16,6 +16,7 @@ from typing import Final
 from cachescope.analysis.guards import GuardError, guard_symbols
 from cachescope.frames.directory_rows import Candidate, EntryRow
 from cachescope.frames.linked_rows import DuplicateRow
+from cachescope.grouping import by_key
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
 # In the order in which a reader should learn of them.
@@ -38,10 +39,11 @@ def marks_beside(rows: Iterable[EntryRow]) -> dict[int, tuple[str, ...]]:
 
     Equal keys in different directories are separate: a process never looks into another directory.
     """
-    of_key: dict[tuple[str, str, str], list[EntryRow]] = defaultdict(list)
-    for row in rows:
-        if row.cache in CACHES and row.status in ("ok", "damaged") and row.cache_key is not None:
-            of_key[row.root, row.cache, row.cache_key].append(row)
+    of_key = by_key(
+        ((row.root, row.cache, row.cache_key), row)
+        for row in rows
+        if row.cache in CACHES and row.status in ("ok", "damaged") and row.cache_key is not None
+    )
     return {
         row.entry: _marks(row, [other for other in group if other is not row])
         for group in of_key.values()

@@ -11,6 +11,7 @@ from typing import Final
 from cachescope.analysis.directory.linked_files import is_cpp
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow, OrphanRow, RemovableRow
+from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.directory.triton_files import MOVED
 from cachescope.terms import (
@@ -201,7 +202,11 @@ def orphan_rows(rows: list[EntryRow], links: list[LinkRow]) -> list[OrphanRow]:
         *_lost(rows, links, unread),
         *_alone_code(rows, links, unread),
         *_alone_triton(rows, links),
-        *_moved(rows),
+        *(
+            _orphan(row, OTHER_PATHS)
+            for row in rows
+            if row.cache == TRITON and row.status == "ok" and str(row.detail).endswith(MOVED)
+        ),
     ]
     return sorted(found, key=attrgetter("entry"))
 
@@ -244,10 +249,7 @@ def _alone_code(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> I
     judged = {row.root for row in rows if row.cache == FXGRAPH and row.code_key is not None}
     of_vllm = _folders_of_models(rows)
     judged = {root for root in judged if unread.names_all_code(root) and os.path.dirname(root) not in of_vllm}
-    children: dict[int, list[int]] = defaultdict(list)
-    for link in links:
-        if link.child is not None:
-            children[link.parent].append(link.child)
+    children = by_key((link.parent, link.child) for link in links if link.child is not None)
     code = {row.entry for row in rows if row.cache == CODE}
     # Timings name the code that was measured; an entry names its wrapper, and the wrapper its kernels.
     starts = [row.entry for row in rows if row.cache not in (CODE, LOCK)]
@@ -305,9 +307,3 @@ def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[Orphan
             continue
         if name.endswith(".json") and not name.startswith("__grp__") and row.entry not in referred:
             yield _orphan(row, UNUSED_TRITON)
-
-
-def _moved(rows: list[EntryRow]) -> Iterator[OrphanRow]:
-    for row in rows:
-        if row.cache == TRITON and row.status == "ok" and str(row.detail).endswith(MOVED):
-            yield _orphan(row, OTHER_PATHS)

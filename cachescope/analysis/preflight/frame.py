@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedR
 from cachescope.analysis.preflight.would_find import StoredEntries, stored_by_recorded
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
 from cachescope.table import Table
 from cachescope.terms import FXGRAPH, PREDICTED
@@ -45,9 +45,7 @@ def with_predictions(tables: Tables) -> Tables:
 
 def commands(preflights: Iterable[RunRow]) -> list[list[RunRow]]:
     """The processes of each command: their traces are in one folder."""
-    of_folder: dict[str, list[RunRow]] = defaultdict(list)
-    for run in preflights:
-        of_folder[os.path.dirname(run.source)].append(run)
+    of_folder = by_key((os.path.dirname(run.source), run) for run in preflights)
     return list(of_folder.values())
 
 

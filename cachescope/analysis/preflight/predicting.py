@@ -22,6 +22,7 @@ from cachescope.analysis.preflight.would_find import (
     found_under,
 )
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -79,10 +80,7 @@ class PredictedRun:
             if row.preflight_note is not None
         }
         self._first_dir = next((note.cache_dir for note in self._notes.values()), None)
-        self._graphs: dict[int, list[LookupRow]] = defaultdict(list)
-        for row in lookups:
-            if row.aot_lookup is not None:
-                self._graphs[row.aot_lookup].append(row)
+        self._graphs = by_key((row.aot_lookup, row) for row in lookups if row.aot_lookup is not None)
 
     def lookups(self) -> Iterator[PredictedLookup]:
         """The lookups of a real run, in the order in which it would make them."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.vllm.factors import CODE, COMPILER, CONFIGURATION, ENVIRONMENT, name_of_variable
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
+from cachescope.grouping import by_key
 from cachescope.verdict_kinds import Judged, kind_of
 from cachescope.wording import listed
 
@@ -38,10 +38,9 @@ def _of_factors(factors: Sequence[str]) -> Iterator[str]:
     variables = [name for one in factors if one not in _HASHES and (name := name_of_variable(one))]
     if variables:
         yield f"Give {listed(variables, _NAMED)} the same value in every engine, if it need not differ."
-    ignored: dict[str, list[str]] = defaultdict(list)
-    for name in variables:
-        if (release := no_longer_counted_by(name)) is not None:
-            ignored[release].append(name)
+    ignored = by_key(
+        (release, name) for name in variables if (release := no_longer_counted_by(name)) is not None
+    )
     for release, names in ignored.items():
         yield f"vLLM {release} does not count {listed(names, _NAMED)}."
     yield from (_HASHES[one] for one in factors if one in _HASHES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
@@ -20,6 +19,7 @@ from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow
 from cachescope.frames.vllm_folders import FolderRow, FragmentRow, VllmChange
+from cachescope.grouping import by_key
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.directory.vllm_places import is_of_sglang
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
@@ -60,11 +60,11 @@ def folders_of(
 
 def _files(entries: Iterable[EntryRow]) -> dict[tuple[str, PlaceInTree], list[EntryRow]]:
     """Files of vLLM by the folder that they lie in."""
-    found: dict[tuple[str, PlaceInTree], list[EntryRow]] = defaultdict(list)
-    for row in entries:
-        if row.cache in VLLM_KINDS:
-            found[row.path.rpartition("/")[0], place_in_tree(row.path)].append(row)
-    return found
+    return by_key(
+        ((row.path.rpartition("/")[0], place_in_tree(row.path)), row)
+        for row in entries
+        if row.cache in VLLM_KINDS
+    )
 
 
 def _rows(
@@ -134,9 +134,7 @@ def fragments(folders: Sequence[Named]) -> list[FragmentRow]:
 def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:
     varying, codes = coded(folders)
     # Those that change only together have equal codes.
-    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for number, column in enumerate(zip(*codes, strict=True)):
-        groups[column].append(number)
+    groups = by_key((column, number) for number, column in enumerate(zip(*codes, strict=True)))
     of_process: list[list[int]] = []
     kinds: dict[int, tuple[str, ...]] = {}
     for group in groups.values():

@@ -18,6 +18,7 @@ from cachescope.analysis.vllm.changes import Beside, Codes, changes_of, coded
 from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, name_kinds, process_kinds
 from cachescope.frames.vllm import FactorsRow
 from cachescope.frames.vllm_folders import RankRow, VllmChange
+from cachescope.grouping import by_key
 
 _Ranks = frozenset[tuple[int, int]]
 OF_A_RANK: Final[frozenset[Kind]] = frozenset({"rank", "port", "bundle index", "host"})
@@ -35,10 +36,11 @@ class _Side:
 def ranks_apart(factors: Sequence[FactorsRow], named: Sequence[Named]) -> Iterator[RankRow]:
     """The factors in which the folders of ranks with one configuration differ."""
     ranks = _ranks(factors)
-    of_configuration: dict[str, list[_Side]] = defaultdict(list)
-    for folder in named:
-        if folder.name in ranks:
-            of_configuration[folder.values[CONFIGURATION]].append(_Side(folder, ranks[folder.name]))
+    of_configuration = by_key(
+        (folder.values[CONFIGURATION], _Side(folder, ranks[folder.name]))
+        for folder in named
+        if folder.name in ranks
+    )
     for sides in of_configuration.values():
         for one, other, changed in _apart(sides):
             for change in changes_of(Beside(one.folder, other.folder, False, changed)):

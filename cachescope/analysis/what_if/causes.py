@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -11,6 +10,7 @@ from cachescope.analysis.what_if.results import ReplayInput, became_of
 from cachescope.analysis.what_if.still_missing import why_still
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
+from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
 from cachescope.verdict_kinds import kind_of
 
@@ -88,9 +88,7 @@ def _saving(replayed: ReplayInput, cause: CauseRow, at: list[int]) -> CauseSavin
 
 def _positions(replayed: ReplayInput, misses: Iterable[MissRow]) -> dict[int, list[int]]:
     """The positions of the misses of each cause."""
-    found: dict[int, list[int]] = defaultdict(list)
-    for miss in misses:
-        found[miss.cause].append(replayed.history.index_of[miss.lookup])
+    found = by_key((miss.cause, replayed.history.index_of[miss.lookup]) for miss in misses)
     for positions in found.values():
         positions.sort()
     return found

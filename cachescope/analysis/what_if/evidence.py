@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from cachescope.catalogue.facts import field_facts
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.replay_rows import EvidenceRow
+from cachescope.grouping import by_key
 
 SAFETIES: Final = ("safe", "unknown", "unsafe", "program")
 """Whether fields may be left out, as a ranking has them: what is the program itself comes last."""
@@ -18,10 +18,7 @@ _ORDER: Final = ("graph", "inputs", "generated code", "unknown", "host")
 
 def evidence_rows(past_misses: Iterable[PastMiss]) -> list[EvidenceRow]:
     """What pairs of entries of one graph show of the fields in which they differ; fields with different code first."""
-    groups: dict[tuple[str, ...], list[PastMiss]] = defaultdict(list)
-    for pair in past_misses:
-        if pair.changed:
-            groups[tuple(sorted(pair.changed))].append(pair)
+    groups = by_key((tuple(sorted(pair.changed)), pair) for pair in past_misses if pair.changed)
     found = [_evidence(names, pairs) for names, pairs in groups.items()]
     return sorted(found, key=lambda one: (-one.different_code, -one.pairs, one.fields))
 

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from cachescope.analysis.history.directory import NEVER
@@ -69,20 +70,13 @@ class Recorded:
             else OTHER
             for row, key in zip(history.lookups, self.key, strict=True)
         ]
-        self._times = self._filled_times()
+        # One without a time, or of a clock that was set back, gets the time of the one before it.
+        self._times = list(accumulate((row.time or 0 for row in history.lookups), max))
         self.stored_since = self._since()
 
     def position_of(self, time: int | None) -> int:
         """The first lookup made after a time; 0 if the time is unknown."""
         return 0 if time is None else bisect_right(self._times, time)
-
-    def _filled_times(self) -> list[int]:
-        """The time of every lookup. One without a time, or of a clock that was set back, gets the time of the one before it."""
-        times, latest = [], 0
-        for row in self.history.lookups:
-            latest = max(latest, row.time or 0)
-            times.append(latest)
-        return times
 
     def _since(self) -> list[int]:
         history = self.history

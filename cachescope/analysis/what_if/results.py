@@ -18,6 +18,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
+from cachescope.grouping import by_key
 from cachescope.terms import FXGRAPH
 
 _REASONS: Final = {
@@ -131,9 +132,7 @@ def lookup_rows(
 
 def run_rows(replayed: ReplayInput, after: Outcomes) -> list[WhatIfRun]:
     """What became of the lookups of each run."""
-    of_run: dict[int, list[int]] = defaultdict(list)
-    for at, row in enumerate(replayed.history.lookups):
-        of_run[row.run].append(at)
+    of_run = by_key((row.run, at) for at, row in enumerate(replayed.history.lookups))
     rows = []
     for run, positions in sorted(of_run.items()):
         outcomes = [replayed.history.lookups[at].outcome for at in positions]

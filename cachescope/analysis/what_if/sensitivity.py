@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
@@ -24,21 +24,6 @@ from cachescope.keys.key_fields import Removed
 _PUT_BACK: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Helps:
-    """What some fields keep from hitting: a row of the frame, but for what is known of leaving them out."""
-
-    fields: tuple[str, ...]
-    misses_alone: int
-    time_alone_ns: int | None
-    misses_together: int
-    staggered: int
-    staggered_time_ns: int | None
-    needs_all: bool
-    unknown: int
-    example_lookup: int
-
-
 def sensitivity_rows(
     replay: Replay,
     times: Times,
@@ -47,19 +32,17 @@ def sensitivity_rows(
     of_causes: Iterable[tuple[str, ...]] = (),
 ) -> list[SensitivityRow]:
     """By safety, what is compiled last; then the most compile time first."""
-    trial = _Trial(replay, times)
+    trial = _Trial(replay, times, spoken)
     alone = [frozenset([field]) for field in replay.table.varying]
     tried = dict.fromkeys([*alone, *field_sets(replay, largest), *map(frozenset, of_causes)])
-    found = [(row, spoken.on(row.fields)) for row in map(trial.row, tried) if row is not None]
-    found.sort(key=lambda one: (SAFETIES.index(one[1].safety), *_rank(one[0])))
-    return [SensitivityRow(**(asdict(row) | asdict(safety))) for row, safety in found]
+    found = [row for row in map(trial.row, tried) if row is not None]
+    return sorted(found, key=_rank)
 
 
-def _rank(row: _Helps) -> tuple[object, ...]:
-    """The most compile time first."""
+def _rank(row: SensitivityRow) -> tuple[object, ...]:
     saved = -(row.time_alone_ns or 0), -row.misses_alone
     later = -(row.staggered_time_ns or 0), -row.staggered
-    return *saved, *later, len(row.fields), row.fields
+    return SAFETIES.index(row.safety), *saved, *later, len(row.fields), row.fields
 
 
 class _Result(NamedTuple):
@@ -71,12 +54,13 @@ class _Result(NamedTuple):
 class _Trial:
     """Replays without some fields, each made once."""
 
-    def __init__(self, replay: Replay, times: Times) -> None:
+    def __init__(self, replay: Replay, times: Times, spoken: SafetyOfFields) -> None:
         self._replay = replay
         self._times = times
+        self._spoken = spoken
         self._known: dict[Fields, _Result] = {}
 
-    def row(self, fields: Fields) -> _Helps | None:
+    def row(self, fields: Fields) -> SensitivityRow | None:
         """What some fields keep from hitting; None if it is nothing, or smaller parts keep all of it."""
         result = self._without(fields)
         together, staggered = set(result.turned), set(result.staggered)
@@ -88,7 +72,7 @@ class _Trial:
             return None
         helped = result.turned or result.staggered
         costliest = max(helped, key=self._times.taken.__getitem__)
-        return _Helps(
+        return SensitivityRow(
             fields=tuple(sorted(fields, key=_by_number)),
             misses_alone=len(result.turned),
             time_alone_ns=self._times.total(result.turned),
@@ -100,6 +84,7 @@ class _Trial:
             and len(staggered) == len(result.staggered),
             unknown=result.unknown,
             example_lookup=self._replay.history.lookups[costliest].lookup,
+            **asdict(self._spoken.on(fields)),
         )
 
     def _without(self, fields: Fields) -> _Result:
