@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -40,6 +41,11 @@ def short_key(key: str) -> str:
     ('fuyebj4t…', '33b84bfb8f')
     """
     return key if len(key) <= _WHOLE_KEY else f"{key[:SHORT_KEY]}…"
+
+
+def readable(path: str) -> str:
+    """A path that can be encoded: bytes that are not UTF-8 become escapes."""
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def harmless(text: str) -> str:

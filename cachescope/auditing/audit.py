@@ -16,7 +16,7 @@ from cachescope.auditing.contents import audit_content, is_code
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
 from cachescope.auditing.place_by_names import place_here
-from cachescope.auditing.remote_caches import audit_value, is_remote_cache, values_of
+from cachescope.auditing.remote_caches import audit_value, is_remote_cache
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive
 from cachescope.columns import frame_of
 from cachescope.errors import SourceError
@@ -26,8 +26,9 @@ from cachescope.readers.directory.place_of import place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import Reading
-from cachescope.readers.remote_cache.address import without_password
-from cachescope.readers.remote_cache.stored import kind_and_key
+from cachescope.readers.remote_cache.address import is_redis, without_password
+from cachescope.readers.remote_cache.server import stored_in
+from cachescope.readers.remote_cache.stored import kind_and_key, stored_in_dump
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUDIT_LEVELS,
@@ -40,7 +41,7 @@ from cachescope.terms import (
     PRECOMPILE,
     TRITON,
 )
-from cachescope.wording import plural
+from cachescope.wording import plural, readable
 
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
@@ -93,11 +94,6 @@ class Audit:
             for one in self.findings
         )
         return frame_of(rows, AuditRow)
-
-
-def readable(path: str) -> str:
-    """A path that can be encoded: bytes that are not UTF-8 become escapes."""
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def audit(*paths: str | os.PathLike[str]) -> pd.DataFrame:
@@ -186,7 +182,7 @@ class _Run:
     def remote(self, source: str) -> None:
         """Audit the values of a remote cache."""
         lines = Reading()
-        for one in values_of(source, lines):
+        for one in stored_in(source) if is_redis(source) else stored_in_dump(source, lines):
             kind, _ = kind_and_key(one.key)
             self.files += 1
             if kind in _HOLD_CODE:
@@ -348,13 +344,9 @@ class _Run:
 
     def _hard_links(self) -> Iterator[Finding]:
         for items in self._names_of.values():
-            first = items[0]
-            if len(items) < first.found.st_nlink:
-                beyond = first.found.st_nlink - len(items)
-                for item in items:
-                    yield Finding(
-                        "hard-link", item.path, f"has {beyond} other names outside of what was audited"
-                    )
+            beyond = items[0].found.st_nlink - len(items)
+            message = f"has {beyond} other names outside of what was audited"
+            yield from (Finding("hard-link", item.path, message) for item in items if beyond > 0)
 
     def _unverified(self) -> Iterator[Finding]:
         for kind, counts in self._code.items():

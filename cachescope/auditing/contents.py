@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from cachescope.auditing.generated_code import (
 )
 from cachescope.auditing.known import ANY, VERSIONED
 from cachescope.auditing.pickles import (
+    Audited,
     Place,
     acts_as_pickle,
     audit_bytes,
@@ -83,14 +84,12 @@ _PICKLED: Final = {
 }
 
 
-def audit_mega_cache(
-    path: str, data: bytes, audit_entry: Callable[[File], Iterator[Finding]]
-) -> Iterator[Finding]:
+def audit_mega_cache(path: str, data: bytes) -> Iterator[Finding]:
     """Yield the findings in each artifact of a mega-cache."""
     try:
         for kind, key, content, at in artifacts(data):
             yield from _key(path, kind, key, at)
-            yield from (_moved(finding, at) for finding in _content(path, kind, key, content, audit_entry))
+            yield from _moved(_content(path, kind, key, content), at)
     except DamagedContent as error:
         yield Finding("entry-damaged", path, error.what, error.offset, MEGA_CACHE)
 
@@ -103,9 +102,7 @@ def _key(path: str, kind: str, key: str, at: int) -> Iterator[Finding]:
         yield Finding("path-escapes", path, message, at, MEGA_CACHE)
 
 
-def _content(
-    path: str, kind: str, key: str, content: bytes, audit_entry: Callable[[File], Iterator[Finding]]
-) -> Iterator[Finding]:
+def _content(path: str, kind: str, key: str, content: bytes) -> Iterator[Finding]:
     if kind in _ENTRIES:
         # torch names the entry only when it writes it.
         yield from audit_entry(File(path, ".0.0.tmp", _ENTRIES[kind], key, content))
@@ -115,14 +112,14 @@ def _content(
         yield from audit_bytes(content, Place(path, ANY))
 
 
-def _moved(finding: Finding, at: int) -> Finding:
-    return replace(finding, offset=at + (finding.offset or 0))
+def _moved(found: Iterable[Finding], at: int) -> Iterator[Finding]:
+    return (replace(finding, offset=at + (finding.offset or 0)) for finding in found)
 
 
 def audit_content(file: File) -> Iterator[Finding]:
     """Yield the findings in a file."""
     if mega_cache_start(file.data[:200]) is not None:
-        yield from audit_mega_cache(file.path, file.data, audit_entry)
+        yield from audit_mega_cache(file.path, file.data)
     elif looks_like_standalone(file.data[:200]):
         yield from _standalone(file)
     elif looks_like_aot_compile(file.data[:200]):
@@ -146,8 +143,7 @@ def _standalone(file: File) -> Iterator[Finding]:
         return
     start = len(file.data) - len(content)
     if kind == MEGA_CACHE:
-        found = audit_mega_cache(file.path, content, audit_entry)
-        yield from (replace(one, offset=start + (one.offset or 0)) for one in found)
+        yield from _moved(audit_mega_cache(file.path, content), start)
     else:
         yield from audit_pickle(content, Place(file.path, kind, start)).findings
 
@@ -166,17 +162,12 @@ def audit_entry(file: File) -> Iterator[Finding]:
     is_named = _CONTENT_NAME.fullmatch(name) is not None
     if not is_named and not _TEMPORARY.fullmatch(name) and not (name == "entry" and file.kind == AOTAUTOGRAD):
         message = f"an entry called {shown(name)}; torch calls it by the hash of its content"
-        yield Finding("entry-odd-name", file.path, message, None, file.kind)
-    if not data:
-        yield Finding("entry-damaged", file.path, "empty", 0, file.kind)
-        return
-    audited = audit_pickle(data, Place(file.path, file.kind))
-    yield from audited.findings
-    if audited.damage is not None:
-        yield Finding("entry-damaged", file.path, audited.damage, None, file.kind)
+        yield file.finding("entry-odd-name", message)
+    audited = yield from _pickled(file, file.kind)
+    if audited is None:
         return
     if is_named and entry_name(data) != name:
-        yield Finding("entry-misnamed", file.path, "its content does not hash to its name", None, file.kind)
+        yield file.finding("entry-misnamed", "its content does not hash to its name")
     value = audited.value
     if value is None:
         return
@@ -184,22 +175,25 @@ def audit_entry(file: File) -> Iterator[Finding]:
     if not isinstance(value, Stub) or value.name not in _CLASSES[file.kind]:
         if not audited.findings:  # findings already give the reason
             message = f"no entry of {file.kind}: holds {shown(made_of or type(value).__name__)}"
-            yield Finding("entry-foreign-object", file.path, message, 0, file.kind)
+            yield file.finding("entry-foreign-object", message, 0)
         return
     key = value.state.get("_fx_graph_cache_key")
     if file.kind == FXGRAPH and key is not None and file.key is not None and key != file.key:
         message = f"in the folder of {file.key}, it says that it is of {shown(str(key))}"
-        yield Finding("entry-misnamed", file.path, message, None, file.kind)
+        yield file.finding("entry-misnamed", message)
 
 
-def _pickled(file: File, kind: str) -> Iterator[Finding]:
+def _pickled(file: File, kind: str) -> Generator[Finding, None, Audited | None]:
+    """Yield the findings in a pickle; return what was audited, None if it is damaged."""
     if not file.data:
-        yield Finding("entry-damaged", file.path, "empty", 0, file.kind)
-        return
+        yield file.finding("entry-damaged", "empty", 0)
+        return None
     audited = audit_pickle(file.data, Place(file.path, kind))
     yield from audited.findings
-    if audited.damage is not None:
-        yield Finding("entry-damaged", file.path, audited.damage, None, file.kind)
+    if audited.damage is None:
+        return audited
+    yield file.finding("entry-damaged", audited.damage)
+    return None
 
 
 def _code(file: File) -> Iterator[Finding]:
@@ -208,20 +202,20 @@ def _code(file: File) -> Iterator[Finding]:
         text = data.decode("utf-8", "backslashreplace")
         stem = file.name[:-3]
         if CODE_KEY.fullmatch(stem) and stored_code_hash(text) != stem:
-            yield Finding("code-changed", file.path, "its text does not hash to its name", 0, file.kind)
-        yield from (_foreign(file, part) for part in foreign_parts(text))
+            yield file.finding("code-changed", "its text does not hash to its name", 0)
+        yield from _foreign(file, foreign_parts(text))
     elif file.ending in _NATIVE:
-        yield from (_foreign(file, part) for part in foreign_calls(data.decode("utf-8", "backslashreplace")))
+        yield from _foreign(file, foreign_calls(data.decode("utf-8", "backslashreplace")))
     elif file.ending in _LINKED:
-        yield from (_foreign(file, part) for part in foreign_symbols(data, is_launcher=file.kind == TRITON))
+        yield from _foreign(file, foreign_symbols(data, is_launcher=file.kind == TRITON))
     elif file.ending == "pyc":
-        yield from (_foreign(file, part) for part in foreign_names(data))
+        yield from _foreign(file, foreign_names(data))
     elif file.ending == "pt2":
         yield from audit_zip(data, Place(file.path, ANY))
 
 
-def _foreign(file: File, part: str) -> Finding:
-    return Finding(rule_of(part), file.path, shown(part), 0, file.kind)
+def _foreign(file: File, parts: Iterable[str]) -> Iterator[Finding]:
+    return (file.finding(rule_of(part), shown(part), 0) for part in parts)
 
 
 def _other(file: File) -> Iterator[Finding]:
@@ -235,7 +229,7 @@ def _other(file: File) -> Iterator[Finding]:
     elif file.kind == IMC:
         yield from _object(file, _dump)
     elif data[:2] == b"#!" or data[:4] in (b"\x7fELF", b"MZ\x90\x00"):
-        yield Finding("unknown-file", file.path, "a program", 0, file.kind)
+        yield file.finding("unknown-file", "a program", 0)
 
 
 def _object(file: File, look: Callable[[File, JsonObject], Iterator[Finding]]) -> Iterator[Finding]:
@@ -243,7 +237,7 @@ def _object(file: File, look: Callable[[File, JsonObject], Iterator[Finding]]) -
     try:
         stored = load_object(file.data)
     except DamagedContent as error:
-        yield Finding("entry-damaged", file.path, error.what, error.offset, file.kind)
+        yield file.finding("entry-damaged", error.what, error.offset)
         return
     yield from look(file, stored)
 
@@ -253,9 +247,7 @@ def _kernel(file: File, values: JsonObject) -> Iterator[Finding]:
     stored = values.get("hash")
     folder = os.path.basename(os.path.dirname(file.path))
     if isinstance(stored, str) and _TRITON_HASH.fullmatch(folder) and triton_hash(folder) != stored:
-        yield Finding(
-            "entry-misnamed", file.path, "the kernel of another hash than its folder's", 0, file.kind
-        )
+        yield file.finding("entry-misnamed", "the kernel of another hash than its folder's", 0)
 
 
 def _dump(file: File, values: JsonObject) -> Iterator[Finding]:
@@ -280,13 +272,11 @@ def _group(file: File, values: JsonObject) -> Iterator[Finding]:
         parts = path.replace("\\", "/").split("/") if isinstance(path, str) else []
         if ".." in parts or parts[-2:] != [os.path.basename(folder), str(name)]:
             message = f"has Triton load {shown(str(path))} as {shown(str(name))}"
-            yield Finding("path-escapes", file.path, message, 0, file.kind)
+            yield file.finding("path-escapes", message, 0)
         elif os.path.dirname(path) != folder:
             moved = True
     if moved:
-        yield Finding(
-            "group-moved", file.path, "names the files of a folder that is not its own", 0, file.kind
-        )
+        yield file.finding("group-moved", "names the files of a folder that is not its own", 0)
 
 
 def is_code(name: str) -> bool:

@@ -58,3 +58,7 @@ class File:
     def ending(self) -> str:
         """The ending of its name, without the dot."""
         return os.path.splitext(self.name)[1][1:].lower()
+
+    def finding(self, rule: str, message: str, offset: int | None = None) -> Finding:
+        """A finding about it."""
+        return Finding(rule, self.path, message, offset, self.kind)

@@ -40,6 +40,12 @@ class Place:
         """The place of a pickle inside this one."""
         return replace(self, start=start, depth=self.depth + 1, kind=kind or self.kind)
 
+    def finding(
+        self, rule: str, message: str, offset: int | None = None, named: str | None = None
+    ) -> Finding:
+        """A finding there, by the offset in the file."""
+        return Finding(rule, self.path, message, offset, self.kind, named)
+
 
 def looks_like_pickle(data: bytes) -> bool:
     """Whether bytes begin like a pickle of protocol 2 or later, also after torch's header, or like a ``torch.save`` file."""
@@ -88,10 +94,10 @@ def audit_pickle(data: bytes, place: Place) -> Audited:
             return Audited(_each_once([*found, _graph(place)]))
         message = f"what is in it could not be looked at: {error.what}"
         where = place.at(start + (error.offset or 0))
-        found.append(Finding("entry-not-read", place.path, message, where, place.kind))
+        found.append(place.finding("entry-not-read", message, where))
         return Audited(_each_once(found))
     for rule, message, text in audit_object(value):
-        found.append(Finding(rule, place.path, message, _place_of(text, data, place), place.kind))
+        found.append(place.finding(rule, message, _place_of(text, data, place)))
     return Audited(_each_once(found), None, value)
 
 
@@ -135,50 +141,50 @@ def _each_once(found: list[Finding]) -> list[Finding]:
 
 def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
     for act in program.acts:
-        finding = _judged(act, place)
-        if finding is not None:
-            yield finding
+        yield from _judged(act, place)
     if program.is_cut:
         message = "a pickle of more steps than are followed"
-        yield Finding("entry-not-read", place.path, message, place.at(program.end), place.kind)
+        yield place.finding("entry-not-read", message, place.at(program.end))
     for inside in program.bytes_inside:
         yield from audit_bytes(data[inside.start : inside.end], place.inside(place.at(inside.start)))
     for encoded in program.texts_inside:
         yield from audit_bytes(encoded, place.inside(None))
 
 
-def _judged(act: Act, place: Place) -> Finding | None:
-    offset = place.at(act.offset)
+def _judged(act: Act, place: Place) -> Iterator[Finding]:
+    offset, target = place.at(act.offset), act.target
+    named = None if target is None else shown(str(target))
     if act.what == "name":
-        assert act.target is not None
-        if is_known(place.kind, act.target):
-            return None
-        if is_of_graphs(place.kind, act.target):
-            return _graph(place)
-        named = shown(str(act.target))
-        if is_dangerous(place.kind, act.target):
+        assert target is not None
+        if is_known(place.kind, target):
+            return
+        if is_of_graphs(place.kind, target):
+            yield _graph(place)
+        elif is_dangerous(place.kind, target):
             message = f"loading it imports {named}, which no entry of torch's needs"
-            return Finding("pickle-dangerous-global", place.path, message, offset, place.kind, named)
-        message = f"loading it imports {named}, which is not known to be safe"
-        return Finding("pickle-unknown-global", place.path, message, offset, place.kind, named)
-    if act.what == "computed":
-        target = None if act.target is None else shown(str(act.target))
-        return Finding("pickle-computed-call", place.path, shown(act.text), offset, place.kind, target)
-    if act.text == "a persistent id" and place.kind in (TORCH_SAVE, VLLM_AOT):
-        return None if place.kind == TORCH_SAVE else _graph(place)
-    return Finding("pickle-odd-program", place.path, f"holds {act.text}", offset, place.kind)
+            yield place.finding("pickle-dangerous-global", message, offset, named)
+        else:
+            message = f"loading it imports {named}, which is not known to be safe"
+            yield place.finding("pickle-unknown-global", message, offset, named)
+    elif act.what == "computed":
+        yield place.finding("pickle-computed-call", shown(act.text), offset, named)
+    elif act.text == "a persistent id" and place.kind in (TORCH_SAVE, VLLM_AOT):
+        if place.kind == VLLM_AOT:
+            yield _graph(place)
+    else:
+        yield place.finding("pickle-odd-program", f"holds {act.text}", offset)
 
 
 def _graph(place: Place) -> Finding:
     """The finding of a compiled model of vLLM, once for the file."""
     message = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
-    return Finding("pickle-unknown-global", place.path, message, None, place.kind)
+    return place.finding("pickle-unknown-global", message)
 
 
 def audit_bytes(data: bytes, place: Place) -> list[Finding]:
     """The findings in bytes that may be a pickle; none in other bytes, such as kernels and byte code."""
     if place.depth > _DEEPEST:
-        return [Finding("entry-not-read", place.path, "pickles nested too deep", place.start, place.kind)]
+        return [place.finding("entry-not-read", "pickles nested too deep", place.start)]
     if data.startswith(_ZIP):
         return audit_zip(data, place)
     is_save = _is_torch_save(data)
@@ -202,15 +208,14 @@ def audit_zip(data: bytes, place: Place) -> list[Finding]:
             for member in names[:_MOST_MEMBERS]:
                 if member.filename.startswith(("/", "\\")) or ".." in member.filename.split("/"):
                     message = f"holds a file called {shown(member.filename)}"
-                    found.append(Finding("path-escapes", place.path, message, None, place.kind))
+                    found.append(place.finding("path-escapes", message))
                 with members.open(member) as stream:
                     content = stream.read(_MOST_OF_A_MEMBER + 1)
                 if len(content) > _MOST_OF_A_MEMBER or len(names) > _MOST_MEMBERS:
-                    message = "a zip file of more than is looked at"
-                    found.append(Finding("entry-not-read", place.path, message, None, place.kind))
+                    found.append(place.finding("entry-not-read", "a zip file of more than is looked at"))
                     break
                 found += audit_bytes(content, place.inside(None, TORCH_SAVE))
     except Exception as error:  # a damaged file can make zipfile raise anything
         message = f"a zip file that cannot be read: {type(error).__name__}"
-        found.append(Finding("entry-not-read", place.path, message, None, place.kind))
+        found.append(place.finding("entry-not-read", message))
     return found

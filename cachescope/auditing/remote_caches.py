@@ -14,14 +14,11 @@ from cachescope.readers.json_file import load_object
 from cachescope.readers.kinds import looks_like_dump
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.pickles.inert_pickle import NotRead
-from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.readers.remote_cache.server import stored_in
 from cachescope.readers.remote_cache.stored import (
     Stored,
     content_of,
     kind_and_key,
-    stored_in_dump,
 )
 from cachescope.terms import BUNDLED_AUTOTUNE, OTHER
 
@@ -31,11 +28,6 @@ _CACHE: Final = "/cache"
 def is_remote_cache(path: str) -> bool:
     """Whether this is the address of a Redis, or a dump of one."""
     return is_redis(path) or (os.path.isfile(path) and looks_like_dump(read_head(path, 256)))
-
-
-def values_of(path: str, reading: Reading) -> Iterator[Stored]:
-    """The values of a remote cache; lines of a dump that are none become problems."""
-    return stored_in(path) if is_redis(path) else stored_in_dump(path, reading)
 
 
 def audit_value(root: str, one: Stored) -> Iterator[Finding]:

@@ -55,32 +55,21 @@ def is_arithmetic(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, _NODES):
-            waiting += ast.iter_child_nodes(node)
-        elif isinstance(node, ast.Call):
-            if node.keywords or not _CALLS.fullmatch(ast.unparse(node.func)):
+        match waiting.pop():
+            case node if isinstance(node, _NODES):
+                waiting += ast.iter_child_nodes(node)
+            case ast.Call(func=func, args=args, keywords=[]) if _CALLS.fullmatch(ast.unparse(func)):
+                waiting += args
+            case ast.Attribute() as node if _CONSTANTS.fullmatch(ast.unparse(node)):
+                pass
+            case ast.Constant(value=int() | float()):
+                pass
+            # The size ``L['t0']``.
+            case ast.Subscript(value=ast.Name(id="L"), slice=ast.Constant(value=str())):
+                pass
+            case _:
                 return False
-            waiting += node.args
-        elif isinstance(node, ast.Constant):
-            if not isinstance(node.value, (int, float)):
-                return False
-        elif not _is_size(node) and not (
-            isinstance(node, ast.Attribute) and _CONSTANTS.fullmatch(ast.unparse(node))
-        ):
-            return False
     return True
-
-
-def _is_size(node: ast.AST) -> bool:
-    """Whether a node has the form ``L['t0']``."""
-    return (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "L"
-        and isinstance(node.slice, ast.Constant)
-        and isinstance(node.slice.value, str)
-    )
 
 
 def audit_object(value: object) -> Judged:
@@ -132,7 +121,11 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
     written = source.encode("utf-8", "replace").decode()
     if isinstance(key, str) and (written != source or stored_code_hash(source) != key):
         yield "code-changed", "its code is not that of the hash in its cache_key", source
-    yield from ((rule_of(part), f"its code {part}", source) for part in foreign_parts(source))
+    yield from _foreign("its code", source)
+
+
+def _foreign(what: str, source: str) -> Judged:
+    return ((rule_of(part), f"{what} {part}", source) for part in foreign_parts(source))
 
 
 def _graph_module(stub: Stub, state: dict[str, object]) -> Judged:
@@ -153,9 +146,7 @@ def _graph_code(given: tuple[object, ...]) -> Judged:
     texts = [body.get("_code") if isinstance(body, dict) else None, given[1] if len(given) > 1 else None]
     for text in texts:
         if isinstance(text, str):
-            yield from (
-                (rule_of(part), f"the code of its graph {part}", text) for part in foreign_parts(text)
-            )
+            yield from _foreign("the code of its graph", text)
         elif text is not None:
             yield "code-foreign-call", f"the code of its graph is {_short(text)}", text
 

@@ -76,10 +76,10 @@ def run(args: argparse.Namespace) -> int:
 def _write(args: argparse.Namespace, whole: Audit) -> None:
     from dataclasses import asdict
 
-    from cachescope.auditing.audit import readable
     from cachescope.columns import rows_of
     from cachescope.frames.checks import AuditRow
     from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
+    from cachescope.wording import readable
 
     named = [readable(path.rstrip("/") or path) for path in args.paths]
     report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files)

@@ -15,6 +15,7 @@ from io import FileIO
 from typing import Final
 
 from cachescope.errors import SourceError
+from cachescope.wording import readable
 
 FILE: Final = "file"
 LINK: Final = "link"
@@ -107,11 +108,6 @@ def is_within(path: str, directory: str) -> bool:
     """Whether a path, which need not be there, is in a directory, links followed."""
     root = os.path.realpath(directory)
     return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
-
-
-def readable(path: str) -> str:
-    """A path that can be encoded: bytes that are not UTF-8 become escapes."""
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def contents(files: Iterable[Found], sizes: Mapping[str, int] | None = None) -> dict[str, Content]:
