@@ -110,11 +110,7 @@ ENTRY_KINDS: Final[dict[str, str]] = {
 }
 
 # torch/_inductor/runtime/caching/context.py, `_RuntimeContext` and `_CompileContext` (2.10+).
-RUNTIME_FORMS: Final = (
-    "inductor_configs",
-    "torch_determinism_configs",
-    "cuda_matmul_precision_configs",
-)
+RUNTIME_FORMS: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs")
 COMPILE_FORMS: Final = (
     "torch_version_hash",
     "triton_version_hash",

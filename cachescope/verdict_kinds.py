@@ -244,8 +244,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         advice="Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended.",
     ),
     ("entry_unavailable", "process ended"): replace(
-        _COMPILED_AGAIN,
-        advice="An entry is stored when its compile ends, and the process ended before.",
+        _COMPILED_AGAIN, advice="An entry is stored when its compile ends, and the process ended before."
     ),
     ("entry_unavailable", "not saved"): replace(
         _UNAVAILABLE,

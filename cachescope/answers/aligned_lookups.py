@@ -21,14 +21,7 @@ from cachescope.answers.recording import Recording
 from cachescope.frames.recorded_rows import LookupRow
 
 Change = Literal["regressed", "fixed", "same", "only_before", "only_after", "not_known"]
-CHANGES: Final[tuple[Change, ...]] = (
-    "regressed",
-    "fixed",
-    "only_after",
-    "only_before",
-    "not_known",
-    "same",
-)
+CHANGES: Final[tuple[Change, ...]] = ("regressed", "fixed", "only_after", "only_before", "not_known", "same")
 _HITS: Final = ("hit", "would_hit")
 _NAMES: Final = ("before", "after")
 _NOT_SEEN: Final = ("unknown", "not_known")

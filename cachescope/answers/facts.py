@@ -101,9 +101,7 @@ class Facts:
         return by_key((miss.cause, miss) for miss in self.misses.values())
 
     @cached_property
-    def _followers(
-        self,
-    ) -> Mapping[int, Mapping[tuple[int, str | None, int], list[LookupRow]]]:
+    def _followers(self) -> Mapping[int, Mapping[tuple[int, str | None, int], list[LookupRow]]]:
         """The misses of each cause that follow from another one, by run and compile."""
         found: dict[int, dict[tuple[int, str | None, int], list[LookupRow]]] = defaultdict(
             lambda: defaultdict(list)

@@ -59,11 +59,7 @@ class Recording:
     """
 
     def __init__(
-        self,
-        tables: Tables,
-        baseline: str | int = "auto",
-        sources: tuple[str, ...] = (),
-        index: bool = True,
+        self, tables: Tables, baseline: str | int = "auto", sources: tuple[str, ...] = (), index: bool = True
     ) -> None:
         if any(run.is_preflight for run in tables.runs.rows):
             from cachescope.analysis.preflight.frame import with_predictions

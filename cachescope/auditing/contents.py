@@ -76,12 +76,7 @@ _TEMPORARY: Final = re.compile(r"\.\d+\.\d+\.tmp")
 _CONTENT_NAME: Final = re.compile(r"[a-z2-7]{51}")
 _TRITON_HASH: Final = re.compile(TRITON_KEY)
 _CLASSES: Final = {FXGRAPH: FX_CLASSES, AOTAUTOGRAD: AOT_CLASSES}
-_PICKLED: Final = {
-    PGO: PGO,
-    PRECOMPILE: PRECOMPILE,
-    ON_DISK_CACHE: VERSIONED,
-    CACHING_PACKAGE: VERSIONED,
-}
+_PICKLED: Final = {PGO: PGO, PRECOMPILE: PRECOMPILE, ON_DISK_CACHE: VERSIONED, CACHING_PACKAGE: VERSIONED}
 
 
 def audit_mega_cache(path: str, data: bytes) -> Iterator[Finding]:

@@ -30,11 +30,7 @@ _CODE: Final = re.compile(rf"c{HASH}\..+", re.DOTALL)
 _PAIR: Final = re.compile("[a-z2-7]{2}")
 _OF_ROOT: Final = frozenset({"fxgraph", "aotautograd", "triton", "dynamo"})
 _OF_SYSTEM: Final = frozenset({"inductor_on_disk_cache", "on_disk_cache", "dcache_dump", "should_pad"})
-_BY_NAME: Final = {
-    "fxgraph": FX_GRAPHS,
-    "aotautograd": AOT_GRAPHS,
-    "triton": TRITON_DEVICES,
-}
+_BY_NAME: Final = {"fxgraph": FX_GRAPHS, "aotautograd": AOT_GRAPHS, "triton": TRITON_DEVICES}
 
 
 def place_here(tree: Tree, folder: Item) -> Place | None:

@@ -15,11 +15,7 @@ from cachescope.readers.kinds import looks_like_dump
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.readers.remote_cache.stored import (
-    Stored,
-    content_of,
-    kind_and_key,
-)
+from cachescope.readers.remote_cache.stored import Stored, content_of, kind_and_key
 from cachescope.terms import BUNDLED_AUTOTUNE, OTHER
 
 _CACHE: Final = "/cache"

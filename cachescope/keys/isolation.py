@@ -119,10 +119,7 @@ class IsolationSchema:
         """Return torch's own shape, which torch's functions and `from_dict` take."""
         return {
             section: selection if isinstance(selection, bool) else dict(selection)
-            for section, selection in (
-                ("runtime_context", self.runtime),
-                ("compile_context", self.compile),
-            )
+            for section, selection in (("runtime_context", self.runtime), ("compile_context", self.compile))
         }
 
     @classmethod
@@ -273,8 +270,7 @@ def select_context(
 
 
 def isolation_key(
-    context: Mapping[str, object],
-    schema: IsolationSchema | Mapping[str, object] = _ALL,
+    context: Mapping[str, object], schema: IsolationSchema | Mapping[str, object] = _ALL
 ) -> str:
     """Return torch's isolation key of a context: 32 hexadecimal digits.
 

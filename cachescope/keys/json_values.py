@@ -45,8 +45,7 @@ def sorted_json(value: object) -> str:
     except TypeError as error:
         path = next(iter(json_ready(value)[1]), "")
         raise UnsupportedValueError(
-            f"{path or 'the value'} cannot be written as JSON, so torch has no key for it: {error}",
-            path,
+            f"{path or 'the value'} cannot be written as JSON, so torch has no key for it: {error}", path
         ) from error
     except (ValueError, RecursionError) as error:
         raise UnsupportedValueError(f"the value cannot be written as JSON: {error}") from error

@@ -85,10 +85,7 @@ class Recording:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End the recording and put everything back; an exception of the block goes on."""
         self._end(failed=error is not None)

@@ -111,10 +111,7 @@ class Preflight:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End it and put everything back; an exception of the block goes on."""
         trace = self._live.stop()

@@ -239,9 +239,7 @@ class Scope(Read):
         return WhatIfView(self)
 
     def compare_view(
-        self,
-        before: int | Iterable[int] | Scope | None = None,
-        after: int | Iterable[int] | None = None,
+        self, before: int | Iterable[int] | Scope | None = None, after: int | Iterable[int] | None = None
     ) -> Compare:
         """Two runs compared as in the explorer: their aligned lookups, and what differs.
 

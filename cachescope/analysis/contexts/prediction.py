@@ -89,11 +89,7 @@ class _Prediction:
 
 class _Comparison:
     def __init__(
-        self,
-        details: HashDetails,
-        process: ProcessFields,
-        rows: Iterable[EntryRow],
-        source_of: SourceOf,
+        self, details: HashDetails, process: ProcessFields, rows: Iterable[EntryRow], source_of: SourceOf
     ) -> None:
         self._details = details
         self._process = process

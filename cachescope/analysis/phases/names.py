@@ -146,9 +146,7 @@ PHASES: Final = (
     Phase("garbage collection", False, (r"gc",)),
     Phase("importing Inductor", False, (r"inductor_import",)),
     Phase(
-        REST,
-        False,
-        (r"dynamo", r"entire_frame_compile", r"entire_backward_compile", r"compile_attempt_\d+"),
+        REST, False, (r"dynamo", r"entire_frame_compile", r"entire_backward_compile", r"compile_attempt_\d+")
     ),
 )
 

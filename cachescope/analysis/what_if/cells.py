@@ -141,10 +141,7 @@ class Cells:
         recorded = self._recorded
         for at in cell.lookups:
             yield Step(
-                at,
-                recorded.history.lookups[at],
-                recorded.outcome[at] == HIT,
-                recorded.stored_since[at],
+                at, recorded.history.lookups[at], recorded.outcome[at] == HIT, recorded.stored_since[at]
             )
 
     def _entries_before(

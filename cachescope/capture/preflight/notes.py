@@ -46,9 +46,7 @@ def note(**values: Any) -> None:
     logs: Any = importlib.import_module("torch._logging")
     payload = json.dumps(values)
     logs.trace_structured(
-        "artifact",
-        metadata_fn=lambda: {"name": ARTIFACT, "encoding": "json"},
-        payload_fn=lambda: payload,
+        "artifact", metadata_fn=lambda: {"name": ARTIFACT, "encoding": "json"}, payload_fn=lambda: payload
     )
 
 
