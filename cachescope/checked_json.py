@@ -14,13 +14,7 @@ from typing import Any, Final
 Check = Callable[[Any], None]
 
 _TYPES: Final = {"string": str, "integer": int, "array": list, "object": dict, "null": type(None)}
-_CALLED: Final = {
-    "string": "a text",
-    "integer": "a whole number",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-}
+_CALLED: Final = dict(zip(_TYPES, ("a text", "a whole number", "a list", "an object", "null"), strict=True))
 _WORDS: Final = frozenset(
     {"$ref", "type", "const", "enum", "oneOf", "pattern", "maxLength", "minimum", "maximum", "items", "prefixItems"}
     | {"minItems", "maxItems", "required", "properties", "additionalProperties", "propertyNames"}
@@ -69,7 +63,7 @@ def check_of(schema: dict[str, Any], defs: dict[str, Any] | None = None) -> Chec
     if "oneOf" in schema:
         checks.append(_one_of([check_of(one, defs) for one in schema["oneOf"]]))
     types: list[str] = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
-    known = {_TYPES[name]: _of_type(name, schema, defs) for name in types}
+    known = {_TYPES[name]: _MADE_BY[name](schema, defs) for name in types}
     wanted = " or ".join(_CALLED[name] for name in types)
 
     def refuse(value: Any) -> None:
@@ -83,19 +77,6 @@ def check_of(schema: dict[str, Any], defs: dict[str, Any] | None = None) -> Chec
             known.get(type(value), refuse)(value)
 
     return checks[0] if len(checks) == 1 and not known else check
-
-
-def _of_type(name: str, schema: dict[str, Any], defs: dict[str, Any]) -> Check:
-    match name:
-        case "string":
-            return _text(schema)
-        case "integer":
-            return _number(schema)
-        case "array":
-            return _list(schema, defs)
-        case "object":
-            return _object(schema, defs)
-    return lambda value: None
 
 
 def _among(allowed: list[Any]) -> Check:
@@ -120,7 +101,11 @@ def _one_of(checks: list[Check]) -> Check:
     return check
 
 
-def _text(schema: dict[str, Any]) -> Check:
+def _nothing(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
+    return lambda value: None
+
+
+def _text(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
     most = schema.get("maxLength")
     # In Python, $ is also before a last newline.
     pattern = re.compile(schema["pattern"].replace("$", r"\Z")) if "pattern" in schema else None
@@ -134,7 +119,7 @@ def _text(schema: dict[str, Any]) -> Check:
     return check
 
 
-def _number(schema: dict[str, Any]) -> Check:
+def _number(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
     least, most = schema.get("minimum"), schema.get("maximum")
 
     def check(value: int) -> None:
@@ -189,3 +174,6 @@ def _object(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
             raise
 
     return check
+
+
+_MADE_BY: Final = {"string": _text, "integer": _number, "array": _list, "object": _object, "null": _nothing}

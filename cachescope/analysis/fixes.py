@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from cachescope.analysis.differences import is_reordered
-from cachescope.catalogue.facts import field_facts
+from cachescope.catalogue.facts import field_facts, option_name
 from cachescope.components import Detail
+from cachescope.keys.key_fields import matmul_settings
 from cachescope.keys.printed_values import printed_value
 
 VARIABLE: Final = "variable"
@@ -75,17 +76,6 @@ HASH_SEED_WAY: Final[Way] = (Setting(VARIABLE, HASH_SEED, "0"),)
 _CONFIG: Final = re.compile(
     r"(?P<module>inductor_config|inductor_config_comms)\[(?P<option>[A-Za-z_][\w.]*)\]"
 )
-_MODULES: Final = {
-    "inductor_config": "torch._inductor.config",
-    "inductor_config_comms": "torch._inductor.config_comms",
-}
-# torch/_inductor/codecache.py, `FxGraphHashDetails.__init__` (2.9 to 2.15; up to 2.8 the first is a flag).
-_MATMUL: Final = (
-    "torch.backends.cuda.matmul.fp32_precision",
-    "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
-    "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
-)
-_TF32: Final = "torch.backends.cuda.matmul.allow_tf32"
 _DTYPE: Final = re.compile(r"torch\.b?float\d+")
 _FILL: Final = "torch.utils.deterministic.fill_uninitialized_memory"
 
@@ -121,7 +111,7 @@ def _option(option: re.Match[str], stored: Detail, environment: Mapping[str, str
     ways = [(Setting(VARIABLE, name, None),) for name in named if name in environment]
     value = printed_value(stored)
     if value is not NotImplemented:
-        ways.append((Setting(ATTRIBUTE, f"{_MODULES[option['module']]}.{option['option']}", repr(value)),))
+        ways.append((Setting(ATTRIBUTE, option_name(option["module"], option["option"]), repr(value)),))
         if option["module"] == "inductor_config":
             ways.append((Setting(OPTION, option["option"], repr(value)),))
     return ways
@@ -161,9 +151,13 @@ def _flags(value: object) -> tuple[bool, ...]:
 
 
 def _matmul(stored: object, now: object) -> Sequence[Way]:
-    if not isinstance(stored, tuple) or not isinstance(now, tuple) or len(stored) != 3 or len(now) != 3:
+    names = matmul_settings(stored)
+    if (
+        not isinstance(stored, tuple)
+        or not isinstance(now, tuple)
+        or not len(names) == len(stored) == len(now)
+    ):
         return ()
-    names = (_TF32 if isinstance(stored[0], bool) else _MATMUL[0], *_MATMUL[1:])
     sides = zip(names, stored, now, strict=True)
     changed = [Setting(ATTRIBUTE, name, repr(old)) for name, old, new in sides if old != new]
     return (tuple(changed),) if changed else ()

@@ -19,6 +19,7 @@ from cachescope.answers.difference import (
 )
 from cachescope.answers.recording import Recording
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 
 Change = Literal["regressed", "fixed", "same", "only_before", "only_after", "not_known"]
 CHANGES: Final[tuple[Change, ...]] = ("regressed", "fixed", "only_after", "only_before", "not_known", "same")
@@ -174,9 +175,7 @@ def _more_keys_of_graphs(
     """Keys that one side has more of, beside a key of the same graph: as where ranks have a key each."""
     graph = read.history.keys.graph
     for alone, others, is_after in ((found.only_before, after, True), (found.only_after, before, False)):
-        graphs = defaultdict(list)
-        for other in others:
-            graphs[other.cache, other.direction, graph(other.detail_set)].append(other)
+        graphs = by_key(((other.cache, other.direction, graph(other.detail_set)), other) for other in others)
         for seen in alone:
             own = graph(seen.detail_set)
             same = graphs.get((seen.cache, seen.direction, own))

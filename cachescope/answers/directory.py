@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -126,12 +126,10 @@ def _totals(entries: Iterable[EntryRow]) -> tuple[Total, ...]:
 
 
 def _shared(entries: tuple[EntryRow, ...]) -> Iterator[SharedKey]:
-    groups: dict[tuple[str, str, str], list[EntryRow]] = defaultdict(list)
     marks = marks_beside(entries)
     of_number = {row.entry: row for row in entries}
-    for number in marks:
-        row = of_number[number]
-        groups[row.root, row.cache, row.cache_key or ""].append(row)
+    several = map(of_number.__getitem__, marks)
+    groups = by_key(((row.root, row.cache, row.cache_key or ""), row) for row in several)
     for (_, cache, key), rows in groups.items():
         statuses = dict(Counter(row.status for row in rows))
         yield SharedKey(cache, key, statuses, frozenset(m for row in rows for m in marks[row.entry]))
@@ -171,10 +169,12 @@ class PastMisses:
 def past_misses(read: Recording, most: int | None = None) -> list[PastMisses]:
     """The past misses of the directories that were read, the costliest reason first."""
     entries = read.facts.entries
-    groups: dict[tuple[bool, str, tuple[str, ...]], list[PastMiss]] = {}
-    for row in read.missed_before.rows:
+
+    def reason_of(row: PastMiss) -> tuple[bool, str, tuple[str, ...]]:
         is_elsewhere = entries[row.entry].root != entries[row.baseline_entry].root
-        groups.setdefault((is_elsewhere, row.verdict, tuple(sorted(row.changed))), []).append(row)
+        return is_elsewhere, row.verdict, tuple(sorted(row.changed))
+
+    groups = by_key((reason_of(row), row) for row in read.missed_before.rows)
     ordered = sorted(groups.items(), key=lambda group: (-_lost(group[1]), -len(group[1])))
     return [
         PastMisses(

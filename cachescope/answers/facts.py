@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
@@ -89,8 +88,7 @@ class Facts:
     def followers_of(self, root: MissRow) -> list[LookupRow]:
         """The lookups that missed because of a root miss: those of its cause in the same compile."""
         row = self.lookups[root.lookup]
-        compiles = self._followers[root.cause]
-        return compiles[row.run, row.compile_id, row.segment]
+        return self._followers[root.cause, row.run, row.compile_id, row.segment]
 
     def below(self, lookup: int) -> Sequence[LookupRow]:
         """The lookups that an AOTAutograd lookup made."""
@@ -101,16 +99,10 @@ class Facts:
         return by_key((miss.cause, miss) for miss in self.misses.values())
 
     @cached_property
-    def _followers(self) -> Mapping[int, Mapping[tuple[int, str | None, int], list[LookupRow]]]:
-        """The misses of each cause that follow from another one, by run and compile."""
-        found: dict[int, dict[tuple[int, str | None, int], list[LookupRow]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        for miss in self.misses.values():
-            if not miss.root:
-                row = self.lookups[miss.lookup]
-                found[miss.cause][row.run, row.compile_id, row.segment].append(row)
-        return found
+    def _followers(self) -> Mapping[tuple[int, int, str | None, int], list[LookupRow]]:
+        """The misses that follow from another one, by cause, run and compile."""
+        rows = ((miss.cause, self.lookups[miss.lookup]) for miss in self.misses.values() if not miss.root)
+        return by_key(((cause, row.run, row.compile_id, row.segment), row) for cause, row in rows)
 
     @cached_property
     def _by_above(self) -> Mapping[int, list[LookupRow]]:

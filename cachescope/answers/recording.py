@@ -312,8 +312,8 @@ class Recording:
         from cachescope.analysis.compiles.frames import read_compiles
         from cachescope.frames.compile_rows import CompileRow, SymbolRow
 
-        read = read_compiles(runs, self.tables.stamps, lookups)
-        return Table(CompileRow, read.compiles), Table(SymbolRow, read.symbols), read.problems
+        compiles, symbols, problems = read_compiles(runs, self.tables.stamps, lookups)
+        return Table(CompileRow, compiles), Table(SymbolRow, symbols), problems
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
         """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""

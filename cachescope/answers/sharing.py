@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Self
@@ -14,6 +14,7 @@ from cachescope.answers.names import run_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow, PairRow
+from cachescope.grouping import by_key
 from cachescope.keys import IsolationSchema
 from cachescope.terms import RUNTIME_FORMS
 from cachescope.wording import short_names
@@ -75,12 +76,12 @@ class SideBySide:
 
 def folded(rows: Iterable[ContextRow], known: Mapping[int, KnownContext]) -> list[tuple[ContextRow, ...]]:
     """Contexts by what they are, whatever process and machine they are of; in the order of the first."""
-    groups: dict[object, list[ContextRow]] = {}
-    for row in rows:
+
+    def likeness(row: ContextRow) -> Hashable:
         what = tuple(known[row.context].tokens.values()), row.text_only, row.missing_forms, row.hashed_forms
-        who = row.known_from, row.torch_version, row.python_version
-        groups.setdefault((what, who), []).append(row)
-    return [tuple(group) for group in groups.values()]
+        return what, row.known_from, row.torch_version, row.python_version
+
+    return [tuple(group) for group in by_key((likeness(row), row) for row in rows).values()]
 
 
 def context_names(read: Recording) -> dict[int, str]:

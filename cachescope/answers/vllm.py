@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import Self
 
@@ -78,11 +78,11 @@ def _again(rows: list[FolderRow]) -> tuple[Again, ...]:
 
 
 def _apart_ranks(rows: list[RankRow]) -> tuple[Apart, ...]:
-    of_folder = by_key((row.folder, row) for row in rows)
-    alike: dict[tuple[bool, tuple[str, ...]], list[tuple[RankRow, ...]]] = defaultdict(list)
-    for found in of_folder.values():
-        is_of_a_rank = all(row.is_of_a_rank for row in found)
-        alike[is_of_a_rank, tuple(row.factor for row in found)].append(tuple(found))
+    folders = by_key((row.folder, row) for row in rows).values()
+    alike = by_key(
+        ((all(row.is_of_a_rank for row in found), tuple(row.factor for row in found)), tuple(found))
+        for found in folders
+    )
     return tuple(
         Apart(factors, is_of_a_rank, tuple(folders))
         for (is_of_a_rank, factors), folders in sorted(alike.items(), key=lambda item: item[0][0])

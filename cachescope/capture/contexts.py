@@ -19,8 +19,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from cachescope.capture.devices import torch_devices
 from cachescope.capture.key_fields import aot_key_fields, key_fields
 from cachescope.capture.torch_manifest import torch_manifest as manifest_of_torch
+from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import CachescopeError
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import CACHE_SWITCHES
@@ -29,33 +31,13 @@ from cachescope.whole_file import write_whole
 SNAPSHOT_VERSION: Final = 1
 
 # Environment variables that decide whether and where torch.compile caches, or what its keys contain.
-SWITCH_PREFIXES: Final = (
-    "TORCHINDUCTOR_",
-    "TORCH_COMPILE_",
-    "TORCH_CACHING_",
-    "TORCHDYNAMO_",
-    "TRITON_",
-    "INDUCTOR_",
+SWITCH_PREFIXES: Final = tuple(
+    "TORCHINDUCTOR_ TORCH_COMPILE_ TORCH_CACHING_ TORCHDYNAMO_ TRITON_ INDUCTOR_".split()  # noqa: SIM905
 )
 SWITCHES: Final = frozenset(
-    {
-        "CUBLAS_WORKSPACE_CONFIG",
-        "CUDA_VISIBLE_DEVICES",
-        "CXX",
-        "ENABLE_AOT_AUTOGRAD_CACHE",
-        "HIP_VISIBLE_DEVICES",
-        "LOCAL_RANK",
-        "MKL_NUM_THREADS",
-        "NVIDIA_TF32_OVERRIDE",
-        "OMP_NUM_THREADS",
-        "RANK",
-        "ROCR_VISIBLE_DEVICES",
-        "TMPDIR",
-        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-        "TORCH_LOGS",
-        "TORCH_TRACE",
-        "WORLD_SIZE",
-    }
+    "CUBLAS_WORKSPACE_CONFIG CUDA_VISIBLE_DEVICES CXX ENABLE_AOT_AUTOGRAD_CACHE HIP_VISIBLE_DEVICES LOCAL_RANK "  # noqa: SIM905
+    "MKL_NUM_THREADS NVIDIA_TF32_OVERRIDE OMP_NUM_THREADS RANK ROCR_VISIBLE_DEVICES TMPDIR "
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE TORCH_LOGS TORCH_TRACE WORLD_SIZE".split()
 )
 # TORCHINDUCTOR_REDIS_URL and the like may contain a password: record that it is set, not its value.
 _SECRET_PARTS: Final = ("REDIS", "PASSWORD", "SECRET", "TOKEN")
@@ -97,7 +79,7 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
     """
     # Before torch is imported: its cache_dir() sets TORCHINDUCTOR_CACHE_DIR.
     environment = _switches(os.environ)
-    torch = _import_torch()
+    torch = torch_module("torch", "capturing a context asks it")
     context, source = _context(torch)
     kept, not_json = json_ready(context)
     fields, problem = key_fields()
@@ -114,7 +96,7 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
         "time": datetime.now(UTC).isoformat(),
         "environment": environment,
         "settings": _settings(torch),
-        "device_properties": _device_properties(torch),
+        "device_properties": [device.text for device in torch_devices(torch)],
         "not_json": not_json,
         "key_fields": fields,
         "aot_key_fields": aot_fields,
@@ -133,19 +115,6 @@ def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False
     except OSError as error:
         raise CachescopeError(f"{target}: cannot write the snapshot: {error.strerror or error}") from error
     return snapshot
-
-
-def _import_torch() -> Any:
-    try:
-        return importlib.import_module("torch")
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise CachescopeError(f"torch is installed but does not import: {error}") from error
-        raise CachescopeError(
-            "torch is not installed here, and capturing a context asks it: pip install torch"
-        ) from error
-    except (ImportError, OSError) as error:
-        raise CachescopeError(f"torch is installed but does not import: {error}") from error
 
 
 def _switches(environment: Mapping[str, str]) -> dict[str, str]:
@@ -249,13 +218,4 @@ def _cache_switches() -> dict[str, str]:
         config: Any = importlib.import_module(module)
         if hasattr(config, switch):
             found[name] = str(getattr(config, switch))
-    return found
-
-
-def _device_properties(torch: Any) -> list[str]:
-    found: list[str] = []
-    for name in ("cuda", "xpu"):
-        backend = getattr(torch, name, None)
-        if backend is not None and backend.is_available():
-            found += [repr(backend.get_device_properties(i)) for i in range(backend.device_count())]
     return found

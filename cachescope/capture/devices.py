@@ -11,14 +11,8 @@ from cachescope.errors import CachescopeError
 
 # Attributes missing from the text torch prints; versions add to them (2.10, 2.11).
 _BEYOND_THE_TEXT: Final = (
-    "warp_size",
-    "clock_rate",
-    "memory_clock_rate",
-    "memory_bus_width",
-    "shared_memory_per_block",
-    "shared_memory_per_multiprocessor",
-    "max_threads_per_multi_processor",
-    "regs_per_multiprocessor",
+    "warp_size clock_rate memory_clock_rate memory_bus_width shared_memory_per_block "  # noqa: SIM905
+    "shared_memory_per_multiprocessor max_threads_per_multi_processor regs_per_multiprocessor".split()
 )
 _COPY_BYTES: Final = 1 << 30
 _MATMUL_SIZE: Final = 8192

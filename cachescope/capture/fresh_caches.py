@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from cachescope.capture.live_trace import torch_module
+from cachescope.capture.torch_modules import torch_module
 
 INDUCTOR_DIR: Final = "TORCHINDUCTOR_CACHE_DIR"
 TRITON_DIR: Final = "TRITON_CACHE_DIR"
@@ -44,8 +44,8 @@ class FreshCaches:
             clear_memory()
             torch_module("torch._dynamo").reset()
             self._restore.callback(clear_memory)
-            self._restore.enter_context(_variable(INDUCTOR_DIR, str(self.folder)))
-            self._restore.enter_context(_variable(TRITON_DIR, str(self.folder / "triton")))
+            self._restore.enter_context(variable(INDUCTOR_DIR, str(self.folder)))
+            self._restore.enter_context(variable(TRITON_DIR, str(self.folder / "triton")))
             self._restore.enter_context(_memoizers_below(self.folder / "cache"))
         except BaseException:
             self._restore.close()
@@ -77,16 +77,21 @@ def _is_on_disk(cache: Any) -> bool:
 
 
 @contextmanager
-def _variable(name: str, value: str) -> Iterator[None]:
+def variable(name: str, value: str | None) -> Iterator[None]:
+    """Set a variable of the environment meanwhile, or take it away."""
     before = os.environ.get(name)
-    os.environ[name] = value
+    _set(name, value)
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = before
+        _set(name, before)
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 @contextmanager

@@ -17,15 +17,8 @@ from cachescope.terms import WOULD_BYPASS
 # Attributes of FxGraphHashDetails and AOTAutogradCacheDetails that follow from the graph, its inputs or the
 # call (2.6 to 2.15). Attributes added by a later torch count as the process's own until they are named here.
 OF_THE_GRAPH: Final = OF_THE_PROGRAM | frozenset(
-    {
-        "aot_config",
-        "act_input_paths",
-        "triton_kernel_source_codes",
-        "saved_tensors_hooks_fx_wrap_cache_hashes",
-        "sac_context_fn_hashes",
-        "region_activation_memory_budget",
-        "region_activation_memory_budget_annotations",
-    }
+    "aot_config act_input_paths triton_kernel_source_codes saved_tensors_hooks_fx_wrap_cache_hashes "  # noqa: SIM905
+    "sac_context_fn_hashes region_activation_memory_budget region_activation_memory_budget_annotations".split()
 )
 
 Fields = dict[str, str]

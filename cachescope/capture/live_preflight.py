@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from cachescope.capture.fresh_caches import INDUCTOR_DIR, FreshCaches, clear_memory
-from cachescope.capture.live_trace import LiveTrace, torch_module
+from cachescope.capture.fresh_caches import INDUCTOR_DIR, FreshCaches, clear_memory, variable
+from cachescope.capture.live_trace import LiveTrace
 from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER
 from cachescope.capture.preflight.patches import PATCHES, Patches
 from cachescope.capture.preflight_command import copy_profiles
+from cachescope.capture.torch_modules import torch_module
 from cachescope.readers.directory.default_root import default_root
 
 
@@ -39,7 +40,8 @@ class LivePreflight:
             self._restore.callback(self._caches.remove)
             self._restore.callback(self._caches.stop)
             copy_profiles(roots, Path(self._caches.folder))
-            self._name_folders(meant)
+            self._restore.enter_context(variable(OWN_FOLDER, str(self._caches.folder)))
+            self._restore.enter_context(variable(MEANT_FOLDER, meant))
             self._patches.start()
             self._restore.callback(_forget)
             self._restore.callback(self._patches.stop)
@@ -55,21 +57,6 @@ class LivePreflight:
     def _stop_trace(self) -> None:
         self._packed = gzip.compress(self._trace.stop(), compresslevel=1)
         self.failure = self._trace.failure
-
-    def _name_folders(self, meant: str | None) -> None:
-        names = {OWN_FOLDER: str(self._caches.folder), MEANT_FOLDER: meant}
-        for name, value in names.items():
-            before = os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-            self._restore.callback(_set, name, before)
-
-
-def _set(name: str, value: str | None) -> None:
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
 
 
 def _forget() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import json
 import logging
 import os
@@ -19,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS
@@ -171,15 +171,3 @@ def _details_made() -> Iterator[None]:
         if logger.level == logging.DEBUG:
             logger.setLevel(level)
         logger.removeFilter(would_pass)
-
-
-def torch_module(name: str) -> Any:
-    """Import a module of torch; raises `CachescopeError` if that fails."""
-    try:
-        return importlib.import_module(name)
-    except (ImportError, OSError) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
-            message = "torch is not installed here, and recording a block needs it: pip install torch"
-        else:
-            message = f"torch is installed but does not import: {error}"
-        raise CachescopeError(message) from error

@@ -6,9 +6,9 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from cachescope.catalogue.facts import nearest, release
+from cachescope.catalogue.facts import nearest, plain, release
 from cachescope.errors import NotFoundError
 from cachescope.rows import col, row
 
@@ -136,17 +136,7 @@ class _Document(TypedDict):
 
     versions: list[str]
     operators: dict[str, list[str]]
-    reasons: list[_Reason]
-
-
-class _Reason(TypedDict):
-    message: str
-    caches: list[str]
-    versions: list[str]
-    meaning: str
-    advice: str
-    basis: str
-    raised_in: list[str]
+    reasons: list[dict[str, Any]]
 
 
 @cache
@@ -159,15 +149,9 @@ def _document() -> _Document:
 def _reasons() -> tuple[BypassFacts, ...]:
     return tuple(
         BypassFacts(
-            message=row["message"],
-            caches=tuple(row["caches"]),
-            versions=tuple(row["versions"]),
+            **{name: plain(value) for name, value in row.items()},
             first_version=min(row["versions"], key=release),
             last_version=max(row["versions"], key=release),
-            meaning=row["meaning"],
-            advice=row["advice"],
-            basis=row["basis"],
-            raised_in=tuple(row["raised_in"]),
         )
         for row in _document()["reasons"]
     )

@@ -20,10 +20,6 @@ _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
 _FILE: Final = Path(__file__).parent / "fields.json"
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
-_MODULES: Final = {
-    "inductor_config": "torch._inductor.config",
-    "inductor_config_comms": "torch._inductor.config_comms",
-}
 
 
 def nearest(version: str, covered: Sequence[str]) -> str | None:
@@ -191,7 +187,7 @@ def _history(field: str) -> dict[str, FieldFacts]:
     first, last = next(iter(found)), next(reversed(found))
     held = tuple(version for version, facts in found.items() if facts.get("in_key", True))
     return {
-        version: FieldFacts(field, version, first, last, held, **{k: _plain(v) for k, v in facts.items()})
+        version: FieldFacts(field, version, first, last, held, **{k: plain(v) for k, v in facts.items()})
         for version, facts in found.items()
     }
 
@@ -199,8 +195,14 @@ def _history(field: str) -> dict[str, FieldFacts]:
 def _named(field: str) -> JsonObject:
     """The Python name of an option, which follows from the field and is therefore not in the file."""
     option = _OPTION.fullmatch(field)
-    return {"python_name": f"{_MODULES[option[1]]}.{option[2]}"} if option else {}
+    return {"python_name": option_name(option[1], option[2])} if option else {}
 
 
-def _plain(value: Any) -> Any:
+def option_name(attribute: str, name: str) -> str:
+    """What the option is in Python that ``inductor_config[name]`` or ``inductor_config_comms[name]`` is of."""
+    return f"torch._inductor.{attribute.removeprefix('inductor_')}.{name}"
+
+
+def plain(value: Any) -> Any:
+    """A value of the file as a row has it: a tuple in place of a list."""
     return tuple(value) if isinstance(value, list) else value

@@ -19,9 +19,6 @@ command failed, 2 wrong usage, 3 not as locked, or a lookup would miss, 126 and 
 from __future__ import annotations
 
 import argparse
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from cachescope.cli.arguments import add_output_arguments, command_after
@@ -50,26 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare, and print. Loads no pandas, but to hide, and for a pre-flight."""
+    from cachescope.capture.preflight.skipped_work import no_collections
     from cachescope.report.verification import verification_lines, verification_object, verify
 
     if args.preflight is not None:
         return _run_with_preflight(args)
-    with _keeping_all():
+    # All that a lock holds is kept, and going through it again and again would take a third of the time.
+    with no_collections():
         found = verify(args.lock, args.directory)
     write_answer(args, lambda: verification_object(found), lambda: verification_lines(found))
     return 0 if found.passed else _NOT_AS_LOCKED
-
-
-@contextmanager
-def _keeping_all() -> Iterator[None]:
-    """Collect no garbage: all that a lock holds is kept, and going through it again and again would take a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _run_with_preflight(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final, NotRequired, TypedDict
+from typing import Any, Final
 
 SPARSITY: Final = 2.0
 # Words that do not distinguish models. VF and HF: torch also takes them for the whole card
@@ -80,41 +80,18 @@ def datasheets() -> tuple[Datasheet, ...]:
     return tuple(map(_sheet, json.loads((files(__package__) / "datasheets.json").read_text("utf-8"))))
 
 
-class _Sheet(TypedDict):
-    """One datasheet as the file has it."""
-
-    model: str
-    words: list[str]
-    arch: str | None
-    dense: dict[str, float]
-    with_sparsity: dict[str, float]
-    memory_gb: list[int]
-    bandwidth_gbs: float
-    title: str
-    url: str
-    checked: str
-    note: NotRequired[str]
-    because: NotRequired[str]
-
-
-def _sheet(row: _Sheet) -> Datasheet:
+def _sheet(row: dict[str, Any]) -> Datasheet:
+    """A datasheet from what the file has of it."""
     printed, sparse = row["dense"], row["with_sparsity"]
     halved = tuple(dtype for dtype in sparse if dtype not in printed)
-    return Datasheet(
-        model=row["model"],
-        words=tuple(frozenset(words.split("|")) for words in row["words"]),
-        arch=row["arch"],
-        dense={**printed, **{dtype: sparse[dtype] / SPARSITY for dtype in halved}},
-        with_sparsity=sparse,
-        halved=halved,
-        memory_gb=tuple(row["memory_gb"]),
-        bandwidth_gbs=row["bandwidth_gbs"],
-        title=row["title"],
-        url=row["url"],
-        checked=row["checked"],
-        remark=row.get("note"),
-        because=row.get("because"),
-    )
+    made = {
+        "words": tuple(frozenset(words.split("|")) for words in row["words"]),
+        "dense": {**printed, **{dtype: sparse[dtype] / SPARSITY for dtype in halved}},
+        "halved": halved,
+        "memory_gb": tuple(row["memory_gb"]),
+        "remark": row.get("note"),
+    }
+    return Datasheet(**{name: value for name, value in row.items() if name != "note"} | made)
 
 
 def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:

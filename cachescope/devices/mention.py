@@ -45,16 +45,7 @@ class Mention:
     properties: tuple[tuple[str, str], ...] = ()
 
 
-FACTS: Final = (
-    "compute_capability",
-    "arch",
-    "memory_bytes",
-    "sm_count",
-    "l2_bytes",
-    "warp_size",
-    "uuid",
-    "pci",
-)
+FACTS: Final = tuple("compute_capability arch memory_bytes sm_count l2_bytes warp_size uuid pci".split())  # noqa: SIM905
 
 
 def of_properties(

@@ -37,11 +37,8 @@ class Device:
 
     def add(self, mention: Mention) -> None:
         """Add what a mention reports."""
-        more = {
-            fact: getattr(mention, fact)
-            for fact in ("name", "host", *FACTS)
-            if getattr(self.known, fact) is None
-        }
+        lacking = [fact for fact in ("name", "host", *FACTS) if getattr(self.known, fact) is None]
+        more = {fact: getattr(mention, fact) for fact in lacking}
         properties = {**dict(mention.properties), **dict(self.known.properties)}
         self.known = replace(self.known, properties=tuple(properties.items()), **more)
         self.places.setdefault(mention.place)
@@ -95,24 +92,16 @@ def _by_uuid(mention: Mention, devices: list[Device]) -> None:
 
 def _by_name(mention: Mention, devices: list[Device]) -> None:
     """Join a name without a uuid to the one board with a uuid in the same process, else to any board of that name."""
-    here = [
-        device
-        for device in devices
-        if device.known.uuid is not None
-        and device.known.name == mention.name
-        and device.agrees(mention)
-        and _is_near(mention, device)
-    ]
+
+    def is_of_name(device: Device) -> bool:
+        return device.known.name == mention.name and device.agrees(mention)
+
+    boards = [device for device in devices if device.known.uuid is not None and is_of_name(device)]
+    here = [device for device in boards if _is_near(mention, device)]
     if len(here) == 1:
         here[0].add(mention)
-        return
-    _join(
-        mention,
-        devices,
-        lambda device: (
-            device.known.name == mention.name and device.known.uuid is None and device.agrees(mention)
-        ),
-    )
+    else:
+        _join(mention, devices, lambda device: device.known.uuid is None and is_of_name(device))
 
 
 def _by_the_rest(mention: Mention, devices: list[Device]) -> None:

@@ -20,17 +20,15 @@ from cachescope.keys.printed_values import literal_value
 # torch/_inductor/codecache.py, `FxGraphHashDetails` (2.6 to 2.15). A field that a later torch adds counts as the process's
 # until it is listed here.
 OF_THE_PROGRAM: Final = frozenset(
-    {
-        "gm",
-        "example_inputs",
-        "fx_kwargs",
-        "user_defined_triton_source",
-        "inputs_to_check",
-        "nested_inductor_config_patches",
-        "cudagraph_override",
-        "cudagraph_annotation",
-        "var_to_hint_override",
-    }
+    "gm example_inputs fx_kwargs user_defined_triton_source inputs_to_check nested_inductor_config_patches "  # noqa: SIM905
+    "cudagraph_override cudagraph_annotation var_to_hint_override".split()
+)
+
+# torch/_inductor/codecache.py, `FxGraphHashDetails.__init__` (2.9 to 2.15; up to 2.8 the first is the flag allow_tf32).
+_MATMUL: Final = (
+    "fp32_precision",
+    "allow_fp16_reduced_precision_reduction",
+    "allow_bf16_reduced_precision_reduction",
 )
 
 # torch/_inductor/runtime/caching/context.py (2.10 to 2.15), compared with `FxGraphHashDetails.__init__` of
@@ -173,6 +171,14 @@ def _alike(pattern: str, fields: Sequence[str], most: int) -> list[str]:
     names = {f.partition("[")[2].rstrip("]"): f for f in fields if "[" in f}
     names |= {bare: bare for bare in (*(f.partition("[")[0] for f in fields), *_WHOLE_FIELDS)}
     return [names[name] for name in difflib.get_close_matches(pattern, names, most)]
+
+
+def matmul_settings(value: object) -> tuple[str, ...]:
+    """The names of what ``cuda_matmul_settings`` holds, in its order; none if this is no value of that field."""
+    if not isinstance(value, tuple) or len(value) != len(_MATMUL):
+        return ()
+    names = ("allow_tf32", *_MATMUL[1:]) if isinstance(value[0], bool) else _MATMUL
+    return tuple(f"torch.backends.cuda.matmul.{name}" for name in names)
 
 
 def is_tensor_text(text: str) -> bool:

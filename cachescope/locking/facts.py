@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
-from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.keys.printed_values import literal_value
+from cachescope.components import Detail
+from cachescope.keys.detail_hash import PROTOCOLS, torch_detail_hash
+from cachescope.keys.printed_values import printed_value
 from cachescope.locking.lock import CacheLock, KeyField, Machine
 from cachescope.terms import CACHES
 from cachescope.wording import listed
@@ -283,9 +283,5 @@ def _parts(field: KeyField | None) -> Mapping[str, object] | None:
     """The dict that a field is the text of; None if there is no field, or its text is not what torch hashed."""
     if field is None or field.text is None or len(field.text) > _LONGEST:
         return None
-    try:
-        value = literal_value(field.text)
-        hashes = {detail_hash(value, protocol) for protocol in PROTOCOLS}
-    except (ValueError, SyntaxError, UnsupportedValueError, RecursionError, MemoryError):
-        return None
-    return value if isinstance(value, dict) and field.detail_hash in hashes else None
+    value = printed_value(Detail("", field.detail_hash, field.text))
+    return value if isinstance(value, dict) else None

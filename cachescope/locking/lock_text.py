@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -264,15 +264,8 @@ def _context(first: Mapping[str, KeyField] | None, context: Mapping[str, KeyFiel
 
 def _file(file: LockedFile) -> JsonObject:
     """What is known of a file; what is not is left out."""
-    found = {"path": file.path, "kind": file.kind, "size": file.size, "sha256": file.sha256}
-    more = {
-        "key": file.key,
-        "context": file.context,
-        "needs": list(file.needs) or None,
-        "time_taken_ns": file.time_taken_ns,
-        "device_types": list(file.device_types) or None,
-    }
-    return found | {name: value for name, value in more.items() if value is not None}
+    values = ((one.name, getattr(file, one.name)) for one in fields(file))
+    return {name: value for name, value in values if value not in (None, ())}
 
 
 def _expected(lock: CacheLock) -> str:

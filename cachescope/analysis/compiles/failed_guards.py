@@ -101,17 +101,9 @@ def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedG
             return None
         failed.update(dict.fromkeys(names))
         conditions.append(" and ".join(_PLACEHOLDER.sub(lambda m: _named(of, m[1]), part) for part in parts))
-    if not failed:
-        return None
     rows = {of[name].symbol: (of[name], values[name]) for name in failed}
     of_one = [found[name] for found in bounds for name in failed if found is not None and name in found]
-    is_one = len(failed) == 1 and len(of_one) == len(bounds)
-    return FailedGuards(
-        tuple(rows.values()),
-        tuple(dict.fromkeys(of_one)) if is_one else (),
-        tuple(dict.fromkeys(conditions)),
-        len(guards),
-    )
+    return _failed(list(rows.values()), of_one if len(failed) == 1 else [], conditions, len(guards))
 
 
 def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow]) -> FailedGuards | None:
@@ -132,13 +124,19 @@ def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow])
         conditions.append(" and ".join(_condition(expr, named) for expr in broken))
         remaining = {row.symbol: bounds_of(row.range_after) for row in rows}
         bounds += [remaining.get(name) for name in dict.fromkeys(names) if all(map(guarded_bounds, broken))]
-    of_one = [one for one in bounds if one is not None]
-    is_one = len(failed) == 1 and len(of_one) == len(compiles)
-    sizes = tuple((named[name], values[name]) for name in failed)
+    sizes = [(named[name], values[name]) for name in failed]
+    of_one = [one for one in bounds if one is not None] if len(failed) == 1 else []
+    return _failed(sizes, of_one, conditions, len(compiles))
+
+
+def _failed(
+    sizes: Sequence[tuple[SymbolRow, int]], bounds: Sequence[Bounds], conditions: Sequence[str], entries: int
+) -> FailedGuards | None:
+    """What guards failed for, if anything; the bounds count if each entry has them."""
     if not sizes:
         return None
-    bounds_of_one = tuple(dict.fromkeys(of_one)) if is_one else ()
-    return FailedGuards(sizes, bounds_of_one, tuple(dict.fromkeys(conditions)), len(compiles))
+    bounds = bounds if len(bounds) == entries else ()
+    return FailedGuards(tuple(sizes), tuple(dict.fromkeys(bounds)), tuple(dict.fromkeys(conditions)), entries)
 
 
 def is_one_size(symbol: SymbolRow, inputs: Sequence[str]) -> bool:

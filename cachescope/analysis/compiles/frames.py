@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from cachescope.analysis.compiles.ranges import remaining_ranges
@@ -39,24 +39,10 @@ _VALUE: Final = re.compile(r"(?<= )(==|!=|<=?|>=?|expected|actual) [^,]+")
 _Group = tuple[str | None, str | None, int | None, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class OfCompile:
-    """The lookups of one compile, and how many of them ended how; none are known of many compiles."""
-
-    lookups: tuple[int, ...]
-    hits: int | None
-    full_misses: int | None
-    guard_misses: int | None
-    bypasses: int | None
-
-
-def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -> list[OfCompile]:
-    """For each compile the lookups that were certainly made in it."""
-    named: dict[_Name, list[int]] = defaultdict(list)
-    of_id: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for place, one in enumerate(compiles):
-        named[one.run, one.compile_id, one.segment].append(place)
-        of_id[one.run, one.compile_id].append(place)
+def with_lookups(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -> list[CompileRow]:
+    """The compiles with the lookups that were certainly made in each, and how many of them ended how; many have none."""
+    named = by_key(((one.run, one.compile_id, one.segment), place) for place, one in enumerate(compiles))
+    of_id = by_key(((one.run, one.compile_id), place) for place, one in enumerate(compiles))
     found: dict[int, list[LookupRow]] = defaultdict(list)
     runs = {one.run for one in compiles}
     for row in lookups:
@@ -72,7 +58,7 @@ def lookups_of_compiles(compiles: Sequence[CompileRow], lookups: Iterable[Lookup
             ]
         if (own := _one_of(places, row, compiles)) is not None:
             found[own].append(row)
-    return [_counted(found.get(place, [])) for place in range(len(compiles))]
+    return [_counted(one, found.get(place, [])) for place, one in enumerate(compiles)]
 
 
 def _one_of(places: Sequence[int], row: LookupRow, compiles: Sequence[CompileRow]) -> int | None:
@@ -91,12 +77,18 @@ def _was_in(row: LookupRow, compile_: CompileRow) -> bool:
     return None not in (row.time, start, taken) and start <= row.time <= start + taken  # type: ignore[operator]
 
 
-def _counted(rows: Sequence[LookupRow]) -> OfCompile:
+def _counted(one: CompileRow, rows: Sequence[LookupRow]) -> CompileRow:
     if not rows:
-        return OfCompile((), None, None, None, None)
+        return one
     outcomes = [row.outcome for row in rows]
-    counts = map(outcomes.count, ("hit", "full_miss", "guard_miss", "bypass"))
-    return OfCompile(tuple(row.lookup for row in rows), *counts)
+    return replace(
+        one,
+        lookups=tuple(row.lookup for row in rows),
+        hits=outcomes.count("hit"),
+        full_misses=outcomes.count("full_miss"),
+        guard_misses=outcomes.count("guard_miss"),
+        bypasses=outcomes.count("bypass"),
+    )
 
 
 def value_before(source: str | None, value: str | None, reasons: Iterable[str]) -> str | None:
@@ -120,26 +112,14 @@ def value_before(source: str | None, value: str | None, reasons: Iterable[str]) 
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CompilesRead:
-    """The compiles in traces."""
-
-    compiles: list[CompileRow]
-    symbols: list[SymbolRow]
-    problems: list[ProblemRow]  # records and traces that could not be read for it
-
-
-def read_compiles(runs: Iterable[RunRow], stamped: Stamps, lookups: Iterable[LookupRow]) -> CompilesRead:
-    """Read the traces of runs once more, for their compiles."""
+def read_compiles(
+    runs: Iterable[RunRow], stamped: Stamps, lookups: Iterable[LookupRow]
+) -> tuple[list[CompileRow], list[SymbolRow], list[ProblemRow]]:
+    """Read the traces of runs once more, for their compiles; the problems are what could not be read for them."""
     read, problems = read_traces(runs, stamped, "its compiles", _compiled)
     every = [(run, one) for run, rows in read for one in rows]
-    rows = [_compile_row(run, one) for run, one in every]
-    belonging = zip(rows, lookups_of_compiles(rows, lookups), strict=True)
-    return CompilesRead(
-        [replace(row, **asdict(own)) for row, own in belonging],
-        [row for run, one in every for row in _symbol_rows(run, one)],
-        problems,
-    )
+    symbols = [row for run, one in every for row in _symbol_rows(run, one)]
+    return with_lookups([_compile_row(run, one) for run, one in every], lookups), symbols, problems
 
 
 def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequence[ProblemRow]]:

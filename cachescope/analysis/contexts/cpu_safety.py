@@ -208,8 +208,4 @@ def _vectors_of(code: tuple[VectorCode, ...]) -> str:
 def worst(found: Iterable[Safety]) -> Safety:
     """The result for entries that are loaded together: the first unsafe one, else the first unknown one."""
     listed = list(found)
-    for wanted in (True, None):
-        for one in listed:
-            if one.is_unsafe is wanted:
-                return one
-    return SAFE
+    return next((one for wanted in (True, None) for one in listed if one.is_unsafe is wanted), SAFE)

@@ -16,9 +16,10 @@ from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.keys.detail_hash import PROTOCOLS, detail_hash, torch_detail_hash
-from cachescope.keys.json_values import UnsupportedValueError, json_ready, sorted_json
-from cachescope.keys.printed_values import literal_value
+from cachescope.keys.detail_hash import PROTOCOLS, torch_detail_hash
+from cachescope.keys.json_values import json_ready, sorted_json
+from cachescope.keys.key_fields import matmul_settings
+from cachescope.keys.printed_values import printed_value
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 # Which attribute of FxGraphHashDetails carries a form (torch/_inductor/codecache.py, 2.6 to 2.15).
@@ -34,11 +35,6 @@ _DETERMINISM: Final = (
     "torch.are_deterministic_algorithms_enabled",
     "torch.is_deterministic_algorithms_warn_only_enabled",
     "torch.utils.deterministic.fill_uninitialized_memory",
-)
-_MATMUL: Final = (
-    "fp32_precision",
-    "allow_fp16_reduced_precision_reduction",
-    "allow_bf16_reduced_precision_reduction",
 )
 _TORCH: Final = "torch_version_hash"
 _UNKNOWN: Final = object()
@@ -183,9 +179,10 @@ class _Reader:
     def _value(self, code: int) -> object:
         if code not in self._values:
             detail = parse_component(self._details.components[code])
-            self._values[code] = (
-                _UNKNOWN if detail is None else _verified(detail.value_text, detail.detail_hash)
-            )
+            value = _UNKNOWN
+            if detail is not None and len(detail.value_text) <= _LONGEST:
+                value = printed_value(detail)
+            self._values[code] = _UNKNOWN if json_ready(value)[1] else value
         return self._values[code]
 
     def _configs(self, part: dict[str, int]) -> object:
@@ -200,11 +197,8 @@ class _Reader:
 
     def _matmul(self, part: dict[str, int]) -> object:
         value = self._value(next(iter(part.values())))
-        if not isinstance(value, tuple) or len(value) != len(_MATMUL):
-            return _UNKNOWN
-        # Through 2.8 the first one is allow_tf32.
-        names = ("allow_tf32", *_MATMUL[1:]) if isinstance(value[0], bool) else _MATMUL
-        return {f"torch.backends.cuda.matmul.{name}": v for name, v in zip(names, value, strict=True)}
+        names = matmul_settings(value)
+        return dict(zip(names, value, strict=True)) if names and isinstance(value, tuple) else _UNKNOWN
 
     def _system(self, part: dict[str, int]) -> dict[str, str | None]:
         """Triton's key and the runtime, if ``get_system`` contains them: with a GPU, and Triton's key always from 2.15."""
@@ -219,18 +213,3 @@ class _Reader:
             if version.get(name) and isinstance(version[name], str):
                 found |= {"runtime": runtime, "runtime_version": version[name]}
         return found
-
-
-def _verified(text: str, expected: str) -> object:
-    """The value of a printed text, if its hash is the one that torch printed with it."""
-    if len(text) > _LONGEST:
-        return _UNKNOWN
-    # A text is printed without quotes: try it unchanged before parsing it as a literal.
-    for parse in (str, literal_value):
-        try:
-            value = parse(text)
-            if expected in (detail_hash(value, protocol) for protocol in PROTOCOLS):
-                return _UNKNOWN if json_ready(value)[1] else value
-        except (ValueError, UnsupportedValueError):
-            continue
-    return _UNKNOWN

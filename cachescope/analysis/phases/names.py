@@ -24,132 +24,121 @@ REST: Final = "no event covers"
 WAITING_FOR_RANKS: Final = "waiting for other ranks"
 """The time in events in which ranks agree: each has to wait until the last has come."""
 
+
+def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
+    return Phase(name, is_skipped_by_hit, events)
+
+
 PHASES: Final = (
-    Phase(
+    _phase(
         "Dynamo tracing",
         False,
-        (
-            r"bytecode_tracing",
-            r"insert_deferred_runtime_asserts",
-            r"bytecode_hooks_\d+",
-            r"fullgraph_capture",
-            r"compiled_autograd",
-            r"invoke_subgraph_\w+",
-            r"TranslationValidator\.validate",
-            r"debug_insert_nops",
-        ),
+        r"bytecode_tracing",
+        r"insert_deferred_runtime_asserts",
+        r"bytecode_hooks_\d+",
+        r"fullgraph_capture",
+        r"compiled_autograd",
+        r"invoke_subgraph_\w+",
+        r"TranslationValidator\.validate",
+        r"debug_insert_nops",
     ),
-    Phase("guards", False, (r"build_guards", r"precompile_(?:build|load)_guards")),
-    Phase(
+    _phase("guards", False, r"build_guards", r"precompile_(?:build|load)_guards"),
+    _phase(
         "AOTAutograd",
         True,
-        (
-            r"create_aot_dispatcher_function",
-            r"aot_collect_metadata",
-            r"aot_trace_joint_graph",
-            r"min_cut_rematerialization_partition",
-            r"compile_fx\.<locals>\.(?:fw_compiler_base|bw_compiler)",
-        ),
+        r"create_aot_dispatcher_function",
+        r"aot_collect_metadata",
+        r"aot_trace_joint_graph",
+        r"min_cut_rematerialization_partition",
+        r"compile_fx\.<locals>\.(?:fw_compiler_base|bw_compiler)",
     ),
-    Phase("torch's own key", False, (r"inductor_codecache_torch_key", r"CacheBase\.get_system\.triton_key")),
+    _phase("torch's own key", False, r"inductor_codecache_torch_key", r"CacheBase\.get_system\.triton_key"),
     # Neither making the key of a graph nor looking it up has an event: both are the rest of these.
-    Phase("keys and lookups", False, (r"backend_compile", r"inductor_compile", r"fx_codegen_and_compile")),
-    Phase(
+    _phase("keys and lookups", False, r"backend_compile", r"inductor_compile", r"fx_codegen_and_compile"),
+    _phase(
         "loading",
         False,
-        (
-            r"AOTAutogradCache\.inductor_load",
-            r"PyCodeCache\.load_by_key_path",
-            r"TritonBundler\.(?:read_and_emit|load_cached_static_autotuners)",
-            r"StaticAutotunerFuture\.warm_precompile",
-            r"CompiledArtifact\.load",
-            r"GraphPickler\.loads",
-            r"reload_kernel_in_parent",
-            r"offload_constants_restore",
-        ),
+        r"AOTAutogradCache\.inductor_load",
+        r"PyCodeCache\.load_by_key_path",
+        r"TritonBundler\.(?:read_and_emit|load_cached_static_autotuners)",
+        r"StaticAutotunerFuture\.warm_precompile",
+        r"CompiledArtifact\.load",
+        r"GraphPickler\.loads",
+        r"reload_kernel_in_parent",
+        r"offload_constants_restore",
     ),
-    Phase(
-        "storing", True, (r"TritonBundler\.collect", r"CompiledArtifact\.save", r"offload_constants_spill")
-    ),
+    _phase("storing", True, r"TritonBundler\.collect", r"CompiledArtifact\.save", r"offload_constants_spill"),
     # Before the lookup of AOTAutograd in torch before 2.13.
-    Phase("passes before the lookup", False, (r"_recursive_pre_grad_passes", r"pass\.pre_grad_passes\..+")),
-    Phase(
+    _phase("passes before the lookup", False, r"_recursive_pre_grad_passes", r"pass\.pre_grad_passes\..+"),
+    _phase(
         "Inductor passes",
         True,
-        (
-            r"_recursive_(?:joint_graph|post_grad)_passes",
-            r"pass\.(?!pre_grad_passes\.).+",
-            r"additional_fake_tensor_prop",
-            r"fx\.bucketing\..+",
-            r"convert_conv_weights_to_channels_last",
-        ),
+        r"_recursive_(?:joint_graph|post_grad)_passes",
+        r"pass\.(?!pre_grad_passes\.).+",
+        r"additional_fake_tensor_prop",
+        r"fx\.bucketing\..+",
+        r"convert_conv_weights_to_channels_last",
     ),
-    Phase("Inductor lowering", True, (r"GraphLowering\.(?:run|compile_to_fn)",)),
-    Phase(
+    _phase("Inductor lowering", True, r"GraphLowering\.(?:run|compile_to_fn)"),
+    _phase(
         "code generation",
         True,
-        (
-            r"code_gen",
-            r"GraphLowering\.codegen(?:_subgraph)?",
-            r"Scheduler\.(?:__init__|codegen|fused_nodes|simple_overlap|create_combo_kernel_nodes)",
-            r"(?:PythonWrapperCodegen|CppWrapper[CG]pu)\.generate",
-            r"generate_kernel_code_from_nodes",
-            r"aoti_serialize_constants",
-        ),
+        r"code_gen",
+        r"GraphLowering\.codegen(?:_subgraph)?",
+        r"Scheduler\.(?:__init__|codegen|fused_nodes|simple_overlap|create_combo_kernel_nodes)",
+        r"(?:PythonWrapperCodegen|CppWrapper[CG]pu)\.generate",
+        r"generate_kernel_code_from_nodes",
+        r"aoti_serialize_constants",
     ),
-    Phase(
+    _phase(
         "C++ compiler",
         True,
-        (
-            r"compile_file",
-            r"run_command_and_check",
-            r"AotCodeCompiler\.compile",
-            r"cpp_wrapper_compile",
-            r"aoti_(?:compile_fatbin|precompile_header)",
-        ),
+        r"compile_file",
+        r"run_command_and_check",
+        r"AotCodeCompiler\.compile",
+        r"cpp_wrapper_compile",
+        r"aoti_(?:compile_fatbin|precompile_header)",
     ),
-    Phase(
+    _phase(
         "Triton compiler",
         True,
-        (
-            r"async_compile\.precompile",
-            r"CachingAutotuner\.slow_precompile_config",
-            r"\w+_template_precompiling",
-        ),
+        r"async_compile\.precompile",
+        r"CachingAutotuner\.slow_precompile_config",
+        r"\w+_template_precompiling",
     ),
-    Phase("waiting for compilers", True, (r"async_compile\.wait",)),
-    Phase(
+    _phase("waiting for compilers", True, r"async_compile\.wait"),
+    _phase(
         "autotuning",
         True,
-        (
-            r"CachingAutotuner\.(?:benchmark_all_configs|coordinate_descent_tuning|combo_sequential_autotune|synchronize)",
-            r"\w+_template_autotuning",
-            r"benchmark_(?:fused_nodes|codegened_module)",
-            r"pad_mm_benchmark(?:_get_do_bench)?",
-            r"\w*Benchmarker\.benchmark\w*",
-            r"collective_compute_do_bench",
-            r"CUTLASSGemmTemplate\.maybe_(?:append_choice|fetch_ops)",
-            r"cutlass_utils\.gen_ops",
-        ),
+        r"CachingAutotuner\.(?:benchmark_all_configs|coordinate_descent_tuning|combo_sequential_autotune|synchronize)",
+        r"\w+_template_autotuning",
+        r"benchmark_(?:fused_nodes|codegened_module)",
+        r"pad_mm_benchmark(?:_get_do_bench)?",
+        r"\w*Benchmarker\.benchmark\w*",
+        r"collective_compute_do_bench",
+        r"CUTLASSGemmTemplate\.maybe_(?:append_choice|fetch_ops)",
+        r"cutlass_utils\.gen_ops",
     ),
-    Phase(
+    _phase(
         "CUDA graphs",
         False,
-        (
-            r"cudagraphify(?:\.get_container)?",
-            r"CUDAGraphNode\.record",
-            r"CUDAGraphTreeManager\.(?:record_function|run_eager)",
-        ),
+        r"cudagraphify(?:\.get_container)?",
+        r"CUDAGraphNode\.record",
+        r"CUDAGraphTreeManager\.(?:record_function|run_eager)",
     ),
-    Phase(WAITING_FOR_RANKS, False, (r"compiler_collective", r"guard_collective")),
-    Phase("automatic dynamic shapes (PGO)", False, (r"pgo\.\w+",)),
-    Phase("garbage collection", False, (r"gc",)),
-    Phase("importing Inductor", False, (r"inductor_import",)),
-    Phase(
-        REST, False, (r"dynamo", r"entire_frame_compile", r"entire_backward_compile", r"compile_attempt_\d+")
+    _phase(WAITING_FOR_RANKS, False, r"compiler_collective", r"guard_collective"),
+    _phase("automatic dynamic shapes (PGO)", False, r"pgo\.\w+"),
+    _phase("garbage collection", False, r"gc"),
+    _phase("importing Inductor", False, r"inductor_import"),
+    _phase(
+        REST,
+        False,
+        r"dynamo",
+        r"entire_frame_compile",
+        r"entire_backward_compile",
+        r"compile_attempt_\d+",
     ),
 )
-
 _PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES]
 _LONGEST: Final = 200
 

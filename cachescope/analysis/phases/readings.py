@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cachescope.frames.phases import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -33,11 +33,8 @@ class Readings:
 
 def readings_of_runs(phases: Iterable[PhaseRow], lookups: Iterable[LookupRow]) -> dict[int, Readings]:
     """The readings of each run that has events."""
-    rows, made = defaultdict(list), defaultdict(list)
-    for phase in phases:
-        rows[phase.run].append(phase)
-    for lookup in lookups:
-        made[lookup.run].append(lookup)
+    rows = by_key((phase.run, phase) for phase in phases)
+    made = by_key((lookup.run, lookup) for lookup in lookups)
     return {run: _readings(mine, made[run]) for run, mine in rows.items()}
 
 

@@ -203,11 +203,9 @@ class PredictedRun:
     def _store(self, row: LookupRow, found: PredictedOutcome, graphs: Sequence[LookupRow]) -> None:
         """Keep what a real run would store after this lookup."""
         note = self._notes.get(row.lookup)
-        if found.outcome in ("hit", "bypass", "disabled") or note is None or not note.is_stored:
+        if found.outcome in ("hit", "bypass", "disabled") or note is None or row.cache_key is None:
             return
-        if note.lacks_values:
-            return
-        if row.cache_key is None:
+        if note.lacks_values or not note.is_stored:
             return
         key = row.cache, row.cache_key
         is_there: Sure = "maybe" if found.outcome == "unknown" else "yes"

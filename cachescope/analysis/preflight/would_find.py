@@ -98,15 +98,15 @@ class StoredEntries:
         self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
         if damaged:
             self.unread_remotely = f"some lines of {damaged[0]} could not be read"
-        self.roots = {_real(root): root for root in given if root not in self.remotes}
+        self.roots = {os.path.realpath(root): root for root in given if root not in self.remotes}
         for row in keyed:
-            self._of_key[row.cache, row.cache_key or ""].append((_real(row.root), _candidate(row)))
+            self._of_key[row.cache, row.cache_key or ""].append((os.path.realpath(row.root), _candidate(row)))
         for one in listed:
-            self._of_key[one.cache, one.cache_key].append((_real(one.source), _listed(one)))
+            self._of_key[one.cache, one.cache_key].append((os.path.realpath(one.source), _listed(one)))
 
     def root_of(self, folder: str | None) -> str | None:
         """The directory that was read for one that a program names; None if it was not."""
-        real = None if folder is None else _real(folder)
+        real = None if folder is None else os.path.realpath(folder)
         return real if real in self.roots else None
 
     def under(self, key: Key, root: str | None) -> Iterator[Candidate]:
@@ -118,10 +118,6 @@ class StoredEntries:
     def remotely_under(self, key: Key) -> list[Candidate]:
         """What remote caches have under a key."""
         return [candidate for _, candidate in self._of_key.get(key, ()) if candidate.is_remote]
-
-
-def _real(path: str) -> str:
-    return os.path.realpath(path)
 
 
 def _candidate(row: EntryRow) -> Candidate:

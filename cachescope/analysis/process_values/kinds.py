@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
+
+from cachescope.frames.recorded_rows import RunRow
 
 Kind = Literal["rank", "host", "path", "port", "time", "address", "pid", "random number", "bundle index"]
 
@@ -68,27 +70,7 @@ _EPOCH: Final = re.compile(r"(?P<whole>1[4-9]\d{8}|20\d{8}|21\d{8})(?P<more>(?:\
 _LOWEST_PID: Final = 300
 
 
-class Run(Protocol):
-    """What is known of a process: a row of the frame ``runs``."""
-
-    @property
-    def rank(self) -> int | None:
-        """The rank in a distributed job."""
-
-    @property
-    def pid(self) -> int | None:
-        """The process id."""
-
-    @property
-    def start_time(self) -> int | None:
-        """The first record, in nanoseconds since 1970."""
-
-    @property
-    def end_time(self) -> int | None:
-        """The last record."""
-
-
-Sides = tuple[Run | None, Run | None]
+Sides = tuple[RunRow | None, RunRow | None]
 """The processes of the stored and of the new value, so far as they are known."""
 
 
@@ -209,7 +191,7 @@ def _path(pair: Differing) -> RecognizedKind | None:
     return RecognizedKind("path", True) if pair.are(_PATH) else None
 
 
-def _known(pair: Differing) -> Sequence[tuple[Run, str]]:
+def _known(pair: Differing) -> Sequence[tuple[RunRow, str]]:
     return [(side, text) for side, text in zip(pair.sides, pair.texts, strict=True) if side is not None]
 
 
@@ -219,7 +201,7 @@ def _epoch_ns(text: str) -> int:
     return int((match["whole"] + match["more"]).ljust(19, "0"))
 
 
-def _is_of(run: Run, time: int) -> bool:
+def _is_of(run: RunRow, time: int) -> bool:
     """Whether a time is one at which a process ran, or not long before."""
     if run.start_time is None:
         return False

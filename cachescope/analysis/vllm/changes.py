@@ -85,24 +85,15 @@ def coded(folders: Sequence[Named]) -> tuple[list[str], list[Codes]]:
 
 def changes_of(beside: Beside) -> Iterator[VllmChange]:
     """Each factor in which a folder differs from its baseline."""
+    names = beside.folder.name, beside.baseline.name
     for factor in beside.changed:
         if factor in _HASH_TEXTS:
-            text = _HASH_TEXTS[factor]
-            yield VllmChange(beside.folder.name, beside.baseline.name, factor, None, None, (), text)
+            yield VllmChange(*names, factor, None, None, (), _HASH_TEXTS[factor])
             continue
         before, after = (one.values.get(factor) for one in (beside.baseline, beside.folder))
         kinds = None if before is None or after is None else process_kinds(factor, before, after)
-        values = f"{_short(before)} → {_short(after)}"
-        text = f"{factor}: {values}" + (f" ({kinds.words})" if kinds is not None else "")
-        yield VllmChange(
-            beside.folder.name,
-            beside.baseline.name,
-            factor,
-            before,
-            after,
-            kinds.kinds if kinds else (),
-            text,
-        )
+        text = f"{factor}: {_short(before)} → {_short(after)}" + (f" ({kinds.words})" if kinds else "")
+        yield VllmChange(*names, factor, before, after, kinds.kinds if kinds else (), text)
 
 
 def field_changes_of(beside: Beside) -> tuple[FieldChange, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -18,7 +18,7 @@ from cachescope.analysis.vllm.factors import (
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow
-from cachescope.frames.vllm_folders import FolderRow, FragmentRow, VllmChange
+from cachescope.frames.vllm_folders import FolderRow, FragmentRow
 from cachescope.grouping import by_key
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.directory.vllm_places import is_of_sglang
@@ -110,7 +110,7 @@ def _rows(
 def reason_of(one: Beside) -> str:
     """In what a folder differs from the nearest before it, in a sentence."""
     changes = list(changes_of(one))
-    of_one = [change for change in changes if _is_of_one(change)]
+    of_one = [one for one in changes if one.factor not in HASHES and None in (one.before, one.after)]
     if len(of_one) <= _MOST_CHANGES:
         of_one = []
     texts = [change.text for change in changes if change not in of_one]
@@ -120,10 +120,6 @@ def reason_of(one: Beside) -> str:
         )
     others = len(one.folder.values.keys() | one.baseline.values.keys()) - len(changes)
     return f"{listed(texts, _MOST_CHANGES, '; ')}; the other {plural(others, 'factor')} equal"
-
-
-def _is_of_one(change: VllmChange) -> bool:
-    return change.factor not in HASHES and None in (change.before, change.after)
 
 
 def fragments(folders: Sequence[Named]) -> list[FragmentRow]:
@@ -157,12 +153,13 @@ def _row(
 ) -> FragmentRow:
     names = tuple(varying[number] for number in group)
     ignored = {_ignored_by(name) for name in names}
+    left = {tuple(code for number, code in enumerate(row) if number not in group) for row in codes}
     values = [] if len(names) > 1 or names[0] in HASHES else _values(folders, names[0])
     return FragmentRow(
         factors=names,
         values=len({tuple(row[number] for number in group) for row in codes}),
         folders=len(folders),
-        folders_without=_left(codes, group),
+        folders_without=len(left),
         differs_by=kinds,
         examples=tuple(value for value in values if value is not None)[:_EXAMPLES],
         ignored_by=ignored.pop() if len(ignored) == 1 else None,
@@ -175,10 +172,6 @@ def _values(folders: Sequence[Named], factor: str) -> list[str | None]:
 
 def _together(kinds: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind for each in kinds for kind in each))
-
-
-def _left(codes: Sequence[Codes], without: Container[int]) -> int:
-    return len({tuple(code for number, code in enumerate(row) if number not in without) for row in codes})
 
 
 def _kinds(name: str, values: Sequence[str | None]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.compiles.frames import lookups_of_compiles
+from cachescope.analysis.compiles.frames import with_lookups
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -112,6 +112,6 @@ def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None =
 def test_a_lookup_belongs_to_the_one_compile_that_it_can_be_of(
     compiles: list[CompileRow], of_lookup: LookupRow, place: int | None
 ) -> None:
-    found = lookups_of_compiles(compiles, [of_lookup])
+    found = with_lookups(compiles, [of_lookup])
     assert [at for at, one in enumerate(found) if one.lookups] == ([] if place is None else [place])
     assert [one.hits is None for one in found] == [not one.lookups for one in found]
