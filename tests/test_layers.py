@@ -160,7 +160,7 @@ LOADS_BY_NAME = {
     "views/explorer.py",
     # modules of torch, if it is there
     "capture/contexts.py",
-    "capture/live_trace.py",
+    "capture/torch_modules.py",
     "capture/preflight/settings.py",
     # of a pre-flight, in a process that need not have cachescope
     "capture/preflight/site/sitecustomize.py",
