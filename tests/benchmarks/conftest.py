@@ -40,6 +40,10 @@ class Goal:
         return f"{self.what}:", f"{found:.3g}", goal, held
 
 
+def _took(name: str, times: float = 1) -> Callable[[Measured], float]:
+    return lambda measured: times * measured[name].stats.median
+
+
 def _ratio(one: str, other: str) -> Callable[[Measured], float]:
     return lambda measured: measured[one].stats.median / measured[other].stats.median
 
@@ -48,144 +52,68 @@ def _said(name: str, key: str) -> Callable[[Measured], float]:
     return lambda measured: measured[name].extra_info[key]
 
 
+def _throughput(name: str) -> Callable[[Measured], float]:
+    return lambda measured: measured[name].extra_info["megabytes"] / measured[name].stats.median
+
+
+_UNPICKLED = "the check alone; the rest is the unpickler's"
 GOALS = [
-    Goal(
-        "megabytes of a trace per second",
-        lambda measured: (
-            _said("trace[cachescope-100]", "megabytes")(measured)
-            / measured["trace[cachescope-100]"].stats.median
-        ),
-        at_least=1000,
-        where_it_goes="stages_of_a_trace",
-    ),
-    Goal(
-        "a trace of 1 GB, in seconds",
-        lambda measured: measured["one_trace[1-1000]"].stats.median,
-        at_most=1,
-        where_it_goes="stages_of_a_trace",
-    ),
-    Goal(
-        "a trace of 1 GB by two processes, times as fast as by one",
-        _ratio("one_trace[1-1000]", "one_trace[2-1000]"),
-        at_least=1.7,
-        where_it_goes="cpu_s of both: half of what two take is what it would be with two cores to themselves",
-    ),
-    Goal(
-        "tlparse, in times of reading",
-        _ratio("trace[tlparse-100]", "trace[cachescope-100]"),
-        at_least=20,
-        where_it_goes="it writes thousands of files, on a fast disk in no time; ours: stages_of_a_trace",
-    ),
-    Goal(
-        "a text log, in times of its trace",
-        _ratio(
-            "text_log_beside_the_trace_of_the_same_run[text-100]",
-            "text_log_beside_the_trace_of_the_same_run[trace-100]",
-        ),
-        at_most=3,
-    ),
-    Goal(
-        "memory for a trace of 1 GB, in megabytes",
-        _said("memory_is_what_the_distinct_texts_need[trace-1000]", "peak_megabytes"),
-        at_most=500,
-    ),
-    Goal(
-        "a scan of a directory, in times of find",
-        _said("scan[scan]", "times_find"),
-        at_most=1.5,
-        where_it_goes="walk_and_stat is what Python's own calls take; the rest tells names and makes rows",
-    ),
-    Goal(
-        "opening FX entries, in times of pickle.loads",
-        _said("open_entries[fxgraph-loads_inert]", "times_pickle_loads"),
-        at_most=4,
-        where_it_goes="the check alone; the rest is the unpickler's",
-    ),
-    Goal(
-        "opening AOTAutograd entries, in times of pickle.loads",
-        _said("open_entries[aotautograd-loads_inert]", "times_pickle_loads"),
-        at_most=4,
-        where_it_goes="the check alone; the rest is the unpickler's",
-    ),
-    Goal(
-        "a toggle over 100,000 lookups, in milliseconds",
-        lambda measured: 1000 * measured["toggle[100000-inductor_configs]"].stats.median,
-        at_most=100,
-    ),
+    Goal("megabytes of a trace per second", _throughput("trace[cachescope-100]"), at_least=1000,
+        where_it_goes="stages_of_a_trace"),
+    Goal("a trace of 1 GB, in seconds", _took("one_trace[1-1000]"), at_most=1, where_it_goes="stages_of_a_trace"),
+    Goal("a trace of 1 GB by two processes, times as fast as by one",
+        _ratio("one_trace[1-1000]", "one_trace[2-1000]"), at_least=1.7,
+        where_it_goes="cpu_s of both: half of what two take is what it would be with two cores to themselves"),
+    Goal("tlparse, in times of reading", _ratio("trace[tlparse-100]", "trace[cachescope-100]"), at_least=20,
+        where_it_goes="it writes thousands of files, on a fast disk in no time; ours: stages_of_a_trace"),
+    Goal("a text log, in times of its trace",
+        _ratio("text_log_beside_the_trace_of_the_same_run[text-100]",
+            "text_log_beside_the_trace_of_the_same_run[trace-100]"), at_most=3),
+    Goal("memory for a trace of 1 GB, in megabytes",
+        _said("memory_is_what_the_distinct_texts_need[trace-1000]", "peak_megabytes"), at_most=500),
+    Goal("a scan of a directory, in times of find", _said("scan[scan]", "times_find"), at_most=1.5,
+        where_it_goes="walk_and_stat is what Python's own calls take; the rest tells names and makes rows"),
+    Goal("opening FX entries, in times of pickle.loads",
+        _said("open_entries[fxgraph-loads_inert]", "times_pickle_loads"), at_most=4, where_it_goes=_UNPICKLED),
+    Goal("opening AOTAutograd entries, in times of pickle.loads",
+        _said("open_entries[aotautograd-loads_inert]", "times_pickle_loads"), at_most=4, where_it_goes=_UNPICKLED),
+    Goal("a toggle over 100,000 lookups, in milliseconds", _took("toggle[100000-inductor_configs]", 1000), at_most=100),
     *(
-        Goal(
-            f"a brush over {lookups:,} lookups, in milliseconds",
-            lambda measured, lookups=lookups: (  # type: ignore[misc]
-                1000 * measured[f"brush[{lookups}-Overview]"].stats.median
-            ),
-            at_most=most,
-            where_it_goes="runs by graphs, then the worklist",
-        )
+        Goal(f"a brush over {lookups:,} lookups, in milliseconds", _took(f"brush[{lookups}-Overview]", 1000),
+            at_most=most, where_it_goes="runs by graphs, then the worklist")
         for lookups, most in ((10_000, 100), (100_000, 300))
     ),
-    Goal(
-        "import cachescope, in times of pandas",
-        _ratio("import[import cachescope]", "import[import pandas]"),
-        at_most=1.15,
-    ),
-    Goal(
-        "cachescope --help, in seconds", lambda measured: measured["command[help]"].stats.median, at_most=0.15
-    ),
-    Goal(
-        "explain a directory of 5,000 entries, in seconds",
-        lambda measured: measured["explain_directory"].stats.median,
-        at_most=5,
-    ),
-    Goal(
-        "explain a thousand folders of vLLM, in seconds",
-        lambda measured: measured["explain_vllm_folders"].stats.median,
-        at_most=5,
-    ),
+    Goal("import cachescope, in times of pandas", _ratio("import[import cachescope]", "import[import pandas]"),
+        at_most=1.15),
+    Goal("cachescope --help, in seconds", _took("command[help]"), at_most=0.15),
+    Goal("explain a directory of 5,000 entries, in seconds", _took("explain_directory"), at_most=5),
+    Goal("explain a thousand folders of vLLM, in seconds", _took("explain_vllm_folders"), at_most=5),
     *(
-        Goal(
-            f"a pre-flight ({name}), {what}, in CPU times of a cold compile",
-            _said(f"preflight[{name}]", said),
-            at_most=1 / 3,
-            where_it_goes=where,
-        )
+        Goal(f"a pre-flight ({name}), {what}, in CPU times of a cold compile", _said(f"preflight[{name}]", said),
+            at_most=1 / 3, where_it_goes=where)
         for name in ("gpt2_training", "llama_training", "bert_training", "vit_training", "bert_inference")
         for what, said, where in (
             ("the whole program", "times_cold", "uncompiled_cpu_s, the program itself, is in both"),
-            (
-                "beyond the program itself",
-                "times_compiling",
-                "importing Dynamo and Inductor, and tracing, are in both",
-            ),
+            ("beyond the program itself", "times_compiling", "importing Dynamo and Inductor, and tracing, are in both"),
         )
     ),
     *(
-        Goal(
-            f"verifying 10,000 entries ({kind}), in seconds",
-            lambda measured, kind=kind: measured[f"verify[{kind}]"].stats.median,  # type: ignore[misc]
-            at_most=1,
-            where_it_goes="hashing what the files hold, and torch's sources",
-        )
+        Goal(f"verifying 10,000 entries ({kind}), in seconds", _took(f"verify[{kind}]"), at_most=1,
+            where_it_goes="hashing what the files hold, and torch's sources")
         for kind in ("whole", "small")
     ),
     *(
-        Goal(
-            f"verifying 10,000 entries ({kind}), in times of sha256sum on two cores",
-            _ratio(f"verify[{kind}]", f"sha256sum[{kind}]"),
-            at_most=most,
-            where_it_goes="starting Python, reading the lock, and torch's sources, where files are small",
-        )
+        Goal(f"verifying 10,000 entries ({kind}), in times of sha256sum on two cores",
+            _ratio(f"verify[{kind}]", f"sha256sum[{kind}]"), at_most=most,
+            where_it_goes="starting Python, reading the lock, and torch's sources, where files are small")
         for kind, most in (("whole", 1), ("small", 4))
     ),
     *(
-        Goal(
-            f"judging 1,000,000 lookups ({kind}), in seconds",
-            lambda measured, kind=kind: measured[f"judging[{kind}-1000000]"].stats.median,  # type: ignore[misc]
-            at_most=20,
-            where_it_goes="CACHESCOPE_LOOKUPS=1000000; edited graphs are aligned run by run",
-        )
+        Goal(f"judging 1,000,000 lookups ({kind}), in seconds", _took(f"judging[{kind}-1000000]"), at_most=20,
+            where_it_goes="CACHESCOPE_LOOKUPS=1000000; edited graphs are aligned run by run")
         for kind in ("varied", "hitting", "cold", "leaking", "mixed")
     ),
-]
+]  # fmt: skip
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

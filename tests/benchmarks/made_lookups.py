@@ -22,7 +22,7 @@ import re
 import tarfile
 import tempfile
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -45,19 +45,8 @@ LEAK: Final = "inductor_config[aot_inductor.output_path]"
 _ARCHIVE: Final = Path(__file__).parent.parent / "data" / "recordings" / "2.13.0" / "config_flip.tar.xz"
 _HASH_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _OPERATIONS: Final = (
-    "relu",
-    "tanh",
-    "sigmoid",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "sqrt",
-    "abs",
-    "neg",
-    "mul",
-    "add",
-)
+    "relu", "tanh", "sigmoid", "exp", "log", "sin", "cos", "sqrt", "abs", "neg", "mul", "add",
+)  # fmt: skip
 _START: Final = 1_700_000_000_000_000_000
 _SECOND: Final = 1_000_000_000
 _COMPILE_NS: Final = _SECOND // 2
@@ -113,15 +102,8 @@ class _Fleet:
         self._sets_of: dict[tuple[Any, ...], list[int]] = {}
 
     def scope(self, kind: str) -> Scope:
-        compiles: dict[str, Callable[[], Iterator[_Compile]]] = {
-            "varied": self._varied,
-            "hitting": self._hitting,
-            "cold": self._cold,
-            "leaking": self._leaking,
-            "mixed": self._mixed,
-        }
         columns: dict[str, list[Any]] = {name: [] for name in _VARIED}
-        by_run = sorted(compiles[kind](), key=lambda one: (one.run, one.time))
+        by_run = sorted(getattr(self, f"_{kind}")(), key=lambda one: (one.run, one.time))
         for at, one in enumerate(by_run):
             self._add_lookups(columns, one, 2 * (at % GRAPHS))
         tables = self._source.tables
@@ -296,24 +278,7 @@ class _Fleet:
 
 
 _VARIED: Final = (
-    "lookup",
-    "run",
-    "order",
-    "time",
-    "end_time",
-    "cache",
-    "cache_key",
-    "outcome",
-    "cache_state",
-    "status_detailed",
-    "compile_id",
-    "direction",
-    "aot_lookup",
-    "bypass_reason",
-    "guards_expr",
-    "time_taken_ns",
-    "time_saved_ns",
-    "segment",
-    "details",
-    "detail_set",
-)
+    "lookup", "run", "order", "time", "end_time", "cache", "cache_key", "outcome", "cache_state",
+    "status_detailed", "compile_id", "direction", "aot_lookup", "bypass_reason", "guards_expr",
+    "time_taken_ns", "time_saved_ns", "segment", "details", "detail_set",
+)  # fmt: skip

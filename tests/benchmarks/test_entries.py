@@ -25,30 +25,11 @@ from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 
 SCENARIOS = [
-    "tour",
-    "cold_warm",
-    "config_flip",
-    "combined",
-    "inputs",
-    "training",
-    "four_graphs",
-    "dynamic_guards",
-    "graph_relu_tanh",
-    "in_process",
-    "cache_key_tag",
-    "four_processes",
-    "grad_mode",
-    "rename_argument",
-    "three_changes",
-    "new_graph",
-]
-WAYS = [
-    "pickle.loads",
-    "loads_inert",
-    "the check alone",
-    "read_cache_dir",
-    "content hash",
-]
+    "tour", "cold_warm", "config_flip", "combined", "inputs", "training", "four_graphs", "dynamic_guards",
+    "graph_relu_tanh", "in_process", "cache_key_tag", "four_processes", "grad_mode", "rename_argument",
+    "three_changes", "new_graph",
+]  # fmt: skip
+WAYS = ["pickle.loads", "loads_inert", "the check alone", "read_cache_dir", "content hash"]
 ROUNDS = 31
 
 

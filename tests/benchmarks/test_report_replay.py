@@ -6,19 +6,15 @@ Aim of the design: under 100 ms at 10,000 lookups, made as made_lookups.py says.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.made_lookups import LEAK, made_scope
 
 from cachescope.report.page.file import document
 from cachescope.report.page.parts import Group, Page, Replayable, Section
 from cachescope.report.page.replay import MOST_BYTES, replay_parts
-
-sys.path.insert(0, os.path.dirname(__file__))
-from made_lookups import LEAK, made_scope
 
 LOOKUPS = 10_000
 # A click, as a person's; the numbers are there when it returns.

@@ -8,12 +8,11 @@ at 100,000. Where others use the machine, ``--benchmark-timer=time.process_time`
 from __future__ import annotations
 
 import itertools
-import os
-import sys
 from typing import Any
 
 import pandas as pd
 import pytest
+from benchmarks.made_lookups import LEAK, made_scope
 
 import cachescope
 from cachescope import figures
@@ -22,9 +21,6 @@ from cachescope.views.explorer import Explorer
 from cachescope.views.lookup_rows import LookupRows
 from cachescope.views.table import Table
 from cachescope.views.what_if import WhatIfView
-
-sys.path.insert(0, os.path.dirname(__file__))
-from made_lookups import LEAK, made_scope
 
 FILTERS = [
     {"text": "epilogue"},

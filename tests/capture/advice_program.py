@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 import torch._functorch.config
@@ -26,6 +27,7 @@ from torch._dynamo.utils import counters
 from torch._inductor.custom_graph_pass import CustomGraphPass
 
 Step = tuple[str, Callable[[], object]]
+Changes = dict[str, Any]
 
 
 def product(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -121,14 +123,8 @@ def passing(name: bytes | None) -> Callable[[], Any]:
     return inductor(post_grad_custom_post_pass=Pass(name))
 
 
-@contextlib.contextmanager
-def directory(path: str) -> Iterator[None]:
-    before = os.environ["TORCHINDUCTOR_CACHE_DIR"]
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = path
-    try:
-        yield
-    finally:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = before
+def directory(path: str) -> Any:
+    return mock.patch.dict(os.environ, TORCHINDUCTOR_CACHE_DIR=path)
 
 
 def pad(x: torch.Tensor) -> torch.Tensor:
@@ -214,18 +210,16 @@ def fields() -> dict[str, list[Step]]:
     """Cases of changed fields."""
     cases: dict[str, list[Step]] = {}
 
-    def case(name: str, **changed: Any) -> int:
-        size = 10 + 3 * len(cases)
-        steps = [call(size), call(size, **changed), call(size)]
+    def case(name: str, cold: Changes | None = None, followed: Changes | None = None, **changed: Any) -> int:
+        """Without another way to follow the advice, the change is undone."""
+        size, before = 10 + 3 * len(cases), cold or {}
+        steps = [call(size, **before), call(size, **changed), call(size, **(followed or before))]
         cases[name] = list(zip(("cold", "changed", "followed"), steps, strict=True))
         return size
 
-    case("dtype", change=torch.Tensor.double)
-    cases["dtype"][2] = ("followed", call(10, change=lambda x: x.double().float()))
-    size = case("stride", change=transposed)
-    cases["stride"][2] = ("followed", call(size, change=lambda x: transposed(x).contiguous()))
-    size = case("requires_grad", change=leaf)
-    cases["requires_grad"][2] = ("followed", call(size, change=lambda x: leaf(x).detach()))
+    case("dtype", change=torch.Tensor.double, followed={"change": lambda x: x.double().float()})
+    case("stride", change=transposed, followed={"change": lambda x: transposed(x).contiguous()})
+    case("requires_grad", change=leaf, followed={"change": lambda x: leaf(x).detach()})
     size = case("shape", rows=3)
     cases["shape"] += [
         ("followed", call(size, rows=3, change=pad)),
@@ -238,16 +232,10 @@ def fields() -> dict[str, list[Step]]:
         ("cold", call(size, rows=5, change=marked)),
         ("followed", call(size, rows=6, change=marked)),
     ]
-    size = case("fixed_size")
-    cases["fixed_size"] = [
-        ("cold", call(size, rows=5, function=other, dynamic=True)),
-        ("changed", call(size, rows=5, function=other, dynamic=False)),
-        ("followed", call(size, rows=5, function=other, dynamic=True)),
-    ]
+    five = {"rows": 5, "function": other}
+    case("fixed_size", cold={**five, "dynamic": True}, **five, dynamic=False)
     case("renamed", function=renamed)
-    size = case("renamed_local")
-    functions = {"cold": with_local, "changed": with_renamed_local, "followed": with_local}
-    cases["renamed_local"] = [(label, call(size, function=one)) for label, one in functions.items()]
+    case("renamed_local", cold={"function": with_local}, function=with_renamed_local)
     case("other_graph", function=other)
     case("option", options={"epilogue_fusion": False})
     case("config", within=inductor(epilogue_fusion=False))
@@ -256,10 +244,8 @@ def fields() -> dict[str, list[Step]]:
         "deterministic",
         within=set_by(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled, True),
     )
-    size = case("precision")
     # "highest" is the default, and setting it is another key than not setting it: no way leads back to the first.
-    names = {"cold": "high", "changed": "highest", "followed": "high"}
-    cases["precision"] = [(label, call(size, within=precision(name))) for label, name in names.items()]
+    case("precision", cold={"within": precision("high")}, within=precision("highest"))
     case("tag", within=lambda: torch.compiler.config.patch(cache_key_tag="other"))
     case("functorch", within=functorch(donated_buffer=False))
     case("grad_mode", within=torch.no_grad)
@@ -267,12 +253,7 @@ def fields() -> dict[str, list[Step]]:
     case("default_dtype", within=set_by(torch.set_default_dtype, torch.get_default_dtype, torch.float64))
     case("threads", within=set_by(torch.set_num_threads, torch.get_num_threads, 2))
     case("provenance", within=lambda: torch._inductor.config.patch({"trace.provenance_tracking_level": 1}))
-    size = case("pass")
-    cases["pass"] = [
-        ("cold", call(size, within=passing(b"one"))),
-        ("changed", call(size, within=passing(b"two"))),
-        ("followed", call(size, within=passing(b"one"))),
-    ]
+    case("pass", cold={"within": passing(b"one")}, within=passing(b"two"))
     case("precompile", within=dynamo(caching_precompile=True))
     return cases
 

@@ -5,25 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch._functorch.config
 import torch._inductor.config
 
 import cachescope
-
-VARIANTS = (
-    "same",
-    "config",
-    "torch_key",
-    "force_disabled",
-    "fx_off",
-    "aot_off",
-    "custom_pass",
-    "precompile",
-    "one",
-    "donated",
-)
 
 
 def forward(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -42,18 +30,17 @@ def pretend_another_torch() -> None:
     codecache.torch_key = lambda: other
 
 
-def switch_off(variant: str) -> None:
-    """What keeps this process from looking into a cache, though its keys are the same."""
-    if variant == "force_disabled":
-        torch._inductor.config.force_disable_caches = True
-    elif variant == "fx_off":
-        torch._inductor.config.fx_graph_cache = False
-    elif variant == "aot_off":
-        torch._functorch.config.enable_autograd_cache = False
-    elif variant == "precompile":
-        torch._dynamo.config.caching_precompile = True
-    elif variant == "custom_pass":
-        torch._inductor.config.post_grad_custom_post_pass = lambda graph: None
+SWITCHES: dict[str, tuple[Any, str, Any]] = {
+    "config": (torch._inductor.config, "epilogue_fusion", False),
+    "donated": (torch._functorch.config, "donated_buffer", False),
+    # What keeps this process from looking into a cache, though its keys are the same.
+    "force_disabled": (torch._inductor.config, "force_disable_caches", True),
+    "fx_off": (torch._inductor.config, "fx_graph_cache", False),
+    "aot_off": (torch._functorch.config, "enable_autograd_cache", False),
+    "precompile": (torch._dynamo.config, "caching_precompile", True),
+    "custom_pass": (torch._inductor.config, "post_grad_custom_post_pass", lambda graph: None),
+}
+VARIANTS = ("same", "one", "torch_key", *SWITCHES)
 
 
 def compile_one() -> None:
@@ -77,13 +64,10 @@ if __name__ == "__main__":
     parser.add_argument("snapshot", type=Path)
     parser.add_argument("variant", choices=VARIANTS)
     arguments = parser.parse_args()
-    if arguments.variant == "config":
-        torch._inductor.config.epilogue_fusion = False
-    elif arguments.variant == "torch_key":
+    if arguments.variant == "torch_key":
         pretend_another_torch()
-    elif arguments.variant == "donated":
-        torch._functorch.config.donated_buffer = False
-    switch_off(arguments.variant)
+    elif arguments.variant in SWITCHES:
+        setattr(*SWITCHES[arguments.variant])
     arguments.snapshot.write_text(json.dumps(cachescope.capture()))
     if arguments.variant == "one":
         compile_one()

@@ -7,6 +7,7 @@ Also by hand, with another torch: ``PYTHONPATH=. TORCH_TRACE=… python tests/ca
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import logging
 import os
@@ -358,25 +359,14 @@ def a_recording_is_for_one_block() -> None:
         assert "one block" in str(error)
 
 
-SCENARIOS = (
-    outcomes_are_those_of_torchs_counters,
-    a_changed_config_is_named,
-    the_cache_directory_is_something_to_compare_with,
-    recording_changes_no_key,
-    what_was_compiled_before_looks_nothing_up,
-    loggers_are_as_before,
-    disabled_loggers_are_heard_and_stay_disabled,
-    nothing_is_printed,
-    messages_that_the_user_asked_for_still_come,
-    an_exception_goes_on_and_leaves_the_scope,
-    fresh_leaves_the_users_cache_alone,
-    a_fresh_block_that_fails_keeps_its_caches,
-    a_recording_in_a_recording_is_refused,
-    threads_are_recorded_and_may_not_record_as_well,
-    a_forked_child_writes_nothing,
-    the_users_own_trace_goes_on,
-    a_recording_is_for_one_block,
-)
+SCENARIOS = [
+    function
+    for name, function in list(globals().items())
+    if inspect.isfunction(function)
+    and not name.startswith("_")
+    and str(inspect.signature(function)) == "() -> 'None'"
+]
+"""Every function here that takes nothing and returns nothing; test_live.py reads their names."""
 
 if __name__ == "__main__":
     results: dict[str, str | None] = {}

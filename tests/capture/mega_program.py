@@ -11,6 +11,8 @@ import sys
 import torch
 from torch import nn
 
+from tests.capture.programs.counting import counted
+
 
 def train() -> None:
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
@@ -28,13 +30,4 @@ if __name__ == "__main__":
         assert artifacts is not None
         with open(file, "wb") as opened:
             opened.write(artifacts[0])
-    counters = torch._dynamo.utils.counters
-    found = {
-        f"{cache} {way}": counters[group][f"{group_name}_{way}"]
-        for cache, group, group_name in (
-            ("fxgraph", "inductor", "fxgraph_cache"),
-            ("aotautograd", "aot_autograd", "autograd_cache"),
-        )
-        for way in ("hit", "miss")
-    }
-    print(json.dumps({name: count for name, count in found.items() if count}))
+    print(json.dumps(counted()))

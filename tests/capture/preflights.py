@@ -38,12 +38,9 @@ CACHES = {"fx_graph": "fxgraph", "aotautograd": "aotautograd"}
 
 
 def environment(cache: Path, **more: str) -> dict[str, str]:
+    ours = ("TORCH_", "CACHESCOPE_")
     return {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("TORCH_", "CACHESCOPE_"))
-        },
+        **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
         "PYTHONPATH": str(ROOT),
         "TORCHINDUCTOR_CACHE_DIR": str(cache),
         "PREFLIGHT_PROGRAM_CACHE": str(cache),
@@ -52,6 +49,22 @@ def environment(cache: Path, **more: str) -> dict[str, str]:
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
         **more,
     }
+
+
+def ran(
+    command: Sequence[str | Path], variables: Mapping[str, str], status: int | None = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run a command, which is to end with a status."""
+    done = subprocess.run(command, env=variables, check=False, timeout=1500, capture_output=True, text=True)
+    assert status is None or done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def told_by(
+    words: Sequence[str | Path], variables: Mapping[str, str], status: int | None = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line of cachescope."""
+    return ran([sys.executable, "-m", "cachescope", *words], variables, status)
 
 
 @dataclass(frozen=True)
@@ -71,15 +84,7 @@ def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
         "TORCH_LOGS_OUT": str(folder / "log"),
     }
     counters = folder / "counters"
-    done = subprocess.run(
-        [*command, str(counters)],
-        env=environment(cache, **traced, **more),
-        check=False,
-        timeout=1500,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    ran([*command, counters], environment(cache, **traced, **more))
     text = "".join(trace.read_text(errors="replace") for trace in sorted((folder / "trace").iterdir()))
     found = [
         _artifact(CACHES[cache], way, json.loads(payload)) for cache, way, payload in ARTIFACT.findall(text)
@@ -101,18 +106,16 @@ def _without_addresses(reason: str) -> str:
 def preflown(command: list[str], cache: Path, folder: Path, options: Sequence[str] = (), **more: str) -> Path:
     """Run it as a pre-flight by the command line, and return the folder of its traces."""
     folder.mkdir(parents=True)
-    flags = ["--keep", str(folder), "--json", *options]
-    done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", *flags, "--", *command],
-        env=environment(cache, **more),
-        check=False,
-        timeout=1500,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    words = ["preflight", "--keep", folder, "--json", *options, "--", *command]
+    told_by(words, environment(cache, **more))
     (kept,) = folder.iterdir()
     return kept
+
+
+def traces_in(folder: Path) -> Path:
+    """The traces of the only pre-flight that was run into ``preflight`` of a folder."""
+    (traces,) = (folder / "preflight").iterdir()
+    return traces
 
 
 def predicted(traces: Path, *against: Path) -> list[Lookup]:

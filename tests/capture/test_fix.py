@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from cachescope.cli import main
+from tests.capture.preflights import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 PROGRAM = Path(__file__).with_name("fix_program.py")
@@ -25,10 +25,13 @@ SET = "torch._inductor.config.aot_inductor.metadata = {'ops': {'mul', 'relu', 's
 OBJECT = "torch._inductor.config.aot_inductor.metadata = {'seen': str(object())}"
 
 
+Variables = dict[str, str | None]
+
+
 class Case(NamedTuple):
     """What is changed (None: not set), the settings that are wanted, and what was chosen for the run that stored the entries."""
 
-    changed: dict[str, str | None]
+    changed: Variables
     wanted: list[str]
     baked: dict[str, str] | None = None
     advice: str | None = None
@@ -62,10 +65,7 @@ CASES = {
         ["torch.backends.cuda.matmul.fp32_precision = 'none'"],
     ),
     "tag": Case({"TORCH_COMPILE_CACHE_KEY_TAG": "other"}, ["unset TORCH_COMPILE_CACHE_KEY_TAG"]),
-    "rank": Case(
-        {"CHANGE": "torch._inductor.config.aot_inductor.metadata = {'rank': '1'}"},
-        ["torch._inductor.config.aot_inductor.metadata = {}"],
-    ),
+    "rank": Case({"CHANGE": rank(1)}, ["torch._inductor.config.aot_inductor.metadata = {}"]),
     # It is of the ranks that are recorded: what is stored for one is found by another, if it says that it is that one.
     "another rank": Case(
         {"CHANGE": rank(1)},
@@ -122,10 +122,11 @@ CASES = {
     "temporary folder": Case({"TORCHINDUCTOR_CACHE_DIR": None, "TMPDIR": "OTHER"}, []),
 }
 QUICK = ("several",)
+Bakes = Callable[[dict[str, str]], Path]
 
 
 @pytest.fixture(scope="module")
-def bakes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, str]], Path]:
+def bakes(tmp_path_factory: pytest.TempPathFactory) -> Bakes:
     """The cache directory of a run for which some variables were chosen."""
     made: dict[str, Path] = {}
 
@@ -140,22 +141,14 @@ def bakes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, str]]
     return bake
 
 
-@pytest.fixture(scope="module")
-def baked(bakes: Callable[[dict[str, str]], Path]) -> Path:
-    """The cache directory of a run without changes."""
-    return bakes({})
-
-
-def really_run(folder: Path, cache: Path | None, changed: dict[str, str | None]) -> tuple[int, int]:
+def really_run(folder: Path, cache: Path | None, changed: Variables) -> tuple[int, int]:
     """Hits and misses of both caches, as torch counts them; without a directory it uses the one that is set."""
     own = {} if cache is None else {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
     environment = {**os.environ, **BAKED, **own, **changed}
     counted = folder / "counted.json"
-    subprocess.run(
-        [sys.executable, str(PROGRAM), str(counted)],
-        env={name: value for name, value in environment.items() if value is not None},
-        check=True,
-        timeout=300,
+    ran(
+        [sys.executable, PROGRAM, counted],
+        {name: value for name, value in environment.items() if value is not None},
     )
     told = json.loads(counted.read_text())
     inductor, aot = told["inductor"], told["aot_autograd"]
@@ -165,9 +158,9 @@ def really_run(folder: Path, cache: Path | None, changed: dict[str, str | None])
     )
 
 
-def applied(settings: list[dict[str, Any]]) -> dict[str, str | None]:
+def applied(settings: list[dict[str, Any]]) -> Variables:
     """The settings as they are printed, as variables of the program."""
-    found: dict[str, str | None] = {}
+    found: Variables = {}
     lines = []
     for setting in settings:
         if setting["kind"] == "variable":
@@ -180,7 +173,26 @@ def applied(settings: list[dict[str, Any]]) -> dict[str, str | None]:
     return {**found, "APPLY": "\n".join(lines)}
 
 
-def set_variables(monkeypatch: pytest.MonkeyPatch, changed: Mapping[str, str | None]) -> None:
+Fixed = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Fixed:
+    """What `cachescope fix` says of a program on a cache, with some variables; it is to end with a status."""
+
+    def fix(
+        cache: Path, changed: Variables, status: int, *options: str, program: Path = PROGRAM
+    ) -> dict[str, Any]:
+        set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), **changed})
+        words = ["fix", "--json", *options, str(cache), "--", sys.executable, str(program)]
+        assert main(words) == status
+        found: dict[str, Any] = json.loads(capfd.readouterr().out)
+        return found
+
+    return fix
+
+
+def set_variables(monkeypatch: pytest.MonkeyPatch, changed: Variables) -> None:
     for variable, value in {**BAKED, **changed}.items():
         if value is None:
             monkeypatch.delenv(variable, raising=False)
@@ -193,10 +205,9 @@ def set_variables(monkeypatch: pytest.MonkeyPatch, changed: Mapping[str, str | N
 )
 def test_what_is_proposed_brings_all_hits_back(
     name: str,
-    bakes: Callable[[dict[str, str]], Path],
+    bakes: Bakes,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    fixed: Fixed,
 ) -> None:
     case = CASES[name]
     cache = Path(shutil.copytree(bakes(case.baked or {}), tmp_path / "cache"))
@@ -205,11 +216,8 @@ def test_what_is_proposed_brings_all_hits_back(
     other.mkdir()
     changed = {"TORCHINDUCTOR_CACHE_DIR": str(cache), **case.changed}
     changed = {variable: str(other) if value == "OTHER" else value for variable, value in changed.items()}
-    set_variables(monkeypatch, changed)
     written = tmp_path / "cache.env"
-    status = main(["fix", "--json", "--write", str(written), str(cache), "--", sys.executable, str(PROGRAM)])
-    found = json.loads(capfd.readouterr().out)
-    assert status == 0
+    found = fixed(cache, changed, 0, "--write", str(written))
     assert (found["after"]["would_hit"], found["after"]["lookups"]) == (3, 3)
     directory = [] if case.wanted else [f"export TORCHINDUCTOR_CACHE_DIR={cache}"]
     assert sorted(one["code"] for one in found["settings"]) == sorted(case.wanted + directory)
@@ -248,24 +256,17 @@ print(counters["inductor"]["fxgraph_cache_hit"], counters["aot_autograd"]["autog
 
 @pytest.mark.models
 def test_what_the_program_changes_after_the_first_compile_is_not_set_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, fixed: Fixed
 ) -> None:
     program, cache = tmp_path / "program.py", tmp_path / "cache"
     program.write_text(CHANGED_LATER)
 
     def hits(folder: Path, **changed: str) -> str:
         variables = {**os.environ, **BAKED, "TORCHINDUCTOR_CACHE_DIR": str(folder), **changed}
-        words = [sys.executable, str(program)]
-        return (
-            subprocess.run(words, env=variables, check=True, timeout=300, capture_output=True)
-            .stdout.decode()
-            .strip()
-        )
+        return ran([sys.executable, program], variables).stdout.strip()
 
     assert hits(cache) == "0 0"
-    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), "LATER": "1"})
-    assert main(["fix", "--json", str(cache), "--", sys.executable, str(program)]) == 0
-    found = json.loads(capfd.readouterr().out)
+    found = fixed(cache, {"LATER": "1"}, 0, program=program)
     assert (found["before"]["would_hit"], found["after"]["would_hit"]) == (2, 4)
     assert [one["code"] for one in found["settings"]] == [
         'torch.compile(…, options={"epilogue_fusion": True})'
@@ -287,9 +288,9 @@ SORTED_LIST = SET.replace("{'mul'", "sorted({'mul'").replace("'exp'}", "'exp'})"
 class Place(NamedTuple):
     """What is changed in the code, what is advised, the program that follows it, and whether that finds what had been stored."""
 
-    changed: dict[str, str | None]
+    changed: Variables
     advice: str
-    followed: dict[str, str | None]
+    followed: Variables
     finds_stored: bool
     baked: dict[str, str] | None = None
 
@@ -297,50 +298,31 @@ class Place(NamedTuple):
 PLACES = {
     "pass without uuid": Place(
         {"CHANGE": "torch._inductor.config.post_grad_custom_post_pass = lambda graph: None"},
-        "whose uuid() returns something",
-        {"CHANGE": NAMED_PASS},
-        False,
-    ),
-    "dtype of the data": Place(
-        {"DTYPE": "float64"},
-        "cast it to one dtype before the compiled call",
-        {"DTYPE": "float64", "CAST": "float32"},
-        True,
-    ),
-    "order of a set, sorted": Place(
-        {"CHANGE": SET}, "hold a sorted list instead", {"CHANGE": SORTED_LIST}, False, {"CHANGE": SET}
-    ),
-    "order of a set, set alike": Place(
-        {"CHANGE": SET},
-        "Set PYTHONHASHSEED to one value in every process",
-        {"CHANGE": SET, "PYTHONHASHSEED": "7"},
-        False,
-        {"CHANGE": SET},
-    ),
-    "another graph": Place(
-        {"CHANGE": "scaled = lambda x, w: (x @ w).tanh().sum()"},
-        "first lookups: no entry of these graphs is known",
-        {},
-        True,
-    ),
-}
+        "whose uuid() returns something", {"CHANGE": NAMED_PASS}, False),
+    "dtype of the data": Place({"DTYPE": "float64"}, "cast it to one dtype before the compiled call",
+        {"DTYPE": "float64", "CAST": "float32"}, True),
+    "order of a set, sorted": Place({"CHANGE": SET}, "hold a sorted list instead", {"CHANGE": SORTED_LIST},
+        False, {"CHANGE": SET}),
+    "order of a set, set alike": Place({"CHANGE": SET}, "Set PYTHONHASHSEED to one value in every process",
+        {"CHANGE": SET, "PYTHONHASHSEED": "7"}, False, {"CHANGE": SET}),
+    "another graph": Place({"CHANGE": "scaled = lambda x, w: (x @ w).tanh().sum()"},
+        "first lookups: no entry of these graphs is known", {}, True),
+}  # fmt: skip
 
 
 @pytest.mark.models
 @pytest.mark.parametrize("name", PLACES)
 def test_what_is_to_be_changed_in_the_code_is_advised_and_claimed_as_no_fix(
     name: str,
-    bakes: Callable[[dict[str, str]], Path],
+    bakes: Bakes,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    fixed: Fixed,
 ) -> None:
     place = PLACES[name]
     cache = Path(shutil.copytree(bakes(place.baked or {}), tmp_path / "cache"))
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), **place.changed})
-    assert main(["fix", "--json", str(cache), "--", sys.executable, str(PROGRAM)]) == 3
-    found = json.loads(capfd.readouterr().out)
+    found = fixed(cache, place.changed, 3)
     assert found["settings"] == []
     assert found["after"] == found["before"]
     assert any(place.advice in f"{one['summary']} {one['advice']}" for one in found["not_fixed"])
@@ -352,17 +334,10 @@ def test_what_is_to_be_changed_in_the_code_is_advised_and_claimed_as_no_fix(
 
 
 @pytest.mark.models
-def test_an_object_in_a_config_is_advised_on(
-    bakes: Callable[[dict[str, str]], Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_an_object_in_a_config_is_advised_on(bakes: Bakes, tmp_path: Path, fixed: Fixed) -> None:
     """The text that was stored can be set, and that is no way to go on."""
     cache = Path(shutil.copytree(bakes({"CHANGE": OBJECT}), tmp_path / "cache"))
-    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), "CHANGE": OBJECT})
-    assert main(["fix", "--json", str(cache), "--", sys.executable, str(PROGRAM)]) == 0
-    found = json.loads(capfd.readouterr().out)
+    found = fixed(cache, {"CHANGE": OBJECT}, 0)
     (setting,) = found["settings"]
     assert setting["code"].startswith(
         "torch._inductor.config.aot_inductor.metadata = {'seen': '<object object at 0x"
@@ -377,18 +352,10 @@ def test_an_object_in_a_config_is_advised_on(
 
 
 @pytest.mark.models
-def test_what_cannot_be_set_is_not_claimed(
-    baked: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_set_is_not_claimed(bakes: Bakes, fixed: Fixed) -> None:
     """A field that could be set, beside a pass without uuid."""
-    set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(baked)})
-    for change in (
-        "torch._inductor.config.aot_inductor.metadata = {'seen': str(object())}; "
-        "torch._inductor.config.post_grad_custom_post_pass = lambda graph: None",
-    ):
-        monkeypatch.setenv("CHANGE", change)
-        assert main(["fix", "--json", str(baked), "--", sys.executable, str(PROGRAM)]) == 3
-        found = json.loads(capfd.readouterr().out)
-        assert found["settings"] == []
-        assert found["after"]["would_hit"] == 0
-        assert found["after"] == found["before"]
+    no_pass = "torch._inductor.config.post_grad_custom_post_pass = lambda graph: None"
+    found = fixed(bakes({}), {"CHANGE": f"{OBJECT}; {no_pass}"}, 3)
+    assert found["settings"] == []
+    assert found["after"]["would_hit"] == 0
+    assert found["after"] == found["before"]

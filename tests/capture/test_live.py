@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
-import subprocess
+import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.capture.preflights import ran
 
 pytestmark = pytest.mark.torch
 PROGRAM = Path(__file__).with_name("live_program.py")
@@ -18,13 +19,7 @@ ROOT = PROGRAM.parents[2]
 
 def scenario_names() -> list[str]:
     """Read, not imported: importing it imports torch."""
-    tree = ast.parse(PROGRAM.read_text())
-    (names,) = (
-        node.value.elts
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SCENARIOS"
-    )
-    return [ast.unparse(name) for name in names]
+    return re.findall(r"^def ([a-z]\w*)\(\) -> None:", PROGRAM.read_text(), re.MULTILINE)
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -47,11 +42,7 @@ def environment(folder: Path) -> dict[str, str]:
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """What became of each scenario: None, or its traceback."""
     folder = tmp_path_factory.mktemp("live")
-    command = [sys.executable, str(PROGRAM), str(folder / "results.json")]
-    done = subprocess.run(
-        command, env=environment(folder), capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
+    ran([sys.executable, PROGRAM, folder / "results.json"], environment(folder))
     found: dict[str, str | None] = json.loads((folder / "results.json").read_text())
     left = sorted(path.name[:16] for path in (folder / "tmp").glob("cachescope-*"))
     # One block fails on purpose and keeps its caches.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 import cachescope
 from cachescope.keys.key_fields import is_of_the_program
+from tests.capture.preflights import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 PROGRAM = Path(__file__).with_name("baked_program.py")
@@ -36,13 +36,7 @@ def run(folder: Path, variant: str, cache: Path, threads: int = 2) -> Path:
         "TORCH_TRACE": str(folder / "trace"),
         "OMP_NUM_THREADS": str(threads),
     }
-    subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder / "host.json"), variant],
-        env=environment,
-        check=True,
-        timeout=300,
-        capture_output=True,
-    )
+    ran([sys.executable, PROGRAM, folder / "host.json", variant], environment)
     return folder
 
 

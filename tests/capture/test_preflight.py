@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,7 +22,10 @@ from tests.capture.preflights import (
     predicted,
     preflown,
     program,
+    ran,
     really,
+    told_by,
+    traces_in,
     tree_hash,
     watched,
 )
@@ -46,15 +48,10 @@ def flown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def traces_of(flown: Path) -> Path:
-    (traces,) = (flown / "preflight").iterdir()
-    return traces
-
-
 def test_a_warm_cache_hits_as_predicted(flown: Path, tmp_path: Path) -> None:
     cache = copied(flown / "cache", tmp_path / "cache")
     before = tree_hash(cache)
-    told = predicted(traces_of(flown), cache)
+    told = predicted(traces_in(flown), cache)
     assert tree_hash(cache) == before
     assert [outcome for *_, outcome in told] == ["hit"] * 5
     assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
@@ -70,7 +67,7 @@ def test_what_is_gone_or_damaged_misses_as_predicted(
         entry.unlink()
     else:
         entry.write_bytes(entry.read_bytes()[:100])
-    told = predicted(traces_of(flown), cache)
+    told = predicted(traces_in(flown), cache)
     assert {outcome for *_, outcome in told} == {"hit", "miss"}
     assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
 
@@ -113,21 +110,21 @@ def test_the_second_lookup_of_a_key_finds_what_the_first_would_store(tmp_path: P
 
 
 def test_an_ordinary_reading_knows_it_for_what_it_is(flown: Path) -> None:
-    alone = cachescope.read(traces_of(flown))
+    alone = cachescope.read(traces_in(flown))
     assert alone.runs["is_preflight"].tolist() == [True]
     assert set(alone.lookups["outcome"]) == {"not_known"}
-    beside = cachescope.read(traces_of(flown), flown / "cache")
+    beside = cachescope.read(traces_in(flown), flown / "cache")
     assert set(beside.lookups["outcome"]) == {"would_hit"}
     assert beside.hit_rates()["hit_rate"].tolist() == [1.0]
 
 
 def test_what_a_recording_left_behind_is_what_it_is_held_against(flown: Path) -> None:
-    told = predicted(traces_of(flown), flown / "cold" / "trace")
+    told = predicted(traces_in(flown), flown / "cold" / "trace")
     assert [outcome for *_, outcome in told] == ["hit"] * 5
 
 
 def test_a_pre_flight_is_no_past_of_a_real_run(flown: Path) -> None:
-    scope = cachescope.read(traces_of(flown), flown / "cold" / "trace")
+    scope = cachescope.read(traces_in(flown), flown / "cold" / "trace")
     (preflight,) = scope.runs.loc[scope.runs["is_preflight"], "run"]
     alone = cachescope.read(flown / "cold" / "trace").misses
     beside = scope.misses[scope.misses["lookup"].isin(scope.lookups.query(f"run != {preflight}")["lookup"])]
@@ -136,7 +133,7 @@ def test_a_pre_flight_is_no_past_of_a_real_run(flown: Path) -> None:
 
 
 def test_a_saved_scope_keeps_what_was_predicted(flown: Path, tmp_path: Path) -> None:
-    scope = cachescope.read(traces_of(flown), flown / "cache")
+    scope = cachescope.read(traces_in(flown), flown / "cache")
     scope.save(tmp_path / "saved")
     again = cachescope.read(tmp_path / "saved")
     assert again.lookups["outcome"].tolist() == scope.lookups["outcome"].tolist()
@@ -146,15 +143,8 @@ def test_a_saved_scope_keeps_what_was_predicted(flown: Path, tmp_path: Path) -> 
 def test_the_command_asks_for_a_share_of_hits(flown: Path, tmp_path: Path) -> None:
     def status(name: str) -> int:
         against = str(flown / "cache")
-        command = ["preflight", "--min-hit-rate", "1", "--against", against, "--", *program(name)]
-        done = subprocess.run(
-            [sys.executable, "-m", "cachescope", *command],
-            check=False,
-            env=environment(tmp_path / "other"),
-            timeout=500,
-            capture_output=True,
-        )
-        return done.returncode
+        words = ["preflight", "--min-hit-rate", "1", "--against", against, "--", *program(name)]
+        return told_by(words, environment(tmp_path / "other"), status=None).returncode
 
     # What is trained there is also run without gradients.
     assert status("mlp") == 0
@@ -164,14 +154,8 @@ def test_the_command_asks_for_a_share_of_hits(flown: Path, tmp_path: Path) -> No
 
 def test_what_the_program_prints_is_no_part_of_the_json(tmp_path: Path) -> None:
     code = "import torch; print('printed'); torch.compile(lambda x: x + 1)(torch.ones(3)); print('again')"
-    done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--json", "--", sys.executable, "-c", code],
-        env=environment(tmp_path / "cache"),
-        check=True,
-        timeout=500,
-        capture_output=True,
-        text=True,
-    )
+    words = ["preflight", "--json", "--", sys.executable, "-c", code]
+    done = told_by(words, environment(tmp_path / "cache"))
     told = json.loads(done.stdout)["preflight"]
     assert (told["would_miss"], told["lookups"]) == (2, 2)
     assert "printed\nagain\n" in done.stderr
@@ -199,14 +183,7 @@ print(json.dumps([told, second.scope.lookups["outcome"].tolist(), hits, repr(sec
 
 
 def test_a_block_of_this_process_is_predicted_and_leaves_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCK],
-        env=environment(tmp_path / "cache"),
-        check=True,
-        timeout=500,
-        capture_output=True,
-        text=True,
-    )
+    done = ran([sys.executable, "-c", BLOCK], environment(tmp_path / "cache"))
     first, second, hits, shown = json.loads(done.stdout)
     assert first == ["would_miss"] * 3
     assert second == ["would_hit"] * 3
@@ -264,10 +241,7 @@ def test_a_directory_that_the_program_derives_from_the_variable_is_the_one_of_th
 ) -> None:
     cache = tmp_path / "cache"
     command = [sys.executable, "-c", DERIVED]
-    hits = [
-        subprocess.run(command, env=environment(cache), check=True, capture_output=True, text=True).stdout
-        for _ in range(2)
-    ]
+    hits = [ran(command, environment(cache)).stdout for _ in range(2)]
     assert hits == ["0\n", "1\n"]
     scope = read_preflight(str(preflown(command, cache, tmp_path / "preflight")), None)
     assert [outcome for *_, outcome in lookups_of(scope)] == ["hit"] * 2
@@ -281,11 +255,6 @@ def test_the_users_own_sitecustomize_runs(tmp_path: Path) -> None:
     code = (
         "import sys; print(mine, 'torch' in sys.modules, any('cachescope' in name for name in sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(own)])},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    found = os.pathsep.join([str(site), str(own)])
+    done = ran([sys.executable, "-c", code], {**os.environ, "PYTHONPATH": found})
     assert done.stdout.split() == ["yes", "False", "False"]

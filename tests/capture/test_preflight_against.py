@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,12 +20,13 @@ from tests.capture.preflights import (
     predicted,
     preflown,
     program,
+    ran,
     really,
+    told_by,
+    traces_in,
 )
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
-BASE = [sys.executable, "-m", "cachescope", "preflight"]
-VERIFY = [sys.executable, "-m", "cachescope", "verify"]
 MEGA = Path(__file__).with_name("mega_program.py")
 
 
@@ -36,27 +36,19 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     really(program("training"), folder / "cache", folder / "cold")
     # With the variables of the run, which a lock holds.
-    subprocess.run(
-        [sys.executable, "-m", "cachescope", "lock", str(folder / "cache"), "-o", str(folder / "cache.lock")],
-        env=environment(folder / "other"), check=True, capture_output=True, timeout=500,
-    )  # fmt: skip
+    told_by(["lock", folder / "cache", "-o", folder / "cache.lock"], environment(folder / "other"))
     preflown(program("training"), folder / "cache", folder / "preflight")
     return folder
 
 
-def traces_of(folder: Path) -> Path:
-    (traces,) = (folder / "preflight").iterdir()
-    return traces
-
-
 def test_what_a_lock_lists_would_hit(trained: Path, tmp_path: Path) -> None:
     assert looks_like_lock(trained / "cache.lock")
-    told = predicted(traces_of(trained), trained / "cache.lock")
+    told = predicted(traces_in(trained), trained / "cache.lock")
     assert [way for *_, way in told] == ["hit"] * 5
     assert_came_true(
         told, really(program("training"), copied(trained / "cache", tmp_path / "c"), tmp_path / "r")
     )
-    scope = read_preflight(str(traces_of(trained)), [str(trained / "cache.lock")])
+    scope = read_preflight(str(traces_in(trained)), [str(trained / "cache.lock")])
     assert all("cache.lock" in why for why in scope.lookups["prediction"])
 
 
@@ -65,7 +57,7 @@ def test_what_a_lock_does_not_list_would_miss(trained: Path, tmp_path: Path, whi
     cache = copied(trained / "cache", tmp_path / "cache")
     entries_of(cache, which)[0].unlink()
     cachescope.lock(cache, tmp_path / "cache.lock")
-    told = predicted(traces_of(trained), tmp_path / "cache.lock")
+    told = predicted(traces_in(trained), tmp_path / "cache.lock")
     assert {way for *_, way in told} == {"hit", "miss"}
     assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
 
@@ -90,20 +82,22 @@ def test_what_guards_a_locked_entry_has_is_not_known(tmp_path: Path) -> None:
 
 
 def test_the_command_takes_a_lock(trained: Path) -> None:
-    done = subprocess.run(
-        [*BASE, "--min-hit-rate", "1", "--against", str(trained / "cache.lock"), "--", *program("training")],
-        env=environment(trained / "other"), capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    words = [
+        "preflight",
+        "--min-hit-rate",
+        "1",
+        "--against",
+        trained / "cache.lock",
+        "--",
+        *program("training"),
+    ]
+    done = told_by(words, environment(trained / "other"))
     assert done.stdout.startswith("a real run would make 5 lookups: 5 would hit, 0 would miss")
     assert f"checked against {trained / 'cache.lock'}" in done.stdout
 
 
 def ran_mega(how: str, file: Path, cache: Path) -> dict[str, int]:
-    done = subprocess.run(
-        [sys.executable, str(MEGA), how, str(file)],
-        env=environment(cache), check=True, capture_output=True, text=True, timeout=500,
-    )  # fmt: skip
+    done = ran([sys.executable, MEGA, how, file], environment(cache))
     found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -123,25 +117,20 @@ def test_what_a_mega_cache_holds_would_hit_once_it_is_loaded(tmp_path: Path) -> 
     assert all(str(file) in why for why in scope.lookups["prediction"])
 
 
-def verified(folder: Path, cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*VERIFY, str(folder / "cache.lock"), str(cache), *more, "--preflight", "--", *program("training")],
-        env=environment(folder / "other"), capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
+def verified(folder: Path, cache: Path, *more: str, status: int) -> str:
+    words = ["verify", folder / "cache.lock", cache, *more, "--preflight", "--", *program("training")]
+    return told_by(words, environment(folder / "other"), status).stdout
 
 
 def test_verify_runs_the_command_against_the_directory(trained: Path, tmp_path: Path) -> None:
-    whole = verified(trained, trained / "cache")
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-    assert whole.stdout.startswith("as locked: ")
-    assert "a real run would make 5 lookups: 5 would hit, 0 would miss" in whole.stdout
+    whole = verified(trained, trained / "cache", status=0)
+    assert whole.startswith("as locked: ")
+    assert "a real run would make 5 lookups: 5 would hit, 0 would miss" in whole
 
     cache = copied(trained / "cache", tmp_path / "cache")
     entry = entries_of(cache, "fxgraph")[0]
     entry.unlink()
-    lacking = verified(trained, cache, "--json")
-    assert lacking.returncode == 3
-    found = json.loads(lacking.stdout)
+    found = json.loads(verified(trained, cache, "--json", status=3))
     assert [one["kind"] for one in found["findings"]] == ["missing"]
     keys = {(one["cache"], one["cache_key"]) for one in found["preflight"]["missing_keys"]}
     assert ("fxgraph", entry.parent.name) in keys

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from tests.capture.preflights import (
     open_of,
     preflown,
     program,
+    ran,
     really,
     stored_in,
     tree_hash,
@@ -78,9 +79,7 @@ def held(name: str, state: str, traces: Path, cache: Path, **changed: str) -> No
 
 def test_names_are_those_that_are_registered() -> None:
     code = "import json; from tests.capture import programs as p; print(json.dumps([[*p.PROGRAMS], p.RANKS, [*p.BYPASSED]]))"
-    done = subprocess.run(
-        [TORCH_PYTHON, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=500
-    )
+    done = ran([TORCH_PYTHON, "-c", code], os.environ | {"PYTHONPATH": str(ROOT)})
     names, ranks, bypassed = json.loads(done.stdout)
     assert (sorted(names), ranks, sorted(bypassed)) == (sorted(PROGRAMS), RANKS, sorted(BYPASSED))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,15 @@ from redis_server import missing, missing_cli, redis_server, remote_settings, wr
 from cachescope.errors import SourceError
 from cachescope.scope.preflight import check_against, read_preflight
 from tests.capture.preflights import (
+    Lookup,
     assert_came_true,
     environment,
     predicted,
     preflown,
     program,
     really,
+    told_by,
+    traces_in,
 )
 
 pytestmark = [
@@ -41,6 +42,11 @@ def client_of(port: int) -> Any:
     import redis
 
     return redis.Redis(port=port)
+
+
+def training_came_true(told: list[Lookup], folder: Path, **variables: str) -> None:
+    """Run it for real, on an empty directory."""
+    assert_came_true(told, really(program("training"), folder / "c", folder / "r", **variables))
 
 
 def address(port: int) -> str:
@@ -77,16 +83,11 @@ def port(filled: tuple[int, Path]) -> Iterator[int]:
         yield port
 
 
-def traces_of(filled: tuple[int, Path]) -> Path:
-    (traces,) = (filled[1] / "preflight").iterdir()
-    return traces
-
-
 def test_what_a_server_has_would_hit(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
-    told = predicted(traces_of(filled), address(port))
+    told = predicted(traces_in(filled[1]), address(port))
     assert {way for *_, way in told} == {"hit"}
-    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
-    scope = read_preflight(str(traces_of(filled)), [address(port)])
+    training_came_true(told, tmp_path, **settings(port))
+    scope = read_preflight(str(traces_in(filled[1])), [address(port)])
     assert all(f"in {address(port)}" in why for why in scope.lookups["prediction"])
     assert scope.lookups["time_saved_ns"].notna().any()
 
@@ -94,8 +95,8 @@ def test_what_a_server_has_would_hit(filled: tuple[int, Path], port: int, tmp_pa
 @needs_cli
 def test_a_dump_says_the_same(filled: tuple[int, Path], tmp_path: Path) -> None:
     write_dump(filled[0], str(tmp_path))
-    assert predicted(traces_of(filled), tmp_path / "remote.jsonl") == predicted(
-        traces_of(filled), address(filled[0])
+    assert predicted(traces_in(filled[1]), tmp_path / "remote.jsonl") == predicted(
+        traces_in(filled[1]), address(filled[0])
     )
 
 
@@ -104,26 +105,26 @@ def test_a_dump_that_was_cut_leaves_misses_open(filled: tuple[int, Path], tmp_pa
     write_dump(filled[0], str(tmp_path))
     path = tmp_path / "remote.jsonl"
     path.write_bytes(path.read_bytes()[:-100])
-    told = predicted(traces_of(filled), path)
+    told = predicted(traces_in(filled[1]), path)
     assert {way for *_, way in told} <= {"hit", "not_known"}
-    scope = read_preflight(str(traces_of(filled)), [str(path)])
+    scope = read_preflight(str(traces_in(filled[1])), [str(path)])
     why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "prediction"]
     assert any("could not be read" in one for one in why)
 
 
 def test_an_empty_server_has_nothing(filled: tuple[int, Path], tmp_path: Path) -> None:
     with redis_server() as empty:
-        told = predicted(traces_of(filled), address(empty))
+        told = predicted(traces_in(filled[1]), address(empty))
         assert {way for *_, way in told} == {"miss"}
-        assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(empty)))
+        training_came_true(told, tmp_path, **settings(empty))
 
 
 @pytest.mark.parametrize("gone", ["pt2:fx-graph-v1::*", "pt2:autograd-experimental::*"])
 def test_what_expired_would_miss(filled: tuple[int, Path], port: int, tmp_path: Path, gone: str) -> None:
     client_of(port).delete(next(client_of(port).scan_iter(match=gone)))
-    told = predicted(traces_of(filled), address(port))
+    told = predicted(traces_in(filled[1]), address(port))
     assert {way for *_, way in told} == {"hit", "miss"}
-    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
+    training_came_true(told, tmp_path, **settings(port))
 
 
 def test_a_value_that_torch_cannot_load_would_miss(
@@ -131,9 +132,9 @@ def test_a_value_that_torch_cannot_load_would_miss(
 ) -> None:
     for key in client_of(port).scan_iter(match="pt2:autograd-experimental::*"):
         client_of(port).set(key, '{"data": "gASV"}')
-    told = predicted(traces_of(filled), address(port))
+    told = predicted(traces_in(filled[1]), address(port))
     assert {way for cache, _, way in told if cache == "aotautograd"} == {"miss"}
-    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **settings(port)))
+    training_came_true(told, tmp_path, **settings(port))
 
 
 def test_a_changed_config_is_in_no_key_of_the_server(
@@ -145,7 +146,7 @@ def test_a_changed_config_is_in_no_key_of_the_server(
     assert {way for *_, way in told} == {"miss"}
     misses = read_preflight(str(traces), [address(port)]).misses
     assert set(misses["changed"]) == {("inductor_config[epilogue_fusion]",)}
-    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **changed))
+    training_came_true(told, tmp_path, **changed)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_a_remote_cache_that_is_not_asked_is_of_no_use(port: int, tmp_path: Path
     traces = preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **off)
     told = predicted(traces, address(port))
     assert "miss" in {way for *_, way in told}
-    assert_came_true(told, really(program("training"), tmp_path / "c", tmp_path / "r", **off))
+    training_came_true(told, tmp_path, **off)
     if "FX" in switch:  # AOTAutograd has its own switch in its key
         scope = read_preflight(str(traces), [address(port)])
         assert any("asks no remote cache" in why for why in scope.lookups["prediction"])
@@ -177,12 +178,12 @@ def test_only_remote_caches(port: int, tmp_path: Path) -> None:
 def test_a_directory_beside_it_comes_first(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
     for key in client_of(port).scan_iter(match="pt2:fx-graph-v1::*"):
         client_of(port).delete(key)
-    told = predicted(traces_of(filled), filled[1] / "cache", address(port))
+    told = predicted(traces_in(filled[1]), filled[1] / "cache", address(port))
     assert {way for *_, way in told} == {"hit"}
 
 
 def test_without_it_nothing_is_predicted(filled: tuple[int, Path], tmp_path: Path) -> None:
-    told = predicted(traces_of(filled), tmp_path / "empty")
+    told = predicted(traces_in(filled[1]), tmp_path / "empty")
     assert {way for *_, way in told} == {"not_known"}
 
 
@@ -200,13 +201,9 @@ def test_a_server_has_one_value_for_each_key(tmp_path: Path) -> None:
 
 
 def test_the_command_takes_an_address(filled: tuple[int, Path], tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--min-hit-rate", "1", "--against",
-         address(filled[0]).replace("//", "//:pa55@"), "--", *program("training")],
-        env=environment(tmp_path / "none", **settings(filled[0])),
-        capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == 1
+    with_password = address(filled[0]).replace("//", "//:pa55@")
+    words = ["preflight", "--min-hit-rate", "1", "--against", with_password, "--", *program("training")]
+    done = told_by(words, environment(tmp_path / "none", **settings(filled[0])), status=1)
     assert "refuses the user or the password" in done.stderr
     assert "pa55" not in done.stdout + done.stderr
 

@@ -59,26 +59,26 @@ def test_the_records_of_a_real_log_are_hidden_however_it_is_cut(recording: Recor
     assert filtered(*chunks) == b""
 
 
-def test_everything_else_passes_unchanged() -> None:
-    lines = (
-        b"Traceback\n  File x\nloss 0.3\r\nV8 engine\nI am\n[rank0]: hello\n\x1b[31mred\x1b[0m\n\xff\x00\n"
-    )
-    other = RECORD.replace(b"codecache", b"compile_fx")
-    assert filtered(lines + other) == lines + other
+OTHERS = b"Traceback\n  File x\nloss 0.3\r\nV8 engine\nI am\n[rank0]: hello\n\x1b[31mred\x1b[0m\n\xff\x00\n"
+OF_ANOTHER = RECORD.replace(b"codecache", b"compile_fx")
+WARNING = b"W" + RECORD[1:]
 
 
-def test_warnings_of_the_same_loggers_pass() -> None:
-    warning = b"W" + RECORD[1:]
-    assert filtered(RECORD + warning + RECORD) == warning
-
-
-@pytest.mark.parametrize("lead", [b"[rank0]:", b"[default3]:", b"[default0]:[rank0]:"])
-def test_what_launchers_put_before_a_record_goes_with_it(lead: bytes) -> None:
-    assert filtered(b"a\n" + lead + RECORD + b"b\n") == b"a\nb\n"
-
-
-def test_a_progress_bar_keeps_its_line() -> None:
-    assert filtered(b"\r 50%|##  |", RECORD + RECORD, b"\r100%|####|\n") == b"\r 50%|##  |\r100%|####|\n"
+@pytest.mark.parametrize(
+    ("chunks", "shown"),
+    [
+        ([OTHERS + OF_ANOTHER], OTHERS + OF_ANOTHER),
+        ([RECORD + WARNING + RECORD], WARNING),
+        # What launchers put before a record goes with it.
+        ([b"a\n[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
+        ([b"a\n[default3]:" + RECORD + b"b\n"], b"a\nb\n"),
+        ([b"a\n[default0]:[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
+        # A progress bar keeps its line.
+        ([b"\r 50%|##  |", RECORD + RECORD, b"\r100%|####|\n"], b"\r 50%|##  |\r100%|####|\n"),
+    ],
+)
+def test_everything_else_passes_unchanged(chunks: list[bytes], shown: bytes) -> None:
+    assert filtered(*chunks) == shown
 
 
 def test_an_open_line_is_shown_at_once() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
-import subprocess
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cachescope.capture.preflight import skipped_work
+from tests.capture.preflights import ran
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +73,7 @@ def test_what_a_compile_leaves_is_gone_through_once(is_on: bool) -> None:
 _ENDS = """
 import sys
 from cachescope.capture.preflight import skipped_work
+from tests.capture.preflights import ran
 skipped_work.end_quickly()
 sys.modules[sys.argv[1]] = sys
 class Logger:
@@ -90,27 +92,22 @@ class Meta(type):
 """
 
 
-@pytest.mark.parametrize(("imported", "printed"), [("torch", ""), ("other", "taken apart\n")])
-def test_what_files_hold_is_written_when_a_process_ends(tmp_path: Path, imported: str, printed: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "imported", "printed"),
+    [
+        (_ENDS, "torch", ""),
+        (_ENDS, "other", "taken apart\n"),
+        # A library that reports what is left.
+        (_NANOBIND + _ENDS, "torch", "taken apart\n"),
+    ],
+)
+def test_what_files_hold_is_written_when_a_process_ends(
+    tmp_path: Path, code: str, imported: str, printed: str
+) -> None:
     log = tmp_path / "log"
-    done = subprocess.run(
-        [sys.executable, "-c", _ENDS, imported, str(log)], capture_output=True, text=True, check=True
-    )
+    done = ran([sys.executable, "-c", code, imported, log], os.environ)
     assert log.read_text() == "loss 0.5"
     assert done.stdout == printed
-    assert not done.stderr
-
-
-def test_cycles_are_taken_apart_for_a_library_that_reports_what_is_left(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    done = subprocess.run(
-        [sys.executable, "-c", _NANOBIND + _ENDS, "torch", str(log)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert log.read_text() == "loss 0.5"
-    assert done.stdout == "taken apart\n"
     assert not done.stderr
 
 

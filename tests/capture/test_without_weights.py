@@ -17,20 +17,15 @@ from tests.capture.preflights import (
     preflown,
     program,
     really,
+    told_by,
 )
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 QUICK = ("training",)
 MORE = (
-    "converted",
-    "channels_last",
-    "graph_break",
-    "automatic_dynamic",
-    "checkpointed",
-    "optimizer",
-    "attention",
-    "twice",
-)
+    "converted", "channels_last", "graph_break", "automatic_dynamic", "checkpointed", "optimizer",
+    "attention", "twice",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.models) for name in MORE)])
@@ -43,13 +38,13 @@ def test_what_is_predicted_without_weights_comes_true(tmp_path: Path, name: str)
     assert {outcome for *_, outcome in predicted(traces, cache)} == {"hit"}
 
 
-def flown_fake(folder: Path, text: str, *more: str) -> subprocess.CompletedProcess[str]:
+def flown_fake(
+    folder: Path, text: str, *more: str, status: int | None = None
+) -> subprocess.CompletedProcess[str]:
     script = folder / "script.py"
     script.write_text(text)
-    return subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--fake", *more, "--", sys.executable, str(script)],
-        env=environment(folder / "cache"), capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
+    words = ["preflight", "--fake", *more, "--", sys.executable, script]
+    return told_by(words, environment(folder / "cache"), status)
 
 
 LARGE = """
@@ -60,8 +55,7 @@ with torch.no_grad():
 
 
 def test_no_weights_are_allocated(tmp_path: Path) -> None:
-    done = flown_fake(tmp_path, LARGE)
-    assert done.returncode == 0, done.stderr
+    done = flown_fake(tmp_path, LARGE, status=0)
     assert "a real run would make 2 lookups: 0 would hit, 2 would miss" in done.stdout
     # In kilobytes, or in bytes on macOS: the weights would take 256 GB.
     unit = 1 if sys.platform == "darwin" else 1024
@@ -91,8 +85,7 @@ NEEDY = {
 )
 def test_a_program_that_needs_values_is_told_so_in_one_line(tmp_path: Path, what: str) -> None:
     text, why = NEEDY[what]
-    done = flown_fake(tmp_path, f"import torch\nx = torch.randn(4, 8)\n{text}\nprint('went on')\n")
-    assert done.returncode == 2, done.stderr
+    done = flown_fake(tmp_path, f"import torch\nx = torch.randn(4, 8)\n{text}\nprint('went on')\n", status=2)
     *_, line = done.stderr.splitlines()
     assert line.startswith("cachescope: the program cannot be run without weights: ")
     assert why in line
@@ -111,9 +104,7 @@ def test_it_is_asked_for_by_the_option_alone(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import torch\nprint('sum', torch.ones(3).sum().item())\n")
     asked = {"CACHESCOPE_PREFLIGHT_FAKE": os.fspath(tmp_path / "why")}
-    done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--", sys.executable, str(script)],
-        env=environment(tmp_path / "cache") | asked, capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
+    words = ["preflight", "--", sys.executable, script]
+    done = told_by(words, environment(tmp_path / "cache") | asked, status=None)
     assert "sum 3.0" in done.stdout
     assert not (tmp_path / "why").exists()

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from packing import run
 
 CAPABILITIES = ("avx512", "avx2", "default")
 TARGET = Path(__file__).with_name("cpu_code.json.xz")
@@ -66,15 +66,9 @@ def record(python: str) -> None:
     found = {}
     for capability in CAPABILITIES:
         with tempfile.TemporaryDirectory() as cache:
-            limits = {"ATEN_CPU_CAPABILITY": capability, "TORCHINDUCTOR_CACHE_DIR": cache}
-            ran = subprocess.run(
-                [python, __file__, "compile"],
-                env=os.environ | limits | {"OMP_NUM_THREADS": "2"},
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            found[capability] = dict(zip(ran.stdout.split(), sources(cache), strict=True))
+            limits = {"ATEN_CPU_CAPABILITY": capability, "OMP_NUM_THREADS": "2"}
+            names = run(python, __file__, "compile", cache=cache, **limits).split()
+            found[capability] = dict(zip(names, sources(cache), strict=True))
     TARGET.write_bytes(lzma.compress(json.dumps(found).encode()))
 
 

@@ -60,6 +60,15 @@ def backward(loss: Any) -> None:
     loss.backward()
 
 
+def saved(file: Path) -> Truth:
+    """Write what this process stored as one blob."""
+    artifacts = torch.compiler.save_cache_artifacts()
+    assert artifacts is not None
+    blob, info = artifacts
+    file.write_bytes(blob)
+    return {"bytes": len(blob), "artifacts": dict(info.artifacts)}
+
+
 # --- compiling: mega-cache, PGO, max-autotune, a killed writer ---
 
 
@@ -69,11 +78,7 @@ def run_mega_save(arguments: argparse.Namespace) -> Truth:
     for function in (scaled_relu, row_softmax):
         torch.compile(function, dynamic=False)(x, w)
     backward(torch.compile(scaled_relu, dynamic=False)(x, w.requires_grad_()).sum())
-    saved = torch.compiler.save_cache_artifacts()
-    assert saved is not None
-    blob, info = saved
-    arguments.file.write_bytes(blob)
-    return {"bytes": len(blob), "artifacts": dict(info.artifacts)}
+    return saved(arguments.file)
 
 
 def run_mega_load(arguments: argparse.Namespace) -> Truth:
@@ -144,11 +149,7 @@ def run_precompile(arguments: argparse.Namespace) -> Truth:
     """TORCH_CACHING_PRECOMPILE: the whole compiled function is stored, Dynamo's part included."""
     x, w = tensors()
     torch.compile(scaled_relu, dynamic=False)(x, w)
-    saved = torch.compiler.save_cache_artifacts()
-    assert saved is not None
-    blob, info = saved
-    arguments.file.write_bytes(blob)
-    return {"bytes": len(blob), "artifacts": dict(info.artifacts)}
+    return saved(arguments.file)
 
 
 def run_bundled(arguments: argparse.Namespace) -> Truth:

@@ -8,14 +8,13 @@ at a reason that is not there, and at one that is there and that no version has:
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 from bypass_sources.known import KNOWN, NO_REASON
 from bypass_sources.sites import cacheable_operators, passes_reasons_on, sites
-from field_sources.sources import read_sources
+from field_sources.sources import numbers, read_sources, write_catalogue
 
 OUTPUT = Path(__file__).parent.parent.parent / "cachescope" / "catalogue" / "bypasses.json"
 _CODECACHE = "torch/_inductor/codecache.py"
@@ -23,7 +22,7 @@ _CODECACHE = "torch/_inductor/codecache.py"
 
 def catalogue(places: list[Path]) -> dict[str, Any]:
     """The versions read, the reasons, and which versions cache which higher-order operator."""
-    read = sorted(map(read_sources, places), key=lambda sources: _numbers(sources.version))
+    read = sorted(map(read_sources, places), key=lambda sources: numbers(sources.version))
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     operators: dict[str, list[str]] = {}
     for sources in read:
@@ -71,10 +70,6 @@ def _check_all_found(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
         raise SystemExit(f"no version has {sorted(gone)}")
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
-
-
 def written(found: dict[str, Any]) -> str:
     """One reason a line, so that two versions of the file can be compared."""
 
@@ -85,16 +80,5 @@ def written(found: dict[str, Any]) -> str:
     return f'{{"versions": {line(found["versions"])},\n"operators": {line(found["operators"])},\n"reasons": [\n{reasons}\n]}}\n'
 
 
-def main() -> None:
-    """Read the sources named on the command line and write the catalogue."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "places", nargs="+", type=Path, metavar="SOURCE", help="a wheel of torch, or site-packages"
-    )
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    arguments = parser.parse_args()
-    arguments.output.write_text(written(catalogue(arguments.places)), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_catalogue(__doc__, OUTPUT, lambda places: written(catalogue(places)))

@@ -11,13 +11,12 @@ The wheels that cachescope/catalogue/fields.json was made from: 2.4.1, 2.5.1, 2.
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 from field_sources.rows import COMMS, INDUCTOR, Row, Rows
-from field_sources.sources import read_sources
+from field_sources.sources import numbers, read_sources, write_catalogue
 
 OUTPUT = Path(__file__).parent.parent.parent / "cachescope" / "catalogue" / "fields.json"
 OPTION_MODULES = {"inductor_config": INDUCTOR, "inductor_config_comms": COMMS}
@@ -32,16 +31,12 @@ def catalogue(places: list[Path]) -> dict[str, Any]:
     for place in places:
         sources = read_sources(place)
         rows[sources.version] = Rows(sources).all()
-    versions = sorted(rows, key=_numbers)
+    versions = sorted(rows, key=numbers)
     names = sorted({name for found in rows.values() for name in found})
     return {
         "versions": versions,
         "fields": {name: _changes(name, [(v, rows[v].get(name)) for v in versions]) for name in names},
     }
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 def _changes(name: str, history: list[tuple[str, Row | None]]) -> dict[str, Row | None]:
@@ -83,16 +78,5 @@ def written(found: dict[str, Any]) -> str:
     return f'{{"versions": {json.dumps(found["versions"])},\n"fields": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
-def main() -> None:
-    """Read the sources named on the command line and write the catalogue."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "places", nargs="+", type=Path, metavar="SOURCE", help="a wheel of torch, or site-packages"
-    )
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    arguments = parser.parse_args()
-    arguments.output.write_text(written(catalogue(arguments.places)))
-
-
 if __name__ == "__main__":
-    main()
+    write_catalogue(__doc__, OUTPUT, lambda places: written(catalogue(places)))

@@ -57,41 +57,28 @@ MODULES = {
         "torch/_guards.py",
     ),
 }
+
+
+def _of(module: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{module}.{name}" for name in names.split())
+
+
 # How a tensor and its storage are pickled; each only makes the tensor, and the bytes that the last takes are looked at.
 BY_HAND = {
     "tensors": {
         "torch/_weights_only_unpickler.py, _get_allowed_globals": (
-            "torch.Size",
-            "torch.Tensor",
-            "torch.device",
-            "torch.nn.parameter.Parameter",
-            "torch.storage.TypedStorage",
-            "torch.storage.UntypedStorage",
+            *_of(
+                "torch",
+                "Size Tensor device nn.parameter.Parameter storage.TypedStorage storage.UntypedStorage",
+            ),
             "torch.serialization._get_layout",
-            "torch._utils._rebuild_parameter",
-            "torch._utils._rebuild_tensor",
-            "torch._utils._rebuild_tensor_v2",
-            "torch._utils._rebuild_tensor_v3",
-            "torch._utils._rebuild_meta_tensor_no_storage",
-            "torch._utils._rebuild_sparse_tensor",
-            "torch._utils._rebuild_qtensor",
-            "torch._utils._rebuild_nested_tensor",
-            *(
-                f"torch.{name}Storage"
-                for name in [
-                    "BFloat16",
-                    "Bool",
-                    "Byte",
-                    "Char",
-                    "Double",
-                    "Float",
-                    "Half",
-                    "Int",
-                    "Long",
-                    "Short",
-                    "ComplexDouble",
-                    "ComplexFloat",
-                ]
+            *_of("torch._utils", "_rebuild_parameter _rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3"),
+            *_of("torch._utils", "_rebuild_meta_tensor_no_storage _rebuild_sparse_tensor"),
+            *_of("torch._utils", "_rebuild_qtensor _rebuild_nested_tensor"),
+            *_of("torch", "BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage"),
+            *_of(
+                "torch",
+                "HalfStorage IntStorage LongStorage ShortStorage ComplexDoubleStorage ComplexFloatStorage",
             ),
         ),
         "torch/storage.py, UntypedStorage.__reduce__": ("torch.storage._load_from_bytes",),
@@ -101,30 +88,15 @@ BY_HAND = {
         "torch/fx/experimental/symbolic_shapes.py": ("torch.fx.experimental.symbolic_shapes.SymIntEqByExpr",),
         "torch/__init__.py": ("torch.SymBool", "torch.SymFloat", "torch.SymInt"),
         "torch/csrc/functionalization/Module.cpp": ("torch._C._functionalization.InverseReturnMode",),
-        "sympy/core: strict sympify": (
-            "sympy.core.add.Add",
-            "sympy.core.mul.Mul",
-            "sympy.core.numbers.Integer",
-            "sympy.core.numbers.NegativeOne",
-            "sympy.core.numbers.One",
-            "sympy.core.numbers.Zero",
-            "sympy.core.symbol.Symbol",
+        "sympy/core: strict sympify": _of(
+            "sympy.core",
+            "add.Add mul.Mul numbers.Integer numbers.NegativeOne numbers.One numbers.Zero symbol.Symbol",
         ),
     },
     "common": {
         "Lib/pickle.py and Lib/copyreg.py: containers and members of enums": (
-            "builtins.complex",
-            "builtins.dict",
-            "builtins.frozenset",
-            "builtins.getattr",
-            "builtins.list",
-            "builtins.range",
-            "builtins.set",
-            "builtins.slice",
-            "builtins.tuple",
-            "collections.Counter",
-            "collections.OrderedDict",
-            "collections.defaultdict",
+            *_of("builtins", "complex dict frozenset getattr list range set slice tuple"),
+            *_of("collections", "Counter OrderedDict defaultdict"),
             "_codecs.encode",
         )
     },

@@ -44,18 +44,9 @@ PACKED: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 _ABOUT = ("scenario.json", "provenance.json", "starts.json")
 PROVENANCE = (
-    "scenario",
-    "directory",
-    "summary",
-    "torch_version",
-    "vllm_version",
-    "stood_in_for",
-    "versions",
-    "python_version",
-    "platform",
-    "date",
-    "command",
-)
+    "scenario", "directory", "summary", "torch_version", "vllm_version", "stood_in_for", "versions",
+    "python_version", "platform", "date", "command",
+)  # fmt: skip
 
 
 def make_open_sample(name: str, recording: str, wanted: tuple[str, ...]) -> None:

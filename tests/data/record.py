@@ -30,6 +30,8 @@ from recording_conditions import CONDITIONS, OTHER_USER, unmount_all
 from recording_scenarios import DEBUG_LOGGERS, SCENARIOS, Damage, Scenario, Step
 
 PROGRAMS = ("record_programs.py", "failing_programs.py")
+# What of a step is told as it is.
+TOLD = ("name", "differs", "edits", "before", "is_other_user", "cache", "lead")
 # Generated code above this size is left out: no question that the tests ask needs it.
 MAX_CODE_BYTES = 100_000
 
@@ -174,18 +176,12 @@ def run_group(
             described.append(
                 {
                     "step": label,
-                    "name": step.name,
-                    "differs": step.differs,
-                    "edits": step.edits,
+                    **{name: getattr(step, name) for name in TOLD},
                     "command": command[1:],
                     "environment": environment,
                     "damage": damage,
-                    "before": step.before,
-                    "is_other_user": step.is_other_user,
                     "expected_return_code": step.returns,
-                    "cache": step.cache,
                     "log": str(log),
-                    "lead": step.lead,
                 }
             )
         for process, description in zip(started, described, strict=True):

@@ -28,11 +28,7 @@ LIBRARIES = ("*.so", "*.o", "*.gch")
 
 
 def ahead_of_time(folder: Path, python: str) -> None:
-    """A trace and a text log of each of three processes.
-
-    ``package`` (torch._inductor.aoti_compile_and_package), ``export`` (torch.export alone), and ``both`` (a package with
-    caches switched off, and torch.compile after it).
-    """
+    """A trace and a text log of an AOTInductor package, of torch.export alone, and of a package and torch.compile after it."""
     program = placed("ahead_of_time", kind_programs.AHEAD_OF_TIME)
     for way in ("package", "export", "both"):
         with tempfile.TemporaryDirectory(dir=program.parent) as work:
@@ -47,11 +43,7 @@ def ahead_of_time(folder: Path, python: str) -> None:
 
 
 def audited(folder: Path, python: str) -> None:
-    """Caches of versions that no recording is of, once with bundled entries.
-
-    A model that is trained, sizes that vary, views, a tensor that a function holds, and the mega-cache of all of it. Compiled
-    code is left out, which other recordings hold enough of.
-    """
+    """Caches of versions that no recording is of, and the mega-cache of all of it; once with bundled entries."""
     for name in ("plain", "bundled"):
         cache = folder / name
         cache.mkdir()
@@ -74,11 +66,7 @@ def built(folder: Path, python: str) -> None:
 
 
 def candidates(folder: Path, python: str) -> None:
-    """Guard misses of keys with several entries.
-
-    One process after another calls a function with a size of another branch. ``trace`` has their traces, ``entries.json`` how many
-    entries lay under each key before each of them.
-    """
+    """Traces of guard misses; ``entries.json`` is how many entries lay under each key before each process."""
     program, cache = placed("candidates", kind_programs.CANDIDATES, "candidates.py"), folder / "cache"
     entries = []
     for size in ("20", "200", "2000", "5"):
@@ -90,10 +78,7 @@ def candidates(folder: Path, python: str) -> None:
 
 
 def cells(folder: Path, python: str = sys.executable) -> Path:
-    """Notebook cells, run by three processes: of each the trace, the text log, and the places that Python itself gives.
-
-    The interpreter has ipykernel and nbclient as well; packages of another environment may be on PYTHONPATH.
-    """
+    """Notebook cells, run by three processes. The interpreter has ipykernel and nbclient, or they are on PYTHONPATH."""
     for way in ("kernel", "edited", "shell"):
         made = folder / way
         made.mkdir()
@@ -108,10 +93,7 @@ def cells(folder: Path, python: str = sys.executable) -> Path:
 
 
 def collectives(folder: Path, python: str) -> None:
-    """The traces of two ranks that compile collectives (gloo, on a CPU), in each of three runs.
-
-    ``alike``, ``apart``, where one function has one all_reduce more in rank 0, and ``warm``, the same once more on the caches of ``apart``.
-    """
+    """The traces of two ranks (gloo, on a CPU): rank 0 may have one all_reduce more, the last time on the caches of before."""
     program = placed("collectives", kind_programs.COLLECTIVES, "collectives.py")
     for way, caches in (("alike", "alike"), ("apart", "apart"), ("warm", "apart")):
         ranks = [
@@ -139,11 +121,7 @@ def shapes(folder: Path, python: str = sys.executable) -> Path:
 
 
 def covered(folder: Path, python: str) -> None:
-    """What a bundle covers (torch 2.10 or later).
-
-    A run that saves a bundle before its last compiles and one at its end, its trace and its cache directory; and a run
-    each that begins with one of the bundles in an empty directory, with its trace: what hits there is what the bundle covers.
-    """
+    """A run that saves two bundles, and one that begins with each: what hits there it covers (torch 2.10 or later)."""
     program = placed("covered", HERE / "covered_program.py")
     for name, step, *bundle in (
         ("make", "make"),
@@ -157,11 +135,7 @@ def covered(folder: Path, python: str) -> None:
 
 
 def errors(folder: Path, python: str) -> None:
-    """Errors that bypass AOTAutograd's cache: the hash of a user's tensor fails with a text, and with none.
-
-    Each process has the trace, and what torch itself says: ``lenient.json`` its counter of bypasses, ``strict.json`` the error
-    that it raises where the cache is strict.
-    """
+    """The hash of a user's tensor fails with a text, and with none; the error itself comes where the cache is strict."""
     program = placed("errors", kind_programs.ERRORS)
     for way in ("text", "none"):
         made = folder / way
@@ -203,10 +177,7 @@ def precompile(folder: Path, python: str) -> None:
 
 
 def preflights(folder: Path, python: str) -> None:
-    """A cache directory as one run left it, and what pre-flights say of it. The interpreter has cachescope too.
-
-    A sample is made of it, so it is packed as recordings are.
-    """
+    """A cache directory, and what pre-flights say of it. The interpreter has cachescope too. A sample is made of it."""
     baked = WITHOUT_THREADS | {"OMP_NUM_THREADS": "2"}
     steps = {
         "as_baked": baked,
@@ -233,10 +204,7 @@ def preflights(folder: Path, python: str) -> None:
 
 
 def remote(folder: Path, python: str) -> None:
-    """What a run put into a Redis, dumped as the how-to says, and its trace, text log and entries.
-
-    The interpreter has the package ``redis``.
-    """
+    """What a run put into a Redis, dumped as the how-to says, and its entries. The interpreter has the package ``redis``."""
     sys.path.insert(0, str(HERE.parent))
     from redis_server import redis_server, remote_settings, write_dump
 
@@ -261,20 +229,13 @@ def shipped(folder: Path, python: str, *options: str) -> None:
 
 
 def threads(folder: Path, python: str) -> None:
-    """The trace of a process in which two threads compile at once.
-
-    ``measured.json`` is what torch itself measured of each compile, and in which thread it was.
-    """
+    """The trace of a process in which two threads compile at once, and what torch itself measured of each compile."""
     program = placed("threads", kind_programs.THREADS, "threads.py")
     run(python, program, folder / "measured.json", cache=folder / "cache", TORCH_TRACE=folder / "trace")
 
 
 def values(folder: Path, python: str) -> None:
-    """Values of one process in keys: for each case the text logs of two processes on one cache, and what the value was in each.
-
-    Two ranks of one group run at once, others one after the other. The name of a host is another one in a namespace of its own,
-    which only root can make.
-    """
+    """For each case the logs of two processes on one cache, ranks at once. Only root can change the name of a host."""
     for case in CASES:
         own = folder / case
         own.mkdir()

@@ -48,18 +48,7 @@ class Kind(Protocol):
 
 
 class Driver:
-    """Makes and feeds inputs.
-
-    Parameters
-    ----------
-    folder : Path
-        The only place that is written to, but for what fails.
-    seed : int
-    keep : Path
-        Where failing inputs go.
-    only : list of str, optional
-        The kinds; all of them by default.
-    """
+    """Makes inputs of some kinds, and feeds them; writes to `folder` alone, and what fails to `keep`."""
 
     def __init__(self, folder: Path, seed: int, keep: Path, only: list[str] | None = None) -> None:
         self._folder = folder / "work"

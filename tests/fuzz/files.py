@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import zipfile
 from io import BytesIO
 from pathlib import Path
 
-import cachescope
 from cachescope.errors import CachescopeError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
@@ -22,7 +20,7 @@ from fuzz.pickles import made_pickle
 from fuzz.remote import Remote
 from fuzz.seeds import Seeds
 from fuzz.shipped import Shipped
-from fuzz.use import scope_of, use
+from fuzz.use import emptied, scope_at, scope_of, use
 from fuzz.values import bad_value, changed_bytes, changed_json
 
 _KEY = "f" + "a" * 51
@@ -116,21 +114,17 @@ class JsonFiles:
         return changed_json(chance, value, chance.choice((1, 1, 2, 4)))
 
     def check(self, data: bytes, folder: Path) -> None:
-        root = folder / "json"
-        shutil.rmtree(root, ignore_errors=True)
+        root = emptied(folder / "json")
         if self._at is None:
-            root.mkdir()
             (root / self._name).write_bytes(data)
             if self._name == "run.json":
                 (root / "trace.log").write_bytes(self._trace)
         else:
             # Below its own folders, which say what it is.
             path = root / Path(*self._at.parts[self._at.parts.index("directories") + 2 :])
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        try:
-            scope = cachescope.read(root, index=False)
-        except CachescopeError:
+        if (scope := scope_at(root)) is None:
             return
         if len(data) % 53 == 0:
             use(scope, folder / "saved")
@@ -159,10 +153,9 @@ class Blobs:
         return changed_bytes(chance, path.read_bytes(), chance.choice((1, 1, 4, 20)))
 
     def check(self, data: bytes, folder: Path) -> None:
-        root = folder / "blobs"
-        shutil.rmtree(root, ignore_errors=True)
+        root = emptied(folder / "blobs")
         path = root / Path(*self._at.parts[self._at.parts.index("directories") + 2 :])
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         reading = Reading()
         read_cache_dir(str(root), reading)
@@ -217,19 +210,15 @@ class Directories:
         return b""
 
     def check(self, data: bytes, folder: Path) -> None:
-        chance, root = self._chance, folder / "directory"
-        shutil.rmtree(root, ignore_errors=True)
+        chance, root = self._chance, emptied(folder / "directory")
         source = chance.choice(self._directories)
-        root.mkdir()
         files = [path for path in sorted(source.rglob("*")) if path.is_file() and not path.is_symlink()]
         for path in chance.sample(files, min(len(files), chance.choice((1, 4, 12)))):
             self._put(chance, path, root / path.relative_to(source))
         for _ in range(chance.choice((0, 1))):
             pieces = chance.choice(self._seeds.traces)
             (root / "trace.log").write_bytes(b"\n".join(piece.data for piece in pieces))
-        try:
-            scope = cachescope.read(root, index=False)
-        except CachescopeError:
+        if (scope := scope_at(root)) is None:
             return
         use(scope, folder / "saved" if chance.random() < 0.3 else None)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-import cachescope
 from cachescope.errors import CachescopeError
 from cachescope.readers.logs import trace_records
 from cachescope.readers.logs.many_logs import one_log, read_alone
@@ -22,7 +21,7 @@ from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
 from cachescope.readers.reading import Reading
 from fuzz.seeds import Piece, Seeds, record_of, taken_apart
-from fuzz.use import check_reading, scope_of, use
+from fuzz.use import check_reading, scope_at, scope_of, use
 from fuzz.values import changed_bytes, changed_json
 
 Read = Callable[[str, Reading], None]
@@ -211,9 +210,7 @@ class Packed:
     def check(self, data: bytes, folder: Path) -> None:
         path = folder / "packed.log"
         path.write_bytes(data)
-        try:
-            scope = cachescope.read(path, index=False)
-        except CachescopeError:
+        if (scope := scope_at(path)) is None:
             return
         assert len(json.dumps(scope.problems.to_dict("records"))) < 1 << 20
 

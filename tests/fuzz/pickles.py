@@ -13,15 +13,9 @@ _NAMES = (
     ("torch._dynamo.pgo", "CodeId"), ("torch._inductor.runtime.caching.interfaces", "CacheEntry"), ("", ""), ("x" * 300, "é"), ("a.b", "c.d.__class__"),
 )  # fmt: skip
 _KEYS = (
-    "guards_expr",
-    "_fx_graph_cache_debug_lines",
-    "source_code",
-    "_time_taken_ns",
-    "__setstate__",
-    "__class__",
-    "__dict__",
-    "x",
-)
+    "guards_expr", "_fx_graph_cache_debug_lines", "source_code", "_time_taken_ns", "__setstate__",
+    "__class__", "__dict__", "x",
+)  # fmt: skip
 _OPCODES = [one.code.encode("latin-1") for one in pickletools.opcodes]
 # How many values lie on the stack: what an opcode takes from it, and what it leaves there.
 _EFFECTS = {

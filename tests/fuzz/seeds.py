@@ -22,13 +22,8 @@ RECORDINGS = (
 )  # fmt: skip
 DIRECTORIES = ("torch_2.13.0", "torch_2.6.0", "caching_2.10.0", "triton_kernels", "cutlass_configs")
 SHIPPED = (
-    "vllm/0.13.0",
-    "vllm/0.33.0",
-    "sglang/0.5.23",
-    "shipped/2.10.0",
-    "shipped/2.13.0",
-    "shipped/2.15.0",
-)
+    "vllm/0.13.0", "vllm/0.33.0", "sglang/0.5.23", "shipped/2.10.0", "shipped/2.13.0", "shipped/2.15.0",
+)  # fmt: skip
 REMOTE = ("2.10.0", "2.13.0", "2.15.0")
 _SHIPPED = re.compile(
     r"cache_key_factors\.json|(?:vllm|sglang)_compile_cache\.py|artifact_compile_range.*|model|"
@@ -72,19 +67,13 @@ class Seeds:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in RECORDINGS:
-            with tarfile.open(DATA / "recordings" / f"{name}.tar.xz") as archive:
-                archive.extractall(folder / "recordings" / name, filter="data")
-        for name in DIRECTORIES:
-            with tarfile.open(DATA / "directories" / f"{name}.tar.xz") as archive:
-                archive.extractall(folder / "directories" / name, filter="tar")
-        for name in SHIPPED:
+        places = {f"recordings/{name}": folder / "recordings" / name for name in RECORDINGS}
+        places |= {f"directories/{name}": folder / "directories" / name for name in DIRECTORIES}
+        places |= {name: folder / "shipped" / name for name in SHIPPED}
+        places |= {f"remote/{name}": folder / "remote" for name in REMOTE}
+        for name, place in places.items():
             with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-                archive.extractall(folder / "shipped" / name, filter="data")
-
-        for name in REMOTE:
-            with tarfile.open(DATA / "remote" / f"{name}.tar.xz") as archive:
-                archive.extractall(folder / "remote", filter="data")
+                archive.extractall(place, filter="tar" if name.startswith("directories/") else "data")
 
     @cached_property
     def traces(self) -> list[list[Piece]]:

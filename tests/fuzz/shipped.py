@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import struct
 import zlib
 from pathlib import Path
 
 import cachescope
-from cachescope.errors import CachescopeError
 from fuzz.pickles import made_pickle
 from fuzz.seeds import Seeds
-from fuzz.use import use
+from fuzz.use import emptied, scope_at, use
 from fuzz.values import bad_value, changed_bytes, changed_json
 
 # Python that a reader of a literal must not run, and what is deep, long or nothing.
@@ -60,15 +58,12 @@ class Shipped:
         return changed_bytes(chance, whole, chance.choice((1, 1, 1, 4, 20)))
 
     def check(self, data: bytes, folder: Path) -> None:
-        root = folder / "shipped"
-        shutil.rmtree(root, ignore_errors=True)
+        root = emptied(folder / "shipped")
         path = root / self._at
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-        try:
-            scope = cachescope.read(path if len(self._at.parts) == 1 else root, index=False)
-        except CachescopeError:
-            return  # nothing identifies it any more
+        if (scope := scope_at(path if len(self._at.parts) == 1 else root)) is None:
+            return
         broken = scope.entries["status"].isin(("damaged", "unreadable"))
         assert int(broken.sum()) <= len(scope.problems), "damage that no problem tells of"
         is_checked = self._at.name in _CHECKED or self._at.name.startswith("artifact")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from pyarrow import parquet
 import cachescope
 from cachescope.errors import CachescopeError
 from fuzz.seeds import Seeds
-from fuzz.use import use
+from fuzz.use import emptied, use
 from fuzz.values import changed_bytes
 
 _VALUES = (
@@ -23,14 +23,7 @@ _VALUES = (
 
 
 class Stored:
-    """One folder of Parquet files, read again and again with one of them changed.
-
-    Parameters
-    ----------
-    name : str
-    folder : Path
-        Where the whole one lies.
-    """
+    """A folder of Parquet files, read again and again with one of them changed."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -53,16 +46,11 @@ class Stored:
             return changed_bytes(chance, data)
 
     def check(self, data: bytes, folder: Path) -> None:
-        root = folder / "stored"
-        shutil.rmtree(root, ignore_errors=True)
-        root.mkdir()
+        root = emptied(folder / "stored")
         for name, whole in self._files.items():
             (root / name).write_bytes(data if name == self._changed else whole)
-        try:
-            scope = cachescope.read(root, index=False)
-            use(scope)
-        except CachescopeError:
-            return
+        with suppress(CachescopeError):
+            use(cachescope.read(root, index=False))
 
 
 def _changed_table(chance: random.Random, table: pa.Table) -> pa.Table:

@@ -10,6 +10,7 @@ import pandas as pd
 
 import cachescope
 from cachescope.answers.why import Why
+from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.index.log_tables import LogTables, to_arrow
 from cachescope.readers.reading import Reading
@@ -64,3 +65,17 @@ def use(scope: Scope, folder: Path | None = None) -> None:
 
 def scope_of(reading: Reading) -> Scope:
     return Scope(assemble(reading))
+
+
+def scope_at(path: Path) -> Scope | None:
+    """What is read there; None where nothing says any more what it is."""
+    try:
+        return cachescope.read(path, index=False)
+    except CachescopeError:
+        return None
+
+
+def emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 from pathlib import Path
 
-import cachescope
-from cachescope.errors import CachescopeError
 from cachescope.scope import Scope
 from fuzz.seeds import Seeds
-from fuzz.use import use
+from fuzz.use import emptied, scope_at, use
 from fuzz.values import changed_bytes
 
 _STRAY = (
@@ -76,8 +73,7 @@ class VllmLogs:
         return head + b"\n" + b"\n".join(lines)
 
     def check(self, data: bytes, folder: Path) -> None:
-        root = folder / "vllm"
-        shutil.rmtree(root, ignore_errors=True)
+        root = emptied(folder / "vllm")
         head, _, text = data.partition(b"\n")
         shown, shifts, off = json.loads(head)
         for number, shift in zip(shown, shifts, strict=True):
@@ -87,14 +83,11 @@ class VllmLogs:
             path.write_bytes(content)
             moment = max(0, written + shift * _SECOND)
             os.utime(path, ns=(moment, moment))
-        root.mkdir(exist_ok=True)
         log = root / "server.log"
         log.write_bytes(text)
         latest = self._factors[-1][2] + (86_400 + off) * _SECOND
         os.utime(log, ns=(latest, latest))
-        try:
-            scope = cachescope.read(root, index=False)
-        except CachescopeError:
+        if (scope := scope_at(root)) is None:
             return
         _holds(scope)
         if self._is_full:

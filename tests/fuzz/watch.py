@@ -19,40 +19,13 @@ SECONDS = 5
 BYTES = 1 << 29
 # Modules that readers and pandas load when they are first needed: never one that an input names.
 _LOADED_LATE = (
-    "cachescope",
-    "pandas",
-    "pyarrow",
-    "numpy",
-    "encodings",
-    "orjson",
-    "dateutil",
-    "zoneinfo",
-    "unicodedata",
-)
+    "cachescope", "pandas", "pyarrow", "numpy", "encodings", "orjson", "dateutil", "zoneinfo", "unicodedata",
+)  # fmt: skip
 _FORBIDDEN = (
-    "pickle.find_class",
-    "os.system",
-    "os.exec",
-    "os.fork",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.kill",
-    "os.putenv",
-    "os.chmod",
-    "os.chown",
-    "os.truncate",
-    "subprocess.",
-    "socket.",
-    "ctypes.",
-    "code.__new__",
-    "marshal.",
-    "builtins.input",
-    "webbrowser.",
-    "pty.",
-    "smtplib.",
-    "ftplib.",
-    "urllib.",
-)
+    "pickle.find_class", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.kill",
+    "os.putenv", "os.chmod", "os.chown", "os.truncate", "subprocess.", "socket.", "ctypes.", "code.__new__",
+    "marshal.", "builtins.input", "webbrowser.", "pty.", "smtplib.", "ftplib.", "urllib.",
+)  # fmt: skip
 _MADE = ("os.link", "os.symlink")
 _ON_PATHS = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "shutil.")
 
@@ -62,13 +35,7 @@ class NotAllowedError(Exception):
 
 
 class Watch:
-    """Looks on while one input is read.
-
-    Parameters
-    ----------
-    folder : Path
-        The only place where files may be written.
-    """
+    """Looks on while one input is read, which may write to one folder alone."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = os.path.realpath(folder)

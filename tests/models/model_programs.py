@@ -24,8 +24,6 @@ import torch._functorch.config
 import torch._inductor.config
 from model_sizes import Size, made
 
-Call = Callable[[], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -75,25 +73,20 @@ def autocast(settings: Settings, by_default: bool) -> contextlib.AbstractContext
 
 # --- ways of using a model: each runs it once, compiled ---
 
-
-def infer(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
-    with torch.no_grad(), autocast(settings, False):
-        compiled(model.eval(), settings)(**inputs)
+Way = Callable[[Any, dict[str, Any], Settings], None]
 
 
-def inference_mode(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
-    with torch.inference_mode(), autocast(settings, False):
-        compiled(model.eval(), settings)(**inputs)
+def forward(within: Callable[[], Any] = torch.no_grad, is_autocast: bool = False, **options: Any) -> Way:
+    """One forward of a model in eval mode."""
+
+    def run(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
+        with within(), autocast(settings, is_autocast):
+            compiled(model.eval(), settings, **options)(**inputs)
+
+    return run
 
 
-def amp(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
-    with torch.no_grad(), autocast(settings, True):
-        compiled(model.eval(), settings)(**inputs)
-
-
-def fullgraph(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
-    with torch.no_grad(), autocast(settings, False):
-        compiled(model.eval(), settings, fullgraph=True)(**inputs)
+infer = forward()
 
 
 def channels_last(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
@@ -117,12 +110,6 @@ def train(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
 def amp_train(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
     wanted = True if settings.autocast is None else settings.autocast
     train(model, inputs, replace(settings, autocast=wanted))
-
-
-def forward_only(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
-    """As one evaluates who forgets no_grad: the entry of a training graph is stored with its backward graph, never."""
-    with autocast(settings, False):
-        compiled(model.eval(), settings)(**inputs)
 
 
 def optimizer_step(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
@@ -159,11 +146,6 @@ def two_batches(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
         run(**{k: torch.cat([v, v]) if isinstance(v, torch.Tensor) else v for k, v in inputs.items()})
 
 
-def dynamic(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
-    with torch.no_grad(), autocast(settings, False):
-        compiled(model.eval(), settings, dynamic=True)(**inputs)
-
-
 def generate(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
     """Three tokens with a static cache: a graph for the prompt, and one for each token after."""
     model.eval()
@@ -178,25 +160,20 @@ def generate(model: Any, inputs: dict[str, Any], settings: Settings) -> None:
         )
 
 
-WAYS: dict[str, Callable[[Any, dict[str, Any], Settings], None]] = {
+WAYS: dict[str, Way] = {
+    "infer": infer,
+    "inference_mode": forward(torch.inference_mode),
+    "amp": forward(is_autocast=True),
+    "fullgraph": forward(fullgraph=True),
+    "dynamic": forward(dynamic=True),
+    # As one evaluates who forgets no_grad: the entry of a training graph is stored with its backward graph, never.
+    "forward_only": forward(contextlib.nullcontext),
+} | {
     way.__name__: way
     for way in (
-        infer,
-        inference_mode,
-        amp,
-        fullgraph,
-        channels_last,
-        train,
-        amp_train,
-        forward_only,
-        optimizer_step,
-        graph_break,
-        freeze,
-        two_batches,
-        dynamic,
-        generate,
+        channels_last, train, amp_train, optimizer_step, graph_break, freeze, two_batches, generate,
     )
-}
+}  # fmt: skip
 
 
 # --- the process ---

@@ -13,14 +13,8 @@ def act_layer(size: Size) -> type[torch.nn.Module]:
 
 
 def timm_resnet(size: Size) -> Made:
-    model = tm.resnet.ResNet(
-        tm.resnet.BasicBlock,
-        [size.layers, 1, 1, 1],
-        channels=(8, 8, 16, 16),
-        num_classes=4,
-        act_layer=act_layer(size),
-        stem_width=8,
-    )
+    model = tm.resnet.ResNet(tm.resnet.BasicBlock, [size.layers, 1, 1, 1], channels=(8, 8, 16, 16),
+        num_classes=4, act_layer=act_layer(size), stem_width=8)  # fmt: skip
     return model, {"x": pictures(size)}
 
 
@@ -32,40 +26,20 @@ def timm_convnext(size: Size) -> Made:
 
 
 def timm_vit(size: Size) -> Made:
-    model = tm.vision_transformer.VisionTransformer(
-        img_size=size.pixels,
-        patch_size=8,
-        embed_dim=size.hidden,
-        depth=size.layers,
-        num_heads=2,
-        num_classes=4,
-        act_layer=act_layer(size),
-    )
+    model = tm.vision_transformer.VisionTransformer(img_size=size.pixels, patch_size=8,
+        embed_dim=size.hidden, depth=size.layers, num_heads=2, num_classes=4, act_layer=act_layer(size))  # fmt: skip
     return model, {"x": pictures(size)}
 
 
 def timm_mixer(size: Size) -> Made:
-    model = tm.mlp_mixer.MlpMixer(
-        img_size=size.pixels,
-        patch_size=8,
-        num_blocks=size.layers,
-        embed_dim=size.hidden,
-        num_classes=4,
-        act_layer=act_layer(size),
-    )
+    model = tm.mlp_mixer.MlpMixer(img_size=size.pixels, patch_size=8, num_blocks=size.layers,
+        embed_dim=size.hidden, num_classes=4, act_layer=act_layer(size))  # fmt: skip
     return model, {"x": pictures(size)}
 
 
 def timm_swin(size: Size) -> Made:
-    model = tm.swin_transformer.SwinTransformer(
-        img_size=size.pixels,
-        patch_size=4,
-        embed_dim=16,
-        depths=(size.layers, 1),
-        num_heads=(2, 2),
-        window_size=4,
-        num_classes=4,
-    )
+    model = tm.swin_transformer.SwinTransformer(img_size=size.pixels, patch_size=4, embed_dim=16,
+        depths=(size.layers, 1), num_heads=(2, 2), window_size=4, num_classes=4)  # fmt: skip
     return model, {"x": pictures(size)}
 
 

@@ -23,27 +23,14 @@ def tv_mobilenet(size: Size) -> Made:
 
 
 def tv_vit(size: Size) -> Made:
-    model = tv.VisionTransformer(
-        image_size=size.pixels,
-        patch_size=8,
-        num_layers=size.layers,
-        num_heads=2,
-        hidden_dim=size.hidden,
-        mlp_dim=48,
-        num_classes=4,
-    )
+    model = tv.VisionTransformer(image_size=size.pixels, patch_size=8, num_layers=size.layers, num_heads=2,
+        hidden_dim=size.hidden, mlp_dim=48, num_classes=4)  # fmt: skip
     return model, {"x": pictures(size)}
 
 
 def tv_swin(size: Size) -> Made:
-    model = tv.SwinTransformer(
-        patch_size=[4, 4],
-        embed_dim=16,
-        depths=[size.layers, 1],
-        num_heads=[2, 2],
-        window_size=[2, 2],
-        num_classes=4,
-    )
+    model = tv.SwinTransformer(patch_size=[4, 4], embed_dim=16, depths=[size.layers, 1], num_heads=[2, 2],
+        window_size=[2, 2], num_classes=4)  # fmt: skip
     return model, {"x": pictures(size)}
 
 

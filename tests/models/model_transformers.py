@@ -55,16 +55,9 @@ def electra(size: Size) -> Made:
 
 
 def distilbert(size: Size) -> Made:
-    config = hf.DistilBertConfig(
-        vocab_size=64,
-        dim=size.hidden,
-        n_layers=size.layers,
-        n_heads=2,
-        hidden_dim=48,
-        activation=size.activation,
-        max_position_embeddings=64,
-        attn_implementation=size.attention,
-    )
+    config = hf.DistilBertConfig(vocab_size=64, dim=size.hidden, n_layers=size.layers, n_heads=2,
+        hidden_dim=48, activation=size.activation, max_position_embeddings=64,
+        attn_implementation=size.attention)  # fmt: skip
     return hf.DistilBertModel(config), {"input_ids": token_ids(size)}
 
 
@@ -73,32 +66,16 @@ def albert(size: Size) -> Made:
 
 
 def gpt2(size: Size) -> Made:
-    config = hf.GPT2Config(
-        vocab_size=64,
-        n_embd=size.hidden,
-        n_layer=size.layers,
-        n_head=2,
-        n_positions=64,
-        activation_function=size.activation,
-        attn_implementation=size.attention,
-        bos_token_id=1,
-        eos_token_id=1,
-    )
+    config = hf.GPT2Config(vocab_size=64, n_embd=size.hidden, n_layer=size.layers, n_head=2, n_positions=64,
+        activation_function=size.activation, attn_implementation=size.attention, bos_token_id=1,
+        eos_token_id=1)  # fmt: skip
     return hf.GPT2LMHeadModel(config), {"input_ids": token_ids(size), "use_cache": False}
 
 
 def opt(size: Size) -> Made:
-    config = hf.OPTConfig(
-        vocab_size=64,
-        hidden_size=size.hidden,
-        word_embed_proj_dim=size.hidden,
-        num_hidden_layers=size.layers,
-        num_attention_heads=2,
-        ffn_dim=48,
-        max_position_embeddings=64,
-        activation_function=size.activation,
-        attn_implementation=size.attention,
-    )
+    config = hf.OPTConfig(vocab_size=64, hidden_size=size.hidden, word_embed_proj_dim=size.hidden,
+        num_hidden_layers=size.layers, num_attention_heads=2, ffn_dim=48, max_position_embeddings=64,
+        activation_function=size.activation, attn_implementation=size.attention)  # fmt: skip
     return hf.OPTForCausalLM(config), {"input_ids": token_ids(size), "use_cache": False}
 
 
@@ -138,58 +115,27 @@ def mamba(size: Size) -> Made:
 
 
 def t5(size: Size) -> Made:
-    config = hf.T5Config(
-        vocab_size=64,
-        d_model=size.hidden,
-        d_kv=16,
-        d_ff=48,
-        num_layers=size.layers,
-        num_heads=2,
-        feed_forward_proj=size.activation,
-        decoder_start_token_id=0,
-    )
+    config = hf.T5Config(vocab_size=64, d_model=size.hidden, d_kv=16, d_ff=48, num_layers=size.layers,
+        num_heads=2, feed_forward_proj=size.activation, decoder_start_token_id=0)  # fmt: skip
     ids = token_ids(size)
     return hf.T5Model(config), {"input_ids": ids, "decoder_input_ids": ids, "use_cache": False}
 
 
 def bart(size: Size) -> Made:
-    config = hf.BartConfig(
-        vocab_size=64,
-        d_model=size.hidden,
-        encoder_layers=size.layers,
-        decoder_layers=size.layers,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=48,
-        max_position_embeddings=64,
-        activation_function=size.activation,
-        attn_implementation=size.attention,
-    )
+    config = hf.BartConfig(vocab_size=64, d_model=size.hidden, encoder_layers=size.layers,
+        decoder_layers=size.layers, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=48,
+        decoder_ffn_dim=48, max_position_embeddings=64, activation_function=size.activation,
+        attn_implementation=size.attention)  # fmt: skip
     ids = token_ids(size)
     return hf.BartModel(config), {"input_ids": ids, "decoder_input_ids": ids, "use_cache": False}
 
 
 def whisper(size: Size) -> Made:
-    config = hf.WhisperConfig(
-        vocab_size=64,
-        d_model=size.hidden,
-        num_mel_bins=8,
-        encoder_layers=size.layers,
-        decoder_layers=size.layers,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=48,
-        max_source_positions=16,
-        max_target_positions=16,
-        activation_function=size.activation,
-        attn_implementation=size.attention,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=1,
-        decoder_start_token_id=1,
-    )
+    config = hf.WhisperConfig(vocab_size=64, d_model=size.hidden, num_mel_bins=8, encoder_layers=size.layers,
+        decoder_layers=size.layers, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=48,
+        decoder_ffn_dim=48, max_source_positions=16, max_target_positions=16,
+        activation_function=size.activation, attn_implementation=size.attention, pad_token_id=0,
+        bos_token_id=1, eos_token_id=1, decoder_start_token_id=1)  # fmt: skip
     features = torch.randn(size.batch, 8, 32)
     inputs = {"input_features": features, "decoder_input_ids": token_ids(size), "use_cache": False}
     return hf.WhisperModel(config), inputs

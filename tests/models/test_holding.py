@@ -28,44 +28,34 @@ def rewrite(path: Path, change: Callable[[Any], None]) -> None:
     path.write_text(json.dumps(content))
 
 
-def kinds(folder: Path) -> set[str]:
-    # What follows from what is not what these are about.
-    return {fault.kind for fault in hold(folder, "trace").faults}
+def told_as(change: str | None) -> Callable[[Any], None]:
+    return lambda content: content["steps"][2].update(change=change)
+
+
+def one_more(report: Any) -> None:
+    report["programs"][-1]["after"]["inductor"]["fxgraph_cache_hit"] += 1
+
+
+def renamed(report: Any) -> None:
+    report["programs"][0]["program"] = "vit:infer"
+
+
+CHANGES: dict[str, tuple[str, Callable[[Any], None], set[str]]] = {
+    "nothing": ("session.json", lambda content: None, set()),
+    "another change than the one told": ("session.json", told_as("tag"), {"false_blame"}),
+    "a miss without a change": ("session.json", told_as(None), {"false_blame"}),
+    "another number of hits": ("steps/01_*.json", one_more, {"count"}),
+    "another program": ("steps/02_*.json", renamed, {"other_program"}),
+}
 
 
 @pytest.mark.slow
-def test_a_session_as_it_was_is_held(session: Path) -> None:
-    assert kinds(session) == set()
-
-
-@pytest.mark.slow
-def test_another_change_than_the_one_told_is_a_false_blame(session: Path) -> None:
-    rewrite(session / "session.json", lambda content: content["steps"][2].update(change="tag"))
-    assert kinds(session) == {"false_blame"}
-
-
-@pytest.mark.slow
-def test_a_miss_without_a_change_is_a_false_blame(session: Path) -> None:
-    rewrite(session / "session.json", lambda content: content["steps"][2].update(change=None))
-    assert kinds(session) == {"false_blame"}
-
-
-@pytest.mark.slow
-def test_another_number_of_hits_is_a_wrong_count(session: Path) -> None:
-    def one_more(report: Any) -> None:
-        report["programs"][-1]["after"]["inductor"]["fxgraph_cache_hit"] += 1
-
-    rewrite(next((session / "steps").glob("01_*.json")), one_more)
-    assert kinds(session) == {"count"}
-
-
-@pytest.mark.slow
-def test_another_program_is_no_baseline(session: Path) -> None:
-    def renamed(report: Any) -> None:
-        report["programs"][0]["program"] = "vit:infer"
-
-    rewrite(next((session / "steps").glob("02_*.json")), renamed)
-    assert kinds(session) == {"other_program"}
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_session_that_did_something_else_is_not_held(what: str, session: Path) -> None:
+    """What follows from what is not what this is about."""
+    name, change, kinds = CHANGES[what]
+    rewrite(next(session.glob(name)), change)
+    assert {fault.kind for fault in hold(session, "trace").faults} == kinds
 
 
 @pytest.mark.slow

@@ -31,13 +31,13 @@ class Known:
     meaning: str
     advice: str
     program: str | None = None
-    versions: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ("2.13.0",)
     of_fx_alone: bool = False
 
     @property
     def basis(self) -> str:
         """What the advice rests on."""
-        return f"tried with torch {', '.join(self.versions)}" if self.versions else SOURCES
+        return f"tried with torch {', '.join(self.versions)}" if self.program else SOURCES
 
 
 _GRAPH_PASS = (
@@ -69,13 +69,11 @@ KNOWN: dict[str, Known] = {
         "post_grad_custom_pre_pass or post_grad_custom_post_pass is set to something without uuid(), or its uuid() returns nothing",
         _GRAPH_PASS,
         "post_grad_pass",
-        ("2.13.0",),
     ),
     "Unsupported joint custom pass": Known(
         "joint_custom_pre_pass or joint_custom_post_pass is set to something without uuid(), or its uuid() returns nothing",
         _GRAPH_PASS,
         "joint_pass",
-        ("2.13.0",),
     ),
     "Unsupported pre grad custom pass": Known(
         "pre_grad_custom_pass is no CustomGraphPass with a uuid(), and pre-grad passes run after the lookup",
@@ -86,16 +84,14 @@ KNOWN: dict[str, Known] = {
         "_pre_fusion_custom_pass is a plain function",
         f"{_SCHEDULER_PASS}; torch 2.8 to 2.12 want a CustomGraphPass.",
         "pre_fusion_pass",
-        ("2.13.0",),
     ),
     "Unsupported _post_fusion_custom_pass": Known(
         "_post_fusion_custom_pass is a plain function",
         f"{_SCHEDULER_PASS}.",
         "post_fusion_pass",
-        ("2.13.0",),
     ),
     "Unsupported _fuse_ddp_communication_pass": Known(
-        "_fuse_ddp_communication_passes has a plain function in it", _GRAPH_PASS, "ddp_pass", ("2.13.0",)
+        "_fuse_ddp_communication_passes has a plain function in it", _GRAPH_PASS, "ddp_pass"
     ),
     "Uncacheable nested region config '…': callable value": Known(
         "options of a nested compile region have a function, class or pass as a value",
@@ -106,14 +102,13 @@ KNOWN: dict[str, Known] = {
         "Set custom passes for the whole graph, not for a nested compile region.",
     ),
     "Cannot cache a graph with freezing enabled": Known(
-        "torch._inductor.config.freezing is on (TORCHINDUCTOR_FREEZING=1)", _FREEZE, "freezing", ("2.13.0",)
+        "torch._inductor.config.freezing is on (TORCHINDUCTOR_FREEZING=1)", _FREEZE, "freezing"
     ),
     "mkldnn tensors unpickleable": Known(
         "freezing on a CPU packed weights into mkldnn tensors, which cannot be pickled",
         "Leave torch._inductor.config.freezing off; or set torch._inductor.config.cpp.weight_prepack = False, and the FX graph cache "
         "takes the frozen graph (the AOTAutograd cache does not), which may then run slower.",
         "freezing_without_prepacking",
-        ("2.13.0",),
         of_fx_alone=True,
     ),
     "Skipping graph with frozen constants": Known(
@@ -128,13 +123,11 @@ KNOWN: dict[str, Known] = {
         "torch._inductor.config.aot_inductor.use_runtime_constant_folding is on",
         _FOLDING,
         "runtime_constant_folding",
-        ("2.13.0",),
     ),
     "FX graph cache is not enabled": Known(
         "the AOTAutograd cache is on and the FX graph cache that it needs is off",
         "Leave the FX graph cache on: TORCHINDUCTOR_FX_GRAPH_CACHE=1, torch._inductor.config.fx_graph_cache = True.",
         "fx_cache_off",
-        ("2.13.0",),
     ),
     "Cannot cache a graph with compiled autograd enabled": Known(
         "the graph was compiled by compiled autograd",
@@ -163,7 +156,6 @@ KNOWN: dict[str, Known] = {
         " Of autograd_function_apply, which a torch.autograd.Function becomes, "
         "torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True (2.8 and later) lifts it.",
         "own_function",
-        ("2.13.0",),
     ),
     "Unsupported call_function target …": Known(
         "the graph calls a function that torch does not know to be safe",
@@ -190,7 +182,6 @@ KNOWN: dict[str, Known] = {
         "the graph has a higher-order operator that torch does not cache",
         _UNSAFE.format("torch.ops.higher_order.NAME"),
         "higher_order_operator",
-        ("2.13.0",),
     ),
     "Can't cache HigherOrderOperators": Known(
         "the graph has a higher-order operator, such as activation checkpointing or a Triton kernel of the program's",
@@ -204,10 +195,9 @@ KNOWN: dict[str, Known] = {
         "the graph has a BackwardState, as a tensor hook registered within a compiled function makes under compiled autograd",
         "Register the hook outside of the compiled function, or leave compiled autograd off.",
         "hook_with_compiled_autograd",
-        ("2.13.0",),
     ),
     "Failed to pickle cache key": Known(
-        "something in the key cannot be pickled", _NO_PICKLE, "unpicklable_option", ("2.13.0",)
+        "something in the key cannot be pickled", _NO_PICKLE, "unpicklable_option"
     ),
     "Config options may be unpickleable": Known("something in the key cannot be pickled", _NO_PICKLE),
     "Cannot produce stable cache key for unpicklable type …": Known(
@@ -215,12 +205,11 @@ KNOWN: dict[str, Known] = {
         "Keep objects of the type that the reason names out of the graph and of options: they cannot be pickled, and nothing else in them "
         "is known to stay the same.",
     ),
-    "No shape env": Known("compiled without a ShapeEnv", _SHAPES, "no_shape_env", ("2.13.0",)),
+    "No shape env": Known("compiled without a ShapeEnv", _SHAPES, "no_shape_env"),
     "compiler bisector enabled": Known(
         "torch's compiler bisector runs",
         "It is only so while torch._inductor.compiler_bisector runs; it goes away with it.",
         "bisector",
-        ("2.13.0",),
     ),
     "SAC context_fn does not have a cache_hash attribute. To enable caching with selective activation checkpointing, add a 'cache_hash' "
     "attribute to your context_fn. This can be a string or any hashable value that uniquely identifies the checkpointing behavior (e.g., "
@@ -229,7 +218,6 @@ KNOWN: dict[str, Known] = {
         "Set cache_hash on the context_fn that is given to torch.utils.checkpoint.checkpoint, on the functools.partial itself if it is "
         "one: a text that changes whenever the policy does.",
         "selective_checkpoint",
-        ("2.13.0",),
     ),
     "CustomRuntimeEstimator.uuid() returned None, bypassing cache": Known(
         "torch._functorch.config.activation_memory_budget_runtime_estimator has no uuid",
@@ -244,14 +232,12 @@ KNOWN: dict[str, Known] = {
         "torch._functorch.config.activation_memory_budget_runtime_estimator is a plain function",
         f"Make it an object of a subclass of {_ESTIMATORS.format('RuntimeEstimator')}.",
         "runtime_estimator",
-        ("2.13.0",),
     ),
     "activation_memory_budget_solver is a raw callable without uuid() method, bypassing cache. Use CustomKnapsackSolver for cache "
     "support": Known(
         "torch._functorch.config.activation_memory_budget_solver is a plain function",
         f"Make it an object of a subclass of {_ESTIMATORS.format('KnapsackSolver')}.",
         "knapsack_solver",
-        ("2.13.0",),
     ),
     "Unable to pickle non-standard op: …": Known(
         "a graph is sent to another process to be compiled or stored, with an operator that is not torch's own",

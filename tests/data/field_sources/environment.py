@@ -6,13 +6,8 @@ import ast
 from collections.abc import Callable
 
 _READERS = {
-    "os.environ.get",
-    "os.getenv",
-    "environ.get",
-    "getenv",
-    "get_tristate_env",
-    "os.environ.setdefault",
-}
+    "os.environ.get", "os.getenv", "environ.get", "getenv", "get_tristate_env", "os.environ.setdefault",
+}  # fmt: skip
 _CONFIG_ARGUMENTS = ("env_name_force", "env_name_default")
 
 

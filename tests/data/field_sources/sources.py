@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,20 @@ class Sources:
         found = re.search(r"__version__ = '([\d.]+)", self.texts["torch/version.py"])
         assert found
         return found[1]
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def write_catalogue(title: str, output: Path, made: Callable[[list[Path]], str]) -> None:
+    """Read the sources named on the command line, and write what is made of them."""
+    parser = argparse.ArgumentParser(description=title.partition("\n")[0])
+    help_ = "a wheel of torch, or site-packages"
+    parser.add_argument("places", nargs="+", type=Path, metavar="SOURCE", help=help_)
+    parser.add_argument("--output", type=Path, default=output)
+    arguments = parser.parse_args()
+    arguments.output.write_text(made(arguments.places), encoding="utf-8")
 
 
 def read_sources(place: Path) -> Sources:
