@@ -107,7 +107,7 @@ def test_a_test_is_of_the_first_suite_of_its_kind_that_has_it() -> None:
         return [*suites_of(ROOT / path, kinds)]
 
     assert of("tests/cli/test_fix.py", "program") == [PROGRAMS]
-    assert of("tests/analysis/test_real_places.py", "program") == [RECORDINGS]
+    assert of("tests/analysis/test_real_programs.py", "program") == [RECORDINGS]
     assert of("tests/docs/test_demo.py", "browser", "program") == [REPORTS, RECORDINGS]
     assert of("tests/keys/test_system.py", "torch") == of("tests/cli/test_main.py") == []
 

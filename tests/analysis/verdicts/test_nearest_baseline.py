@@ -16,6 +16,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
+from tests.made import component
 
 FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
 
@@ -30,13 +31,6 @@ lookups = st.tuples(keys, st.integers(0, 3), st.sampled_from(["0/0", "0/1", "1/0
 stored = st.tuples(keys, st.one_of(st.none(), st.integers(0, 12)))
 
 
-def component(field: str, value: str) -> str:
-    letters = "".join(f"{ord(letter):03d}" for letter in f"{field}={value}").translate(
-        str.maketrans("0123456789", "abcdefghij")
-    )
-    return f"[{letters[-51:].rjust(51, 'k')}] {field}: {value}"
-
-
 INFERENCE = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
 
 
@@ -46,29 +40,21 @@ class Made:
     def __init__(self, made: Sequence[tuple], entries: Sequence[tuple], ranks: Sequence[int | None]) -> None:
         self.store = HashDetails()
         self.runs = [run_row(run, rank) for run, rank in enumerate(ranks)]
-        self.lookups = []
-        for at, (values, run, compile_id, has_details) in enumerate(made):
-            code = self.set_of(values)
-            self.lookups.append(
-                replace(
-                    TEMPLATE,
-                    lookup=100 + at,
-                    run=run,
-                    # Each compile has ended before the next lookup.
-                    time=10 * at,
-                    time_taken_ns=1,
-                    cache_key="f" + "".join(values),
-                    compile_id=compile_id,
-                    detail_set=code if has_details else None,
-                )
+        self.lookups = [
+            # Each compile has ended before the next lookup.
+            replace(
+                TEMPLATE, lookup=100 + at, run=run, time=10 * at, time_taken_ns=1, cache_key="f" + "".join(values),
+                compile_id=compile_id, detail_set=self.set_of(values) if has_details else None,
             )
-        self.entries = []
-        for number, (values, modified) in enumerate(entries):
-            code = self.set_of(values)
-            key = "f" + "".join(values)
-            time = None if modified is None else 10 * modified
-            self.entries.append(entry_row(number, "fxgraph", key, "r", "p", time, detail_set=code))
-
+            for at, (values, run, compile_id, has_details) in enumerate(made)
+        ]  # fmt: skip
+        self.entries = [
+            entry_row(
+                number, "fxgraph", "f" + "".join(values), "r", "p", None if modified is None else 10 * modified,
+                detail_set=self.set_of(values),
+            )
+            for number, (values, modified) in enumerate(entries)
+        ]  # fmt: skip
         self.history = history_of(self.lookups, self.store, self.entries, self.runs)
 
     def stored_before(self, row: LookupRow) -> list[EntryRow]:

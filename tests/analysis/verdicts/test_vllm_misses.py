@@ -112,12 +112,42 @@ def test_of_two_ranks_each_is_compared_with_itself(version: str, tmp_path: Path)
     )
 
 
-def test_why_is_known_of_a_start_that_made_its_folder(tmp_path: Path) -> None:
-    make_folder(tmp_path, time=NOON - 500)
-    new = make_folder(tmp_path, OTHER, time=NOON + 3)
-    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new)))
-    assert (miss.verdict, miss.changed, miss.evidence) == ("key_changed", ("env[VLLM_A]",), "inferred")
-    assert miss.baseline.startswith("entry ")
+def folder(
+    env: dict[str, Any], at: int, tree: str = "", name: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """The tree of a folder, and what is in it; written so many seconds after the start."""
+    return tree, {"env": env, "time": NOON + at, "name": name}
+
+
+BEFORE, NOW = folder(ENV, -500), folder(OTHER, 3)
+# Folders, of which the last is looked up, how the start ended, and what is said of it.
+FOLDERS: dict[str, tuple[list[tuple[str, dict[str, Any]]], str, tuple[str, str, tuple[str, ...], str]]] = {
+    "made by this start": ([BEFORE, NOW], "compiled", ("key_changed", "", ("env[VLLM_A]",), "inferred")),
+    "a variable is no longer counted": (
+        [folder({**ENV, "VLLM_RAY_BUNDLE_INDICES": "0"}, -500), folder(ENV, 3)],
+        "compiled",
+        ("key_changed", "", ("env[VLLM_RAY_BUNDLE_INDICES]",), "inferred"),
+    ),
+    "there before": ([BEFORE, folder(OTHER, -300)], "compiled", ("entry_unavailable", "not known", (), "not_known")),
+    "copied": ([folder(ENV, 80_000), folder(OTHER, 80_001)], "compiled", ("first_lookup", "not known", (), "not_known")),
+    "its name does not follow": (
+        [BEFORE, folder(OTHER, 3, name="0123456789")], "compiled", ("details_not_recorded", "vllm", (), "not_known")),
+    "partly stored before": ([BEFORE, NOW], "partial", ("entry_unavailable", "partly stored", (), "recorded")),
+    "a tree in two places": (
+        [folder(ENV, -500, "one"), folder(OTHER, 3, "one"), folder({**ENV, "VLLM_LIST": []}, -500, "two"), folder(OTHER, 3, "two")],
+        "compiled",
+        ("details_not_recorded", "vllm", (), "not_known"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_a_start_beside_folders(case: str, tmp_path: Path) -> None:
+    folders, outcome, wanted = FOLDERS[case]
+    *_, looked_up = (make_folder(tmp_path / tree, **told) for tree, told in folders)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(looked_up, outcome=outcome)))
+    assert (miss.verdict, miss.kind, miss.changed, miss.evidence) == wanted
+    assert str(miss.baseline).startswith("entry ") is bool(miss.changed)
 
 
 @pytest.mark.parametrize(
@@ -139,33 +169,6 @@ def test_why_is_known_after_a_start_that_used_the_other_folder(
     assert (miss.verdict, miss.changed, miss.evidence) == ("key_changed", ("env[VLLM_A]",), evidence)
     assert miss.baseline_lookup == first.lookup
     assert miss.evidence_text.endswith(f"run {scope.lookups['run'][0]} had used the other before, and {text}")
-
-
-def test_a_variable_that_is_no_longer_counted_is_a_change(tmp_path: Path) -> None:
-    make_folder(tmp_path, {**ENV, "VLLM_RAY_BUNDLE_INDICES": "0"}, time=NOON - 500)
-    new = make_folder(tmp_path, time=NOON + 3)
-    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new)))
-    assert (miss.verdict, miss.changed) == ("key_changed", ("env[VLLM_RAY_BUNDLE_INDICES]",))
-
-
-def test_a_folder_that_was_there_before_is_blamed_on_nothing(tmp_path: Path) -> None:
-    make_folder(tmp_path, time=NOON - 500)
-    old = make_folder(tmp_path, OTHER, time=NOON - 300)
-    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(old)))
-    assert (miss.verdict, miss.kind, miss.changed) == ("entry_unavailable", "not known", ())
-    assert miss.evidence == "not_known"
-
-
-def test_a_copied_folder_says_nothing_of_a_start(tmp_path: Path) -> None:
-    make_folder(tmp_path, time=NOON + 80_000)
-    copied = make_folder(tmp_path, OTHER, time=NOON + 80_001)
-    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(copied)))
-    assert (miss.verdict, miss.kind, miss.changed, miss.evidence) == (
-        "first_lookup",
-        "not known",
-        (),
-        "not_known",
-    )
 
 
 def test_first_starts_are_one_cause_which_says_what_they_may_be(tmp_path: Path) -> None:
@@ -237,20 +240,6 @@ def test_a_start_is_compared_with_the_nearest_that_can_be(between: dict[str, Any
     assert miss.baseline_lookup == 0
 
 
-def test_a_name_that_does_not_follow_is_not_compared(tmp_path: Path) -> None:
-    make_folder(tmp_path, time=NOON - 500)
-    make_folder(tmp_path, OTHER, name="0123456789", time=NOON + 3)
-    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start("0123456789")))
-    assert (miss.verdict, miss.changed, miss.evidence) == ("details_not_recorded", (), "not_known")
-
-
-def test_what_was_partly_stored_was_there(tmp_path: Path) -> None:
-    make_folder(tmp_path, time=NOON - 500)
-    new = make_folder(tmp_path, OTHER, time=NOON + 3)
-    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new, outcome="partial")))
-    assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "partly stored", "recorded")
-
-
 def test_a_cache_that_is_switched_off_is_said_to_be(tmp_path: Path) -> None:
     off = start("aaaaaaaaaa", before=["vLLM's torch.compile cache is disabled."])
     scope = cachescope.read(write_log(tmp_path / "server.log", off))
@@ -264,14 +253,6 @@ def test_the_same_folder_elsewhere_is_another_directory(tmp_path: Path) -> None:
     )
     _, miss = verdicts(log)
     assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "another directory", "recorded")
-
-
-def test_a_tree_in_two_places_is_not_taken_for_either(tmp_path: Path) -> None:
-    for place, env in (("one", ENV), ("two", {**ENV, "VLLM_LIST": []})):
-        make_folder(tmp_path / place, env, time=NOON - 500)
-        new = make_folder(tmp_path / place, OTHER, time=NOON + 3)
-    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start(new)))
-    assert (miss.verdict, miss.changed, miss.evidence) == ("details_not_recorded", (), "not_known")
 
 
 @pytest.mark.slow
