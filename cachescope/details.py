@@ -92,13 +92,15 @@ class HashDetails:
 
     def details(self, set_code: int) -> list[Detail]:
         """The hash details of one set, in torch's order."""
-        found = (parse_component(self.components[code]) for code in self.sets[set_code])
-        return [detail for detail in found if detail is not None]
+        return [detail for detail in map(self.parsed, self.sets[set_code]) if detail is not None]
 
     def detail(self, set_code: int, field: str) -> Detail | None:
         """One hash detail of a set by its field; None if the set has no such field."""
-        code = self.component_of(set_code, field)
-        return None if code is None else parse_component(self.components[code])
+        return self.parsed(self.component_of(set_code, field))
+
+    def parsed(self, component: int | None) -> Detail | None:
+        """A component as a hash detail; None if there is none."""
+        return None if component is None else parse_component(self.components[component])
 
     def component_of(self, set_code: int, field: str) -> int | None:
         """The component code of a field in a set; None if the set has no such field."""
@@ -163,7 +165,7 @@ class HashDetails:
         return self._direction_of_set[set_code]
 
     def _value_text(self, code: int | None) -> str | None:
-        detail = None if code is None else parse_component(self.components[code])
+        detail = self.parsed(code)
         return None if detail is None else detail.value_text
 
     @staticmethod

@@ -80,15 +80,25 @@ def field_changes(
 ) -> list[FieldChange]:
     """Every field that differs between two sets, is new or is gone, and what changed in it."""
     changes = []
-    for field in details.changed_fields(before, after):
-        old, new = details.detail(before, field), details.detail(after, field)
-        change = field_change(
-            field, None if old is None else old.value_text, None if new is None else new.value_text
-        )
+    for _, *codes in details.changes(before, after):
+        old, new = map(details.parsed, codes)
+        change = _changed(old, new)
         if old is not None and new is not None:
             change = _with_process_values(change, old, new, sides)
         changes.append(change)
     return _with_static_inputs(changes, details, before, after)
+
+
+def component_change(details: HashDetails, before: int | None, after: int | None) -> FieldChange:
+    """What changed in one field, from the components of both sides; None for a side that lacks the field."""
+    return _changed(details.parsed(before), details.parsed(after))
+
+
+def _changed(old: Detail | None, new: Detail | None) -> FieldChange:
+    one = old or new
+    assert one is not None
+    texts = [None if side is None else side.value_text for side in (old, new)]
+    return field_change(one.field, *texts)
 
 
 def _with_static_inputs(

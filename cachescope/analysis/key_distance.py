@@ -1,7 +1,8 @@
 """How far apart two keys are: in how many fields, and in how many parts (dtype, shape, stride, …) of their inputs.
 
-A set of hash details consists of the graph, the inputs and the rest, and nearly all sets of a fleet are made of the same
-few of these. So what differs is worked out once for two inputs or two rests, and a distance is a few look-ups.
+A set of hash details is a graph and its *content*: all else. Nearly all sets of a fleet have the same few contents, and these
+differ in few fields. So a content is kept as what it has otherwise than the first one with the same fields, and what changed
+from one to another is worked out once.
 """
 
 from __future__ import annotations
@@ -9,27 +10,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from cachescope.analysis.differences import field_change
+from cachescope.analysis.differences import component_change
 from cachescope.analysis.fields import is_input
-from cachescope.components import parse_component
 from cachescope.details import HashDetails
 
 _GRAPH: Final = "gm"
 _TORCH_VERSION: Final = "torch_version"
 
 
-class Blocks(NamedTuple):
-    """What a set consists of."""
-
-    graph: int | None
-    """The hash code of the graph; None if the set has none."""
-    content: int
-    """The number of all else: equal numbers are equal hashes of equal fields."""
-    texts: int
-    """The number of all else as torch printed it: equal numbers are equal components."""
+Form = tuple[int | None, int, int]
+"""What a set consists of: the hash code of its graph, the number of its content, and that of the content as torch printed it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +30,7 @@ class Change:
 
     components: list[tuple[int, int | None, int | None]]  # see `HashDetails.changes`
     names: tuple[str, ...]  # the changed fields
+    is_of_graph: bool  # whether the graph itself is another
     are_inputs: bool  # whether they all describe the inputs, and there is one
     is_of_torch: bool  # whether torch itself is another
 
@@ -47,46 +40,21 @@ class Change:
         return self.components[0][1:] if len(self.components) == 1 else None
 
 
-class _Block:
-    """The inputs, or the rest, of a set: its fields, and the hash of each."""
+class _Content(NamedTuple):
+    """The hashes of a set but for its graph."""
 
-    def __init__(self, held: dict[int, int]) -> None:
-        self._held = held
-        self.fields = tuple(sorted(held))
-        self._place = {field: at for at, field in enumerate(self.fields)}
-        self._hashes = array("q", (held[field] for field in self.fields))
-
-    def digest(self, patch: Iterable[tuple[int, int]]) -> bytes:
-        """A digest of the hashes, with those of some fields replaced."""
-        hashes = self._hashes[:]
-        for field, hash_code in patch:
-            hashes[self._place[field]] = hash_code
-        return blake2b(hashes.tobytes(), digest_size=16).digest()
-
-    def differing(self, patch: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
-        """Of the fields of a patch, with their hashes, those that it changes."""
-        return frozenset([(field, code) for field, code in patch if self._held[field] != code])
-
-
-class _Side(NamedTuple):
-    """The inputs, or the rest, of some sets."""
-
-    detail_set: int
-    """One set that has it."""
-    are_inputs: bool
-    block: _Block
-    """That of the base that it was stored as differences from."""
-    patch: frozenset[tuple[int, int]]
-    """The fields in which it differs from that, with its hashes."""
+    layout: int
+    """Which fields it has."""
+    otherwise: frozenset[tuple[int, int]]
+    """The fields, with their hashes, in which it differs from the first content with these fields."""
 
 
 class _Base(NamedTuple):
     """A set that others are stored as their differences from."""
 
-    codes: list[int]
+    fields: list[int]
     graph: int | None
-    inputs: _Block
-    rest: _Block
+    content: _Content
 
 
 class KeyDistances:
@@ -94,82 +62,66 @@ class KeyDistances:
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
-        self._take()
-        self._blocks: dict[int, Blocks] = {}
+        self._forms: list[Form] = []
         self._bases: dict[int, _Base] = {}
         # Where the graph is in each base that has it, and each of its fields once.
         self._graph_places: dict[int, bytes] = {}
         self._of_rest: dict[bytes, tuple[int, int]] = {}
-        self._texts = 0
-        # The number of inputs, or of a rest, by what they are; and these by their numbers.
-        self._by_digest: dict[tuple[bool, tuple[int, ...], bytes], int] = {}
-        self._sides: list[_Side] = []
-        # The numbers of contents by those of their inputs and rest; and the other way round.
-        self._contents: dict[tuple[int, int], int] = {}
-        self._parts_of_content: list[tuple[int, int]] = []
+        # The number of each layout; and the first content with it.
+        self._layouts: dict[frozenset[int], int] = {}
+        self._first: list[dict[int, int]] = []
+        self._apart_first: dict[tuple[int, int], frozenset[int]] = {}
+        # The number of each content, and each by its number.
+        self._numbers: dict[_Content, int] = {}
+        self._numbered: list[_Content] = []
         self._changed: dict[tuple[int, int], frozenset[int]] = {}
-        self._apart: dict[tuple[int, int], int] = {}
         self._changes: dict[tuple[int, int], Change] = {}
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._input_parts: dict[tuple[int | None, int | None], frozenset[str]] = {}
 
-    def _take(self) -> None:
-        """Take over what the store has by now."""
-        self._fields = list(map(int, self._details.field_codes))
-        self._hashes = list(map(int, self._details.hash_codes))
-        self._is_input = list(map(is_input, self._details.fields))
-        self._graph_field = self._details.field_code(_GRAPH)
+    def form(self, detail_set: int) -> Form:
+        """What a set consists of."""
+        if detail_set >= len(self._forms):
+            self._take()
+        return self._forms[detail_set]
 
     def graph(self, detail_set: int | None) -> int | None:
-        """The hash code of the graph of a set; equal codes are equal graphs."""
-        return None if detail_set is None else self.blocks(detail_set).graph
+        """The hash code of the graph of a set, None if it has none; equal codes are equal graphs."""
+        return None if detail_set is None else self.form(detail_set)[0]
 
-    def blocks(self, detail_set: int) -> Blocks:
-        """The graph and the rest of a set."""
-        found = self._blocks.get(detail_set)
-        if found is None:
-            if len(self._fields) < len(self._details.components):
-                self._take()
-            found = self._blocks[detail_set] = self._made_blocks(detail_set)
-        return found
+    def content(self, detail_set: int) -> int:
+        """The number of all else in a set: equal numbers are equal hashes of equal fields."""
+        return self.form(detail_set)[1]
 
     def fields(self, one: int, other: int) -> int:
         """In how many fields two sets differ."""
-        a, b = self.blocks(one), self.blocks(other)
-        return (a.graph != b.graph) + self.apart(a.content, b.content)
+        return (self.graph(one) != self.graph(other)) + self.apart(self.content(one), self.content(other))
 
     def apart(self, one: int, other: int) -> int:
         """In how many fields two contents differ."""
-        if one == other:
-            return 0
-        found = self._apart.get((one, other))
-        if found is None:
-            (inputs, rest), (other_inputs, other_rest) = (
-                self._parts_of_content[one],
-                self._parts_of_content[other],
-            )
-            found = len(self._changed_in(inputs, other_inputs)) + len(self._changed_in(rest, other_rest))
-            self._apart[one, other] = found
-        return found
+        return len(self.changed(one, other))
 
     def changed(self, one: int, other: int) -> frozenset[int]:
         """The codes of the fields in which two contents differ."""
-        (inputs, rest), (other_inputs, other_rest) = (
-            self._parts_of_content[one],
-            self._parts_of_content[other],
-        )
-        return self._changed_in(inputs, other_inputs) | self._changed_in(rest, other_rest)
+        pair = (one, other) if one < other else (other, one)
+        found = self._changed.get(pair)
+        if found is None:
+            found = self._changed[pair] = self._made_changed(self._numbered[one], self._numbered[other])
+        return found
 
     def only_inputs(self, one: int, other: int) -> bool:
         """Whether two contents differ, but in no field that does not describe the inputs."""
-        return one != other and self._parts_of_content[one][1] == self._parts_of_content[other][1]
+        changed = self.changed(one, other)
+        return bool(changed) and all(is_input(self._details.fields[field]) for field in changed)
 
     def change(self, before: int, after: int) -> Change:
         """What changed from one set to another."""
-        a, b = self.blocks(before), self.blocks(after)
-        if a.graph != b.graph:
+        if max(before, after) >= len(self._forms):
+            self._take()
+        (graph, _, texts), (other_graph, _, other_texts) = self._forms[before], self._forms[after]
+        if graph != other_graph:
             return self._made_change(before, after)
-        pair = a.texts, b.texts
+        pair = texts, other_texts
         found = self._changes.get(pair)
         if found is None:
             found = self._changes[pair] = self._made_change(before, after)
@@ -179,7 +131,7 @@ class KeyDistances:
         """The parts of inputs that differ between two sets, each named with its field."""
         found: set[str] = set()
         for field, old, new in self._details.changes(before, after):
-            if self._is_input[field]:
+            if is_input(self._details.fields[field]):
                 found |= self._parts_of(field, old, new)
         return frozenset(found)
 
@@ -191,12 +143,8 @@ class KeyDistances:
         """The hashes of the inputs that a graph was compiled for, in torch's order."""
         details = self._details
         is_one = [name.startswith("example_inputs") for name in details.fields]
-        codes = map(int, details.sets[detail_set])
-        return tuple(self._hashes[code] for code in codes if is_one[self._fields[code]])
-
-    def inputs(self, detail_set: int) -> int:
-        """The number of the inputs of a set."""
-        return self._parts_of_content[self.blocks(detail_set).content][0]
+        codes = details.sets[detail_set]
+        return tuple(details.hash_codes[code] for code in codes if is_one[details.field_codes[code]])
 
     def _made_change(self, before: int, after: int) -> Change:
         components = self._details.changes(before, after)
@@ -204,105 +152,101 @@ class KeyDistances:
         if fields not in self._names:
             self._names[fields] = tuple([self._details.fields[field] for field in fields])
         names = self._names[fields]
-        are_inputs = bool(fields) and all(self._is_input[field] for field in fields)
-        return Change(components, names, are_inputs, _TORCH_VERSION in names)
+        are_inputs = bool(fields) and all(map(is_input, names))
+        return Change(components, names, _GRAPH in names, are_inputs, _TORCH_VERSION in names)
 
-    def _changed_in(self, one: int, other: int) -> frozenset[int]:
-        """The fields in which two inputs, or two rests, differ."""
-        if one == other:
-            return frozenset()
-        found = self._changed.get((one, other))
-        if found is None:
-            before, after = self._sides[one], self._sides[other]
-            if before.block is after.block:
-                found = frozenset([field for field, _ in before.patch ^ after.patch])
-            else:
-                changes = self._details.changes(before.detail_set, after.detail_set)
-                changed = [field for field, _, _ in changes if field != self._graph_field]
-                found = frozenset([field for field in changed if self._is_input[field] == before.are_inputs])
-            self._changed[one, other] = self._changed[other, one] = found
-        return found
+    def _made_changed(self, one: _Content, other: _Content) -> frozenset[int]:
+        fields = frozenset([field for field, _ in one.otherwise ^ other.otherwise])
+        if one.layout == other.layout:
+            return fields
+        fields |= self._changed_layout(one.layout, other.layout)
+        mine, others = ({**self._first[each.layout], **dict(each.otherwise)} for each in (one, other))
+        return frozenset([field for field in fields if mine.get(field) != others.get(field)])
 
-    def _made_blocks(self, detail_set: int) -> Blocks:
-        number, code, rest = self._details.sets.but_for(detail_set, self._graph_places)
-        known = self._of_rest.get(rest)
-        if known is not None and (code is None or self._fields[code] == self._graph_field):
-            graph = self._bases[number].graph if code is None else self._hashes[code]
-            return Blocks(graph, *known)
-        base = self._bases.get(number)
-        if base is None:
-            base = self._bases[number] = self._base(self._details.sets.base(number).tolist())
-            fields = [self._fields[code] for code in base.codes]
-            if self._graph_field in fields and len(set(fields)) == len(fields):
-                place = fields.index(self._graph_field)
-                self._graph_places[number] = array("i", [place]).tobytes()
-                return self._made_blocks(detail_set)
-        return self._new_blocks(detail_set, number, base, rest)
-
-    def _new_blocks(self, detail_set: int, number: int, base: _Base, rest: bytes) -> Blocks:
-        fields, hashes = self._fields, self._hashes
-        _, patch = self._details.sets.parts(detail_set)
-        is_plain = number in self._graph_places and all(
-            fields[code] == fields[base.codes[at]] for at, code in patch.items()
-        )
-        if is_plain:
-            graph = base.graph
-            patches: tuple[list[tuple[int, int]], list[tuple[int, int]]] = [], []
-            for code in patch.values():
-                if fields[code] == self._graph_field:
-                    graph = hashes[code]
-                else:
-                    patches[self._is_input[fields[code]]].append((fields[code], hashes[code]))
-            content = self._content(base, *patches, detail_set)
-        else:
-            base = self._base(list(map(int, self._details.sets[detail_set])))
-            graph, content = base.graph, self._content(base, [], [], detail_set)
-        self._texts += 1
-        if is_plain:
-            self._of_rest[rest] = content, self._texts
-        return Blocks(graph, content, self._texts)
-
-    def _base(self, codes: list[int]) -> _Base:
-        # If a field occurs twice, only the last one counts.
-        held = {self._fields[code]: self._hashes[code] for code in codes}
-        graph = None if self._graph_field is None else held.pop(self._graph_field, None)
-        inputs = {field: one for field, one in held.items() if self._is_input[field]}
-        rest = {field: one for field, one in held.items() if not self._is_input[field]}
-        return _Base(codes, graph, _Block(inputs), _Block(rest))
-
-    def _content(
-        self,
-        base: _Base,
-        patch: Sequence[tuple[int, int]],
-        patch_of_inputs: Sequence[tuple[int, int]],
-        detail_set: int,
-    ) -> int:
-        numbers = []
-        for are_inputs, block, replaced in (
-            (True, base.inputs, patch_of_inputs),
-            (False, base.rest, patch),
-        ):
-            digest = are_inputs, block.fields, block.digest(replaced)
-            found = self._by_digest.setdefault(digest, len(self._sides))
-            if found == len(self._sides):
-                self._sides.append(_Side(detail_set, are_inputs, block, block.differing(replaced)))
-            numbers.append(found)
-        inputs, rest = numbers
-        content = self._contents.setdefault((inputs, rest), len(self._contents))
-        if content == len(self._parts_of_content):
-            self._parts_of_content.append((inputs, rest))
-        return content
+    def _changed_layout(self, one: int, other: int) -> frozenset[int]:
+        """The fields in which the first contents of two layouts differ."""
+        if (one, other) not in self._apart_first:
+            differing = self._first[one].items() ^ self._first[other].items()
+            self._apart_first[one, other] = frozenset([field for field, _ in differing])
+        return self._apart_first[one, other]
 
     def _parts_of(self, field: int, old: int | None, new: int | None) -> frozenset[str]:
         name = self._details.fields[field]
         if old is None or new is None:
             return frozenset({name})
         if (old, new) not in self._input_parts:
-            texts = (parse_component(self._details.components[code]) for code in (old, new))
-            change = field_change(name, *(None if text is None else text.value_text for text in texts))
+            change = component_change(self._details, old, new)
             names = {f"{name}.{part}" for part, _, _ in change.parts} or {name}
             self._input_parts[old, new] = frozenset(names)
         return self._input_parts[old, new]
+
+    # Taking over what the store has by now.
+
+    def _take(self) -> None:
+        self._fields = self._details.field_codes.tolist()
+        self._hashes = self._details.hash_codes.tolist()
+        self._graph_field = self._details.field_code(_GRAPH)
+        sets = self._details.sets
+        for detail_set in range(len(self._forms), len(sets)):
+            number, code, rest = sets.but_for(detail_set, self._graph_places)
+            if number not in self._bases:
+                self._add_base(number)
+                number, code, rest = sets.but_for(detail_set, self._graph_places)
+            known = self._of_rest.get(rest)
+            if known is not None and (code is None or self._fields[code] == self._graph_field):
+                graph = self._bases[number].graph if code is None else self._hashes[code]
+                content, texts = known
+            else:
+                texts = detail_set
+                patched = self._patched(detail_set)
+                graph, found = self._whole(sets[detail_set]) if patched is None else patched
+                content = self._number(found)
+                if patched is not None:
+                    self._of_rest[rest] = content, texts
+            self._forms.append((graph, content, texts))
+
+    def _add_base(self, number: int) -> None:
+        codes = self._details.sets.base(number).tolist()
+        fields = [self._fields[code] for code in codes]
+        self._bases[number] = _Base(fields, *self._whole(codes))
+        if self._graph_field in fields and len(set(fields)) == len(fields):
+            self._graph_places[number] = array("i", [fields.index(self._graph_field)]).tobytes()
+
+    def _patched(self, detail_set: int) -> tuple[int | None, _Content] | None:
+        """The graph and the content of a set, from those of its base; None if they have not the same fields in the same places."""
+        number, patch = self._details.sets.parts(detail_set)
+        fields, graph, (layout, of_base) = self._bases[number]
+        if number not in self._graph_places or any(
+            self._fields[code] != fields[place] for place, code in patch.items()
+        ):
+            return None
+        first, otherwise = self._first[layout], dict(of_base)
+        for code in patch.values():
+            field, hash_code = self._fields[code], self._hashes[code]
+            if field == self._graph_field:
+                graph = hash_code
+            elif hash_code == first[field]:
+                otherwise.pop(field, None)
+            else:
+                otherwise[field] = hash_code
+        return graph, _Content(layout, frozenset(otherwise.items()))
+
+    def _whole(self, codes: Iterable[int]) -> tuple[int | None, _Content]:
+        """The graph and the content of a set."""
+        # If a field occurs twice, only the last one counts.
+        held = {self._fields[code]: self._hashes[code] for code in codes}
+        graph = None if self._graph_field is None else held.pop(self._graph_field, None)
+        layout = self._layouts.setdefault(frozenset(held), len(self._first))
+        if layout == len(self._first):
+            self._first.append(held)
+        return graph, _Content(layout, frozenset(held.items() - self._first[layout].items()))
+
+    def _number(self, content: _Content) -> int:
+        """The number of a content; equal ones have the same."""
+        number = self._numbers.setdefault(content, len(self._numbered))
+        if number == len(self._numbered):
+            self._numbered.append(content)
+        return number
 
 
 class EarlierKeys:
@@ -322,7 +266,7 @@ class EarlierKeys:
     def nearest(self, at: int, detail_set: int) -> tuple[int | None, int]:
         """The index before `at` with the fewest changed fields, the latest among equals; and how many fields these are."""
         self._advance(at)
-        graph, own, _ = self._keys.blocks(detail_set)
+        graph, own = self._keys.graph(detail_set), self._keys.content(detail_set)
         if (same := self._of_graph.get((graph, own))) is not None:
             return same, 0
         apart, of_graph = self._keys.apart, self._of_graph
@@ -345,7 +289,7 @@ class EarlierKeys:
             self._begin()
         while self._passed < len(self._sets) and self._sets[self._passed][0] < at:
             one, detail_set = self._sets[self._passed]
-            graph, content, _ = self._keys.blocks(detail_set)
+            graph, content = self._keys.graph(detail_set), self._keys.content(detail_set)
             self._latest.pop(content, None)
             self._latest[content] = one
             self._of_graph[graph, content] = one

@@ -42,7 +42,7 @@ def test_in_how_many_fields_two_keys_differ(found: list[list[tuple[str, str]]]) 
         for other, others in zip(codes, found, strict=True):
             wanted = differing(mine, others)
             assert keys.fields(one, other) == len(wanted)
-            contents = keys.blocks(one).content, keys.blocks(other).content
+            contents = keys.content(one), keys.content(other)
             names = {store.fields[field] for field in keys.changed(*contents)}
             assert names == wanted - {"gm"}
             assert (contents[0] == contents[1]) == (not wanted - {"gm"})

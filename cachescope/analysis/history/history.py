@@ -11,14 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter
+from typing import Final
 
-from cachescope.analysis.history.timeline import Timeline
-from cachescope.analysis.key_distance import Blocks, KeyDistances
+from cachescope.analysis.history.timeline import Timeline, places_by
+from cachescope.analysis.key_distance import Form, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.terms import CACHES
+
+MISSED: Final = ("full_miss", "guard_miss")
 
 
 class History:
@@ -73,15 +76,15 @@ class History:
         self.inferred: tuple[int, ...] = ()
 
     @cached_property
-    def blocks(self) -> list[Blocks | None]:
+    def forms(self) -> list[Form | None]:
         """What the hash details of each lookup consist of."""
-        blocks = self.keys.blocks
-        return [None if row.detail_set is None else blocks(row.detail_set) for row in self.lookups]
+        form = self.keys.form
+        return [None if row.detail_set is None else form(row.detail_set) for row in self.lookups]
 
     @cached_property
     def graph(self) -> list[int | None]:
         """Hash code of the graph of each lookup; equal codes are equal graphs."""
-        return [None if blocks is None else blocks.graph for blocks in self.blocks]
+        return [None if form is None else form[0] for form in self.forms]
 
     @cached_property
     def key(self) -> list[int | None]:
@@ -99,13 +102,9 @@ class History:
         return numbers
 
     @cached_property
-    def of_key(self) -> list[list[int]]:
+    def of_key(self) -> dict[int, Sequence[int]]:
         """The lookups of each key, by its number."""
-        found: list[list[int]] = [[] for _ in self.key_numbers]
-        for at, key in enumerate(self.key):
-            if key is not None:
-                found[key].append(at)
-        return found
+        return places_by(self.key)
 
     @cached_property
     def has_times(self) -> bool:
@@ -144,7 +143,7 @@ class History:
     def was_running(self, one: int, at: int) -> bool:
         """Whether another process had not finished the compile after a miss when a lookup was made: it could not find what that would store."""
         before, row = self.lookups[one], self.lookups[at]
-        if before.run == row.run or row.time is None or not is_miss(before):
+        if before.run == row.run or row.time is None or before.outcome not in MISSED:
             return False
         end = self.timeline.end[one]
         return end is not None and end > row.time
@@ -172,7 +171,7 @@ class History:
 
 def is_miss(row: LookupRow) -> bool:
     """Whether a lookup found no usable entry."""
-    return row.outcome in ("full_miss", "guard_miss")
+    return row.outcome in MISSED
 
 
 def program_of(run: RunRow) -> str | None:
@@ -190,12 +189,15 @@ def program_of(run: RunRow) -> str | None:
 
 
 def _in_time_order(lookups: Iterable[LookupRow]) -> list[LookupRow]:
-    found = []
+    rows = list(lookups)
+    times: dict[int, int] = {}
     latest, run = 0, None
-    for row in lookups:
+    for row in rows:
         if row.time is not None:
             latest = max(latest, row.time) if row.run == run else row.time
         run = row.run
-        found.append((row.prediction is not None, latest, row.lookup, row))
-    found.sort(key=itemgetter(0, 1, 2))
-    return [row for *_, row in found]
+        times[row.lookup] = latest
+    rows.sort(key=attrgetter("lookup"))
+    rows.sort(key=lambda row: times[row.lookup])
+    rows.sort(key=lambda row: row.prediction is not None)
+    return rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
@@ -124,13 +125,6 @@ class PastOfKeys:
     def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
         self._history = history
         self._directories = directories
-        # For each cache: the first lookup with a key, and the first by another run.
-        self._firsts: dict[str, list[int]] = {}
-        for at, row in enumerate(history.lookups):
-            if row.cache_key is not None:
-                firsts = self._firsts.setdefault(row.cache, [at])
-                if len(firsts) == 1 and history.lookups[firsts[0]].run != row.run:
-                    firsts.append(at)
 
     def is_known(self, at: int) -> bool:
         """Whether the key of a lookup had been looked up before: only then it has a past."""
@@ -172,7 +166,7 @@ class PastOfKeys:
             yield made
         yield from predicted.values()
 
-    def _seen_by(self, at: int, every: list[int]) -> list[int]:
+    def _seen_by(self, at: int, every: Sequence[int]) -> Sequence[int]:
         """Of the lookups of a key those that are past to one of them: no pre-flight stores anything for another run."""
         lookups = self._history.lookups
         # What is predicted comes after all that was made.
@@ -180,6 +174,17 @@ class PastOfKeys:
             return every
         run = lookups[at].run
         return [one for one in every if lookups[one].prediction is None or lookups[one].run == run]
+
+    @cached_property
+    def _firsts(self) -> dict[str, list[int]]:
+        """For each cache: the first lookup with a key, and the first by another run."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for at, row in enumerate(self._history.lookups):
+            firsts = found[row.cache]
+            is_needed = not firsts or (len(firsts) == 1 and self._history.lookups[firsts[0]].run != row.run)
+            if is_needed and row.cache_key is not None:
+                firsts.append(at)
+        return found
 
     def other_run_before(self, at: int) -> bool:
         """Whether another run had looked up any key of the cache of a lookup before it."""

@@ -49,6 +49,24 @@ def _ended_abnormally(how: str) -> NotStored:
     return NotStored("process ended", f"its process ended before that: {how}", True, True)
 
 
+def places_by(groups: Iterable[int | None]) -> dict[int, Sequence[int]]:
+    """The places of each group, in the order of their first ones.
+
+    Most groups have one place: a tuple of numbers, which the garbage collector need not look at again and again.
+    """
+    found: dict[int, Sequence[int]] = {}
+    for at, group in enumerate(groups):
+        if group is not None:
+            known = found.get(group)
+            if known is None:
+                found[group] = (at,)
+            elif isinstance(known, list):
+                known.append(at)
+            else:
+                found[group] = [*known, at]
+    return found
+
+
 class Timeline:
     """What was compiled and stored, and when. Lookups are named by their index in time order."""
 
@@ -57,14 +75,12 @@ class Timeline:
     ) -> None:
         self._lookups = lookups
         self._aot = aot
-        self._graphs: dict[int, list[int]] = defaultdict(list)
+        self._graphs = places_by(aot)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
         # The last lookup of each run, which is in its last compile.
         self._last: dict[int, LookupRow] = {}
         self._has_text_log = set()
-        for at, (row, above) in enumerate(zip(lookups, aot, strict=True)):
-            if above is not None:
-                self._graphs[above].append(at)
+        for row in lookups:
             if row.cache != VLLM:
                 self._last[row.run] = row
             if row.entry_path is not None:
@@ -77,11 +93,11 @@ class Timeline:
     @cached_property
     def end(self) -> list[int | None]:
         """When the compile after each lookup ended; None if no log has times."""
-        latest = [row.end_time for row in self._lookups]
+        ended = [_ended(row, row.end_time) for row in self._lookups]
         for aot, graphs in self._graphs.items():
-            ends = [_ended(self._lookups[graph], self._lookups[graph].end_time) for graph in graphs]
-            latest[aot] = _latest(latest[aot], *ends)
-        return list(map(_ended, self._lookups, latest))
+            row = self._lookups[aot]
+            ended[aot] = _ended(row, _latest(row.end_time, *[ended[graph] for graph in graphs]))
+        return ended
 
     @cached_property
     def last_seen(self) -> list[int | None]:
@@ -219,7 +235,7 @@ def _ended(row: LookupRow, latest: int | None) -> int | None:
 
 
 def _latest(*times: int | None) -> int | None:
-    return max((time for time in times if time is not None), default=None)
+    return max([time for time in times if time is not None], default=None)
 
 
 def _is_written(row: LookupRow) -> bool:

@@ -20,7 +20,8 @@ from typing import Final
 
 from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.key_distance import Change, EarlierKeys
+from cachescope.analysis.history.timeline import places_by
+from cachescope.analysis.key_distance import EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank
 from cachescope.analysis.verdicts.recompiles import Recompiles
@@ -55,16 +56,21 @@ class Baselines:
         self._history = history
         self._lookups = history.lookups
         self._choice = choice
-        # Whether changes are by the rank alone, by these and how far apart the ranks are.
-        self._by_rank: dict[tuple[Change, int | None], bool] = {}
+        # Whether contents differ by the rank alone, by their texts and how far apart the ranks are.
+        self._by_rank: dict[tuple[int, int, int | None], bool] = {}
+        self._rank_of = history.rank_of
         self._stored = StoredCandidates(history, EntryTimes(history))
         self._replaced = ReplacedGraphs(history, self._stored, choice.run)
         self._recompiles = Recompiles(history)
         self._earlier: dict[_Kind | int, EarlierKeys] = {}
         self._fewer: dict[tuple[int, int, tuple[int, ...]], tuple[list[int], list[int]]] = {}
-        # The number of the graph of each lookup in its cache and direction; and all else in its key.
+        # The place of each lookup among those of its graph.
+        self._place = [0] * len(history.lookups)
+        # The number of the graph of each lookup in its cache and direction; and all else in its key, as hashes and as texts.
         self._group: list[int | None] = [None] * len(history.lookups)
         self._content = [0] * len(history.lookups)
+        self._texts = [0] * len(history.lookups)
+        # The lookups of each graph, and their contents.
         self._of_group: list[list[int]] = []
         self._content_of_group: list[list[int]] = []
         self._index()
@@ -95,8 +101,8 @@ class Baselines:
         found = self._replaced.by(at)
         return self._recompiles.before(at) if found is None and self._choice.mode == "auto" else found
 
-    def nearer(self, at: int, found: Baseline) -> tuple[int, int] | None:
-        """A key of the same graph that differs in fewer fields than the baseline, and in how many that differs.
+    def nearer(self, at: int, found: Baseline) -> int | None:
+        """A key of the same graph that differs in fewer fields than the baseline.
 
         People think of the run before; the cache could have used the nearest key. A key whose
         changes are a subset of those against the run before is preferred.
@@ -108,9 +114,6 @@ class Baselines:
         if self._group[found] != group:
             return None
         own, baseline = self._content[at], self._content[found]
-        apart = self._history.keys.apart(baseline, own)
-        if apart < 2:
-            return None
         first, end = self._right_before(at)
         tried = tuple(self._content_of_group[group][first:end])
         asked = own, baseline, tried
@@ -120,12 +123,12 @@ class Baselines:
         of_group = self._of_group[group]
         for number in within:
             if self._may_be_nearer(of_group[first + number], at):
-                return of_group[first + number], apart
+                return of_group[first + number]
         # What another call of the same run has otherwise is no change since the run before.
         for number in others:
             one = of_group[first + number]
             if self._lookups[one].run != self._lookups[at].run and self._may_be_nearer(one, at):
-                return one, apart
+                return one
         return None
 
     def _with_fewer(self, own: int, baseline: int, tried: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -134,20 +137,22 @@ class Baselines:
         The best first: of the former the first with the fewest, of the others the last.
         """
         keys = self._history.keys
-        apart, changed = keys.apart(baseline, own), keys.changed(baseline, own)
+        changed = keys.changed(baseline, own)
         within, others = [], []
         for number, content in enumerate(tried):
-            fields = keys.apart(content, own)
-            if 0 < fields < apart:
-                if keys.changed(content, own) <= changed:
-                    within.append((fields, number))
+            fields = keys.changed(content, own)
+            if 0 < len(fields) < len(changed):
+                if fields <= changed:
+                    within.append((len(fields), number))
                 else:
-                    others.append((fields, -number))
+                    others.append((len(fields), -number))
         return [number for _, number in sorted(within)], [-number for _, number in sorted(others)]
 
     def _may_be_nearer(self, one: int, at: int) -> bool:
         """Whether the compile of a lookup had ended, and it is not another call of the graph."""
-        return not self._history.was_running(one, at) and not self._is_another_call(one, at)
+        if self._lookups[one].run == self._lookups[at].run:
+            return not self._is_another_call(one, at)
+        return not self._history.was_running(one, at)
 
     def nearer_in_parts(self, at: int, found: Candidate) -> int | None:
         """A key whose inputs differ in a proper subset of the parts: in the dtype, but not also in the shape.
@@ -161,7 +166,7 @@ class Baselines:
         best, fewest = None, keys.parts(_set_of(found), own)
         if len(fewest) < 2:
             return None
-        within = keys.changed(keys.blocks(_set_of(found)).content, self._content[at])
+        within = keys.changed(keys.content(_set_of(found)), self._content[at])
         first, end = self._right_before(at)
         for one in reversed(self._of_group[group][first:end]):
             fields = keys.changed(self._content[one], self._content[at])
@@ -177,7 +182,7 @@ class Baselines:
         if group is None:
             return None
         of_group = self._of_group[group]
-        earlier = (of_group[number] for number in range(bisect_left(of_group, at) - 1, -1, -1))
+        earlier = (of_group[number] for number in range(self._place[at] - 1, -1, -1))
         of_frame = (one for one in earlier if _frame_of(self._lookups[one]) == frame)
         tried = islice(of_frame, _NEARER_TRIED)
         return next((one for one in tried if self._history.was_running(one, at)), None)
@@ -199,13 +204,6 @@ class Baselines:
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
 
-    def are_of_one_graph(self, at: int, found: Baseline) -> bool:
-        """Whether a lookup and its baseline have an equal graph."""
-        graph = self._history.graph
-        if isinstance(found, int):
-            return graph[found] == graph[at]
-        return self._history.keys.graph(found.detail_set) == graph[at]
-
     def _direction_of(self, found: Candidate) -> str | None:
         return (
             found.direction
@@ -214,14 +212,17 @@ class Baselines:
         )
 
     def _hold_a_rank(self, before: int, after: int) -> bool:
-        """Whether the sets of two lookups differ, and only in fields that contain the rank."""
+        """Whether the sets of two lookups of one graph differ, and only in fields that contain the rank."""
         one, other = self._lookups[before], self._lookups[after]
-        ranks = self._history.rank_of.get(one.run), self._history.rank_of.get(other.run)
-        change = self._history.keys.change(_set_of(one), _set_of(other))
-        asked = change, None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0]
-        if asked not in self._by_rank:
-            self._by_rank[asked] = all_hold_a_rank(self._history.details, change.components, ranks)
-        return self._by_rank[asked]
+        rank, other_rank = self._rank_of.get(one.run), self._rank_of.get(other.run)
+        apart = None if rank is None or other_rank is None else other_rank - rank
+        asked = self._texts[before], self._texts[after], apart
+        found = self._by_rank.get(asked)
+        if found is None:
+            change = self._history.keys.change(_set_of(one), _set_of(other))
+            found = all_hold_a_rank(self._history.details, change.components, apart)
+            self._by_rank[asked] = found
+        return found
 
     def _with_key(self, at: int) -> Baseline | None:
         key, row = self._choice.cache_key, self._lookups[at]
@@ -253,17 +254,20 @@ class Baselines:
     def _index(self) -> None:
         """Number the graphs, and find the lookups of each."""
         numbers: dict[tuple[str, str | None, int], int] = {}
-        for at, (row, blocks) in enumerate(zip(self._lookups, self._history.blocks, strict=True)):
-            if blocks is None or blocks.graph is None:
+        for at, (row, form) in enumerate(zip(self._lookups, self._history.forms, strict=True)):
+            if form is None or (graph := form[0]) is None:
                 continue
-            group = numbers.setdefault((row.cache, row.direction, blocks.graph), len(numbers))
+            _, content, texts = form
+            group = numbers.setdefault((row.cache, row.direction, graph), len(numbers))
             if group == len(self._of_group):
                 self._of_group.append([])
                 self._content_of_group.append([])
             self._group[at] = group
-            self._content[at] = blocks.content
+            self._content[at] = content
+            self._texts[at] = texts
+            self._place[at] = len(self._of_group[group])
             self._of_group[group].append(at)
-            self._content_of_group[group].append(blocks.content)
+            self._content_of_group[group].append(content)
 
     @cached_property
     def _runs(self) -> int:
@@ -271,30 +275,20 @@ class Baselines:
         return max((row.run for row in self._lookups), default=0) + 1
 
     @cached_property
-    def _of_group_and_run(self) -> dict[int, int | list[int]]:
-        """The lookup of a graph in a run, by both as one number; or a list of them if there are several."""
-        found: dict[int, int | list[int]] = {}
-        for at, (row, group) in enumerate(zip(self._lookups, self._group, strict=True)):
-            if group is not None:
-                both = group * self._runs + row.run
-                before = found.setdefault(both, at)
-                if before is not at:
-                    if isinstance(before, list):
-                        before.append(at)
-                    else:
-                        found[both] = [before, at]
-        return found
+    def _of_run(self) -> dict[int, Sequence[int]]:
+        """The lookups of a graph in a run, by both as one number."""
+        pairs = zip(self._lookups, self._group, strict=True)
+        return places_by(None if group is None else group * self._runs + row.run for row, group in pairs)
 
-    def _in_run(self, group: int, run: int) -> list[int]:
+    def _in_run(self, group: int, run: int | None) -> Sequence[int]:
         """The lookups of a graph in a run."""
-        found = self._of_group_and_run.get(group * self._runs + run, [])
-        return found if isinstance(found, list) else [found]
+        return () if run is None else self._of_run.get(group * self._runs + run, ())
 
     @cached_property
     def _runs_before(self) -> list[int | None]:
         """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
         found = greatest_other_before([row.run for row in self._lookups], self._group)
-        rank_of = self._history.rank_of
+        rank_of = self._rank_of
         several = Counter(rank_of.get(run) for run in {row.run for row in self._lookups})
         if len(several) == 1 or max(several.values(), default=0) < 2:
             return found
@@ -308,8 +302,7 @@ class Baselines:
 
     def _right_before(self, at: int) -> tuple[int, int]:
         """Where among the lookups of its graph those right before a lookup are."""
-        group = self._group[at]
-        end = 0 if group is None else bisect_left(self._of_group[group], at)
+        end = self._place[at]
         return max(end - _NEARER_TRIED, 0), end
 
     def _in_the_run_before(self, at: int) -> list[int]:
@@ -348,8 +341,7 @@ class Baselines:
         if not (is_of_run or is_finished or other_calls):
             return self._or_entry(at, *self._nearest_of(group, self._of_group[group], at), entries)
         run = self._choice.run
-        of_run = self._in_run(group, run) if is_of_run and run is not None else []
-        lookups = of_run if is_of_run else self._of_group[group]
+        lookups = self._in_run(group, run) if is_of_run else self._of_group[group]
         earlier = (lookups[number] for number in range(bisect_left(lookups, at) - 1, -1, -1))
         may_be = (
             one

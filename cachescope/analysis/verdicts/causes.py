@@ -26,9 +26,11 @@ _CauseKey = tuple[SameCause, bool]
 
 def link_consequences(misses: Sequence[Miss], history: History) -> None:
     """Mark the misses that follow from another one: sets `follows` and `root`."""
-    by_index = {miss.index: miss for miss in misses}
+    of_lookup: list[Miss | None] = [None] * len(history.lookups)
+    for miss in misses:
+        of_lookup[miss.index] = miss
     # The miss of the AOTAutograd lookup that each was made under.
-    parents = [None if (above := history.aot[miss.index]) is None else by_index.get(above) for miss in misses]
+    parents = [None if (above := history.aot[miss.index]) is None else of_lookup[above] for miss in misses]
     rest = []
     _follow_their_forward_graph(misses, parents)
     for miss, parent in zip(misses, parents, strict=True):
@@ -39,14 +41,14 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
     _follow_the_first_of_their_compile(rest)
     for miss in misses:
         miss.root = miss.follows is None
-    for miss, parent in zip(misses, parents, strict=True):
+    below = [(miss, parent) for miss, parent in zip(misses, parents, strict=True) if parent is not None]
+    for miss, parent in below:
         # AOTAutograd misses whose change only the graphs below show.
-        is_shown = parent is not None and parent.root and parent.why.what.is_shown_by_graphs
-        if parent is not None and is_shown and miss.why.changed:
+        if parent.root and parent.why.what.is_shown_by_graphs and miss.why.changed:
             parent.follows, parent.root = miss.follows or miss, False
-    for miss, parent in zip(misses, parents, strict=True):
+    for miss, parent in below:
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
-        if parent is not None and parent.why.what.is_graph_gone:
+        if parent.why.what.is_graph_gone:
             if parent.root:
                 parent.follows, parent.root = miss, False
             else:
@@ -72,7 +74,8 @@ def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
         row = miss.row
         if row.compile_id is None:
             continue
-        first = firsts.setdefault((_compile_of(row), row.aot_lookup, _cause_key(miss)), miss)
+        compiled = row.run, row.compile_id, row.segment, row.aot_lookup
+        first = firsts.setdefault((*compiled, *_cause_key(miss)), miss)
         if first is miss or row.cache != first.row.cache:
             continue
         # An AOTAutograd miss follows only from its own key.

@@ -13,7 +13,6 @@ from typing import Final
 
 from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.verdicts.option_defaults import default_hashes
-from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.verdict_kinds import UPGRADE
@@ -86,7 +85,7 @@ class ChangeKinds:
         return self._edits[pair]
 
     def _text(self, component: int | None) -> str:
-        found = None if component is None else parse_component(self._details.components[component])
+        found = self._details.parsed(component)
         return "" if found is None else found.value_text
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from cachescope.analysis.differences import field_change
+from cachescope.analysis.differences import component_change
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, ChangeKinds
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled
-from cachescope.components import parse_component
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
@@ -27,27 +26,36 @@ class ChangedKeys:
         self._baselines = baselines
         self._kinds = ChangeKinds(history.details, history.runs)
         # A fleet misses in the same few ways.
-        self._whys: dict[tuple[object, ...], Why] = {}
+        self._whys: dict[tuple[Change, int, tuple[Evidence, str]], Why] = {}
         self._summaries: dict[tuple[int | None, int | None], str] = {}
 
-    def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
-        """Why a lookup missed whose key is another one than that of its baseline."""
+    def why(self, at: int, baseline: Baseline, found: Candidate, change: Change, apart: int) -> Why:
+        """Why a lookup missed whose key is another one than that of its baseline, which was found at some place."""
         if not change.names:
             return _NO_DETAIL_DIFFERS
-        found = self._history.lookups[baseline] if isinstance(baseline, int) else baseline
-        is_one_graph = self._baselines.are_of_one_graph(at, baseline)
-        known = self._how_known(at, baseline, is_one_graph)
-        is_one_run = isinstance(found, LookupRow) and found.run == self._history.lookups[at].run
-        if is_one_run or change.is_of_torch or not is_one_graph:
-            return self._why(at, found, change, apart, known)
-        asked = change.names, change.alone, apart, known
+        row = self._history.lookups[at]
+        is_one_run = isinstance(found, LookupRow) and found.run == row.run
+        # The evidence that the key of the baseline has changed into this one.
+        if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
+            known = _ONE_PROCESS
+        elif change.is_of_graph:
+            known = "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
+        elif isinstance(baseline, int):
+            known = _CONCURRENT if self._history.was_running(baseline, at) else _RECORDED
+        else:
+            known = _REMOTE if is_in_remote_cache(baseline.path) else _BY_TIME
+        if is_one_run or change.is_of_torch or change.is_of_graph:
+            return self._why(row, found, change, apart, known)
+        asked = change, apart, known
         why = self._whys.get(asked)
         if why is None:
-            why = self._whys[asked] = self._why(at, found, change, apart, known)
+            why = self._whys[asked] = self._why(row, found, change, apart, known)
         return why
 
-    def _why(self, at: int, found: Candidate, change: Change, apart: int, known: tuple[Evidence, str]) -> Why:
-        row, changed = self._history.lookups[at], change.names
+    def _why(
+        self, row: LookupRow, found: Candidate, change: Change, apart: int, known: tuple[Evidence, str]
+    ) -> Why:
+        changed = change.names
         assert found.detail_set is not None and row.detail_set is not None
         sides = found.detail_set, row.detail_set
         runs = (found.run if isinstance(found, LookupRow) else None), row.run
@@ -62,43 +70,25 @@ class ChangedKeys:
             if besides := self._kinds.changed_besides(*sides, runs):
                 reason += f"; also changed: {_listed(besides)}"
         else:
-            reason = self._what_changed(at, found, change)
+            reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
         return Why("key_changed", reason, *known, changed, kind)
 
-    def _what_changed(self, at: int, found: Candidate, change: Change) -> str:
-        row, changed = self._history.lookups[at], change.names
-        is_one_graph = self._history.keys.graph(found.detail_set) == self._history.graph[at]
-        graph = "the same graph" if is_one_graph else "another form of the graph"
+    def _what_changed(self, row: LookupRow, found: Candidate, change: Change) -> str:
+        changed = change.names
+        graph = "another form of the graph" if change.is_of_graph else "the same graph"
         if isinstance(found, LookupRow) and is_recompiled(found, row):
             graph = f"compiled again in one process, after compile {found.compile_id}"
         if change.alone is None:
             return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
-        summary = self._summary(changed[0], change.alone)
+        summary = self._summary(change.alone)
         return f"{graph}, and one field of the key differs: {changed[0]}, {summary}"
 
-    def _how_known(self, at: int, baseline: Baseline, is_one_graph: bool) -> tuple[Evidence, str]:
-        """The evidence that the key of a baseline has changed into this one."""
-        row = self._history.lookups[at]
-        found = self._history.lookups[baseline] if isinstance(baseline, int) else baseline
-        if isinstance(found, LookupRow) and is_recompiled(found, row):
-            return _ONE_PROCESS
-        if not is_one_graph:
-            return "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
-        if isinstance(baseline, int):
-            return _CONCURRENT if self._history.was_running(baseline, at) else _RECORDED
-        return _REMOTE if is_in_remote_cache(baseline.path) else _BY_TIME
-
-    def _summary(self, field: str, components: tuple[int | None, int | None]) -> str:
+    def _summary(self, components: tuple[int | None, int | None]) -> str:
         """What changed in a field, in one line."""
         if components not in self._summaries:
-            details = (
-                None if code is None else parse_component(self._history.details.components[code])
-                for code in components
-            )
-            texts = [None if detail is None else detail.value_text for detail in details]
-            self._summaries[components] = field_change(field, *texts).summary
+            self._summaries[components] = component_change(self._history.details, *components).summary
         return self._summaries[components]
 
 

@@ -169,7 +169,7 @@ class GraphAligner(Generic[SomeGraph]):
         return words
 
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
-        number = self._keys.inputs(detail_set)
+        number = self._keys.content(detail_set)
         if number not in self._inputs:
             self._inputs[number] = self._keys.example_inputs(detail_set)
         return self._inputs[number]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.history.history import History
@@ -65,7 +66,7 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     for at, (row, why, baseline) in enumerate(zip(lookups, found.why, found.baseline, strict=True)):
         if why is not None:
             misses.append(Miss(at, row, why, lookups[baseline] if isinstance(baseline, int) else baseline))
-    return sorted(misses, key=lambda miss: miss.row.lookup)
+    return sorted(misses, key=attrgetter("row.lookup"))
 
 
 def _judge_not_cached(history: History, found: VerdictsSoFar) -> None:

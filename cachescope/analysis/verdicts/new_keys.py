@@ -13,11 +13,12 @@ from typing import Final
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
+from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
 from cachescope.analysis.verdicts.changed_keys import ChangedKeys
 from cachescope.analysis.verdicts.entries_above import judge_by_graphs
 from cachescope.analysis.verdicts.graph_alignment import is_named
-from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
+from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
@@ -56,6 +57,9 @@ class NewKeys:
         self._changed_keys = ChangedKeys(history, self._baselines)
         # For each AOTAutograd lookup whose key had changed, the lookup that it is compared with.
         self._changed_from: dict[int, int | None] = {}
+        # The first lookup of each compile in its cache, of the lookups that were passed.
+        self._first_of_compile: dict[tuple[int, str | None, str], LookupRow] = {}
+        self._passed = 0
 
     def judge(self, indexes: Sequence[int]) -> None:
         """Judge lookups, given by their indexes in time order."""
@@ -78,23 +82,30 @@ class NewKeys:
         if baseline is None:
             self._found.record(at, self._first_lookup(at))
             return
-        nearer = self._baselines.nearer(at, baseline)
-        self._compare(at, *(nearer or (baseline, 0)))
+        self._compare(at, baseline)
 
-    def _compare(self, at: int, baseline: Baseline, apart: int) -> None:
-        """Judge a lookup by what changed against its baseline."""
-        row = self._lookups[at]
-        found = self._lookups[baseline] if isinstance(baseline, int) else baseline
-        assert found.detail_set is not None and row.detail_set is not None
-        change = self._history.keys.change(found.detail_set, row.detail_set)
-        if change.are_inputs and not apart:
+    def _compare(self, at: int, baseline: Baseline) -> None:
+        """Judge a lookup by what changed against its baseline, or against a key that is nearer."""
+        found, change = self._change(at, baseline)
+        apart, nearer = len(change.names), None
+        if apart > 1:
+            nearer = self._baselines.nearer(at, baseline)
+        if nearer is None and change.are_inputs:
             nearer = self._baselines.nearer_in_parts(at, found)
-            if nearer is not None:
-                self._compare(at, nearer, len(change.names))
-                return
+        if nearer is not None:
+            baseline = nearer
+            found, change = self._change(at, baseline)
         if change.names:
             self._changed_from[at] = baseline if isinstance(baseline, int) else None
-        self._found.record(at, self._changed_keys.why(at, baseline, change, apart), baseline)
+        why = self._changed_keys.why(at, baseline, found, change, 0 if nearer is None else apart)
+        self._found.record(at, why, baseline)
+
+    def _change(self, at: int, baseline: Baseline) -> tuple[Candidate, Change]:
+        """What a lookup is compared with, and what changed since."""
+        found = self._lookups[baseline] if isinstance(baseline, int) else baseline
+        before, after = found.detail_set, self._lookups[at].detail_set
+        assert before is not None and after is not None
+        return found, self._history.keys.change(before, after)
 
     def _under_the_same(self, at: int) -> int | None:
         """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
@@ -198,7 +209,7 @@ class NewKeys:
         row = self._lookups[at]
         if row.details == "incomplete":
             return _lines_are_missing(row.cache)
-        is_first = not self._pasts.other_run_before(at) and not self._is_compiled_again(row)
+        is_first = not self._pasts.other_run_before(at) and not self._is_compiled_again(at)
         is_filled = row.cache in self._is_stored_before or self._is_filled(at)
         return _COLD_START if is_first and not is_filled else _not_recorded(row.cache)
 
@@ -212,20 +223,17 @@ class NewKeys:
             if not (looked_up := history.lookups_of(entry)) or self._lookups[looked_up[0]].outcome == "hit"
         )
 
-    @cached_property
-    def _first_of_compile(self) -> dict[tuple[int, str | None, str], LookupRow]:
-        """The first lookup of each compile in its cache."""
-        found: dict[tuple[int, str | None, str], LookupRow] = {}
-        for row in self._lookups:
-            found.setdefault((row.run, row.compile_id, row.cache), row)
-        return found
-
-    def _is_compiled_again(self, row: LookupRow) -> bool:
+    def _is_compiled_again(self, at: int) -> bool:
         """Whether its process had used its compile id with another key: compile ids had begun again.
 
         Forward and backward graphs of a training graph have different keys in one compile. If the lines that record the
         direction are lost, it may be either.
         """
+        row = self._lookups[at]
+        # Asked in time order, and only of what comes before the lookups of a second run.
+        for one in self._lookups[self._passed : at + 1]:
+            self._first_of_compile.setdefault((one.run, one.compile_id, one.cache), one)
+        self._passed = at + 1
         first = self._first_of_compile[row.run, row.compile_id, row.cache]
         is_same_autograd = first.aot_lookup == row.aot_lookup
         may_be_backward = is_same_autograd and first.direction != "inference"

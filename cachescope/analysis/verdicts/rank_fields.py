@@ -10,8 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from cachescope.analysis.differences import field_change
-from cachescope.components import parse_component
+from cachescope.analysis.differences import component_change
 from cachescope.details import HashDetails
 
 _NUMBER: Final = re.compile(r"\d{1,18}")
@@ -23,10 +22,8 @@ _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)
 Changes = Sequence[tuple[int, int | None, int | None]]
 
 
-def all_hold_a_rank(details: HashDetails, changes: Changes, ranks: tuple[int | None, int | None]) -> bool:
-    """Whether two sets of hash details differ, and only in fields that contain the rank."""
-    one, other = ranks
-    apart = None if one is None or other is None else other - one
+def all_hold_a_rank(details: HashDetails, changes: Changes, apart: int | None) -> bool:
+    """Whether two sets of hash details differ, and only in fields that contain the rank; `apart` is how far the ranks are."""
     return bool(changes) and all(_holds_a_rank(details, old, new, apart) for _, old, new in changes)
 
 
@@ -34,9 +31,7 @@ def _holds_a_rank(details: HashDetails, before: int | None, after: int | None, a
     """Whether two components of a field differ, and only by the rank."""
     if before is None or after is None:
         return False
-    old, new = (parse_component(details.components[code]) for code in (before, after))
-    assert old is not None and new is not None
-    change = field_change(old.field, old.value_text, new.value_text)
+    change = component_change(details, before, after)
     if change.kind == "tensor":
         return all(
             name == "device" and _DEVICE.search(a) is not None and _differ_in_numbers(a, b, None)
@@ -44,9 +39,10 @@ def _holds_a_rank(details: HashDetails, before: int | None, after: int | None, a
         )
     if change.kind != "value":
         return False
-    if old.value_text.isdecimal() and not _COUNTS_RANKS.search(old.field):
+    assert change.before is not None and change.after is not None
+    if change.before.isdecimal() and not _COUNTS_RANKS.search(change.field):
         return False
-    return _differ_in_numbers(old.value_text, new.value_text, apart)
+    return _differ_in_numbers(change.before, change.after, apart)
 
 
 def _differ_in_numbers(before: str, after: str, apart: int | None) -> bool:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from cachescope.analysis.history.history import History, program_of
@@ -24,9 +25,9 @@ _LIKE_ENOUGH: Final = 0.75
 # The graph of a function changes when it is trained: torch/_functorch/_aot_autograd/graph_compile.py.
 _OTHER_DIRECTION: Final = {"forward": "inference", "inference": "forward"}
 
-_Kind = tuple[str, str | None]
 _Stream = tuple[int, str, str | None]
 """The lookups of a run in one cache and direction."""
+_Runs = dict[tuple[str, str | None, int | None], list[tuple[_Stream, int]]]
 
 
 class ReplacedGraphs:
@@ -113,30 +114,31 @@ class ReplacedGraphs:
         return found
 
     @cached_property
-    def _runs_of_kind(self) -> dict[_Kind, list[tuple[_Stream, int]]]:
-        """For each cache and direction: its runs, the latest first, and the first lookup of each with hash details."""
-        first: dict[_Stream, int] = {}
-        for at, row in enumerate(self._history.lookups):
-            if row.detail_set is not None:
-                first.setdefault(_stream_of(row), at)
-        found: dict[_Kind, list[tuple[_Stream, int]]] = defaultdict(list)
-        for stream in sorted(first, key=lambda stream: -stream[0]):
-            found[stream[1:]].append((stream, first[stream]))
-        return found
+    def _runs_of_kind(self) -> tuple[_Runs, _Runs]:
+        """For each cache and direction, and for each of these and a rank: its runs, the latest first, and the first lookup of each with hash details."""
+        lookups, rank_of = self._history.lookups, self._history.rank_of
+        of_kind: _Runs = defaultdict(list)
+        of_rank: _Runs = defaultdict(list)
+        for stream in sorted(self._of_stream, key=lambda stream: -stream[0]):
+            run, cache, direction = stream
+            first = next((at for at in self._of_stream[stream] if lookups[at].detail_set is not None), None)
+            if first is not None:
+                of_kind[cache, direction, None].append((stream, first))
+                of_rank[cache, direction, rank_of.get(run)].append((stream, first))
+        return of_kind, of_rank
 
     def _runs_to_align(self, direction: str | None, at: int) -> list[_Stream]:
         """Some earlier runs in a direction, the latest first; those of the same rank before the others."""
-        row, rank_of = self._history.lookups[at], self._history.rank_of
-        rank = rank_of.get(row.run)
-        same: list[_Stream] = []
-        others: list[_Stream] = []
-        for stream, first in self._runs_of_kind.get((row.cache, direction), ()):
-            run = stream[0]
-            if first < at and run != row.run and self._only_run in (None, run):
-                (same if rank_of.get(run) == rank else others).append(stream)
-                if len(same) == _RUNS_ALIGNED:
+        row = self._history.lookups[at]
+        of_kind, of_rank = self._runs_of_kind
+        same = of_rank.get((row.cache, direction, self._history.rank_of.get(row.run)), ())
+        found: dict[_Stream, None] = {}
+        for stream, first in chain(same, of_kind.get((row.cache, direction, None), ())):
+            if first < at and stream[0] != row.run and self._only_run in (None, stream[0]):
+                found[stream] = None
+                if len(found) == _RUNS_ALIGNED:
                     break
-        return (same + others)[:_RUNS_ALIGNED]
+        return list(found)
 
     def _align(self, stream: _Stream, own: _Stream, at: int) -> dict[int, int]:
         """By each graph of a run that replaced one of another run: that one."""

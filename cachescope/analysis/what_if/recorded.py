@@ -102,7 +102,7 @@ def _keys(history: History) -> tuple[list[Key], list[int]]:
     """All keys with the first details that any source has for them, and the key of every entry."""
     numbers = dict(history.key_numbers)
     keys = []
-    for (cache, name), indexes in zip(history.key_numbers, history.of_key, strict=True):
+    for (cache, name), indexes in zip(history.key_numbers, history.of_key.values(), strict=True):
         rows = (history.lookups[at] for at in indexes)
         first = next((row for row in rows if row.detail_set is not None), None)
         keys.append(

@@ -60,6 +60,6 @@ def test_whether_keys_differ_by_the_rank_alone(case: str) -> None:
         return found
 
     before, after, ranks, is_by_rank = CASES[case]
-    one, other = (None if rank == -1 else rank for rank in ranks)
+    apart = None if -1 in ranks else ranks[1] - ranks[0]
     changes = store.changes(code(before), code(after))
-    assert all_hold_a_rank(store, changes, (one, other)) is is_by_rank
+    assert all_hold_a_rank(store, changes, apart) is is_by_rank
