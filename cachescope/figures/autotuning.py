@@ -92,12 +92,7 @@ def _add_choices(figure: Picture, groups: list[list[TimingRow]], slowest: float)
             x = slowest * _FAILED if row.time_ms is None else max(row.time_ms, 1e-6)
             time = "failed" if row.time_ms is None else f"{row.time_ms:.4g} ms"
             hover_text = hover(
-                row.choice,
-                time,
-                row.op,
-                row.inputs,
-                f"precision {row.precision}",
-                row.device_name,
+                row.choice, time, row.op, row.inputs, f"precision {row.precision}", row.device_name
             )
             marks[kind].append((x, y + 0.2, hover_text))
     looks = {

@@ -34,6 +34,10 @@ _TIME_STEPS: Final = (
 )
 _TIME_TICKS: Final = 6
 
+# Dragging zooms and a double click resets; more buttons would cover the legend. And nothing is sent anywhere.
+_NO_BUTTONS: Final = [
+    "select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "zoom2d", "pan2d", "sendChartToCloud",
+]  # fmt: skip
 _NUMBER: Final = re.compile(r"\d{1,9}")
 
 
@@ -70,21 +74,11 @@ def canvas(dark: bool, height: int, **layout: Any) -> Picture:
             "itemsizing": "constant",
             "traceorder": "normal",
         },
-        # Dragging zooms and a double click resets; more buttons would cover the legend. And nothing is sent anywhere.
         "modebar": {
             "bgcolor": "rgba(0,0,0,0)",
             "color": look.muted,
             "activecolor": look.text,
-            "remove": [
-                "select2d",
-                "lasso2d",
-                "autoScale2d",
-                "zoomIn2d",
-                "zoomOut2d",
-                "zoom2d",
-                "pan2d",
-                "sendChartToCloud",
-            ],
+            "remove": _NO_BUTTONS,
         },
         "uniformtext": {"mode": "hide", "minsize": 9},
     }

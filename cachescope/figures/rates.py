@@ -30,7 +30,6 @@ from cachescope.terms import CACHES
 from cachescope.wording import duration, percent
 
 _GAP: Final = 0.06
-_Panels = dict[str, tuple[str, list[float]]]
 
 
 def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -80,10 +79,7 @@ def _outcome_panel(
     figure.lay_out(
         **{
             f"xaxis{axis[1:]}": count_axis(
-                dark,
-                int(totals.max()),
-                domain=[left, min(1, left + width)],
-                title=axis_title("lookups", 4),
+                dark, int(totals.max()), domain=[left, min(1, left + width)], title=axis_title("lookups", 4)
             )
         }
     )

@@ -10,12 +10,7 @@ import pandas as pd
 
 from cachescope.answers import what_if as answer
 from cachescope.columns import rows_of
-from cachescope.frames.replay_rows import (
-    CauseSaving,
-    SensitivityRow,
-    WhatIfCause,
-    WhatIfRate,
-)
+from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frames_object
 from cachescope.report.html import STYLE, safe

@@ -27,7 +27,7 @@ from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.worklist import NEVER_ASKED, ChangeText, changes_of, notes_of
+from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, heading, markup, sentence
 from cachescope.views.lookup_rows import between
@@ -111,18 +111,17 @@ class WorklistView(Control):
 
 
 def _plain(work: Work) -> JsonObject:
-    return {
-        **values_of(work, "cause", "lookup", "cost", "share"),
-        "title": harmless(work.title),
-        "changes": list(map(_change, changes_of(work))),
-        "where": harmless(work.where),
-        "advice": None if work.advice is None else harmless(work.advice),
-    }
+    changes = {"changes": list(map(asdict, changes_of(work)))}
+    first = values_of(work, "cause", "lookup", "title", "cost", "share")
+    return {n: _harmless(v) for n, v in (first | changes | values_of(work, "where", "advice")).items()}
 
 
-def _change(change: ChangeText) -> JsonObject:
-    values = asdict(change).items()
-    return {n: harmless(v) if isinstance(v, str) else list(map(harmless, v)) for n, v in values}
+def _harmless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _harmless(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_harmless, value))
+    return harmless(value) if isinstance(value, str) else value
 
 
 def vllm(scope: Read) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ from cachescope.errors import NotFoundError
 from cachescope.keys.key_schema import KeySchema
 from cachescope.views.state import State
 
-Numbers = dict[int, int]
+Numbers = dict[int | None, int]
 
 
 def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
@@ -23,17 +23,16 @@ def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
 
     A field that is in no key any more cannot be left out: it is dropped.
     """
-    runs = _moved(_runs(old), _runs(new))
-    lookups = _moved(_lookups(old, runs), _lookups(new, None))
-    by = ["verdict", "fields"]
-    causes = _moved(_named(old.causes, "cause", by), _named(new.causes, "cause", by))
-    entries = _moved(_named(old.entries, "entry", ["path"]), _named(new.entries, "entry", ["path"]))
-    contexts = _moved(_contexts(old, runs), _contexts(new, None))
+    runs = _moved(old.runs, new.runs, "run", ["source", "pid", "rank"])
+    lookups = _moved(old.lookups, new.lookups, "lookup", ["run", "order"], runs)
+    causes = _moved(old.causes, new.causes, "cause", ["verdict", "fields"])
+    entries = _moved(old.entries, new.entries, "entry", ["path"])
+    contexts = _moved(old.contexts, new.contexts, "context", ["source", "run"], runs)
     pair = tuple(contexts[one] for one in state.contexts if one in contexts)
     sides = tuple(tuple(runs[run] for run in side if run in runs) for side in state.compared)
     numbers = {"run": runs, "cause": causes, "lookup": lookups, "other": lookups, "entry": entries}
     return {
-        **{name: _number(getattr(state, name), of) for name, of in numbers.items()},
+        **{name: of.get(getattr(state, name)) for name, of in numbers.items()},
         "contexts": pair if len(pair) == len(state.contexts) else (),
         "compared": sides if all(sides) else (),
         "without": tuple(name for name in state.without if _can_be_left_out(name, new)),
@@ -48,43 +47,24 @@ def _can_be_left_out(name: str, scope: Read) -> bool:
     return True
 
 
-def _runs(scope: Read) -> list[tuple[int, Any]]:
-    return _named(scope.runs, "run", ["source", "pid", "rank"])
+def _moved(
+    old: pd.DataFrame, new: pd.DataFrame, number: str, by: list[str], runs: Numbers | None = None
+) -> Numbers:
+    """Old number to new number, by the columns that identify each; equal ones are matched in order.
+
+    `runs` has the new numbers of the runs, where the run is one of these columns.
+    """
+    now = {name: one for one, name in _named(new, number, by)}
+    return {one: now[name] for one, name in _named(old, number, by, runs) if name in now}
 
 
-def _lookups(scope: Read, runs: Numbers | None) -> list[tuple[int, Any]]:
-    columns = plain_columns(scope.lookups, ["lookup", "run", "order"])
-    return [(lookup, (_run(run, runs), order)) for lookup, run, order in zip(*columns.values(), strict=True)]
-
-
-def _contexts(scope: Read, runs: Numbers | None) -> list[tuple[int, Any]]:
-    columns = plain_columns(scope.contexts, ["context", "source", "run"])
-    return [
-        (context, (source, _run(run, runs))) for context, source, run in zip(*columns.values(), strict=True)
-    ]
-
-
-def _number(old: int | None, numbers: Numbers) -> int | None:
-    return None if old is None else numbers.get(old)
-
-
-def _run(run: int | None, runs: Numbers | None) -> int | None:
-    return run if runs is None else _number(run, runs)
-
-
-def _named(frame: pd.DataFrame, number: str, by: list[str]) -> list[tuple[int, Any]]:
-    numbers, *names = plain_columns(frame, [number, *by]).values()
-    return list(zip(numbers, zip(*names, strict=True), strict=True))
-
-
-def _moved(old: Iterable[tuple[int, Any]], new: Iterable[tuple[int, Any]]) -> Numbers:
-    """Old number to new number, by what each identifies; equal ones are matched in order."""
-    now = {name: number for number, name in _with_occurrence(new)}
-    return {number: now[name] for number, name in _with_occurrence(old) if name in now}
-
-
-def _with_occurrence(named: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Any]]:
+def _named(
+    frame: pd.DataFrame, number: str, by: list[str], runs: Numbers | None = None
+) -> Iterator[tuple[int, Any]]:
+    columns = plain_columns(frame, [number, *by])
+    if runs is not None:
+        columns["run"] = list(map(runs.get, columns["run"]))
     seen: Counter[Any] = Counter()
-    for number, name in named:
-        yield number, (name, seen[name])
-        seen[name] += 1
+    for one, *name in zip(*columns.values(), strict=True):
+        yield one, (*name, seen[tuple(name)])
+        seen[tuple(name)] += 1

@@ -17,12 +17,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.page.toggle_texts import forms_of, savings_of
-from cachescope.report.what_if_forms import (
-    BY_CAUSE,
-    saving_text,
-    time_won,
-    what_if_lines,
-)
+from cachescope.report.what_if_forms import BY_CAUSE, saving_text, time_won, what_if_lines
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, markup, row
 from cachescope.views.lookup_rows import between
@@ -170,10 +165,7 @@ class WhatIfView(Pane):
             self.tree,
         )
         super().__init__(
-            self.numbers,
-            self.warnings,
-            columns(most, every, widths=(520, 380)),
-            markup(html.faint(_WHAT)),
+            self.numbers, self.warnings, columns(most, every, widths=(520, 380)), markup(html.faint(_WHAT))
         )
         self._state.observe(guarded(self._replay), "without")
         self._replay()

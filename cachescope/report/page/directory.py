@@ -12,17 +12,7 @@ from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.report.page.outcomes import timed, written
-from cachescope.report.page.parts import (
-    Column,
-    Drawing,
-    Group,
-    Numbers,
-    Part,
-    Section,
-    Sorted,
-    Table,
-    Text,
-)
+from cachescope.report.page.parts import Column, Drawing, Group, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.truncation import table
 from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size

@@ -126,7 +126,7 @@ def without_given_values(text: str, known: Vocabulary, stand_ins: StandIns) -> s
     """A text with such values hidden; the names before them stay."""
 
     def hidden(match: re.Match[str]) -> str:
-        name, sign, value = (match[group] for group in _groups(match))
+        name, sign, value = (group for group in match.groups() if group is not None)
         if match["variable"] and is_harmless(name, known):
             return match[0]
         quote = value[0] if value[0] in "'\"" else ""
@@ -137,13 +137,6 @@ def without_given_values(text: str, known: Vocabulary, stand_ins: StandIns) -> s
         return name + sign + quote + stand_ins.of(_kind(match), bare) + closed
 
     return _GIVEN.sub(hidden, text)
-
-
-def _groups(match: re.Match[str]) -> tuple[str, str, str]:
-    for number, name in enumerate(("secret", "scheme", "owned", "variable", "pci"), 1):
-        if match[name] is not None:
-            return name, f"sign{number}", f"value{number}"
-    raise AssertionError(match)
 
 
 def _kind(match: re.Match[str]) -> str:
