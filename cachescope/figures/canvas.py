@@ -127,13 +127,8 @@ def grid(figure: Picture, codes: list[Any], texts: list[Any], colours: Sequence[
 
 def empty(reason: str, dark: bool) -> Picture:
     """A figure without marks that states why there are none."""
-    figure = canvas(
-        dark,
-        140,
-        xaxis={"visible": False, "range": [0, 1]},
-        yaxis={"visible": False, "range": [0, 1]},
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-    )
+    hidden = {"visible": False, "range": [0, 1]}
+    figure = canvas(dark, 140, xaxis=hidden, yaxis=dict(hidden), margin={"l": 8, "r": 8, "t": 8, "b": 8})
     figure.annotate(text=wrapped(reason, 84), x=0.5, y=0.5, font={"color": theme(dark).muted})
     return figure
 

@@ -46,11 +46,9 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     total = sum(kind.files.size_bytes for kind in kinds)
     if not total:
         return empty("All files are empty: there is no size to show." if kinds else NO_FILES, dark)
-    boxes: list[_Box] = []
     hover_text = hover(f"{plural(len(entries), 'file')}, {file_size(total)}")
-    boxes.append(
-        _Box("all", "", f"<b>all files</b>  {file_size(total)}", total, hover_text, "rgba(128,128,128,0.15)")
-    )
+    label = f"<b>all files</b>  {file_size(total)}"
+    boxes = [_Box("all", "", label, total, hover_text, "rgba(128,128,128,0.15)")]
     for number, kind in enumerate(kinds):
         _add_kind(boxes, number, kind)
     look = theme(dark)
@@ -100,9 +98,8 @@ def _add_kind(boxes: list[_Box], place: int, kind: Kind) -> None:
     colour = KIND_COLOURS.get(kind.kind, GREY)
     size = kind.files.size_bytes
     box = f"kind {place}"
-    hover_text = hover(
-        kind.kind, ENTRY_KINDS.get(kind.kind), f"{plural(kind.files.count, 'file')}, {file_size(size)}"
-    )
+    files = f"{plural(kind.files.count, 'file')}, {file_size(size)}"
+    hover_text = hover(kind.kind, ENTRY_KINDS.get(kind.kind), files)
     boxes.append(_Box(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour))
     for number, folder in enumerate(kind.largest):
         _add_folder(boxes, f"{box} {number}", box, folder, colour)
@@ -125,26 +122,18 @@ def _add_folder(boxes: list[_Box], box: str, parent: str, folder: Folder, colour
 def _add_files(boxes: list[_Box], box: str, rows: Sequence[File], colour: str) -> None:
     for row in rows:
         damaged = row.status == "damaged"
-        hover_text = hover(
-            _below(row.path, row.root or ""),
-            f"entry {row.entry}, {row.status}, {file_size(row.size_bytes or 0)}",
-            row.damage,
-            row.name,
-        )
+        entry, size = f"entry {row.entry}", row.size_bytes or 0
+        said = f"{entry}, {row.status}, {file_size(size)}"
+        hover_text = hover(_below(row.path, row.root or ""), said, row.damage, row.name)
         label = ("damaged: " if damaged else "") + _file_label(row)
-        shade = DAMAGED if damaged else colour
-        boxes.append(
-            _Box(f"entry {row.entry}", box, label, row.size_bytes or 0, hover_text, shade, row.entry)
-        )
+        boxes.append(_Box(entry, box, label, size, hover_text, DAMAGED if damaged else colour, row.entry))
 
 
 def _add_others(boxes: list[_Box], box: str, parent: str, others: Files) -> None:
     if others.count:
-        hover_text = hover(
-            f"{plural(others.count, 'file')} that are smaller, {file_size(others.size_bytes)}",
-            f"{others.damaged} damaged" if others.damaged else None,
-        )
-        label = f"{others.count:,} smaller, {file_size(others.size_bytes)}"
+        size, damaged = file_size(others.size_bytes), f"{others.damaged} damaged" if others.damaged else None
+        hover_text = hover(f"{plural(others.count, 'file')} that are smaller, {size}", damaged)
+        label = f"{others.count:,} smaller, {size}"
         boxes.append(_Box(box, parent, label, others.size_bytes, hover_text, _FOLDED))
 
 

@@ -28,6 +28,7 @@ from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
+from cachescope.json_types import JsonObject
 from cachescope.terms import AOTAUTOGRAD, CACHES
 from cachescope.wording import duration, plural
 
@@ -110,21 +111,11 @@ def cells_of(lookups: pd.DataFrame, rows: Folded) -> list[Cell]:
     known = numbers[numbers["code"].notna()].sort_values(["run", "order"], kind="stable")
     known["nth"] = known.groupby(["run", "graph"]).cumcount()
     worst = known.sort_values("code", kind="stable")
-    cells = (
-        worst.groupby(["graph", "nth", "row"])
-        .agg(
-            code=("code", "last"),
-            at=("at", "last"),
-            count=("code", "size"),
-            order=("order", "min"),
-            taken=("taken", "sum"),
-        )
-        .reset_index()
-    )
-    shown_ones = texts.assign(
-        lookup=lookups["lookup"], cache_key=lookups["cache_key"], place=place_labels(lookups)
-    )
-    return rows_of(pd.concat([cells, shown_ones.iloc[cells["at"]].reset_index(drop=True)], axis=1), Cell)
+    of_cell = worst.groupby(["graph", "nth", "row"])
+    last, taken = of_cell[["code", "at"]].last(), of_cell["taken"].sum()
+    cells = last.assign(count=of_cell.size(), order=of_cell["order"].min(), taken=taken).reset_index()
+    named = texts.assign(place=place_labels(lookups), **lookups[["lookup", "cache_key"]])
+    return rows_of(pd.concat([cells, named.iloc[cells["at"]].reset_index(drop=True)], axis=1), Cell)
 
 
 def _texts(lookups: pd.DataFrame) -> pd.DataFrame:
@@ -137,9 +128,8 @@ def _texts(lookups: pd.DataFrame) -> pd.DataFrame:
     direction = lookups["direction"].fillna("no direction").where(lookups["cache"] != AOTAUTOGRAD, "")
     # Not file and line: they differ between machines and edits of one program.
     function = lookups["function"].fillna("")
-    return pd.DataFrame(
-        {"cache": lookups["cache"], "direction": direction, "compile_id": compile_id, "function": function}
-    )
+    known = {"direction": direction, "compile_id": compile_id, "function": function}
+    return pd.DataFrame({"cache": lookups["cache"], **known})
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +243,8 @@ def _add_block(
             continue
         z[cell.row][at] = cell.code
         lookups[cell.row][at] = cell.lookup
-        cell_texts[cell.row][at] = (
-            _hover(cell, block, rows) if texts else f"{names[cell.row]}, {ids[at]}: {cell.outcome}"
-        )
+        short = f"{names[cell.row]}, {ids[at]}: {cell.outcome}"
+        cell_texts[cell.row][at] = _hover(cell, block, rows) if texts else short
     gap = 2 if count <= 40 else (1 if count <= 120 else 0)
     colours = list(OUTCOME_COLOURS.values())
     thin = 2 if len(rows.labels) <= 32 else 1
@@ -265,20 +254,17 @@ def _add_block(
     every = -(-count // max(1, int(width * _LETTERS / _SHORTEST_LABEL)))
     letters = max(_SHORTEST_LABEL, int(width * _LETTERS * every / count))
     at_ticks = list(range(0, count, every))
-    figure.lay_out(
-        **{
-            f"xaxis{axis[1:]}": {
-                "domain": list(domain),
-                "tickvals": at_ticks,
-                "ticktext": [block.graphs[i].label(letters) for i in at_ticks],
-                "tickangle": 0,
-                "tickfont": {"size": SMALL},
-                **NO_LINES,
-                "range": [-0.5, count - 0.5],
-                "title": axis_title("compile id" if number == 0 else "", 4),
-            }
-        }
-    )
+    settings: JsonObject = {
+        "domain": list(domain),
+        "tickvals": at_ticks,
+        "ticktext": [block.graphs[i].label(letters) for i in at_ticks],
+        "tickangle": 0,
+        "tickfont": {"size": SMALL},
+        **NO_LINES,
+        "range": [-0.5, count - 0.5],
+        "title": axis_title("compile id" if number == 0 else "", 4),
+    }
+    figure.lay_out(**{f"xaxis{axis[1:]}": settings})
     panel_title(figure, _title(block.title, few), axis)
 
 
@@ -292,10 +278,10 @@ def _hover(cell: Cell, block: _Block, rows: Folded) -> str:
     count, taken, key = cell.count, cell.taken, cell.cache_key
     several = f" ({count} lookups, the worst shown)" if count > 1 else ""
     time = f", {duration(int(taken))} compiled" if taken else ""
+    again = f", number {cell.nth + 1} in this run" if cell.nth else ""
     return hover(
         rows.labels[cell.row],
-        f"{block.title}, compile {cell.compile_id}"[:80]
-        + (f", number {cell.nth + 1} in this run" if cell.nth else ""),
+        f"{block.title}, compile {cell.compile_id}"[:80] + again,
         cell.place,
         f"{cell.outcome}{several}{time}",
         None if key is None else f"key {key[:14]}…",

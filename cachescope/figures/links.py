@@ -28,17 +28,9 @@ _GONE: Final = "gone"
 _ROOM: Final = 1.45
 _COMPILED_BY: Final = "the name, which what is compiled from it shares"
 _ORDER: Final = (
-    AOTAUTOGRAD,
-    FXGRAPH,
-    _WRAPPER,
-    _KERNEL,
-    _OTHER_CODE,
-    "autotune",
-    "best_config",
-    _COMPILED,
-    "triton",
+    AOTAUTOGRAD, FXGRAPH, _WRAPPER, _KERNEL, _OTHER_CODE, "autotune", "best_config", _COMPILED, "triton",
     _GONE,
-)
+)  # fmt: skip
 
 
 def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> Picture:
@@ -66,9 +58,8 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
     names = sorted(pairs, key=lambda pair: tuple(map(_place, pair)))
     counts = [sum(pairs[name].known_by.values()) for name in names]
     labels = [f"{shown(parent, 20)} → {shown(child, 20)}" for parent, child in names]
-    figure = stacked_rows(
-        labels, 8, dark, xaxis=count_axis(dark, int(max(counts) * _ROOM), range=[0, max(counts) * _ROOM])
-    )
+    most = max(counts) * _ROOM
+    figure = stacked_rows(labels, 8, dark, xaxis=count_axis(dark, int(most), range=[0, most]))
     bars(
         figure,
         counts,
@@ -148,11 +139,7 @@ def _text(child: str, pair: _Pair) -> str:
 def _hover(name: tuple[str, str], pair: _Pair, sizes: dict[int, Any]) -> str:
     parent, child = name
     meaning = ENTRY_KINDS.get(CODE if child in _CODE_LAYERS else child)
-    known = [sizes[m] for m in pair.children if m in sizes and not pd.isna(sizes[m])]
-    return hover(
-        f"{parent} → {child}: {plural(pair.known_by.total(), 'reference')}",
-        None
-        if meaning is None
-        else f"{child}: {meaning}, {plural(len(pair.children), 'file')}, {file_size(int(sum(known)))}",
-        *(f"{count}: {how}" for how, count in pair.known_by.most_common(4)),
-    )
+    size = file_size(sum(int(sizes[one]) for one in pair.children if not pd.isna(sizes.get(one))))
+    files = None if meaning is None else f"{child}: {meaning}, {plural(len(pair.children), 'file')}, {size}"
+    known_by = (f"{count}: {how}" for how, count in pair.known_by.most_common(4))
+    return hover(f"{parent} → {child}: {plural(pair.known_by.total(), 'reference')}", files, *known_by)

@@ -65,9 +65,8 @@ def timeline(
         return empty("No lookup is recorded.", dark)
     timed = lookups[lookups["time"].notna()]
     if timed.empty:
-        return empty(
-            "The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them.", dark
-        )
+        nothing = "The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them."
+        return empty(nothing, dark)
     marks, since = _placed(timed, runs, clock)
     labels, by = _rows(marks, runs)
     many = len(marks) > _MOST_MARKS
@@ -256,17 +255,12 @@ class _Mark:
 def _hovers(marks: pd.DataFrame, is_wall: bool) -> list[str]:
     made = []
     for row in rows_of(marks, _Mark):
+        at = time_of_day(int(row.x * 1e9)) if is_wall else f"{row.x:.3f} s"
         span = f", then {duration(int(row.span * 1e9))}" if row.span else ""
         what = f"lookup {row.lookup}: {row.cache}, {row.outcome}"
         if row.count > 1:
             what = f"{row.count} lookups, {row.cache}, {row.outcome}; the first is {row.lookup}"
-        made.append(
-            hover(
-                what,
-                f"run {row.run}, compile {row.compile_id[:40]}, key {row.key[:14]}",
-                row.place,
-                f"at {time_of_day(int(row.x * 1e9)) if is_wall else f'{row.x:.3f} s'}{span}",
-                "another run compiled the same key at the same time" if row.at_once and row.span else None,
-            )
-        )
+        where = f"run {row.run}, compile {row.compile_id[:40]}, key {row.key[:14]}"
+        beside = "another run compiled the same key at the same time" if row.at_once and row.span else None
+        made.append(hover(what, where, row.place, f"at {at}{span}", beside))
     return made

@@ -101,9 +101,8 @@ def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> Picture:
     """
     rows = [row for row in rows_of(sensitivity, SensitivityRow) if row.misses_alone]
     if not rows:
-        return empty(
-            "No field would help: leaving any of them out of the keys turns no miss into a hit.", dark
-        )
+        nothing = "No field would help: leaving any of them out of the keys turns no miss into a hit."
+        return empty(nothing, dark)
     made = []
     for row in rows:
         affects = row.affects or "unknown"
@@ -136,7 +135,10 @@ def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -
     top, rest = ordered[:_MOST], ordered[_MOST:]
     amounts = [(bar.time_ns or 0) / 1e9 if timed else bar.misses for bar in top]
     most = max(amounts) or 1
-    settings = {"range": [0, most * 1.32], "title": axis_title(axis)}
+    range_of = [0, most * 1.32]
+    amount = count_axis(dark, int(most), range=range_of, title={"text": "misses (no times recorded)"})
+    if timed:
+        amount = time_axis(dark, most, range=range_of, title=axis_title(axis))
     kinds = list(dict.fromkeys(bar.kind for bar in top))
     legend = legend_room(len(kinds))
     figure = canvas(
@@ -144,9 +146,7 @@ def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -
         legend + _PITCH * len(top) + AXIS,
         margin={"t": legend, "l": 12},
         barmode="overlay",
-        xaxis=time_axis(dark, most, **settings)
-        if timed
-        else count_axis(dark, int(most), **{**settings, "title": {"text": "misses (no times recorded)"}}),
+        xaxis=amount,
         yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},
     )
     for kind in kinds:

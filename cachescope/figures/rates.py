@@ -76,28 +76,20 @@ def _outcome_panel(
     totals = counts.groupby("row").sum()
     width = (1 - _GAP * (panels - 1)) / panels
     left = number * (width + _GAP)
-    figure.lay_out(
-        **{
-            f"xaxis{axis[1:]}": count_axis(
-                dark, int(totals.max()), domain=[left, min(1, left + width)], title=axis_title("lookups", 4)
-            )
-        }
-    )
+    place = {"domain": [left, min(1, left + width)], "title": axis_title("lookups", 4)}
+    figure.lay_out(**{f"xaxis{axis[1:]}": count_axis(dark, int(totals.max()), **place)})
     hits = 0
     for outcome in present:
         of_row = by_row(counts, "outcome", outcome)
         hits += sum(of_row.values()) if outcome in ("hit", "would_hit") else 0
-        at = sorted(of_row)
-        colour = OUTCOME_COLOURS[outcome]
+        at, colour = sorted(of_row), OUTCOME_COLOURS[outcome]
+        said = {row: f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}" for row in at}
         bars(
             figure,
             [of_row[row] for row in at],
             at,
             colour,
-            [
-                hover(rows.labels[row], f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}")
-                for row in at
-            ],
+            [hover(rows.labels[row], said[row]) for row in at],
             xaxis=axis,
             name=outcome,
             legendgroup=outcome,

@@ -20,16 +20,8 @@ from cachescope.answers.time_spent import TimeSpent
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
 _OF_A_MISS: Final = (
-    "verdict",
-    "baseline",
-    "changed",
-    "root",
-    "cause",
-    "reason",
-    "kind",
-    "evidence",
-    "evidence_text",
-)
+    "verdict", "baseline", "changed", "root", "cause", "reason", "kind", "evidence", "evidence_text",
+)  # fmt: skip
 _NO_MISS: Final[Mapping[str, object]] = {**dict.fromkeys(_OF_A_MISS), "changed": []}
 
 

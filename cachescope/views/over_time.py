@@ -23,16 +23,8 @@ _HINT: Final = (
 # The clock of the day is the first to be seen if it is no longer than so many of the longest run.
 _FILLED: Final = 3
 _COLUMNS: Final = [
-    "lookup",
-    "run",
-    "time",
-    "end_time",
-    "cache",
-    "compile_id",
-    "function",
-    "outcome",
-    "time_taken_ns",
-]
+    "lookup", "run", "time", "end_time", "cache", "compile_id", "function", "outcome", "time_taken_ns",
+]  # fmt: skip
 
 
 class OverTime(Pane):

@@ -95,8 +95,8 @@ class WorklistView(Control):
         if not found.works and not found.apart:
             notes = [nothing_to_fix(chosen), *notes]
         self.worklist = {
-            "works": [_plain(work) for work in found.works],
-            "apart": [_plain(work) for work in found.apart],
+            "works": list(map(_plain, found.works)),
+            "apart": list(map(_plain, found.apart)),
             "apart_title": NEVER_ASKED,
             "notes": notes,
         }

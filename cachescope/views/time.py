@@ -36,16 +36,8 @@ _PHASES: Final = (
     Head("share", "Share", number=True, of=lambda row: row[4]),
 )
 _COMPILES: Final = [
-    "run",
-    "compile_id",
-    "kind",
-    "function",
-    "start_time",
-    "time_taken_ns",
-    "error",
-    "lookups",
-    "hits",
-]
+    "run", "compile_id", "kind", "function", "start_time", "time_taken_ns", "error", "lookups", "hits",
+]  # fmt: skip
 
 
 class Time(Pane):

@@ -55,24 +55,13 @@ _OURS: Final = frozenset({"anchor", "kind"})
 
 def page_of(scope: Read) -> Page:
     """The report of a scope, as plain data."""
+    lookups = (outcomes_section, causes_section, why_section, time_section, spent_section, compiles_section)
+    further = (what_if_section, contexts_section, devices_section, entries_section, reading_section)
     return Page(
         title="Compile cache report",
         headline=headline(scope),
         about=_about(scope),
-        sections=(
-            outcomes_section(scope),
-            causes_section(scope),
-            why_section(scope),
-            time_section(scope),
-            spent_section(scope),
-            compiles_section(scope),
-            what_if_section(scope),
-            contexts_section(scope),
-            devices_section(scope),
-            entries_section(scope),
-            reading_section(scope),
-            words_section(),
-        ),
+        sections=(*(section(scope) for section in (*lookups, *further)), words_section()),
     )
 
 

@@ -25,31 +25,16 @@ _SHOWN: Final = (
 
 _CELL: Final = 600
 _HEADS: Final = (
-    ("lookup", "Lookup"),
-    ("run", "Run"),
-    ("rank", "Rank"),
-    ("cache", "Cache"),
-    ("compile_id", "Compile"),
-    ("function", "Function"),
-    ("cache_key", "Key"),
-    ("outcome", "Outcome"),
-    ("verdict", "Verdict"),
-    ("time_taken_ns", "Compile time"),
-    ("reason", "Why"),
-)
+    ("lookup", "Lookup"), ("run", "Run"), ("rank", "Rank"), ("cache", "Cache"), ("compile_id", "Compile"),
+    ("function", "Function"), ("cache_key", "Key"), ("outcome", "Outcome"), ("verdict", "Verdict"),
+    ("time_taken_ns", "Compile time"), ("reason", "Why"),
+)  # fmt: skip
 _NUMBERS: Final = ("lookup", "run", "rank", "time_taken_ns")
 _OPTIONAL: Final = ("rank", "function")
 # What is said of one lookup.
 _FURTHER: Final = (
-    "cause",
-    "cause_summary",
-    "explained",
-    "title",
-    "evidence",
-    "compared",
-    "changed",
-    "baseline_lookup",
-)
+    "cause", "cause_summary", "explained", "title", "evidence", "compared", "changed", "baseline_lookup",
+)  # fmt: skip
 
 
 def lookups_frame(scope: Read) -> pd.DataFrame:
