@@ -61,9 +61,11 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
     slowest = max((row.time_ms or 0 for rows in top for row in rows), default=0) or 1.0
     _add_choices(figure, top, slowest)
     for y, rows in enumerate(top):
+        name = plain(rows[0].op, 30)
+        # Where there is no room for all of it, the inputs are cut.
+        inputs = shown(input_shapes(rows[0].inputs), _LABEL - len(name))
         figure.annotate(
-            # Where there is no room for all of it, the inputs are cut.
-            text=f"{_operator(rows[0])} · {_won(rows)} · <span style='color:{theme(dark).muted}'>{_inputs(rows[0])}</span>",
+            text=f"<b>{escaped(name)}</b> · {_won(rows)} · <span style='color:{theme(dark).muted}'>{inputs}</span>",
             xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0,
         )  # fmt: skip
     if more := len(ordered) - len(top):
@@ -113,17 +115,11 @@ def _fastest(rows: list[TimingRow]) -> float:
     return min((row.time_ms for row in rows if row.time_ms is not None), default=0.0)
 
 
-def _operator(row: TimingRow) -> str:
-    return f"<b>{escaped(plain(row.op, 30))}</b>"
-
-
-def _inputs(row: TimingRow) -> str:
-    return shown(input_shapes(row.inputs), _LABEL - len(plain(row.op, 30)))
-
-
 def _won(rows: list[TimingRow]) -> str:
     margin = next((row.margin for row in rows if row.margin is not None), None)
-    return "the only choice" if margin is None else f"{_times(margin)} faster than the next"
+    if margin is None:
+        return "the only choice"
+    return f"{f'{margin:.2f}' if margin < 10 else f'{margin:,.0f}'}× faster than the next"
 
 
 def input_shapes(inputs: str) -> str:
@@ -161,7 +157,3 @@ def _shape(sizes: list[int], strides: list[int], offset: int) -> str:
     if strides != contiguous:
         text += f" strides {'×'.join(map(str, strides))}"
     return f"{text} from {offset}" if offset else text
-
-
-def _times(margin: float) -> str:
-    return f"{margin:.2f}×" if margin < 10 else f"{margin:,.0f}×"

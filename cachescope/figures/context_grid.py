@@ -69,6 +69,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     labels = _schema_labels([groups[0].without for groups in shown_schemas])
     look = theme(dark)
     palette = [look.faint, look.unknown, *CYCLE]
+    on_faint = {_ALONE: look.text, _UNDECIDED: "#1a1a1a"}
     axis = _context_axis(list(columns), _context_names(known))
     figure = rows_canvas(labels, _TOP, dark, 30, below=_AXIS, xaxis=axis)
     marks = {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? not known": look.unknown}
@@ -85,7 +86,6 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
                 z[y][x] = code
                 texts[y][x] = hover(named.get(context, f"context {context}"), *_group_lines(row))
                 if letter and len(columns) <= 40:
-                    on_faint = {_ALONE: look.text, _UNDECIDED: "#1a1a1a"}
                     colour = on_faint.get(code) or text_on(palette[code])
                     figure.annotate(text=letter, x=x, y=y, font={"size": 12, "color": colour})
     grid(figure, z, texts, palette, xgap=2, ygap=3)
@@ -132,10 +132,8 @@ def _schema_labels(schemas: Sequence[tuple[str, ...]]) -> list[str]:
 def _schema_label(without: Sequence[str], count: int) -> str:
     if not without:
         return "all forms"
-    more = len(without) - count
-    return shown(f"without {', '.join(without[:count])}", 36 * count) + (
-        f" and {more} more" if more > 0 else ""
-    )
+    more = f" and {len(without) - count} more" if len(without) > count else ""
+    return shown(f"without {', '.join(without[:count])}", 36 * count) + more
 
 
 def _context_axis(numbers: list[int], names: dict[int, str]) -> JsonObject:

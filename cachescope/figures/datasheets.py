@@ -95,16 +95,11 @@ def _head(figure: Picture, row: DeviceRow, y: int, dark: bool) -> None:
 
 def _facts(row: DeviceRow) -> list[str]:
     """What is known of a device, in the words of its frame."""
-    facts = []
+    facts, seen = ["no datasheet"], []
     if row.datasheet is not None:
-        facts.append(f"datasheet: {plain(row.datasheet, 40)}")
-        if row.datasheet_bandwidth_gbs is not None:
-            facts.append(f"{row.datasheet_bandwidth_gbs:,g} GB/s")
-        if row.datasheet_memory_gb is not None:
-            facts.append(f"{row.datasheet_memory_gb:,g} GB")
-    else:
-        facts.append("no datasheet")
-    seen = []
+        figures = ((row.datasheet_bandwidth_gbs, "GB/s"), (row.datasheet_memory_gb, "GB"))
+        known = (f"{number:,g} {unit}" for number, unit in figures if number is not None)
+        facts = [f"datasheet: {plain(row.datasheet, 40)}", *known]
     if row.memory_bytes is not None:
         # In GiB: a board sold with "80 GB" reports about 79 GiB, and 85 GB would look like another one.
         seen.append(f"{row.memory_bytes / 2**30:.1f} GiB")

@@ -102,11 +102,12 @@ def key_difference(
 
 
 def _names(figure: Picture, changed: dict[str, _Change], numbers: dict[str, int], dark: bool) -> None:
-    lines = [
-        f"<b>{n}</b>  {shown(field, 50)}  <span style='color:{theme(dark).muted}'>"
-        f"{shown(_short_summary(field, changed[field].summary), max(24, 92 - min(len(field), 50)))}</span>"
-        for field, n in numbers.items()
-    ] or ["no recorded field differs"]
+    lines = [] if numbers else ["no recorded field differs"]
+    for field, n in numbers.items():
+        # A summary may begin with the field's own name.
+        summary = plain(changed[field].summary or "", 200).removeprefix(f"{field}: ")
+        said = shown(summary, max(24, 92 - min(len(field), 50)))
+        lines.append(f"<b>{n}</b>  {shown(field, 50)}  <span style='color:{theme(dark).muted}'>{said}</span>")
     if len(changed) > len(numbers):
         lines.append(and_more(len(changed) - len(numbers), "field"))
     for i, line in enumerate(lines):
@@ -114,12 +115,6 @@ def _names(figure: Picture, changed: dict[str, _Change], numbers: dict[str, int]
             text=line, xref="paper", x=0, xanchor="left", xshift=-_LEFT + 8, yref="paper", y=0, yanchor="top",
             yshift=-6 - NOTE * i, align="left",
         )  # fmt: skip
-
-
-def _short_summary(field: str, summary: str | None) -> str:
-    # A summary may begin with the field's own name.
-    text = plain(summary or "", 200)
-    return text.removeprefix(f"{field}: ")
 
 
 @dataclass(frozen=True, slots=True)

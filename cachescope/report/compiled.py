@@ -27,13 +27,12 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
     if not compiled.kinds:
         text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         return [Line(text, style="bold"), *problem_lines(compiled.problems)]
+    symbols = [_symbol(compiled, row, count) for row, count in compiled.symbols]
     sections: dict[str, Sequence[Iterable[Line]]] = {
         "compiled again": [_recompile(compiled, row) for row in compiled.recompiles],
         "looked up in caches": [[line] for line in _looked_up(compiled)],
         "graph breaks": [[line] for line in _breaks(compiled)],
-        "sizes and numbers that became symbols": [
-            _symbol(compiled, row, count) for row, count in compiled.symbols
-        ],
+        "sizes and numbers that became symbols": symbols,
     }
     lists = (first_items(title, items, _SHOWN, "--json lists all", 2) for title, items in sections.items())
     headline = Line(compiled_headline(compiled), style="bold", hang=3)

@@ -79,7 +79,9 @@ def verification_lines(found: verifying.Verification) -> list[Line]:
     lines += _listed(findings, "files that are not as they were locked")
     lines += [Line(), Line("this machine, and what made the keys", style="bold"), *_facts(found.facts)]
     if found.lost:
-        lines += [Line(), Line(_lost(found), style="yellow")]
+        amount = _amount(len(found.lost), compile_time_ns(found.lost))
+        of = plural(found.entries, "entry", "entries")
+        lines += [Line(), Line(f"cannot be found here, of {of}: {amount}", style="yellow")]
     lines += _keys(found.missing_keys, "expected, and without an entry")
     lines += _keys(found.lost_keys, "expected, and with no entry that can be found here")
     unexpected = [(file.path, file_size(file.size)) for file in found.unexpected or ()]
@@ -135,11 +137,6 @@ def _amount(entries: int, time_ns: int | None) -> str:
     return f"{plural(entries, 'entry', 'entries')}{took}"
 
 
-def _lost(found: verifying.Verification) -> str:
-    amount = _amount(len(found.lost), compile_time_ns(found.lost))
-    return f"cannot be found here, of {plural(found.entries, 'entry', 'entries')}: {amount}"
-
-
 def _listed(rows: Sequence[tuple[str, str]], title: str, style: str = "bold") -> list[Line]:
     """The first of some texts, each with what it says at the right, below a title."""
     if not rows:
@@ -187,19 +184,15 @@ def locked_lines(lock: CacheLock, directory: str, output: str) -> list[Line]:
     size = file_size(sum(file.size for file in lock.files.values()))
     what = f"{plural(len(lock.files), 'file')} ({size}), {plural(keys, 'entry', 'entries')}"
     lines = [Line(f"locked {directory} in {output}: {what}", style="bold")]
-    lines.append(Line(_made_by(lock), 2))
+    made = made_by(lock)
+    by = f"torch {made}" if made else "a torch whose version nothing says"
+    lines.append(Line(f"keys of {plural(len(lock.contexts), 'context')}, made by {by}", 2))
     if lock.expected is None:
         lines.append(Line("no key is expected: --expect RECORDING says which are", 2, style="dim"))
     else:
         lines.append(Line(f"{plural(len(lock.expected), 'key')} expected", 2))
     lines += [Line(note, 2, style="yellow") for note in notes(lock)]
     return lines
-
-
-def _made_by(lock: CacheLock) -> str:
-    made = made_by(lock)
-    by = f"torch {made}" if made else "a torch whose version nothing says"
-    return f"keys of {plural(len(lock.contexts), 'context')}, made by {by}"
 
 
 def notes(lock: CacheLock) -> list[str]:

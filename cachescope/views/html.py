@@ -65,14 +65,11 @@ def title(text: str, note: str = "") -> str:
 
 def numbers(cells: Iterable[tuple[str, str, str]]) -> str:
     """A row of large numbers: label, number, and what it consists of."""
-    return (
-        "<div class='cs-numbers'>"
-        + "".join(
-            f"<div><span class='cs-faint'>{safe(label)}</span><b>{safe(value)}</b><span class='cs-faint'>{safe(note)}</span></div>"
-            for label, value, note in cells
-        )
-        + "</div>"
+    made = "".join(
+        f"<div><span class='cs-faint'>{safe(label)}</span><b>{safe(value)}</b><span class='cs-faint'>{safe(note)}</span></div>"
+        for label, value, note in cells
     )
+    return f"<div class='cs-numbers'>{made}</div>"
 
 
 def advice(of: Iterable[tuple[Sequence[str], str]]) -> str:
@@ -101,9 +98,7 @@ def faint(text: str) -> str:
 def changed_fields(changes: Sequence[FieldChange], heads: Sequence[str] = HEADS, caption: str = "") -> str:
     """The fields, then the difference of changed code; nothing where no field differs."""
     alike = _alike(changes)
-    rows = [
-        ["<br>".join([*map(_field, of[:_NAMED]), *_others(of)]), *_values(of[0])] for of in alike[:_FIELDS]
-    ]
+    rows = [[_fields(of), *_values(of[0])] for of in alike[:_FIELDS]]
     more = sum(map(len, alike[_FIELDS:]))
     rest = faint(and_more(more, "field", "explorer.frame() has all")) if more > 0 else ""
     diffs = "".join(title(f"Changed code of {c.field}") + diff(c.diff) for c in changes[:_DIFFS] if c.diff)
@@ -119,8 +114,11 @@ def _alike(changes: Sequence[FieldChange]) -> list[list[FieldChange]]:
     return list(groups.values())
 
 
-def _others(of: Sequence[FieldChange]) -> list[str]:
-    return [f"and {plural(len(of) - _NAMED, 'more field')}"] if len(of) > _NAMED else []
+def _fields(of: Sequence[FieldChange]) -> str:
+    names = list(map(_field, of[:_NAMED]))
+    if len(of) > _NAMED:
+        names.append(f"and {plural(len(of) - _NAMED, 'more field')}")
+    return "<br>".join(names)
 
 
 def _field(change: FieldChange) -> str:

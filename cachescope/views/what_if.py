@@ -19,7 +19,7 @@ from cachescope.keys.key_schema import KeySchema
 from cachescope.report.page.toggle_texts import forms_of, savings_of
 from cachescope.report.what_if_forms import BY_CAUSE, saving_text, time_won, what_if_lines
 from cachescope.views import html
-from cachescope.views.controls import Pane, button, columns, markup, row
+from cachescope.views.controls import Pane, button, columns, heading, markup, row
 from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
@@ -149,18 +149,18 @@ class WhatIfView(Pane):
             page_size=15,
         )
         most = Pane(
-            markup(html.title("What would help most", _RANKING)),
+            heading("What would help most", _RANKING),
             self.ranking,
-            markup(html.title(BY_CAUSE, "A row opens Why.")),
+            heading(BY_CAUSE, "A row opens Why."),
             self.by_cause,
             self.remarks,
-            markup(html.title("Lookups that change sides", "A row opens Why.")),
+            heading("Lookups that change sides", "A row opens Why."),
             self.changed,
         )
         every = Pane(
-            markup(html.title("Before and after")),
+            heading("Before and after"),
             self.rates,
-            markup(html.title("What counts in a key", _TREE)),
+            heading("What counts in a key", _TREE),
             row(self.undo, self.reset),
             self.tree,
         )

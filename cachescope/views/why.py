@@ -40,11 +40,9 @@ from cachescope.wording import plural
 _SHOWN: Final = 1000
 _PAGE: Final = 20
 _KINDS = {
-    "title": "faint",
+    **dict.fromkeys(("title", "evidence", "baseline"), "faint"),
     "verdict": "strong",
     "sizes": "",
-    "evidence": "faint",
-    "baseline": "faint",
     "advice": "",
 }
 

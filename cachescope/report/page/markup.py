@@ -70,10 +70,8 @@ def drawings_of(parts: Iterable[Part]) -> list[Drawing]:
 
 def _heading(level: int, anchor: str, title: str) -> str:
     text = _prose(title, _CELL)
-    return (
-        f"<h{level} id='{safe(anchor)}'>{text} <a class='anchor' href='#{safe(anchor)}'"
-        f" aria-label='Link to this place'>#</a></h{level}>"
-    )
+    link = f"<a class='anchor' href='#{safe(anchor)}' aria-label='Link to this place'>#</a>"
+    return f"<h{level} id='{safe(anchor)}'>{text} {link}</h{level}>"
 
 
 def _prose(text: str, limit: int) -> str:
@@ -121,9 +119,8 @@ def _work(work: WorkItem) -> str:
     changes = "".join(map(_change, work.changes))
     parts = [f"<div class='title'><b>{title}</b> <span class='faint'>{_prose(work.cost, _CELL)}</span></div>"]
     if work.share is not None:
-        parts.append(
-            f"<div class='share' aria-hidden='true'><span style='width: {work.share:.1%}'></span></div>"
-        )
+        bar = f"<span style='width: {work.share:.1%}'></span>"
+        parts.append(f"<div class='share' aria-hidden='true'>{bar}</div>")
     if changes:
         parts.append(f"<ul>{changes}</ul>")
     parts.append(f"<div class='faint'>{_prose(work.where, _CELL)}</div>")

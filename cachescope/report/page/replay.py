@@ -15,6 +15,7 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
 from cachescope.report.html import safe
+from cachescope.report.json_text import values_of
 from cachescope.report.page.parts import Group, Part, Replayable, Text, Toggle
 from cachescope.report.page.toggle_texts import Alone, savings_of
 from cachescope.report.page.truncation import shortened
@@ -72,19 +73,15 @@ def _toggles(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
 def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
     """The codes as `replay.js` reads them, and the rates as they were recorded."""
     parted = codes.parted
+    apart = parted and {bits: packed(values) for bits, values in parted.values.items()}
     return {
         "before": asdict(before),
         "misses": _misses(codes.misses),
         "cells": {name: packed(column) for name, column in asdict(codes.cells).items()},
         "entries": {name: packed(column) for name, column in asdict(codes.entries).items()},
-        "values": [packed(values) for values in codes.values],
-        "forms": [{"fields": form.fields, "part": form.part} for form in codes.forms],
-        "parted": None
-        if parted is None
-        else {
-            "field": parted.field,
-            "values": {bits: packed(values) for bits, values in parted.values.items()},
-        },
+        "values": list(map(packed, codes.values)),
+        "forms": [values_of(form, "fields", "part") for form in codes.forms],
+        "parted": None if parted is None else {"field": parted.field, "values": apart},
     }
 
 
@@ -141,12 +138,9 @@ def _form(form: Toggle) -> str:
     head = f"<span>{safe(form.name)}</span>"
     if form.place is not None:
         head = _line(form, f"data-form='{form.place}'")
-    fields = "".join(f"<li>{_line(field, _data(field, form))}</li>" for field in form.fields)
+    places = (f"data-field='{field.place}' data-of='{form.place}'" for field in form.fields)
+    fields = "".join(f"<li>{_line(*one)}</li>" for one in zip(form.fields, places, strict=True))
     return f"<li>{head}{f'<ul>{fields}</ul>' if fields else ''}</li>"
-
-
-def _data(field: Toggle, form: Toggle) -> str:
-    return f"data-field='{field.place}' data-of='{form.place}'"
 
 
 def _line(toggle: Toggle, data: str) -> str:
