@@ -37,8 +37,12 @@ def place_name(
 def lookup_name(row: LookupRow | SeenKey) -> str:
     """``fxgraph fuyebj4t…`` with its direction where it is a backward graph."""
     key = "(no key)" if row.cache_key is None else short_key(row.cache_key)
-    backward = " backward" if row.direction == "backward" else ""
-    return f"{row.cache}{backward} {harmless(key)}"
+    return f"{cache_name(row)} {harmless(key)}"
+
+
+def cache_name(row: LookupRow | SeenKey) -> str:
+    """The cache that was asked, and whether for a backward graph."""
+    return f"{row.cache} backward" if row.direction == "backward" else row.cache
 
 
 def run_name(row: RunRow) -> str:

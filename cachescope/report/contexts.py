@@ -22,7 +22,7 @@ _CONTEXTS_SHOWN: Final = 20
 _FIELDS_SHOWN: Final = 8
 _ALONE_SHOWN: Final = 5
 _ALONE_NAMED: Final = 8
-KNOWN_FROM: Final = {
+_KNOWN_FROM: Final = {
     "torch": "captured",
     "rebuilt": "rebuilt: this torch makes no isolation key itself",
     "hash_details": "reconstructed from hash details",
@@ -78,18 +78,22 @@ def _alike(found: Sharing) -> Iterator[Line]:
 
 
 def _context(row: ContextRow, key: IsolationKeyRow) -> Iterator[Line]:
-    made = KNOWN_FROM.get(row.known_from) or str(row.known_from)
     run = "" if row.run is None else f"run {row.run}, "
     yield Line(f"{row.context}  {run}{harmless(row.source)}", rows=1, right=key.isolation_key or "no key")
     torch = f"torch {row.torch_version}" if row.torch_version else ""
     python = f"Python {row.python_version}" if row.python_version else ""
     host = "" if row.host is None else f"on {row.host}"
     when = "" if row.time is None else f"{date(row.time)} {clock(row.time)}"
-    yield Line(harmless(", ".join(filter(None, (made, torch, python, host, when)))), 3, "dim")
+    yield Line(harmless(", ".join(filter(None, (known_from(row), torch, python, host, when)))), 3, "dim")
     if row.missing_forms:
         yield Line(f"not known: {harmless(missing_forms(row))}", 3, "dim")
     if key.text_only:
         yield Line(f"torch has no key for it, JSON cannot hold {harmless(', '.join(key.text_only))}", 3)
+
+
+def known_from(row: ContextRow) -> str:
+    """How a context is known, in words."""
+    return _KNOWN_FROM.get(row.known_from) or str(row.known_from)
 
 
 def _pair(found: Pair) -> Iterator[Line]:

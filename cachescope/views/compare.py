@@ -11,6 +11,7 @@ from traitlets.utils.bunch import Bunch
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
+from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
 from cachescope.answers.worklist import short_fields
@@ -165,11 +166,7 @@ class Compare(Pane):
         return (
             Head("change", "Change", of=lambda row: names[row.change]),
             Head("ranks", "Ranks", of=self._ranks, is_optional=True),
-            Head(
-                "cache",
-                "Cache",
-                of=lambda row: row.one.cache + (" backward" if row.one.direction == "backward" else ""),
-            ),
+            Head("cache", "Cache", of=lambda row: cache_name(row.one)),
             Head("compile_id", "Compile", of=lambda row: row.one.compile_id),
             Head("function", "Function", of=lambda row: row.one.function, is_optional=True),
             Head("before", "A", of=lambda row: compare_text.went(row.before)),

@@ -10,7 +10,7 @@ import pandas as pd
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
-from cachescope.answers.time_spent import TimeSpent
+from cachescope.answers.time_spent import RunTime, TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
@@ -144,22 +144,13 @@ class Time(Pane):
         return said_texts(spent)
 
     def _readings(self) -> list[Head]:
-        nothing = Shown("nothing", 0)
         number = partial(Head, number=True, unit="ns")
         return [
             Head("run", "Run", of=lambda one: self._labels[one.run]),
             number("total", "In all", of=lambda one: timed(one.readings.total_ns)),
-            number(
-                "could_save",
-                "Hits could still save",
-                of=lambda one: nothing if one.could_save_ns == 0 else timed(one.could_save_ns),
-            ),
+            number("could_save", "Hits could still save", of=_could_save),
             number("stays", "Stays", of=lambda one: timed(one.stays_ns)),
-            number(
-                "saved",
-                "Its hits saved",
-                of=lambda one: timed(one.readings.saved_ns if one.readings.hits else None),
-            ),
+            number("saved", "Its hits saved", of=_saved),
         ]
 
     def _problems(self) -> str:
@@ -171,6 +162,14 @@ class Time(Pane):
         if left := len(every) - len(shown):
             shown.append(html.faint(and_more(left)))
         return "".join(shown)
+
+
+def _could_save(one: RunTime) -> Shown | None:
+    return Shown("nothing", 0) if one.could_save_ns == 0 else timed(one.could_save_ns)
+
+
+def _saved(one: RunTime) -> Shown | None:
+    return timed(one.readings.saved_ns) if one.readings.hits else None
 
 
 def _phase_rows(phases: pd.DataFrame) -> list[tuple[str, str, int, int, Shown | None]]:

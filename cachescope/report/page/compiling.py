@@ -11,7 +11,7 @@ from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import NOTHING, timed
-from cachescope.report.page.parts import Column, Drawing, Part, Section, Text
+from cachescope.report.page.parts import Column, Drawing, Part, Section, Sorted, Text
 from cachescope.report.page.truncation import table
 from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
@@ -21,11 +21,7 @@ _SKIPPED: Final = {phase.name: "yes" if phase.is_skipped_by_hit else "no" for ph
 _TIMES: Final = (
     Column("Run", "word", "name"),
     Column("In all", "number", lambda one: timed(one.readings.total_ns)),
-    Column(
-        "Hits could still save",
-        "number",
-        lambda one: NOTHING if one.could_save_ns == 0 else timed(one.could_save_ns),
-    ),
+    Column("Hits could still save", "number", lambda one: _could_save(one.could_save_ns)),
     Column("Stays", "number", lambda one: timed(one.stays_ns)),
     Column("Hits", "number", "readings.hits"),
     Column("They saved", "number", lambda one: timed(one.readings.saved_ns if one.readings.hits else None)),
@@ -98,6 +94,10 @@ def compiles_section(scope: Read) -> Section:
         )
         parts.append(table("Graph breaks", broken, breaks, "graph breaks", "scope.compiles"))
     return Section("compiles", "What was compiled, and why again?", sentence, tuple(parts))
+
+
+def _could_save(ns: int | None) -> Sorted | None:
+    return NOTHING if ns == 0 else timed(ns)
 
 
 def _phases(spent: TimeSpent) -> list[tuple[str, list[int]]]:

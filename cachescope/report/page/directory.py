@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from cachescope.answers.directory import Directory, Total, newest_first, size_of
 from cachescope.answers.read import Read
@@ -108,58 +108,23 @@ def _standing_out(found: Directory) -> Iterator[Part]:
     damaged = ("damaged", "Files that cannot be loaded", found.damaged)
     for status, name, files in (damaged, ("unreadable", _UNREADABLE, found.unreadable)):
         if files or status == "damaged":
-            yield _group(
-                status,
-                (status.capitalize(), name),
-                files,
-                _DAMAGED,
-                f'scope.entries[scope.entries["status"] == "{status}"]',
-                "No file is damaged.",
-            )
+            source = f'scope.entries[scope.entries["status"] == "{status}"]'
+            shown = table(name, _DAMAGED, files, "files", source)
+            yield _group(status, status.capitalize(), shown, "No file is damaged.")
     paths = {row.entry: row.path for row in found.entries}
-    yield _group(
-        "alone",
-        ("Left alone", "Files whose other side is gone, or that nothing refers to"),
-        found.orphans,
-        (
-            _ENTRY,
-            _KIND,
-            Column("Why", "text", "reason"),
-            Column("Path", "code", lambda row: paths[row.entry]),
-        ),
-        "scope.orphans",
-        "Nothing refers to a file that is gone.",
-    )
-    yield _group(
-        "duplicates",
-        ("There twice", "Groups of files of which one would be enough"),
-        found.duplicates,
-        _DUPLICATES,
-        "scope.duplicates",
-        "No two files are duplicates by name, size and guards.",
-    )
-    yield _group(
-        "removable",
-        ("What can go", "Files that can go, and why"),
-        found.removable,
-        _REMOVABLE,
-        "scope.removable",
-        "Every file may still be of use to a later process.",
-    )
+    why, path = Column("Why", "text", "reason"), Column("Path", "code", lambda row: paths[row.entry])
+    name = "Files whose other side is gone, or that nothing refers to"
+    shown = table(name, (_ENTRY, _KIND, why, path), found.orphans, "files", "scope.orphans")
+    yield _group("alone", "Left alone", shown, "Nothing refers to a file that is gone.")
+    name = "Groups of files of which one would be enough"
+    shown = table(name, _DUPLICATES, found.duplicates, "files", "scope.duplicates")
+    yield _group("duplicates", "There twice", shown, "No two files are duplicates by name, size and guards.")
+    shown = table("Files that can go, and why", _REMOVABLE, found.removable, "files", "scope.removable")
+    yield _group("removable", "What can go", shown, "Every file may still be of use to a later process.")
 
 
-def _group(
-    anchor: str,
-    names: tuple[str, str],
-    rows: Sequence[Any],
-    columns: tuple[Column, ...],
-    source: str,
-    empty: str,
-) -> Group:
-    title, name = names
-    if not rows:
-        return Group(anchor, title, (Text(empty, "faint"),))
-    return Group(anchor, title, (table(name, columns, rows, "files", source),))
+def _group(anchor: str, title: str, shown: Table, empty: str) -> Group:
+    return Group(anchor, title, (shown if shown.rows else Text(empty, "faint"),))
 
 
 def _links(scope: Read) -> Iterator[Part]:

@@ -14,11 +14,18 @@ from cachescope.figures.datasheets import device_rates
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow
 from cachescope.frames.sharing_rows import PredictionRow
-from cachescope.report.contexts import KNOWN_FROM, folded_differences, shared_lines
+from cachescope.report.contexts import folded_differences, known_from, shared_lines
 from cachescope.report.devices import device_lines
 from cachescope.report.page.parts import Column, Drawing, Group, Lines, Part, Section, Text
 from cachescope.report.page.truncation import cut_note, first_of, table
 from cachescope.wording import SHORT_KEY, and_more, listed, plural, rank_names
+
+
+def _safety(row: PredictionRow) -> str | None:
+    if row.is_unsafe or row.unsafe_reason is None:
+        return row.unsafe_reason
+    return f"not known: {row.unsafe_reason}"
+
 
 _DIFFERENCE: Final = (
     Column("Form", "code", "form"),
@@ -32,9 +39,7 @@ _PREDICTIONS: Final = (
     Column("Cache", "word", "cache"),
     Column("Key", "word", lambda row: f"{row.cache_key[:SHORT_KEY]}…"),
     Column("Would be found", "word", "will_hit"),
-    Column(
-        "Unsafe", "text", lambda row: None if row.unsafe_reason is None else _safety(row), is_optional=True
-    ),
+    Column("Unsafe", "text", _safety, is_optional=True),
     Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
     Column("Why", "text", "reason"),
 )
@@ -92,24 +97,15 @@ def devices_section(scope: Read) -> Section:
 
 def _contexts(scope: Read, found: Sharing) -> Iterator[Part]:
     """Who is alike, in which forms they differ, and a line on the others."""
-    names = context_names(scope)
+    names, keys = context_names(scope), found.keys
     columns = (
         Column("Context", "word", _numbers),
         Column("From", "text", lambda alike: listed((names[one.context] for one in alike), 4)),
-        Column(
-            "Known from",
-            "text",
-            lambda alike: KNOWN_FROM.get(alike[0].known_from) or str(alike[0].known_from),
-        ),
+        Column("Known from", "text", lambda alike: known_from(alike[0])),
         Column("torch", "word", lambda alike: alike[0].torch_version),
         Column("Python", "word", lambda alike: alike[0].python_version),
         Column("Host", "word", _hosts, is_optional=True),
-        Column(
-            "Isolation key",
-            "code",
-            lambda alike: found.keys[alike[0].context].isolation_key,
-            is_optional=True,
-        ),
+        Column("Isolation key", "code", lambda alike: keys[alike[0].context].isolation_key, is_optional=True),
     )
     yield table("Contexts", columns, found.columns, "contexts", "scope.contexts")
     side_by_side = SideBySide.of(scope)
@@ -166,10 +162,6 @@ def _pairs(found: Sharing) -> Iterator[Part]:
         every = len(found.pairs) + found.more_pairs
         what, source = "pairs of contexts that differ", "scope.context_pairs()"
         yield Text(cut_note(len(found.pairs), every, what, source), "faint")
-
-
-def _safety(row: PredictionRow) -> str:
-    return row.unsafe_reason or "" if row.is_unsafe else f"not known: {row.unsafe_reason}"
 
 
 def _predictions(scope: Read) -> Group:

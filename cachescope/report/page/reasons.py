@@ -11,7 +11,7 @@ from cachescope.answers.causes import Causes, Struck, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.directory import past_misses
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.names import cache_name, lookups_of_cause
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
 from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
@@ -242,11 +242,7 @@ def _misses(scope: Read) -> list[Part]:
     columns = (
         Column("Lookup", "name", lambda row: row[0].lookup),
         Column("Run", "word", lambda row: labels[row[0].run]),
-        Column(
-            "Cache",
-            "word",
-            lambda row: row[0].cache + (" backward" if row[0].direction == "backward" else ""),
-        ),
+        Column("Cache", "word", lambda row: cache_name(row[0])),
         Column("Compile", "word", lambda row: row[0].compile_id),
         Column("Function", "word", lambda row: row[0].function),
         Column("Key", "word", lambda row: _key(row[0].cache_key)),
