@@ -10,7 +10,6 @@ import cachescope
 from cachescope.analysis.directory.same_key import candidates, marks_beside
 from cachescope.frames.directory_rows import EntryRow
 from tests.conftest import Recording
-from tests.made import entry, scope_of
 
 
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
@@ -25,26 +24,6 @@ def test_other_guards_and_other_code_under_one_key_are_marked(version: str, reco
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "marks"),
-    [
-        ({}, {}, ("equal_guards",)),
-        ({"guards_expr": "L['s0'] > 1"}, {"guards_expr": "L['s0'] > 1"}, ("equal_guards",)),
-        ({"guards_expr": "L['s0'] > 1"}, {}, ("other_guards",)),
-        ({"code_key": "c1"}, {"code_key": "c1"}, ("equal_guards",)),
-        ({"code_key": "c1"}, {"code_key": "c2"}, ("other_code", "equal_guards")),
-        ({"code_key": "c1"}, {}, ("equal_guards",)),
-        ({}, {"status": "damaged", "code_key": "c2"}, ("damaged",)),
-        ({}, {"status": "temporary"}, ()),
-        ({}, {"root": "/other"}, ()),
-    ],
-)
-def test_what_is_beside_an_entry(one: dict[str, Any], other: dict[str, Any], marks: tuple[str, ...]) -> None:
-    """Made by hand."""
-    entries = [entry("fxgraph", "f1", name=name, **told) for name, told in (("a", one), ("b", other))]
-    assert scope_of(entries=entries).guards["beside"].iloc[0] == marks
-
-
-@pytest.mark.parametrize(
     ("rows", "marks"),
     [
         ([{}], {}),
@@ -53,8 +32,16 @@ def test_what_is_beside_an_entry(one: dict[str, Any], other: dict[str, Any], mar
         ([{"cache": "code"}, {"cache": "code"}], {}),
         ([{"cache_key": None}, {"cache_key": None}], {}),
         ([{}, {"status": "unreadable"}], {}),
+        ([{}, {"status": "temporary"}], {}),
+        ([{}, {"root": "/other"}], {}),
+        ([{}, {}], dict.fromkeys((0, 1), ("equal_guards",))),
+        ([{"guards_expr": "s"}, {"guards_expr": "s"}], dict.fromkeys((0, 1), ("equal_guards",))),
+        ([{"guards_expr": "s"}, {}], dict.fromkeys((0, 1), ("other_guards",))),
+        ([{"code_key": "c1"}, {"code_key": "c1"}], dict.fromkeys((0, 1), ("equal_guards",))),
+        ([{"code_key": "c1"}, {"code_key": "c2"}], dict.fromkeys((0, 1), ("other_code", "equal_guards"))),
+        ([{"code_key": "c1"}, {}], dict.fromkeys((0, 1), ("equal_guards",))),
         # The contents of a damaged one are compared with nothing.
-        ([{}, {"status": "damaged"}], {0: ("damaged",), 1: ()}),
+        ([{}, {"status": "damaged", "code_key": "c2"}], {0: ("damaged",), 1: ()}),
         ([{"status": "damaged"}, {"status": "damaged"}], {0: ("damaged",), 1: ("damaged",)}),
         # In the order in which a reader should learn of them.
         (

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.inferred_guard_misses import is_open as is_open_miss
 from tests.made import CODE, Details, Made, aot, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1"}
@@ -23,21 +22,6 @@ def test_only_misses_have_changes() -> None:
     scope = scope_of(run(*made))
     changes = [[change.summary for change in scope.changes(lookup)] for lookup in range(len(made))]
     assert changes == [[], ["0 -> 1"], [], ["2 -> 3"], []]
-
-
-@pytest.mark.parametrize(
-    ("lookups", "is_open"),
-    [
-        ([fx("f1", details=G, at=0)], True),
-        ([fx("f1", details=G, at=0, status_detailed="miss")], False),
-        ([fx("f1", "hit", G, at=0)], False),
-        ([fx("f1", "guard_miss", G, at=0)], False),
-        ([fx("f1", "hit", G, at=0), fx("f2", details=G, at=1, status_detailed="miss")], False),
-        ([fx("f1", "hit", G, at=0), fx("f2", details=G, at=1)], True),
-    ],
-)
-def test_misses_that_a_text_log_leaves_open(lookups: list[Made], is_open: bool) -> None:
-    assert any(map(is_open_miss, scope_of(run(*lookups)).history.lookups)) is is_open
 
 
 def test_guard_misses_that_follow_are_settled_in_rows_of_their_own() -> None:
@@ -150,9 +134,8 @@ def test_advice_goes_by_the_directory_of_the_run_that_missed() -> None:
     assert "The default directory" in advice
 
 
-REPORTED: dict[str, Any] = {"status_detailed": "hit", "load_error": "EOFError: Ran out of input"}
-
-
 def test_a_miss_without_a_key_had_no_entry() -> None:
-    (row,) = miss_rows(scope_of(run(fx(None, details=G, at=9, load_error=REPORTED["load_error"]), **HERE)))
+    (row,) = miss_rows(
+        scope_of(run(fx(None, details=G, at=9, load_error="EOFError: Ran out of input"), **HERE))
+    )
     assert row["verdict"] == "first_lookup"

@@ -285,13 +285,6 @@ def test_a_key_that_another_process_is_compiling(
         assert row["reason"].startswith("run 0 had missed the same key")
 
 
-def test_several_processes_that_compile_a_key_are_named_in_the_plural() -> None:
-    compiling = [run(graph("f11", at=at, took=5.0), **HERE) for at in (0, 1)]
-    row = last(*compiling, run(graph("f11", at=2), **HERE))
-    assert row["verdict"] == "compiled_concurrently"
-    assert row["reason"] == "runs 0, 1 had missed the same key and were still compiling it"
-
-
 def test_a_key_that_another_process_is_compiling_for_another_directory() -> None:
     compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
     row = last(compiling, run(graph("f11", at=3), **HERE))
@@ -353,12 +346,6 @@ def test_guards_that_did_not_hold(told: dict[str, Any], evidence: str, shown: st
     row = miss_rows(scope)[-1]
     assert (row["verdict"], row["kind"], row["evidence"]) == ("guard_failed", "f11", evidence)
     assert (row["baseline_lookup"], shown in row["reason"]) == (1, True), row["reason"]
-
-
-def test_guards_that_nothing_recorded() -> None:
-    row = last(run(fx("f11", "guard_miss", G, at=100)))
-    assert row["reason"].endswith("no entry's guards held: not recorded")
-    assert row["baseline"] is None
 
 
 def test_what_hit_or_is_not_known_is_no_miss() -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.errors import SourceError
 from cachescope.scope import Scope
 from tests.vllm_recordings import CHANGED, SAME_FOLDER, VERSIONS, Recorded, recorded, with_factors
 
@@ -101,13 +100,3 @@ def test_a_saved_scope_says_the_same(scope: Scope, tmp_path: Path) -> None:
     again = cachescope.read(tmp_path / "saved")
     for name in ("vllm_folders", "vllm_changes", "vllm_fragments"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("env", ["[]", "no JSON"])
-def test_a_saved_scope_whose_variables_are_none_is_refused(scope: Scope, tmp_path: Path, env: str) -> None:
-    scope.save(tmp_path / "saved")
-    file = tmp_path / "saved" / "vllm_factors.parquet"
-    pd.read_parquet(file, dtype_backend="pyarrow").assign(env=env).to_parquet(file)
-    with pytest.raises(SourceError):
-        cachescope.read(tmp_path / "saved")

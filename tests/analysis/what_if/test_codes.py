@@ -61,8 +61,6 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
     assert len(codes.cells.home) == 3
     assert misses.aot == [-1, 0, -1, -1]
     assert misses.is_open == [False, False, False, True]
-    # Without hash details nothing makes its key equal to another.
-    assert misses.cell == [0, 1, 2, -1]
     # By the position of the first lookup that could find it.
     assert misses.since[1:] == [2, NEVER, 5]
 

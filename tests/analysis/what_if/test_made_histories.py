@@ -57,10 +57,7 @@ CASES: dict[str, Case] = {
     "another field differs": ((here(f1()), here(f2(details=XY))), [], "mm"),
     "of the other cache": ((here(f1()), here(aot("a2", details=X, at=10))), [], "mm"),
     "of another direction": (
-        (here(f1(details={**G, "fx_kwargs[is_backward]": "True"})), here(f2())),
-        [],
-        "mm",
-    ),
+        (here(f1(details={**G, "fx_kwargs[is_backward]": "True"})), here(f2())), [], "mm"),
     # An entry is there from the end of its compile on.
     "before it was stored": ((here(f1(took=20.0)), here(f2())), [], "mm"),
     "just when it was stored": ((here(f1(took=10.0)), here(f2())), [], "mm"),
@@ -68,19 +65,13 @@ CASES: dict[str, Case] = {
     "two at once, and a third": ((here(f1()), here(f2(0.5)), here(f2(10))), [], "mmh"),
     # It hits, and so stores nothing.
     "what would have hit stores nothing": (
-        (here(f1()), here(f2(5)), here(fx("f3", details=X3, at=9, took=1.0))),
-        [],
-        "mhh",
-    ),
+        (here(f1()), here(f2(5)), here(fx("f3", details=X3, at=9, took=1.0))), [], "mhh"),
     # In another directory, or in one that is not known.
     "in another directory": ((run(f1(), cache_dir="/other"), here(f2())), [], "mm"),
     "in directories that are not known": ((run(f1()), run(f2())), [], "mh"),
     "in a directory that is not known": ((here(f1()), run(f2())), [], "mh"),
     "in one of two directories, not known which": (
-        (here(f1()), run(fx("f9", details=XY, at=1, took=1.0), cache_dir="/other"), run(f2())),
-        [],
-        "mmm",
-    ),
+        (here(f1()), run(fx("f9", details=XY, at=1, took=1.0), cache_dir="/other"), run(f2())), [], "mmm"),
     "one that found what only that directory held": (
         (here(f1()), run(f2(5), cache_dir="/other"), run(f2(8, "hit"), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
         [],
@@ -103,10 +94,7 @@ CASES: dict[str, Case] = {
     ),
     # Only hits say where a run was, and only what a run stored is there to be found.
     "one that found what only that directory held, and missed another key": (
-        (here(OTHER, f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))),
-        [],
-        "mmmhh",
-    ),
+        (here(OTHER, f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))), [], "mmmhh"),
     "one that found what two directories held": (
         (here(OTHER, f1(1)), THERE, run(OTHER, cache_dir="/other"), run(OTHER_HIT, f2(30, compile_id="1/0"))),
         [],
@@ -183,20 +171,11 @@ CASES: dict[str, Case] = {
     "without details, and of the other cache": ((here(aot("a1", details=G, at=0)), here(f2(details=None))), [], "mm"),
     # An AOTAutograd lookup that hits finds its graphs.
     "with its graphs": (
-        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11))),
-        [],
-        "mmhh",
-    ),
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11))), [], "mmhh"),
     "with graphs of keys that have nothing in common": (
-        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY))),
-        [],
-        "mmhh",
-    ),
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY))), [], "mmhh"),
     "graphs alone": (
-        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=XY, at=10), f2(11))),
-        [],
-        "mmmh",
-    ),
+        (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=XY, at=10), f2(11))), [], "mmmh"),
     # Graphs found so store nothing themselves.
     "with its graphs, of which a third has the key": (
         (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY)), here(fx("f3", details={**XY, "x": "3"}, at=20))),
@@ -321,6 +300,11 @@ def test_rates_runs_and_causes() -> None:
         1,
         1,
     )
+
+
+def test_rates_without_any_time() -> None:
+    found = scope_of(here(f1(took=None)), here(f2(took=None))).what_if(without="x")
+    assert table(found.rates, "hits time_saved_ns time_lost_ns") == [(0, None, None), (1, None, None)]
 
 
 def test_what_does_not_follow_from_what_was_stored() -> None:

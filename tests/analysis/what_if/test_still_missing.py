@@ -6,7 +6,7 @@ import pytest
 
 from cachescope.columns import records
 from cachescope.scope import Scope
-from tests.analysis.what_if.test_made_histories import HERE, Case, G, X, f1, f2, here, letters
+from tests.analysis.what_if.test_made_histories import HERE, G, X, f1, f2, here, letters
 from tests.conftest import Recording
 from tests.made import Run, aot, fx, run, scope_of
 from tests.readings import read_once
@@ -23,20 +23,17 @@ def rank(number: int, at: float, took: float = 1.0) -> Run:
 
 
 # What was looked up and stored, and why the second misses without its changed fields.
-STAYS: dict[str, Case] = {
+STAYS: dict[str, tuple[tuple[Run, ...], str]] = {
     "two runs at once": (
         (rank(0, 0.0, took=20.0), rank(1, 10.0)),
-        [],
         "the runs were concurrent: 2 keys become 1; with a staggered start, 1 of 2 would hit",
     ),
     "one run, which had not stored it": (
         (here(f1(took=20.0), f2(compile_id="1/0")),),
-        [],
         "1 miss came before the same process had stored the entry",
     ),
     "another directory": (
         (run(f1(), cache_dir="/other"), here(f2())),
-        [],
         "the entry of 1 miss was in another cache directory",
     ),
     "an entry that was gone, beside one that would not have been stored": (
@@ -46,17 +43,14 @@ STAYS: dict[str, Case] = {
             here(fx("f8", details={**G, "x": "8"}, at=15, took=20.0)),
             here(f2(17)),
         ),
-        [],
         "the entry of 1 miss was gone by then",
     ),
     "an entry that was gone": (
         (here(f1()), here(f1(5, took=20.0)), here(f2())),
-        [],
         "the entry of 1 miss was gone by then",
     ),
     "an entry whose guards no log has": (
         (here(f1(), f1(5, "guard_miss", guards_expr="s > 4", compile_id="1/0")), here(f2(20))),
-        [],
         "whether the guards of an entry would hold for 1 miss is not recorded",
     ),
     "a graph of which nothing was recorded": (
@@ -65,7 +59,6 @@ STAYS: dict[str, Case] = {
             here(fx("f8", details={**G, "gm": "another"}, at=5.0, took=1.0, compile_id="8/0")),
             here(aot("a2", details=X, at=10.0), fx("f9", at=30.0, took=1.0)),
         ),
-        [],
         "the entry of 1 miss was in another cache directory; the fields of the key of 1 miss are not recorded",
     ),
 }
@@ -73,8 +66,8 @@ STAYS: dict[str, Case] = {
 
 @pytest.mark.parametrize("case", STAYS)
 def test_a_miss_that_stays_says_why(case: str) -> None:
-    runs, entries, why = STAYS[case]
-    scope = scope_of(*runs, entries=entries)
+    runs, why = STAYS[case]
+    scope = scope_of(*runs)
     (row,) = (row for row in records(scope.cause_savings()) if row["fields"] == ("x",))
     assert (row["hits_after"], row["why"]) == (0, why)
     (asked,) = (
