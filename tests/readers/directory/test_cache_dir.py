@@ -71,13 +71,6 @@ def test_nothing_is_written_into_the_cache(recording: Recording, tmp_path: Path)
     assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in cache.rglob("*")} == before
 
 
-def test_other_directories_are_no_cache(tmp_path: Path) -> None:
-    (tmp_path / "fxgraph" / "aa").mkdir(parents=True)
-    (tmp_path / "file").write_text("x")
-    for path in (tmp_path, tmp_path / "fxgraph", tmp_path / "file", tmp_path / "absent"):
-        assert not looks_like_cache_dir(str(path))
-
-
 @pytest.mark.parametrize(
     ("scenario", "damage"),
     [
@@ -124,14 +117,6 @@ def test_a_hostile_entry_is_a_problem_and_executes_nothing(kind: str, tmp_path: 
     assert not sentinel.exists()
 
 
-def test_a_key_made_without_a_hash_is_read(tmp_path: Path) -> None:
-    nonce = tmp_path / "aotautograd" / "0.3745401188473625"
-    nonce.mkdir(parents=True)
-    (nonce / "entry").write_bytes(b"")
-    (entry,) = read(tmp_path).entries
-    assert entry.cache_key == "0.3745401188473625"
-
-
 def test_a_cache_root_that_is_a_link_is_read(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(cache)
     assert len(read(tmp_path / "link").entries) == 1
@@ -176,30 +161,6 @@ def test_a_file_that_grew_after_it_was_listed_has_the_size_that_was_read(cache: 
     entry = walk.read(0)
     assert entry is not None
     assert entry.size_bytes == len(data) == len(SOUND) + 1
-
-
-def test_a_file_that_changes_under_the_reader_is_read_again(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = next(key_folder(cache).iterdir())
-    file.write_bytes(SOUND[:10])
-    real, calls = os.fstat, []
-
-    def finish_writing(descriptor: int) -> os.stat_result:
-        found = real(descriptor)
-        if not calls:
-            with open(file, "ab") as rest:
-                rest.write(SOUND[10:])
-        calls.append(descriptor)
-        return found
-
-    reading = Reading()
-    walk = CacheWalk(str(cache), reading)
-    walk.scan()
-    monkeypatch.setattr(os, "fstat", finish_writing)
-    entry = walk.read(0)
-    assert entry is not None
-    assert (entry.status, len(calls)) == ("ok", 4)
 
 
 def test_a_folder_that_is_gone_after_it_was_listed_is_passed_over(

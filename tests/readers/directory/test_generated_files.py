@@ -71,14 +71,6 @@ def test_any_text_is_hashed_as_python_reads_the_string(text: str, kind: str) -> 
     assert defined_kernels(escaped) == (stored_code_hash(f"\\{text}\tA"),)
 
 
-def test_a_string_that_defines_nothing_is_no_kernel() -> None:
-    kernel = "x = async_compile.triton('n', '''\nk\n''')\n"
-    assert defined_kernels(f"'''text.'''\n{kernel}") == defined_kernels(kernel) == (stored_code_hash("k"),)
-    assert defined_kernels("def f():\n    '''text'''\n") == ()
-    assert defined_kernels("async_compile.triton('name', '''never closed") == ()
-    assert defined_kernels("x = async_compile.triton('n', '''\\N{no such name}''')") == ()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
@@ -194,7 +186,14 @@ def test_the_sources_of_kernels_in_a_wrapper() -> None:
     plain = "k = async_compile.triton('k', '''aA''')"
     assert defined_kernels(escaped) == defined_kernels(plain) != defined_kernels(raw)
     assert defined_kernels("\nk = async_compile.triton('k', '''aA''')") == defined_kernels(plain)
-    assert defined_kernels("k = 3 + '''aA'''") == ()
+    assert defined_kernels("'''text.'''\nk = async_compile.triton('k', '''aA''')") == defined_kernels(plain)
+    for nothing in (
+        "def f():\n    '''text'''\n",
+        "async_compile.triton('k', '''never closed",
+        "k = 3 + '''aA'''",
+    ):
+        assert defined_kernels(nothing) == ()
+    assert defined_kernels("k = async_compile.triton('k', '''\\N{no such name}''')") == ()
     assert defined_kernels("kernel_src = (r'''aA'''") == defined_kernels(plain)
     assert defined_kernels(f"# kernel path: /cache/dd/{CODE}.py\n") == (CODE,)
     assert included_header(f'#include "/cache/dd/{CODE}.h"\n') == CODE

@@ -111,11 +111,8 @@ def test_it_stores_the_details_of_its_graphs_and_names_their_keys_and_devices() 
 def test_each_artifact_with_where_its_content_begins() -> None:
     data = summed(body(("pgo", [("k", b"one")]), ("autotune", [("l", b""), ("m", b"three")])))
     found = list(artifacts(data))
-    assert [(kind, key, content) for kind, key, content, _ in found] == [
-        ("pgo", "k", b"one"),
-        ("autotune", "l", b""),
-        ("autotune", "m", b"three"),
-    ]
+    assert [one[:3] for one in found[:1]] == [("pgo", "k", b"one")]
+    assert [one[:3] for one in found[1:]] == [("autotune", "l", b""), ("autotune", "m", b"three")]
     assert all(data[at : at + len(content)] == content for _, _, content, at in found)
     assert found[0][3] == data.index(b"one")
     with pytest.raises(DamagedContent, match="no mega-cache"):

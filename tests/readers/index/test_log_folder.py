@@ -154,14 +154,11 @@ BACKWARD = (("gm", "a"), ("fx_kwargs[is_backward]", "True"), ("fx_kwargs[is_infe
 
 def found(reading: Reading) -> dict[str, list[str | None]]:
     """Of each log the last value in the details of its lookups."""
-    details = reading.details
-    return {
-        process.source: [
-            None if one.detail_set is None else details.details(one.detail_set)[-1].value_text
-            for one in process.lookups
-        ]
-        for process in reading.processes
-    }
+
+    def last(code: int | None) -> str | None:
+        return None if code is None else reading.details.details(code)[-1].value_text
+
+    return {one.source: [last(x.detail_set) for x in one.lookups] for one in reading.processes}
 
 
 def test_logs_are_in_the_order_of_their_names_and_have_their_own_details(tmp_path: Path) -> None:

@@ -10,10 +10,8 @@ import pytest
 
 import cachescope
 from cachescope import Scope
-from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.reading import Reading
-from tests.readers.logs.growing import assert_same, in_columns, out_of_columns, written
-from tests.readers.logs.test_trace_parts import in_parts
+from cachescope.columns import records
+from tests.readers.logs.growing import assert_read_on, assert_same, in_parts, read_trace
 
 RECORDED = Path(__file__).parents[2] / "data" / "ahead_of_time"
 
@@ -29,16 +27,8 @@ def trace_of(version: str, way: str, folder: Path) -> Path:
 def told(scope: Scope) -> list[tuple[str, str, bool | None, str, str]]:
     """What is said of each lookup that missed."""
     joined = scope.lookups.merge(scope.misses, on="lookup", suffixes=("", "_of_miss"))
-    return [
-        (
-            row.outcome,
-            row.bypass_reason,
-            None if pd.isna(row.aot_mode) else bool(row.aot_mode),
-            row.verdict,
-            row.kind,
-        )
-        for row in joined.itertuples()
-    ]
+    columns = ["outcome", "bypass_reason", "aot_mode", "verdict", "kind"]
+    return [tuple(row.values()) for row in records(joined, columns)]
 
 
 AHEAD = ("disabled", "cache not enabled", True, "disabled", "AOTInductor")
@@ -93,24 +83,13 @@ def test_what_is_no_compile_has_no_compile_id(tmp_path: Path, version: str) -> N
     assert pd.isna(compile_id)
 
 
-@pytest.mark.parametrize("is_grown", [True, False])
-def test_read_in_two_steps_it_is_the_same(tmp_path: Path, is_grown: bool) -> None:
+def test_read_in_two_steps_it_is_the_same(tmp_path: Path) -> None:
     """Cut between the code and the event that ends its compile."""
     path = trace_of("2.13.0", "both", tmp_path)
     text = path.read_bytes()
     cut = text.index(b"\nV", text.index(b'"inductor_aot_wrapper_code"')) + 1
     assert text.index(b'"cache_state": "disabled"') > cut
-    whole = Reading()
-    read_trace_log(str(path), whole)
+    whole = read_trace(path)
     assert [one.aot_mode for one in whole.processes[0].lookups] == [True, None]
-    if is_grown:
-        grown = tmp_path / "grown.log"
-        reading = Reading()
-        read_trace_log(str(written(grown, text[:cut])), reading)
-        reading = out_of_columns(in_columns(reading))
-        assert read_on_trace_log(str(written(grown, text)), reading)
-        other = Reading()
-        read_trace_log(str(grown), other)
-        assert_same(reading, other)
-    else:
-        assert_same(in_parts(path, [(0, cut), (cut, None)]), whole)
+    assert_same(in_parts(path, [(0, cut), (cut, None)]), whole)
+    assert_read_on(tmp_path / "grown.log", text, cut)

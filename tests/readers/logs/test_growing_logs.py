@@ -13,11 +13,24 @@ import pytest
 
 import cachescope
 from cachescope.readers.logs import many_logs as logs
-from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
+from cachescope.readers.logs.trace_log import read_on_trace_log
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readers.logs.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
+from tests.readers.logs.growing import (
+    TRACES,
+    assert_as_anew,
+    assert_read_on,
+    assert_same,
+    in_columns,
+    kept,
+    one_trace,
+    out_of_columns,
+    read_trace,
+    written,
+)
 from tests.readers.logs.test_trace_process import (
+    IDS,
+    NOON_NS,
     artifact,
     begins,
     disabled,
@@ -32,29 +45,11 @@ __all__ = ["kept"]
 
 
 RECORD = re.compile(rb"\n(?![\t])")
-WRITTEN = [
-    ("2.13.0", "tour"),
-    ("2.13.0", "force_disabled"),
-    ("2.13.0", "bypass_custom_pass_fx"),
-    ("2.6.0", "config_flip"),
-    ("2.10.0", "config_flip"),
-]
 
 
-@pytest.fixture(scope="module", params=WRITTEN, ids=" ".join)
+@pytest.fixture(scope="module", params=TRACES, ids=" ".join)
 def trace(request: pytest.FixtureRequest, recording: Recording) -> bytes:
-    """All processes of a recording in one log, which has more kinds of records than any of them."""
-    folder = recording(*request.param)
-    # A log that goes back in time may repeat what it said, and is read anew.
-    return b"".join(
-        sorted((path.read_bytes() for path in (folder / "trace").iterdir()), key=lambda data: data[:21])
-    )
-
-
-def read_anew(path: Path) -> Reading:
-    reading = Reading()
-    read_trace_log(str(path), reading)
-    return reading
+    return one_trace(recording(*request.param))
 
 
 def ends_of_records(data: bytes) -> list[int]:
@@ -71,16 +66,16 @@ def a_few(rng: random.Random, data: bytes) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
+def test_a_log_that_grew_in_steps_is_what_it_is_when_read_trace(
     seed: int, trace: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.log"
     cuts = a_few(random.Random(seed), trace)
     written(path, trace[: cuts[0]])
-    before = out_of_columns(in_columns(read_anew(path)))
+    before = out_of_columns(in_columns(read_trace(path)))
     for last, cut in pairwise([*cuts, len(trace)]):
         written(path, trace[:cut])
-        anew = read_anew(path)
+        anew = read_trace(path)
         is_whole = trace[last - 1 : last] == b"\n" and trace[last : last + 1] != b"\t"
         assert read_on_trace_log(str(path), before) == is_whole
         if is_whole:
@@ -96,7 +91,7 @@ def test_a_log_that_ends_within_a_record_has_no_way_on(trace: bytes, tmp_path: P
     assert trace[line_end : line_end + 1] == b"\t"
     for cut in (start + 1, line_end - 1, line_end, line_end + 1, (line_end + end) // 2, end - 1):
         path = written(tmp_path / f"{cut}.log", trace[:cut])
-        reading = read_anew(path)
+        reading = read_trace(path)
         written(path, trace)
         assert not read_on_trace_log(str(path), reading)
 
@@ -140,9 +135,7 @@ def test_one_put_in_its_place_while_it_is_read_is_read_whole(
     pd.testing.assert_frame_equal(here.lookups, cachescope.read(path, index=False).lookups)
 
 
-IDS = {"frame_id": 0, "frame_compile_id": 0}
 OTHER = {"frame_id": 1, "frame_compile_id": 0}
-NOON_NS = 1_795_348_800 * 10**9
 FRAME = {"name": "f", "line": 3, "filename": 2}
 
 
@@ -182,18 +175,13 @@ RECORDS = [
 
 def read_whole(path: Path, *records: str) -> Reading:
     path.unlink(missing_ok=True)
-    reading = Reading()
-    read_trace_log(str(written(path, "".join(records).encode())), reading)
-    return reading
+    return read_trace(written(path, "".join(records).encode()))
 
 
 @pytest.mark.parametrize("cut", range(1, len(RECORDS) + 1))
 def test_a_trace_made_by_hand_goes_on_from_any_record(cut: int, tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    reading = out_of_columns(in_columns(read_whole(path, *RECORDS[:cut])))
-    anew = read_whole(path, *RECORDS, looked_up("hit", 25))
-    assert read_on_trace_log(str(path), reading)
-    assert_same(reading, anew)
+    records = [*RECORDS, looked_up("hit", 25)]
+    assert_read_on(tmp_path / "a.log", "".join(records).encode(), len("".join(records[:cut]).encode()))
 
 
 def test_where_nothing_was_kept_or_a_payload_continues_there_is_no_way_on(tmp_path: Path) -> None:

@@ -148,19 +148,6 @@ def test_one_that_is_followed_is_read_whole_once(kept: list[str], log: list[byte
     assert kept == [str(path)]
 
 
-def test_short_logs_and_details_without_an_outcome_have_no_way_on(
-    recording: Recording, tmp_path: Path
-) -> None:
-    short = next((recording("2.13.0", "text_short") / "text").iterdir()).read_bytes()
-    assert not can_go_on(read_anew(written(tmp_path / "short.log", short)))
-    data = (recording("2.13.0", "cold_warm") / "text" / "00_cold.log").read_bytes()
-    log = messages(data)
-    first, second = [at for at, message in enumerate(log) if b"hash details for key" in message]
-    assert can_go_on(read_anew(written(tmp_path / "before.log", b"".join(log[:second]))))
-    for at in (first, second):
-        assert not can_go_on(read_anew(written(tmp_path / f"{at}.log", b"".join(log[: at + 1]))))
-
-
 GUARDS = f"fx graph cache key {key('f1')} evaluating guards L['t0'] > 4 with values [3] => hit=False"
 MADE = (
     Log()
@@ -276,7 +263,9 @@ def test_a_pid_that_was_used_again_has_no_way_on(tmp_path: Path) -> None:
     assert [read_on(tmp_path / "a.log", lines, cut)[0] for cut in (2, 4)] == [True, False]
 
 
-def test_a_log_of_short_lines_has_no_way_on(tmp_path: Path) -> None:
+def test_a_log_of_short_lines_has_no_way_on(recording: Recording, tmp_path: Path) -> None:
+    real = next((recording("2.13.0", "text_short") / "text").iterdir()).read_bytes()
+    assert not can_go_on(read_anew(written(tmp_path / "short.log", real)))
     short = f"INFO:torch._inductor.codecache:fx graph cache hit for key {key('f1')}"
     assert read_on(tmp_path / "a.log", [short, short], 1) == (False, False)
     # Nor has one in which a single process writes them.

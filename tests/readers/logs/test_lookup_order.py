@@ -11,12 +11,8 @@ from cachescope.readers.logs.lookup_order import put_in_order
 def lookup(text: str) -> LookupRow:
     """``a1 hit 0/0 @5``: a key, its outcome, a compile, and when if that is known; ``#1`` for its segment."""
     key, outcome, compile_id, *rest = text.split()
-    made = LookupRow(
-        cache="aotautograd" if key[0] == "a" else "fxgraph",
-        cache_key=key,
-        outcome=outcome,
-        compile_id=compile_id,
-    )
+    cache = "aotautograd" if key[0] == "a" else "fxgraph"
+    made = LookupRow(cache=cache, cache_key=key, outcome=outcome, compile_id=compile_id)
     for word in rest:
         if word[0] == "@":
             made.time = int(word[1:])

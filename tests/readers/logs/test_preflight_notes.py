@@ -71,10 +71,8 @@ def test_what_would_be_stored_is_noted_before_the_record_or_after_it() -> None:
 
 
 def test_two_lookups_of_one_key_have_notes_of_their_own() -> None:
-    notes, lookups = (
-        PreflightNotes(),
-        (LookupRow(cache="fxgraph", cache_key="f11"), LookupRow(cache="fxgraph", cache_key="f11")),
-    )
+    notes = PreflightNotes()
+    lookups = [LookupRow(cache="fxgraph", cache_key="f11") for _ in range(2)]
     for size, lookup in enumerate(lookups):
         notes.add(lookup_note(sizes=[size]))
         notes.tell_of(lookup)

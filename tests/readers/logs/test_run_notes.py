@@ -86,9 +86,8 @@ def test_when_the_command_began_and_ended_stands_beside_the_run(trace: Path, tmp
     after = time.time_ns()
     (run,) = cachescope.read(recorded.folder).runs.itertuples()
     # The note has whole microseconds.
-    assert (
-        before - 1000 <= run.command_start_time.value <= run.command_end_time.value - 10**8 <= after - 10**8
-    )
+    start, end = run.command_start_time.value, run.command_end_time.value
+    assert before - 1000 <= start <= end - 10**8 <= after - 10**8
 
 
 @pytest.mark.parametrize(

@@ -311,11 +311,8 @@ def test_a_reason_that_is_cut_is_none(tmp_path: Path) -> None:
 def test_where_an_entry_was_written(tmp_path: Path) -> None:
     log = Log().outcome("a1", "miss").outcome("a2", "miss", "1/0").say(writing("a1"))
     (process,) = log.say(writing("a2").replace("/cache", "/other"), "1/0").read(tmp_path)
-    folders = {name_of(one.cache_key): one.entry_path for one in process.lookups}
-    assert folders == {
-        name: f"{folder}/aotautograd/{key(name)}/entry"
-        for name, folder in (("a1", "/cache"), ("a2", "/other"))
-    }
+    for lookup, folder in zip(process.lookups, ("/cache", "/other"), strict=True):
+        assert lookup.entry_path == f"{folder}/aotautograd/{lookup.cache_key}/entry"
     assert process.cache_dir == "/cache"
 
 
@@ -439,10 +436,8 @@ def test_each_of_two_processes_ends_with_what_it_wrote_last(tmp_path: Path) -> N
 
     last = Log(8).outcome("a1", "miss").outcome("f1", "miss")
     # With the outcome of its last lookup, or where that is lost with its details.
-    assert ended(Log().outcome("f1", "miss").details("f2"), Log(8).details("f1").outcome("f1", "miss")) == [
-        1,
-        2,
-    ]
+    two = Log().outcome("f1", "miss").details("f2"), Log(8).details("f1").outcome("f1", "miss")
+    assert ended(*two) == [1, 2]
     assert ended(Log().outcome("a1", "miss").details("f1").say("x").outcome("f1", "miss"), last) == [4, 1]
     assert ended(Log().outcome("a1", "miss").outcome("f2", "miss").details("f1"), last) == [2, 1]
     three = [Log(hour).outcome("a1", "miss").details("f1").outcome("f1", "miss") for hour in (10, 8, 6)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tarfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import cachescope
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import (
-    CompilesEnd,
     TraceCompiles,
     compile_id_of,
     compiles_of,
@@ -172,31 +170,6 @@ def test_every_lookup_of_a_real_program_has_its_code(name: str, tmp_path: Path) 
     assert len(lookups) > 10
     assert lookups["function"].notna().all()
     assert (lookups["segment"] > 0).all()
-
-
-def test_a_state_that_was_kept_goes_on() -> None:
-    compiles = TraceCompiles()
-    compiles.note_string("3", "/interned.py")
-    compiles.begin("0/0", 1, [frame()], [])
-    lookups = [aot(), fx(), fx("1/0")]
-    for lookup in lookups:
-        compiles.note(lookup, is_over=False)
-    compiles.end("2/0", 3, "E: why")
-    end = compiles.end_state({id(one): at for at, one in enumerate(lookups)})
-    told = CompilesEnd(**json.loads(json.dumps(asdict(end))))
-    process = Process("/log", "trace", 1, lookups=lookups, compiles=compiles.of_process())
-    again = TraceCompiles.continued(told, process)
-    assert again.rows == compiles.rows and len(again.rows) == 2
-    assert (again.segments["0/0"], told.passed) == (1, ["0/0", "1/0"])
-    again.begin("3/0", 4, [frame(file=3)], [])
-    again.end("0/0", 5, "E: no")
-    again.finish()
-    assert [(one.compile_ended, one.compile_error) for one in lookups] == [
-        (True, "E: no"), (True, "E: no"), (None, None)
-    ]  # fmt: skip
-    assert again.rows[-1].file == "/interned.py"
-    assert again.rows[0].ended_us == 5
-    assert TraceCompiles().of_process() is None
 
 
 ROW = ["0/0", 1, "f", "/mine.py", 7, 2, None]

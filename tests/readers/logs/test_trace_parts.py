@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -12,36 +11,32 @@ import pytest
 
 from cachescope.errors import RecordError
 from cachescope.readers.logs import trace_records
-from cachescope.readers.logs.many_logs import one_log, read_alone
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.logs.trace_parts import _record_behind, parts_of_trace, put_together, read_trace_part
+from cachescope.readers.logs.trace_parts import _record_behind, parts_of_trace
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readers.logs.growing import assert_same, in_columns, out_of_columns, written
+from tests.readers.logs.growing import (
+    TRACES,
+    assert_same,
+    in_columns,
+    in_parts,
+    one_trace,
+    out_of_columns,
+    read_trace,
+    written,
+)
 
 pytestmark = pytest.mark.slow  # megabytes, read again and again
 
 # A record is a line that begins with no tab, and the lines behind it that do.
 BORDER = re.compile(rb"(?<=\n)(?!\t)(?!\Z)")
-RECORDED = [
-    ("2.13.0", "tour"),
-    ("2.13.0", "force_disabled"),
-    ("2.13.0", "bypass_custom_pass_fx"),
-    ("2.6.0", "config_flip"),
-    ("2.10.0", "config_flip"),
-]
 Places = list[tuple[int, int | None]]
-
-
-def joined(folder: Path) -> bytes:
-    traces = (path.read_bytes() for path in (folder / "trace").iterdir())
-    return b"".join(sorted(traces, key=lambda data: data[:21]))
 
 
 @pytest.fixture(scope="module")
 def tour(recording: Recording) -> bytes:
     """Six processes in one log: hits, misses, compiles of equal ids, interned strings that are told anew."""
-    return joined(recording("2.13.0", "tour"))
+    return one_trace(recording("2.13.0", "tour"))
 
 
 def records_of(data: bytes) -> list[bytes]:
@@ -51,30 +46,13 @@ def records_of(data: bytes) -> list[bytes]:
     ]
 
 
-def in_one(path: Path) -> Reading:
-    reading = Reading()
-    read_trace_log(str(path), reading)
-    return reading
-
-
-def in_parts(path: Path, places: Places, strict: bool = False) -> Reading:
-    """The parts as workers tell them, the last one read first."""
-    told = []
-    for start, end in reversed(places):
-        table = read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False)
-        told.append(one_log(table, str(path)))
-    reading = Reading(strict)
-    put_together(str(path), reading, reversed(told))
-    return reading
-
-
 def places_of(*borders: int) -> Places:
     return list(pairwise([0, *sorted(set(borders) - {0}), None]))  # type: ignore[arg-type]
 
 
 def assert_parts_tell_the_same(data: bytes, path: Path, *sizes: int) -> Reading:
     """Cut in parts of some sizes, and in a part for each of some of its records."""
-    whole = in_one(written(path, data))
+    whole = read_trace(written(path, data))
     for size in sizes:
         places = parts_of_trace(str(path), size)
         assert len(places) > 1
@@ -84,11 +62,13 @@ def assert_parts_tell_the_same(data: bytes, path: Path, *sizes: int) -> Reading:
     return whole
 
 
-@pytest.mark.parametrize(("version", "name"), RECORDED)
+@pytest.mark.parametrize(("version", "name"), TRACES)
 def test_parts_of_recordings_tell_what_the_whole_tells(
     version: str, name: str, recording: Recording, tmp_path: Path
 ) -> None:
-    whole = assert_parts_tell_the_same(joined(recording(version, name)), tmp_path / "t.log", 20_000, 150_000)
+    whole = assert_parts_tell_the_same(
+        one_trace(recording(version, name)), tmp_path / "t.log", 20_000, 150_000
+    )
     assert whole.processes[0].lookups
 
 
@@ -151,7 +131,7 @@ def test_wrong_values_of_every_kind_are_told_in_their_order(tour: bytes, tmp_pat
 
 def test_a_log_may_be_cut_at_any_byte_around_a_border(tour: bytes, tmp_path: Path) -> None:
     path = written(tmp_path / "t.log", tour)
-    whole = in_one(path)
+    whole = read_trace(path)
     chance = random.Random(0)
     borders = chance.sample([match.start() for match in BORDER.finditer(tour)], 4)
     for border in borders:
@@ -197,7 +177,7 @@ def test_what_was_read_in_parts_is_gone_on_from(tour: bytes, tmp_path: Path) -> 
     reading = out_of_columns(in_columns(in_parts(path, parts_of_trace(str(path), 200_000))))
     written(path, tour)
     assert read_on_trace_log(str(path), reading)
-    assert_same(reading, in_one(path))
+    assert_same(reading, read_trace(path))
 
 
 def test_a_payload_without_end_is_in_one_part(tour: bytes, tmp_path: Path) -> None:
@@ -205,4 +185,4 @@ def test_a_payload_without_end_is_in_one_part(tour: bytes, tmp_path: Path) -> No
     path.write_bytes(tour + b"\t" + b"x" * 2_000_000 + b"\n" + tour)
     places = parts_of_trace(str(path), 100_000)
     assert not any(len(tour) <= start <= len(tour) + 2_000_000 for start, _ in places[1:])
-    assert_same(in_parts(path, places), in_one(path))
+    assert_same(in_parts(path, places), read_trace(path))

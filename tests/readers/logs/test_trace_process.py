@@ -24,6 +24,7 @@ KEY = "f" + "a" * 51
 PLACE = "torch/_inductor/codecache.py:1646"
 AFTER = "torch/_inductor/compile_fx.py:900"
 NOON = 1_795_348_800
+IDS = {"frame_id": 0, "frame_compile_id": 0}
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
@@ -46,8 +47,8 @@ def record(
 def artifact(
     name: str, payload: object, second: float = 0, ids: dict[str, Any] | None = None, **told: Any
 ) -> str:
-    ids = {"frame_id": 0, "frame_compile_id": 0} if ids is None else ids
-    return record({"artifact": {"name": name, "encoding": "json"}, **ids}, payload, second, **told)
+    named = {"name": name, "encoding": "json"}
+    return record({"artifact": named, **(IDS if ids is None else ids)}, payload, second, **told)
 
 
 def looked_up(outcome: str = "hit", second: float = 0, **told: Any) -> str:
@@ -61,17 +62,14 @@ def event(second: float = 0, epoch_s: float = 0, **said: Any) -> str:
 
 
 def begins(second: float = 0, ids: dict[str, Any] | None = None, stack: object = ()) -> str:
-    ids = {"frame_id": 0, "frame_compile_id": 0} if ids is None else ids
-    return record(
-        {"dynamo_start": {"stack": list(stack) if isinstance(stack, tuple) else stack}, **ids}, None, second
-    )
+    told = {"stack": list(stack) if isinstance(stack, tuple) else stack}
+    return record({"dynamo_start": told, **(IDS if ids is None else ids)}, None, second)
 
 
 def metrics(
     second: float = 0, ids: dict[str, Any] | None = None, kind: str = "compilation_metrics", **said: Any
 ) -> str:
-    ids = {"frame_id": 0, "frame_compile_id": 0} if ids is None else ids
-    return record({kind: said, **ids}, None, second)
+    return record({kind: said, **(IDS if ids is None else ids)}, None, second)
 
 
 def read(*records: str, folder: Path, name: str = "t.log", cut: int = 0) -> Reading:
@@ -227,7 +225,7 @@ NOON_NS = NOON * 10**9
 
 def bypass(at: int, **ids: int) -> str:
     said = {"cache_event_time": at, "cache_bypass_reason": "no"}
-    return artifact("fx_graph_cache_bypass", said, ids={"frame_id": 0, "frame_compile_id": 0, **ids})
+    return artifact("fx_graph_cache_bypass", said, ids={**IDS, **ids})
 
 
 def bypassing(compile_id: str = "0/0", **args: Any) -> str:
@@ -379,7 +377,7 @@ def test_where_generated_code_was_written(tmp_path: Path) -> None:
         (looked_up().replace('"frame_id"', "frame_id"), "not_json", ""),
         (looked_up(payload={"key": 3}), "bad_value", "key is 3, not a text"),
         (looked_up().replace('"encoding"', f'"x": {DEEP}, "encoding"'), "not_json", ""),
-        (looked_up(ids={"rank": "x", "frame_id": 0, "frame_compile_id": 0}), "bad_value", "rank is the text 'x'"),
+        (looked_up(ids={"rank": "x", **IDS}), "bad_value", "rank is the text 'x'"),
     ],
 )  # fmt: skip
 def test_a_record_that_is_wrong_is_a_problem_at_its_byte(
@@ -409,7 +407,7 @@ def test_a_bad_value_of_a_lookup_costs_no_more_than_itself(field: str, value: st
 @pytest.mark.parametrize("field", ["rank", "frame_id", "frame_compile_id", "attempt", "compiled_autograd_id"])
 def test_a_bad_number_of_an_envelope_is_a_problem(field: str, tmp_path: Path) -> None:
     for value in ("true", "-1", LONG, str(1 << 64), '"0"', "[0]", "1.5"):
-        made = looked_up(ids={"frame_id": 0, "frame_compile_id": 0, field: "@"}).replace('"@"', value)
+        made = looked_up(ids={**IDS, field: "@"}).replace('"@"', value)
         process, ((where, kind, message),) = one(made, folder=tmp_path)
         assert (process.lookups[0].cache_key, process.rank) == (KEY, None)
         assert (where, kind) == ("byte 0", "bad_value") and message.startswith(f"{field} is ")

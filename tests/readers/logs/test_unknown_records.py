@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readers.logs.growing import assert_same, in_columns, out_of_columns, written
-from tests.readers.logs.test_trace_parts import in_parts
+from tests.readers.logs.growing import assert_read_on, assert_same, in_parts, read_trace, written
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -88,20 +85,11 @@ def test_nothing_is_said_of_a_log_that_lost_its_beginning(recording: Recording, 
 def test_read_in_two_steps_it_is_the_same(caches: list[str], recording: Recording, tmp_path: Path) -> None:
     text = renamed(cold(recording, "2.13.0"), *caches)
     path = written(tmp_path / "whole.log", text)
-    whole = Reading()
-    read_trace_log(str(path), whole)
+    whole = read_trace(path)
     starts = [at + 1 for at in range(len(text)) if text.startswith(b"\nV", at)]
     for cut in starts[1 :: max(1, len(starts) // 12)]:
         assert_same(in_parts(path, [(0, cut), (cut, None)]), whole)
-        grown = tmp_path / str(cut) / "whole.log"
-        grown.parent.mkdir()
-        reading = Reading()
-        read_trace_log(str(written(grown, text[:cut])), reading)
-        reading = out_of_columns(in_columns(reading))
-        assert read_on_trace_log(str(written(grown, text)), reading)
-        other = Reading()
-        read_trace_log(str(grown), other)
-        assert_same(reading, other)
+        assert_read_on(tmp_path / f"{cut}.log", text, cut)
     assert [problem.kind for problem in whole.problems] == ["no_lookups"] * len(caches)
 
 

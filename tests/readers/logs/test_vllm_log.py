@@ -18,6 +18,7 @@ from tests.vllm_recordings import VERSIONS, Recorded, recorded
 LEAD = "INFO 11-22 10:00:00 [backends.py:500] "
 COMPILED = "Compiling a graph for compile range (1, 2048) takes 7.50 s"
 ENDS = "torch.compile takes 9.25 s in total"
+DIRECTORY = "Using cache directory: /c/torch_compile_cache/{}/rank_{}_0/backbone for vLLM's torch.compile"
 # What was stored for these steps: by the release, as it counts other things.
 LOADED = {
     "0.13.0": {"again", "compiler", "files", "files_again"},
@@ -63,11 +64,7 @@ def test_why_a_stored_model_was_not_used_is_said(told: Recorded) -> None:
     [
         (LEAD, None, None),
         (f"(EngineCore_0 pid=123) {LEAD}", "EngineCore_0", 123),
-        (
-            "\x1b[0;36m(Worker_TP1 pid=7)\x1b[0;0m \x1b[32mINFO\x1b[0m 11-22 10:00:00 [backends.py:500] ",
-            "Worker_TP1",
-            7,
-        ),
+        (f"\x1b[0;36m(Worker_TP1 pid=7)\x1b[0;0m \x1b[32mINFO\x1b[0m{LEAD[4:]}", "Worker_TP1", 7),
         (f"2026-11-22T10:00:00Z stdout F (EngineCore pid=9) {LEAD}", "EngineCore", 9),
         (f"(EngineCore pid=9) {LEAD}[eagle_head] ", "EngineCore", 9),
     ],
@@ -83,25 +80,10 @@ def test_leads_of_several_forms(lead: str, process: str | None, pid: int | None,
 
 def test_processes_whose_lines_are_mixed_stay_apart(tmp_path: Path) -> None:
     one, two = (f"(Worker_TP{n} pid={n}) {LEAD}" for n in (1, 2))
-    directory = (
-        "Using cache directory: /c/torch_compile_cache/aaaaaaaaaa/rank_{}_0/backbone for vLLM's torch.compile"
-    )
-    text = "\n".join(
-        [
-            one + directory.format(1),
-            two + directory.format(2),
-            one + COMPILED,
-            two + ENDS,
-            "noise",
-            one + ENDS,
-        ]
-    )
-    rows = {row.pid: row for row in read(text, tmp_path).vllm_starts}
-    assert {pid: (row.rank, row.folder) for pid, row in rows.items()} == {
-        1: (1, "aaaaaaaaaa"),
-        2: (2, "aaaaaaaaaa"),
-    }
-    assert {pid: row.outcome for pid, row in rows.items()} == {1: "compiled", 2: "not_known"}
+    named = [lead + DIRECTORY.format("a" * 10, rank) for rank, lead in ((1, one), (2, two))]
+    text = "\n".join([*named, one + COMPILED, two + ENDS, "noise", one + ENDS])
+    rows = {row.pid: (row.rank, row.folder, row.outcome) for row in read(text, tmp_path).vllm_starts}
+    assert rows == {1: (1, "a" * 10, "compiled"), 2: (2, "a" * 10, "not_known")}
 
 
 def test_compile_times_of_several_ranges_are_added(tmp_path: Path) -> None:
@@ -128,23 +110,14 @@ def test_lines_of_others_are_no_start(line: str, tmp_path: Path) -> None:
     assert not read(line + "\n", tmp_path).vllm_starts
 
 
-@given(
-    st.lists(
-        st.sampled_from([LEAD, COMPILED, ENDS, "\n", "[", "takes ", "9" * 40, " s", "\x1b[0m", "é", "\r"]),
-        max_size=30,
-    )
-)
-def test_any_text_gives_rows_and_never_an_exception(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[str]
-) -> None:
-    read("".join(parts), tmp_path_factory.getbasetemp())
+PARTS = [LEAD, COMPILED, ENDS, "\n", "[", "takes ", "9" * 40, " s", "\x1b[0m", "é", "\r"]
 
 
-@given(st.binary(max_size=300))
+@given(st.lists(st.sampled_from(PARTS).map(str.encode) | st.binary(max_size=30), max_size=30))
 def test_any_bytes_give_rows_and_never_an_exception(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]
 ) -> None:
-    read(LEAD.encode() + data, tmp_path_factory.getbasetemp())
+    read(LEAD.encode() + b"".join(parts), tmp_path_factory.getbasetemp())
 
 
 def test_a_line_without_end_is_no_trouble(tmp_path: Path) -> None:
@@ -161,16 +134,14 @@ def test_times_that_no_column_holds_can_be_saved_and_read_again(tmp_path: Path) 
 
 # As python-json-logger 4.0 writes them, by the format of vLLM 0.33.0.
 def in_json(message: str, process: str = "EngineCore_DP0", pid: object = 42) -> str:
-    fields = {
-        "asctime": "2026-11-22 10:00:00,410",
-        "levelname": "INFO",
-        "name": "vllm.compilation.backends",
+    logger = {"asctime": "2026-11-22 10:00:00,410", "levelname": "INFO", "name": "vllm.compilation.backends"}
+    of_process = {
         "processName": "MainProcess",
         "process": pid,
         "message": message,
         "vllm_process_name": process,
     }
-    return json.dumps(fields) + "\n"
+    return json.dumps(logger | of_process) + "\n"
 
 
 def test_lines_in_json_say_the_same(tmp_path: Path) -> None:

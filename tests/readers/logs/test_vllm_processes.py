@@ -52,19 +52,12 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_processes_of_ray_are_told_apart_by_their_hosts(tmp_path: Path) -> None:
     engine = "0: (EngineCore_0 pid=1) "
     one, two = (f"{engine}(RayWorkerWrapper pid=7, ip=10.0.0.{host}) " for host in (1, 2))
-    lines = [
-        *said(one, DIRECTORY.format(FOLDER, 0)),
-        *said(two, DIRECTORY.format(FOLDER, 8)),
-        *said(one, COMPILED.format(3)),
-        *said(two, LOADED, ENDS.format(2)),
-        *said(one, ENDS.format(4)),
-    ]
-    rows = {row.rank: row for row in starts(tmp_path, *lines)}
-    assert {rank: (row.process, row.pid, row.outcome) for rank, row in rows.items()} == {
-        0: ("RayWorkerWrapper", 7, "compiled"),
-        8: ("RayWorkerWrapper", 7, "loaded"),
-    }
-    assert rows[0].total_time_ns == 4_250_000_000
+    named = [*said(one, DIRECTORY.format(FOLDER, 0)), *said(two, DIRECTORY.format(FOLDER, 8))]
+    mixed = [*said(one, COMPILED.format(3)), *said(two, LOADED, ENDS.format(2)), *said(one, ENDS.format(4))]
+    rows = starts(tmp_path, *named, *mixed)
+    assert {(row.process, row.pid) for row in rows} == {("RayWorkerWrapper", 7)}
+    assert {row.rank: row.outcome for row in rows} == {0: "compiled", 8: "loaded"}
+    assert {row.rank: row.total_time_ns for row in rows}[0] == 4_250_000_000
 
 
 def test_what_ray_writes_once_for_several_is_said_to_be_left_out(tmp_path: Path) -> None:
@@ -89,9 +82,8 @@ def test_a_name_before_the_name_of_another_process_changes_nothing(tmp_path: Pat
 
 
 def test_without_names_only_what_has_a_path_is_of_one_rank(tmp_path: Path) -> None:
-    lines = said(
-        "", DIRECTORY.format(FOLDER, 0), "Dynamo bytecode transform time: 1.5 s", DIRECTORY.format(FOLDER, 1)
-    )
+    first, second = (DIRECTORY.format(FOLDER, rank) for rank in (0, 1))
+    lines = said("", first, "Dynamo bytecode transform time: 1.5 s", second)
     mixed = said("", COMPILED.format(3), LOADED, ENDS.format(4), ENDS.format(5))
     rows = starts(tmp_path, *lines, *mixed)
     assert sorted((row.rank, row.outcome) for row in rows) == [(0, "not_known"), (1, "not_known")]
@@ -100,16 +92,12 @@ def test_without_names_only_what_has_a_path_is_of_one_rank(tmp_path: Path) -> No
 
 
 def test_without_names_one_after_the_other_is_known(tmp_path: Path) -> None:
-    lines = [
-        line
-        for rank in (0, 1)
-        for line in said("", DIRECTORY.format(FOLDER, rank), COMPILED.format(rank), ENDS.format(rank))
-    ]
-    rows = starts(tmp_path, *lines)
-    assert [(row.rank, row.outcome, row.total_time_ns) for row in rows] == [
-        (0, "compiled", 250_000_000),
-        (1, "compiled", 1_250_000_000),
-    ]
+    first, second = (
+        (DIRECTORY.format(FOLDER, rank), COMPILED.format(rank), ENDS.format(rank)) for rank in (0, 1)
+    )
+    rows = starts(tmp_path, *said("", *first, *second))
+    found = [(row.rank, row.outcome, row.total_time_ns) for row in rows]
+    assert found == [(0, "compiled", 250_000_000), (1, "compiled", 1_250_000_000)]
 
 
 @pytest.mark.parametrize(
@@ -132,26 +120,21 @@ def test_the_rank_of_a_whole_model_that_was_loaded_is_known(tmp_path: Path) -> N
 
 def test_what_was_refused_is_said_of_the_start_that_follows_not_of_one_that_crashed(tmp_path: Path) -> None:
     crashed = said(TP1, "Starting torch.compile", DIRECTORY.format(FOLDER, 1))
-    again = said(
-        TP1,
+    again = (
         REFUSED.format("e" * 64),
         "Starting torch.compile",
         DIRECTORY.format(OTHER, 1),
         COMPILED.format(3),
     )
-    rows = starts(tmp_path, *crashed, *again, *said(TP1, ENDS.format(4)))
-    assert [(row.folder, row.outcome, row.load_error) for row in rows] == [
-        (FOLDER, "not_known", None),
-        (OTHER, "compiled", "Source code has changed"),
-    ]
+    rows = starts(tmp_path, *crashed, *said(TP1, *again, ENDS.format(4)))
+    assert [(row.folder, row.outcome) for row in rows] == [(FOLDER, "not_known"), (OTHER, "compiled")]
+    assert [row.load_error for row in rows] == [None, "Source code has changed"]
 
 
 def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) -> None:
     attempt = said(TP1, DIRECTORY.format(FOLDER, 1), LOADED, REFUSED.format("e" * 64))
-    compiled = said(
-        TP1, "Starting torch.compile", DIRECTORY.format(FOLDER, 1), COMPILED.format(3), ENDS.format(4)
-    )
-    (row,) = starts(tmp_path, *attempt, *compiled)
+    compiled = ("Starting torch.compile", DIRECTORY.format(FOLDER, 1), COMPILED.format(3), ENDS.format(4))
+    (row,) = starts(tmp_path, *attempt, *said(TP1, *compiled))
     assert (row.outcome, row.load_error) == ("compiled", "Source code has changed")
 
 
@@ -167,10 +150,8 @@ def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) ->
 def test_what_cannot_be_an_attempt_stays_a_start(before: list[str], outcome: str, tmp_path: Path) -> None:
     """Of a whole model that was tried, only the graphs can have been loaded."""
     rows = starts(tmp_path, *said(TP1, *before, REFUSED.format("e" * 64), COMPILED.format(3)))
-    assert [(row.outcome, row.load_error) for row in rows] == [
-        (outcome, None),
-        ("compiled", "Source code has changed"),
-    ]
+    found = [(row.outcome, row.load_error) for row in rows]
+    assert found == [(outcome, None), ("compiled", "Source code has changed")]
 
 
 def test_a_model_that_was_refused_is_none_of_the_most_starts(

@@ -1,7 +1,8 @@
-"""Traces that hold records twice, and copies of a trace: appended to itself, shipped twice, copied while it grew. Nothing was looked up again."""
+"""Logs that hold records or lines twice: appended to themselves, delivered twice, copied while they grew. Nothing was looked up again."""
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import cachescope
 from cachescope.readers.logs import many_logs, trace_parts
+from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
 from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
@@ -112,3 +114,61 @@ def test_a_trace_that_grows_by_what_it_holds_is_read_anew(trace: bytes, tmp_path
     assert reading.processes[0].end_state is not None
     path.write_bytes(trace * 2)
     assert not read_on_trace_log(str(path), reading)
+
+
+TEXTS = [("2.13.0", "tour"), ("2.13.0", "bypass_custom_pass"), ("2.6.0", "dynamic_guards")]
+_MESSAGE = re.compile(rb"\] (?:FX|fx graph|AOTAutograd|Autograd|Bypassing|Writing)[^\n]*\n$")
+_SEEN = ["cache", "cache_key", "outcome", "compile_id", "bypass_reason", "guards_expr", "time"]
+
+
+@pytest.fixture(params=TEXTS, ids=" ".join)
+def lines(request: pytest.FixtureRequest, recording: Recording) -> list[bytes]:
+    texts = sorted((recording(*request.param) / "text").iterdir())
+    return [line for path in texts for line in path.read_bytes().splitlines(keepends=True)]
+
+
+def seen(path: Path, lines: list[bytes]) -> tuple[pd.DataFrame, list[tuple[str, object]]]:
+    """The lookups and the verdicts of a log of these lines."""
+    path.write_bytes(b"".join(lines))
+    scope = cachescope.read(path, index=False)
+    verdicts = list(zip(scope.misses["verdict"], scope.misses["changed"], strict=True))
+    return scope.lookups[_SEEN], verdicts
+
+
+@pytest.mark.slow
+def test_lines_that_were_delivered_twice_are_one(lines: list[bytes], tmp_path: Path) -> None:
+    """A log that was appended to itself, a part of one, and each line of torch's twice."""
+    doubled = [line for line in lines for _ in range(2 if _MESSAGE.search(line) else 1)]
+    assert len(doubled) > len(lines)
+    once, verdicts = seen(tmp_path / "once.log", lines)
+    for name, repeated in (("twice", lines + lines), ("doubled", doubled)):
+        again, verdicts_of_again = seen(tmp_path / f"{name}.log", repeated)
+        pd.testing.assert_frame_equal(once, again)
+        assert verdicts == verdicts_of_again
+    part, _ = seen(tmp_path / "part.log", lines[: len(lines) // 2] + lines)
+    pd.testing.assert_frame_equal(once, part)
+
+
+def test_a_text_log_that_grows_by_its_last_line_again_has_no_more_lookups(
+    recording: Recording, tmp_path: Path
+) -> None:
+    """One that grows by all that it holds is read anew."""
+    data = min((recording("2.13.0", "tour") / "text").iterdir()).read_bytes()
+    line = data.splitlines(keepends=True)[-1]
+    assert _MESSAGE.search(line)
+    path = tmp_path / "a.log"
+
+    def read_text(text: bytes) -> Reading:
+        path.write_bytes(text)
+        reading = Reading()
+        read_text_log(str(path), reading)
+        return reading
+
+    reading = read_text(data)
+    assert reading.processes[0].end_state is not None
+    path.write_bytes(data * 2)
+    assert not read_on_text_log(str(path), reading)
+    anew, reading = read_text(data + line), read_text(data)
+    path.write_bytes(data + line)
+    assert read_on_text_log(str(path), reading)
+    assert reading.processes[0].lookups == anew.processes[0].lookups
