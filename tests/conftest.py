@@ -37,8 +37,8 @@ if sys.platform == "win32":
     collect_ignore_glob = [
         "capture/*",
         "fuzz/*",
-        "readers/test_index.py",
-        "readers/test_run_notes.py",
+        "readers/index/test_kept_logs.py",
+        "readers/logs/test_run_notes.py",
         "test_patterns.py",
     ]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
