@@ -46,8 +46,10 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 VERSION = re.compile(r"(?<![\d.])2\.\d+\.\d+(?![\d.])")
 READ_BY_QUICK_TESTS = "2.13.0"
 
-RECORDINGS = Path(__file__).parent / "data" / "recordings"
-DIRECTORIES = Path(__file__).parent / "data" / "directories"
+DATA = Path(__file__).parent / "data"
+RECORDINGS = DATA / "recordings"
+DIRECTORIES = DATA / "directories"
+Archive = Callable[..., Path]
 Recording = Callable[[str, str], Path]
 Directory = Callable[[str], Path]
 
@@ -190,37 +192,30 @@ def readings_stay_as_they_were() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    """``recording(torch_version, scenario)`` unpacks a recording once and returns its folder."""
-    unpacked: dict[tuple[str, str], Path] = {}
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """``archive("preflights/2.13.0")`` unpacks what `tests/data` has of that name once, and returns the folder."""
 
-    def unpack(version: str, scenario: str) -> Path:
-        key = (version, scenario)
-        if key not in unpacked:
-            folder = tmp_path_factory.mktemp(f"{version}-{scenario}")
-            with tarfile.open(RECORDINGS / version / f"{scenario}.tar.xz") as archive:
-                archive.extractall(folder, filter="data")
-            unpacked[key] = folder
-        return unpacked[key]
+    @cache
+    def unpack(name: str, how: str = "data") -> Path:
+        folder = tmp_path_factory.mktemp(name.replace("/", "-"))
+        with tarfile.open(DATA / f"{name}.tar.xz") as packed:
+            packed.extractall(folder, filter=how)
+        return folder
 
     return unpack
 
 
 @pytest.fixture(scope="session")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Directory:
+def recording(archive: Archive) -> Recording:
+    """``recording(torch_version, scenario)`` unpacks a recording once and returns its folder."""
+    return lambda version, scenario: archive(f"recordings/{version}/{scenario}")
+
+
+@pytest.fixture(scope="session")
+def directory(archive: Archive) -> Directory:
     """``directory(name)`` unpacks the whole directories one recorder left behind, once, and returns their folder."""
-    unpacked: dict[str, Path] = {}
-
-    def unpack(name: str) -> Path:
-        if name not in unpacked:
-            folder = tmp_path_factory.mktemp(name)
-            # Ours, with links to where torch was installed: counted, not followed.
-            with tarfile.open(DIRECTORIES / f"{name}.tar.xz") as archive:
-                archive.extractall(folder, filter="tar")
-            unpacked[name] = folder
-        return unpacked[name]
-
-    return unpack
+    # Ours, with links to where torch was installed: counted, not followed.
+    return lambda name: archive(f"directories/{name}", "tar")
 
 
 @pytest.fixture(scope="module")

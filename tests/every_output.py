@@ -38,15 +38,9 @@ PLACE = Path("/tmp/cachescope-every-output")
 NOON_NS = 1_795_348_800 * 10**9
 # A folder under each of these is one recording.
 ARCHIVES = (
-    "recordings/*/*",
-    "compiles/*",
-    "starts/*",
-    "vllm/*",
-    "sglang/*",
-    "models/*",
-    "preflights/*",
+    "recordings/*/*", "compiles/*", "starts/*", "vllm/*", "sglang/*", "models/*", "preflights/*",
     "directories/*",
-)
+)  # fmt: skip
 # The context forms that keys carry, a part of all inputs, single fields, and two patterns.
 SCHEMAS = (
     "inductor_configs",

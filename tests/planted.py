@@ -26,16 +26,8 @@ from tests.hostile_texts import TEXTS
 SHORT = tuple(text for name, text in TEXTS.items() if name != "long")
 # What a reader tells records and fields apart by. Each is planted in alone, in `STRUCTURAL_COLUMNS` and below.
 _STRUCTURAL = {
-    "name",
-    "encoding",
-    "key",
-    "cache_state",
-    "ph",
-    "cat",
-    "compile_id",
-    "has_payload",
-    "components",
-}
+    "name", "encoding", "key", "cache_state", "ph", "cat", "compile_id", "has_payload", "components",
+}  # fmt: skip
 _DETAIL = re.compile(r"(\[\w+\] )([^:\n]+)(: )(.*)", re.DOTALL)
 _IDENTIFIER = re.compile(r"[\w.]*")
 _STRINGS = {"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}

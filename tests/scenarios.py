@@ -129,11 +129,7 @@ SCENARIOS: dict[str, list[Run]] = {
         [*changed_fx(FUSION), f"B full_miss key_changed {FUSION} <"],
         [*HIT_FX, "B hit"],
     ],
-    "trace_only": [
-        COLD,
-        HIT,
-        ["A full_miss details_not_recorded", f"F full_miss key_changed {FUSION}"],
-    ],
+    "trace_only": [COLD, HIT, ["A full_miss details_not_recorded", f"F full_miss key_changed {FUSION}"]],
     # Each rank has an output path of its own in its key.
     "rank_in_config": [COLD, *[changed("inductor_config[aot_inductor.output_path]")] * 3],
     "force_disabled": [
@@ -151,10 +147,7 @@ SCENARIOS: dict[str, list[Run]] = {
         changed(FUSION),
         changed("example_inputs[0]", *DETERMINISTIC, aot_only=("deterministic_algorithms",)),
     ],
-    "in_process": [
-        [*COLD, *changed(FUSION), *HIT, *changed("inductor_config[shape_padding]")],
-        HIT * 4,
-    ],
+    "in_process": [[*COLD, *changed(FUSION), *HIT, *changed("inductor_config[shape_padding]")], HIT * 4],
     "cpp_wrapper": [
         COLD,
         changed(
@@ -170,20 +163,9 @@ SCENARIOS: dict[str, list[Run]] = {
 }
 
 _OTHER_VERSIONS = (
-    "cold_warm",
-    "cold_warm_fx",
-    "config_flip",
-    "config_flip_fx",
-    "dynamic_guards",
-    "dynamic_guards_fx",
-    "training",
-    "bypass_custom_pass",
-    "entry_deleted",
-    "graph_relu_tanh",
-    "combined",
-    "trace_only",
-    "inputs",
-)
+    "cold_warm", "cold_warm_fx", "config_flip", "config_flip_fx", "dynamic_guards", "dynamic_guards_fx",
+    "training", "bypass_custom_pass", "entry_deleted", "graph_relu_tanh", "combined", "trace_only", "inputs",
+)  # fmt: skip
 
 # Until 2.9 deterministic algorithms did not set a config of the same name.
 COMBINED_2_6 = ("example_inputs[0]", "cache_key_tag", "deterministic_algorithms_settings", FUSION)
@@ -242,13 +224,7 @@ def _in_text_logs(version: str, name: str, expected: list[Run]) -> list[Run] | N
 
 # The only graph of a program changed: a text log names no function, so that nothing tells it from another program.
 _CHANGED_ALONE = frozenset(
-    {
-        "graph_relu_tanh",
-        "graph_relu_tanh_fx",
-        "graph_constant",
-        "captured_tensor",
-        "captured_tensor_fx",
-    }
+    {"graph_relu_tanh", "graph_relu_tanh_fx", "graph_constant", "captured_tensor", "captured_tensor_fx"}
 )
 
 

@@ -32,23 +32,12 @@ SUITES = (
         "program",
         ("tests/capture", "tests/cli"),
         (
-            "cachescope/analysis/fixes.py",
-            "cachescope/analysis/preflight",
-            "cachescope/answers/fix.py",
-            "cachescope/answers/preflight.py",
-            "cachescope/capture",
-            "cachescope/cli/capture.py",
-            "cachescope/cli/fix.py",
-            "cachescope/cli/needed.py",
-            "cachescope/cli/preflight.py",
-            "cachescope/cli/record.py",
-            "cachescope/keys",
-            "cachescope/notebook_cells.py",
-            "cachescope/readers",
-            "cachescope/report/fix.py",
-            "cachescope/report/preflight.py",
-            "cachescope/scope",
-            "tests/capture",
+            "cachescope/analysis/fixes.py", "cachescope/analysis/preflight", "cachescope/answers/fix.py",
+            "cachescope/answers/preflight.py", "cachescope/capture", "cachescope/cli/capture.py",
+            "cachescope/cli/fix.py", "cachescope/cli/needed.py", "cachescope/cli/preflight.py",
+            "cachescope/cli/record.py", "cachescope/keys", "cachescope/notebook_cells.py",
+            "cachescope/readers", "cachescope/report/fix.py", "cachescope/report/preflight.py",
+            "cachescope/scope", "tests/capture",
         ),
     ),
     Suite(
@@ -75,16 +64,11 @@ SUITES = (
         "browser",
         ("tests",),
         (
-            "cachescope/analysis/what_if",
-            "cachescope/figures",
-            "cachescope/report",
-            "cachescope/samples",
-            "docs",
-            "tests/jupyter_lab.py",
-            "tests/report",
+            "cachescope/analysis/what_if", "cachescope/figures", "cachescope/report", "cachescope/samples",
+            "docs", "tests/jupyter_lab.py", "tests/report",
         ),
     ),
-)
+)  # fmt: skip
 # A change of these may change the outcome of any test.
 ALL_COVER = ("Makefile", "pyproject.toml", "tests/conftest.py", "tests/suites.py")
 

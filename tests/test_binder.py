@@ -89,15 +89,9 @@ def test_all_notebooks_but_the_live_one_pass_strictly_there(built: FreshVenv) ->
     notebooks = sorted((built.where / "notebooks").glob("*.ipynb"))
     quiet = [path for path in notebooks if path.stem != "08_watch_a_live_compile"]
     pytest_ = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--nbval",
-        "--nbval-kernel-name=of-binder",
-        "-q",
-        "-p",
+        sys.executable, "-m", "pytest", "--nbval", "--nbval-kernel-name=of-binder", "-q", "-p",
         "no:cacheprovider",
-    ]
+    ]  # fmt: skip
     environment = built.environment() | {"JUPYTER_PATH": str(kernel.parents[1])}
     done = subprocess.run(
         [*pytest_, "--rootdir", built.where, *quiet],

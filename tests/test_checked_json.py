@@ -22,15 +22,8 @@ FILE = {
     "needs": ["f2"],
 }
 MACHINE = [
-    "torch_version",
-    "torch_key",
-    "cuda",
-    "hip",
-    "triton_version",
-    "triton_key",
-    "devices",
-    "cpu_features",
-]
+    "torch_version", "torch_key", "cuda", "hip", "triton_version", "triton_key", "devices", "cpu_features",
+]  # fmt: skip
 LOCK = {
     "cachescope_lock": 1,
     "cachescope": "0.1",

@@ -49,21 +49,6 @@ def test_equal_sets_have_one_code_and_no_difference(components: list[str]) -> No
     assert store.changed_fields(first, first) == ()
 
 
-@pytest.mark.slow
-@given(COMPONENTS, COMPONENTS)
-def test_the_difference_is_symmetric_and_is_that_of_the_hashes(a: list[str], b: list[str]) -> None:
-    store = HashDetails()
-    one, _ = store.add(a)
-    two, _ = store.add(b)
-    assert one is not None
-    assert two is not None
-    forth, back = store.changed_fields(one, two), store.changed_fields(two, one)
-    assert set(forth) == set(back)
-    hashes = [{d.field: d.detail_hash for d in store.details(code)} for code in (one, two)]
-    everywhere = set(hashes[0]) | set(hashes[1])
-    assert set(forth) == {f for f in everywhere if hashes[0].get(f) != hashes[1].get(f)}
-
-
 def test_equal_hashes_are_equal_whatever_the_text_says() -> None:
     store = HashDetails()
     digest = "b" * 51

@@ -26,9 +26,7 @@ from tests.answers.test_worklist import check_every_cause_is_there_under_a_name_
 from tests.auditing.test_recordings import check_nothing_stands_against_it
 from tests.conftest import Recording
 from tests.readers.logs.test_many_logs import check_workers_tell_what_one_process_reads
-from tests.readers.logs.test_same_details import (
-    check_every_fx_entry_holds_the_details_that_the_trace_told,
-)
+from tests.readers.logs.test_same_details import check_every_fx_entry_holds_the_details_that_the_trace_told
 from tests.readers.logs.test_unknown_records import check_no_lookup_is_lacking_that_an_event_tells_of
 from tests.recordings import RECORDED, Recorded, hold
 from tests.report.test_replay import check_the_browser_has_the_numbers_of_the_package
@@ -43,26 +41,16 @@ from tests.wild.test_unsaved import check_every_unsaved_lookup_is_read
 
 CHECKS = (
     check_no_lookup_is_lacking_that_an_event_tells_of,
-    check_every_fx_entry_holds_the_details_that_the_trace_told,
-    check_workers_tell_what_one_process_reads,
-    check_every_lookup_of_a_likeness_is_found,
-    check_every_unsaved_lookup_is_read,
-    check_every_count,
+    check_every_fx_entry_holds_the_details_that_the_trace_told, check_workers_tell_what_one_process_reads,
+    check_every_lookup_of_a_likeness_is_found, check_every_unsaved_lookup_is_read, check_every_count,
     check_every_cause_is_there_under_a_name_of_its_own,
     check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror,
     check_nothing_else_is_taken_for_a_value_of_a_process,
-    check_the_unchanged_schema_gives_the_recorded_outcomes,
-    check_what_is_lost,
-    check_phases_are_what_a_plain_replay_says,
-    check_there_is_no_false_hit,
-    check_nothing_stands_against_it,
-    check_a_thinned_log_invents_nothing,
-    check_verdicts_stay_or_become_not_known,
-)
-IN_A_BROWSER = (
-    check_the_browser_has_the_numbers_of_the_package,
-    check_the_page_says_what_the_package_says,
-)
+    check_the_unchanged_schema_gives_the_recorded_outcomes, check_what_is_lost,
+    check_phases_are_what_a_plain_replay_says, check_there_is_no_false_hit, check_nothing_stands_against_it,
+    check_a_thinned_log_invents_nothing, check_verdicts_stay_or_become_not_known,
+)  # fmt: skip
+IN_A_BROWSER = (check_the_browser_has_the_numbers_of_the_package, check_the_page_says_what_the_package_says)
 DATA = Path(__file__).parent / "data"
 # Where whole directories were kept, no lookup was recorded.
 SHOWN = sorted(

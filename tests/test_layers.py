@@ -15,39 +15,16 @@ from pathlib import Path
 
 import pytest
 import structure
-from structure import (
-    MOST_LINES_OF_A_MODULE,
-    MOST_MODULES,
-    circles,
-    edges,
-    edges_of,
-    imports_of,
-    module_of,
-)
+from structure import MOST_LINES_OF_A_MODULE, MOST_MODULES, circles, edges, edges_of, imports_of, module_of
 
 from cachescope.cli import COMMANDS
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
     (
-        "version",
-        "errors",
-        "terms",
-        "rows",
-        "table",
-        "verdict_kinds",
-        "columns",
-        "notebook_cells",
-        "wording",
-        "json_types",
-        "checked_json",
-        "whole_file",
-        "catalogue",
-        "frames",
-        "components",
-        "component_sets",
-        "grouping",
-        "details",
+        "version", "errors", "terms", "rows", "table", "verdict_kinds", "columns", "notebook_cells",
+        "wording", "json_types", "checked_json", "whole_file", "catalogue", "frames", "components",
+        "component_sets", "grouping", "details",
     ),
     ("keys",),
     ("readers",),
@@ -63,7 +40,7 @@ LAYERS = (
     ("samples",),
     ("scope",),
     ("cli", "__main__"),
-)
+)  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Who may import what from outside, beside the standard library and the core dependencies.
 ONLY_IN = {
@@ -82,33 +59,15 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # What may be imported inside a function, so that who does not need it does not wait for it or need not have it.
 HEAVY = {
-    "IPython",
-    "anywidget",
-    "filelock",
-    "fsspec",
-    "ipywidgets",
-    "pandas",
-    "platformdirs",
-    "plotly",
-    "pyarrow",
-    "pynvml",
-    "redis",
-    "rich",
-    "tarfile",
-    "tempfile",
-    "torch",
-}
+    "IPython", "anywidget", "filelock", "fsspec", "ipywidgets", "pandas", "platformdirs", "plotly", "pyarrow",
+    "pynvml", "redis", "rich", "tarfile", "tempfile", "torch",
+}  # fmt: skip
 # The command line: a function imports what it runs, and the top of a command's module only what help needs, which is
 # argparse and these. `sources` reads, and is itself imported by functions.
 LIGHT = {
-    "cachescope.cli.arguments",
-    "cachescope.cli.needed",
-    "cachescope.cli.output",
-    "cachescope.errors",
-    "cachescope.terms",
-    "cachescope.version",
-    "cachescope.wording",
-}
+    "cachescope.cli.arguments", "cachescope.cli.needed", "cachescope.cli.output", "cachescope.errors",
+    "cachescope.terms", "cachescope.version", "cachescope.wording",
+}  # fmt: skip
 ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
@@ -134,20 +93,11 @@ OWN_AND_HEAVY = {
 # What was read works out each grain when it is asked for, and a Scope each answer: the modules that do are loaded then.
 # A reader is loaded when there is a source of its kind, and what few recordings need for an answer when one does.
 WHEN_ASKED = {
-    "readers/kinds.py",
-    "readers/sources.py",
-    "readers/assemble.py",
-    "readers/logs/many_logs.py",
-    "analysis/directory/false_hits.py",
-    "analysis/verdicts/advice.py",
-    "answers/causes.py",
-    "answers/explanation.py",
-    "answers/why.py",
-    "report/why_missed.py",
-    "answers/recording.py",
-    "answers/read.py",
-    "scope/scope.py",
-}
+    "readers/kinds.py", "readers/sources.py", "readers/assemble.py", "readers/logs/many_logs.py",
+    "analysis/directory/false_hits.py", "analysis/verdicts/advice.py", "answers/causes.py",
+    "answers/explanation.py", "answers/why.py", "report/why_missed.py", "answers/recording.py",
+    "answers/read.py", "scope/scope.py",
+}  # fmt: skip
 
 
 # Who loads a module by a name that is no literal of the call. Those of the package are literals elsewhere, so that they count too.
@@ -349,13 +299,8 @@ def test_a_trace_is_explained_without_the_readers_of_other_sources(
     readers = {name.removeprefix("cachescope.readers.") for name in done.stderr.split()}
     assert "logs.trace_log" in readers
     others = {
-        "logs.text_log",
-        "logs.vllm_log",
-        "snapshot",
-        "pickles",
-        "remote_cache.stored",
-        "remote_cache.server",
-    }
+        "logs.text_log", "logs.vllm_log", "snapshot", "pickles", "remote_cache.stored", "remote_cache.server",
+    }  # fmt: skip
     assert readers & (others | {"directory.cache_dir", "directory.content_readers"}) == set()
 
 

@@ -1,4 +1,4 @@
-"""Cells of notebooks: what they are called, and what is the same of them in all processes."""
+"""What files are called in a line, cells of notebooks among them, and what is the same of a cell in all processes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,21 @@ WINDOWS = "C:\\Users\\Ann Lee\\AppData\\Local\\Temp\\ipykernel_31\\77.py"
         # Two shells, each with a fourth cell; and one cell that was run twice.
         (["<ipython-input-4-ff17e79e8559>", "<ipython-input-4-533cef76fffc>"], ["cell ff17e79e8559", "cell 533cef76fffc"]),
         (["<ipython-input-4-ff17e79e8559>", "<ipython-input-5-ff17e79e8559>"], ["cell ff17e79e8559"] * 2),
-        # Files of a program.
+        # Files of a program: as much of each path as no other has.
+        ([], []),
+        (["/a/b/train.py"], ["train.py"]),
+        (["/a/x.py", "/b/x.py", "/c/y.py"], ["a/x.py", "b/x.py", "y.py"]),
+        (["/x.py", "/a/x.py"], ["/x.py", "a/x.py"]),
+        (["C:\\work\\x.py", "/work/y.py"], ["x.py", "y.py"]),
+        (["/one/a/x.py", "/two/a/x.py"], ["one/a/x.py", "two/a/x.py"]),
+        (["<string>", ""], ["<string>", ""]),
         (["/a/ipykernel_1/model.py", "/b/model.py"], ["ipykernel_1/model.py", "b/model.py"]),
         (["<timed exec>", "/site-packages/ipykernel_launcher.py"], ["<timed exec>", "ipykernel_launcher.py"]),
     ],
 )  # fmt: skip
-def test_a_cell_has_a_name_of_its_own(files: list[str], names: list[str]) -> None:
+def test_each_file_has_a_name_of_its_own(files: list[str], names: list[str]) -> None:
     assert list(short_names(files).values()) == names
+    assert list(short_names([*files, *files])) == files
     assert list(cell_names(files)) == [file for file in files if is_cell(file)]
 
 

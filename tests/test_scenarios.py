@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 from scenarios import SCENARIOS, VERSIONS, Run, expectation
 
 import cachescope
@@ -55,15 +54,9 @@ def with_sorted_fields(runs: list[Run]) -> list[Run]:
     return [[sort(line) for line in run] for run in runs]
 
 
-def each_way(cases: Iterable[tuple[str, str]]) -> list[ParameterSet]:
-    """Every recording, each way; quick are those of 2.13 in which all that was recorded is read."""
-    return [
-        pytest.param(
-            version, name, way, marks=() if (version, way) == ("2.13.0", "all") else pytest.mark.slow
-        )
-        for version, name in cases
-        for way in WAYS
-    ]
+def each_way(cases: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """Every recording, each way."""
+    return [(version, name, way) for version, name in cases for way in WAYS]
 
 
 @pytest.mark.parametrize(("version", "name", "way"), each_way(CASES))

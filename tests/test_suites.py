@@ -134,7 +134,6 @@ def test_without_a_repository_everything_changed(tmp_path: Path) -> None:
     assert not left_out(tmp_path)
 
 
-@pytest.mark.slow
 def test_the_last_line_says_what_was_left_out_and_why() -> None:
     """On a machine without a browser."""
     ran = subprocess.run(

@@ -80,24 +80,17 @@ def test_no_other_module_compares_a_verdict() -> None:
 @pytest.mark.parametrize(
     "planted",
     [
-        'is_cold = miss.verdict == "first_lookup"',
-        'is_cold = "first_lookup" != miss.verdict',
-        'is_apart = cause.verdict in ("bypassed", "disabled")',
-        'is_off = cause.verdict == "disabled"',
-        '_KEY_CHANGED = "key_changed"',
-        'title = {"guard_failed": "other guards"}[verdict]',
-        'colour = {"disabled": GREY}.get(verdict)',
-        'cold = causes[causes["verdict"].isin(["first_lookup"])]',
-        'is_new = ("key_changed", fields, "") not in known',
-        'kind = KINDS["key_changed", ""]',
-        "is_known = why.kind != NOT_KNOWN",
-        'is_gone = why.kind in ("deleted", "another directory")',
-        "is_upgrade = cause.kind.startswith(UPGRADE)",
-        "text = {NEW_GRAPH: 'new graphs'}[kind]",
+        'is_cold = miss.verdict == "first_lookup"', 'is_cold = "first_lookup" != miss.verdict',
+        'is_apart = cause.verdict in ("bypassed", "disabled")', 'is_off = cause.verdict == "disabled"',
+        '_KEY_CHANGED = "key_changed"', 'title = {"guard_failed": "other guards"}[verdict]',
+        'colour = {"disabled": GREY}.get(verdict)', 'cold = causes[causes["verdict"].isin(["first_lookup"])]',
+        'is_new = ("key_changed", fields, "") not in known', 'kind = KINDS["key_changed", ""]',
+        "is_known = why.kind != NOT_KNOWN", 'is_gone = why.kind in ("deleted", "another directory")',
+        "is_upgrade = cause.kind.startswith(UPGRADE)", "text = {NEW_GRAPH: 'new graphs'}[kind]",
         'match why.verdict:\n    case "bypassed":\n        pass',
         'match why.verdict:\n    case "disabled":\n        pass',
     ],
-)
+)  # fmt: skip
 def test_a_comparison_is_found_however_it_is_written(planted: str) -> None:
     assert set(compared(f"{IMPORTED}{planted}")) != set()
 

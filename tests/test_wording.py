@@ -13,35 +13,13 @@ from tests.output_gates import acting_in, commands_in, unseen_in
 
 ANY = st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=60)
 PIECES = [
-    "::",
-    "##",
-    "[",
-    "vso",
-    "[x]",
-    "---",
-    "+++",
-    "~~~",
-    "^^^ +++",
-    "section_start:1",
-    "teamcity[",
-    "travis_fold:",
-    " ",
-]
+    "::", "##", "[", "vso", "[x]", "---", "+++", "~~~", "^^^ +++", "section_start:1", "teamcity[",
+    "travis_fold:", " ",
+]  # fmt: skip
 PIECES += [
-    "\n",
-    "\r",
-    "\t",
-    "\u2028",
-    "\x85",
-    "\x1b[0K",
-    "\u200b",
-    "\xa0",
-    "\u3000",
-    "a",
-    "error",
-    "\ud800",
+    "\n", "\r", "\t", "\u2028", "\x85", "\x1b[0K", "\u200b", "\xa0", "\u3000", "a", "error", "\ud800",
     "\u202e",
-]
+]  # fmt: skip
 MADE = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import tarfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -19,21 +18,18 @@ import cachescope
 from cachescope.cli import main
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.reading import Reading
+from tests.conftest import Archive
 
 # Many compare whole directories; `tests/analysis/directory/test_coverage_rows.py` is quick.
 pytestmark = pytest.mark.slow
 
-RECORDED = Path(__file__).parents[1] / "data" / "covered" / "2.13.0.tar.xz"
 BUNDLES = ("early", "late")
 CACHES = ["aotautograd", "fxgraph"]
 
 
 @pytest.fixture(scope="module")
-def covered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("covered")
-    with tarfile.open(RECORDED) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "2.13.0"
+def covered(archive: Archive) -> Path:
+    return archive("covered/2.13.0") / "2.13.0"
 
 
 def coverage(bundle: Path, other: Path) -> pd.DataFrame:
@@ -161,7 +157,6 @@ def test_two_directories_have_no_coverage(covered: Path) -> None:
     assert cachescope.compare(covered / "early.bin", covered / "late.bin").coverage is None
 
 
-@pytest.mark.slow
 def test_other_kinds_are_compared_by_content(
     covered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from cachescope.answers import fix as module
 from cachescope.answers.fix import Fix, find_fix
 from cachescope.answers.read import Read
 from cachescope.report.fix import fix_lines, fix_object
+from tests.conftest import Archive
 
 THREADS = "export OMP_NUM_THREADS=2"
 FUSION = "torch._inductor.config.epilogue_fusion = True"
@@ -22,10 +22,8 @@ Reads = dict[str, Read]
 
 
 @pytest.fixture(scope="module")
-def reads(tmp_path_factory: pytest.TempPathFactory) -> Reads:
-    folder = tmp_path_factory.mktemp("preflights")
-    with tarfile.open(Path(__file__).parents[1] / "data" / "preflights" / "2.13.0.tar.xz") as packed:
-        packed.extractall(folder, filter="data")
+def reads(archive: Archive) -> Reads:
+    folder = archive("preflights/2.13.0")
     steps = ("as_baked", "changed", "half_fixed")
     return {step: cachescope.read(folder / step, folder / "cache") for step in steps}
 

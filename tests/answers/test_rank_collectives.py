@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,26 +11,27 @@ import cachescope
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.report.as_json import time_object
 from cachescope.report.time_spent import said_texts, time_lines
-from cachescope.scope import Scope
+from tests.conftest import DATA, Archive
+from tests.readings import read_once
 
 pytestmark = pytest.mark.slow
 
-_RECORDED = sorted((Path(__file__).parents[1] / "data" / "collectives").glob("*.tar.xz"))
-_VERSIONS = [path.name.removesuffix(".tar.xz") for path in _RECORDED]
+Ranks = Callable[[str, str], Path]
+_VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "collectives").iterdir())
 _ALL_REDUCE = "torch.ops._c10d_functional.all_reduce_.default"
 _GATHERED = "torch.ops._c10d_functional.all_gather_into_tensor.default"
 
 
-def ranks_of(version: str, way: str, folder: Path) -> Scope:
-    with tarfile.open(_RECORDED[0].with_name(f"{version}.tar.xz")) as packed:
-        packed.extractall(folder, filter="data")
-    return cachescope.read(folder / version / way)
+@pytest.fixture
+def ranks(archive: Archive) -> Ranks:
+    """``ranks(version, way)``: the traces of two ranks."""
+    return lambda version, way: archive(f"collectives/{version}") / version / way
 
 
 @pytest.mark.parametrize("version", _VERSIONS)
-def test_compiles_name_the_collectives_that_their_graphs_have(version: str, tmp_path: Path) -> None:
+def test_compiles_name_the_collectives_that_their_graphs_have(version: str, ranks: Ranks) -> None:
     """By hand: each function of the program."""
-    scope = ranks_of(version, "apart", tmp_path)
+    scope = read_once(ranks(version, "apart"))
     rank_of = scope.runs.set_index("run")["rank"]
     found = {
         (rank_of[row.run], row.function): [name for name in row.collectives if "wait_tensor" not in name]
@@ -46,9 +47,9 @@ def test_compiles_name_the_collectives_that_their_graphs_have(version: str, tmp_
 
 @pytest.mark.parametrize("version", _VERSIONS)
 def test_a_function_that_ranks_compiled_with_different_collectives_is_named(
-    version: str, tmp_path: Path
+    version: str, ranks: Ranks
 ) -> None:
-    scope = ranks_of(version, "apart", tmp_path)
+    scope = read_once(ranks(version, "apart"))
     spent = TimeSpent.of(scope)
     (apart,) = spent.apart
     assert (apart.compile_id, apart.is_backward) == ("0/0", False)
@@ -67,23 +68,21 @@ def test_a_function_that_ranks_compiled_with_different_collectives_is_named(
 @pytest.mark.parametrize("version", _VERSIONS)
 @pytest.mark.parametrize("way", ["alike", "warm"])
 def test_nothing_is_said_of_equal_ones_and_of_graphs_from_a_cache(
-    version: str, way: str, tmp_path: Path
+    version: str, way: str, ranks: Ranks
 ) -> None:
     """Torch writes no schedule of a graph that it does not compile."""
-    scope = ranks_of(version, way, tmp_path)
+    scope = read_once(ranks(version, way))
     assert bool(scope.lookups["outcome"].eq("hit").any()) == (way == "warm")
     spent = TimeSpent.of(scope)
     assert spent.ranks is not None and spent.apart == ()
 
 
-def test_nothing_is_said_where_one_rank_found_its_graph_in_a_cache(tmp_path: Path) -> None:
+def test_nothing_is_said_where_one_rank_found_its_graph_in_a_cache(ranks: Ranks) -> None:
     """Rank 0 of a cold run beside rank 1 of a warm one."""
-    version = _VERSIONS[0]
-    ranks_of(version, "apart", tmp_path)
-    (cold,) = (tmp_path / version / "apart").glob("*rank_0_*")
-    (warm,) = (tmp_path / version / "warm").glob("*rank_1_*")
+    apart, ran_warm = (ranks(_VERSIONS[0], way) for way in ("apart", "warm"))
+    (cold,), (other,) = (apart.glob(f"*rank_{rank}_*") for rank in (0, 1))
+    (warm,) = ran_warm.glob("*rank_1_*")
     assert TimeSpent.of(cachescope.read(cold, warm)).apart == ()
-    (other,) = (tmp_path / version / "apart").glob("*rank_1_*")
     assert len(TimeSpent.of(cachescope.read(cold, other)).apart) == 1
     # Of a job that ran twice, no rank is one process.
     assert TimeSpent.of(cachescope.read(cold, other, warm)).apart == ()

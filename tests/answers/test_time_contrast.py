@@ -35,12 +35,6 @@ def spent(run: int, rank: int | None = None, **phases: int) -> RunTime:
     )
 
 
-def contrast(*runs: RunTime) -> Contrast:
-    found = Contrast.of_members([Member(None, 1, one) for one in runs])
-    assert found is not None
-    return found
-
-
 def waited(*runs: RunTime) -> RanksWaited | None:
     return RanksWaited.of_runs(runs)
 
@@ -51,40 +45,40 @@ def text_of(runs: Sequence[RunTime]) -> str:
     return "; ".join(rank_texts(found, runs))
 
 
-def test_of_two_it_says_where_the_slower_one_spent_longer() -> None:
-    found = contrast(spent(0, loading=1000, guards=10), spent(1, compiler=9100, guards=2010, loading=700))
-    assert found.longer_ns == 10_800 * MS == sum(found.phases.values())
-    assert contrast_text(found) == ("run 1 took 10.8 s longer than run 0: 9.1 s in compiler, 2.0 s in guards")
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        (
+            [spent(0, loading=1000, guards=10), spent(1, compiler=9100, guards=2010, loading=700)],
+            "run 1 took 10.8 s longer than run 0: 9.1 s in compiler, 2.0 s in guards",
+        ),
+        # What took less is told as well.
+        (
+            [spent(0, loading=900), spent(1, compiler=2000)],
+            "run 1 took 1.1 s longer than run 0: 2.0 s in compiler; 900 ms less in loading",
+        ),
+        # Of many the slowest is held against the quickest.
+        (
+            [spent(0, a=300), spent(1, a=900), spent(2, a=100), spent(3, a=500)],
+            "the slowest of 4, run 1, took 800 ms longer than the quickest, run 2: 800 ms in a",
+        ),
+        ([spent(0, a=3), spent(1, a=3)], "run 1 took as long as run 0, to the millisecond"),
+        # At most three phases are named.
+        (
+            [spent(0), spent(1, p0=100, p1=99, p2=98, p3=97, p4=96)],
+            "run 1 took 490 ms longer than run 0: 100 ms in p0, 99 ms in p1, 98 ms in p2 and 2 more",
+        ),
+    ],
+)
+def test_it_says_where_the_slower_one_spent_longer(runs: list[RunTime], said: str) -> None:
+    found = Contrast.of_members([Member(None, 1, one) for one in runs])
+    assert found is not None and found.longer_ns == sum(found.phases.values())
+    assert contrast_text(found) == said
 
 
-def test_what_took_less_is_told_as_well() -> None:
-    found = contrast(spent(0, loading=900), spent(1, compiler=2000))
-    assert (
-        contrast_text(found)
-        == "run 1 took 1.1 s longer than run 0: 2.0 s in compiler; 900 ms less in loading"
-    )
-
-
-def test_of_many_the_slowest_is_held_against_the_quickest() -> None:
-    found = contrast(spent(0, a=300), spent(1, a=900), spent(2, a=100), spent(3, a=500))
-    assert contrast_text(found) == (
-        "the slowest of 4, run 1, took 800 ms longer than the quickest, run 2: 800 ms in a"
-    )
-
-
-def test_equal_ones_differ_nowhere() -> None:
-    assert contrast_text(contrast(spent(0, a=3), spent(1, a=3))).endswith(
-        "took as long as run 0, to the millisecond"
-    )
+def test_one_alone_is_held_against_nothing() -> None:
     assert Contrast.of_members([Member(None, 1, spent(0, a=3))]) is None
     assert Contrast.of_members([]) is None
-
-
-def test_at_most_three_phases_are_named() -> None:
-    many: dict[str, Any] = {f"p{number}": 100 - number for number in range(9)}
-    assert contrast_text(contrast(spent(0), spent(1, **many))).endswith(
-        "100 ms in p0, 99 ms in p1, 98 ms in p2 and 6 more"
-    )
 
 
 def test_a_path_of_several_says_which_process_stands_for_it() -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.analysis.fields import field_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.explanation import Explanation
 from cachescope.answers.summary import footer
-from cachescope.answers.worklist import Worklist, cause_names, nothing_to_fix
+from cachescope.answers.worklist import Worklist, advice_by_field, cause_names, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.worklist import changes_of, notes_of
@@ -217,3 +219,28 @@ def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:
     labels = [label for label, _ in shown]
     assert len(set(labels)) == len(labels) == 4
     assert max(map(len, labels)) == 80
+
+
+OPTIONS = ["inductor_config[epilogue_fusion]", "inductor_config[max_fusion_size]"]
+
+
+@pytest.mark.slow
+def test_advice_on_several_fields_stands_beside_each(recording: Recording) -> None:
+    found = []
+    for name in ("config_flip", "tour", "training", "four_graphs", "two_services"):
+        scope = cachescope.read(recording("2.13.0", name))
+        for lookup in scope.misses["lookup"].tolist():
+            explained = Explanation.of(scope, lookup)
+            parts = advice_by_field(scope, explained)
+            if not parts:
+                continue
+            assert " ".join(sentence for _, sentence in parts) == explained.advice
+            changed = {change.field for change in explained.changes}
+            for fields, sentence in parts:
+                assert set(fields) <= changed
+                # What is said of an option is what the list of fields says of it.
+                assert [
+                    s for field in fields if field in OPTIONS and (s := field_advice(field)) != sentence
+                ] == []
+            found.append(len(parts))
+    assert found

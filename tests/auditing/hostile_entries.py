@@ -155,34 +155,21 @@ for _container in CONTAINERS:
 
 # Programs that no pickler writes: see hostile_pickles.py.
 _PROGRAMS = {
-    "reduce": "pickle-dangerous-global",
-    "reduce with stack_global": "pickle-dangerous-global",
-    "dotted name": "pickle-dangerous-global",
-    "inst": "pickle-dangerous-global",
-    "obj": "pickle-dangerous-global",
-    "newobj": "pickle-dangerous-global",
-    "newobj_ex": "pickle-dangerous-global",
-    "nested reduce": "pickle-dangerous-global",
-    "result called": "pickle-computed-call",
-    "build with __setstate__": "pickle-computed-call",
-    "build a class": "pickle-computed-call",
-    "build a class with a call": "pickle-computed-call",
-    "build __class__": "pickle-computed-call",
-    "extension code 1": "pickle-odd-program",
-    "extension code 2": "pickle-odd-program",
-    "extension code 4": "pickle-odd-program",
-    "persistent id": "pickle-odd-program",
-    "binary persistent id": "pickle-odd-program",
-    "out-of-band buffer": "pickle-odd-program",
-    "state given twice": "pickle-dangerous-global",
-    "frame that hides a program": "pickle-odd-program",
-    "memo bomb": "entry-not-read",
-    "10,000 lists deep": "entry-not-read",
-    "hash bomb": "entry-not-read",
-    "wide arguments again and again": "pickle-dangerous-global",
-    "many globals": "pickle-unknown-global",
+    "reduce": "pickle-dangerous-global", "reduce with stack_global": "pickle-dangerous-global",
+    "dotted name": "pickle-dangerous-global", "inst": "pickle-dangerous-global",
+    "obj": "pickle-dangerous-global", "newobj": "pickle-dangerous-global",
+    "newobj_ex": "pickle-dangerous-global", "nested reduce": "pickle-dangerous-global",
+    "result called": "pickle-computed-call", "build with __setstate__": "pickle-computed-call",
+    "build a class": "pickle-computed-call", "build a class with a call": "pickle-computed-call",
+    "build __class__": "pickle-computed-call", "extension code 1": "pickle-odd-program",
+    "extension code 2": "pickle-odd-program", "extension code 4": "pickle-odd-program",
+    "persistent id": "pickle-odd-program", "binary persistent id": "pickle-odd-program",
+    "out-of-band buffer": "pickle-odd-program", "state given twice": "pickle-dangerous-global",
+    "frame that hides a program": "pickle-odd-program", "memo bomb": "entry-not-read",
+    "10,000 lists deep": "entry-not-read", "hash bomb": "entry-not-read",
+    "wide arguments again and again": "pickle-dangerous-global", "many globals": "pickle-unknown-global",
     "big ints that collide": "entry-not-read",
-}
+}  # fmt: skip
 
 
 def _program(name: str, rule: str) -> Make:
@@ -247,59 +234,6 @@ for _name, _global in _NAMES.items():
     CASES[f"name: {_name}"] = _named(*_global)
 
 
-@case("names from the memo")
-def _(root: Path) -> Wanted:
-    strings = line("system") + b"\x940" + line("os") + b"\x940"
-    return Wanted(
-        "pickle-dangerous-global", entry(root, FX, b"\x80\x04" + strings + b"h\x01h\x00\x93."), b"\x93"
-    )
-
-
-@case("names from a sparse memo")
-def _(root: Path) -> Wanted:
-    data = (
-        b"\x80\x02"
-        + line("system")
-        + b"r\xff\xff\x00\x000"
-        + line("os")
-        + b"q\x050h\x05j\xff\xff\x00\x00\x93."
-    )
-    return Wanted("pickle-dangerous-global", entry(root, FX, data), b"\x93")
-
-
-@case("a name that is computed")
-def _(root: Path) -> Wanted:
-    made = found("builtins", "list") + b")R"
-    return Wanted("pickle-computed-call", entry(root, FX, b"\x80\x04" + made + line("x") + b"\x93."))
-
-
-@case("a known class with a member that is computed")
-def _(root: Path) -> Wanted:
-    data = (
-        b"\x80\x04" + found("builtins", "getattr") + found("builtins", "list") + b")R" + line("x") + b"\x86R."
-    )
-    return Wanted("pickle-computed-call", entry(root, AOT, data))
-
-
-@case("a member of a known class")
-def _(root: Path) -> Wanted:
-    module, _, name = RESULT.rpartition(".")
-    data = b"\x80\x04" + found("builtins", "getattr") + found(module, name) + line("__init__") + b"\x86R."
-    return Wanted("pickle-dangerous-global", entry(root, AOT, data))
-
-
-@case("a pickle that breaks after it has run something")
-def _(root: Path) -> Wanted:
-    data = b"\x80\x04" + found("os", "system") + line(f"touch {SENTINEL}") + b"\x85R\xff\xff"
-    return Wanted("pickle-dangerous-global", entry(root, FX, data), b"cos")
-
-
-@case("something behind a sound entry's STOP is not run, but a sound entry beside it is no excuse")
-def _(root: Path) -> Wanted:
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
-    return Wanted("pickle-dangerous-global", entry(root, FX, pickle.dumps(REDUCED["os.system"])))
-
-
 def _nested(field: str, inner: bytes) -> bytes:
     """An entry with bytes in it that torch unpickles later."""
     state = b"}" + line(field) + b"B" + struct.pack("<I", len(inner)) + inner + b"s"
@@ -315,50 +249,27 @@ for _protocol in range(6):
     CASES[f"a pickle in the bytes of an entry, protocol {_protocol}"] = _nested_case
 
 
-@case("a pickle in a pickle in a pickle")
-def _(root: Path) -> Wanted:
-    data = pickle.dumps(REDUCED["os.system"])
-    for _ in range(3):
-        data = pickle.dumps([data])
-    return Wanted("pickle-dangerous-global", entry(root, AOT, _nested("x", data)), b"\x93\x94\x8c")
-
-
-@case("a pickle in bytes that protocol 2 writes as text")
-def _(root: Path) -> Wanted:
-    data = pickle.dumps([pickle.dumps(REDUCED["os.system"])], protocol=2)
-    return Wanted("pickle-dangerous-global", write(root, "dynamo/code_state_x.pkl", data))
-
-
-@case("a tensor's storage that is a pickle")
-def _(root: Path) -> Wanted:
-    inner = pickle.dumps(REDUCED["os.system"], protocol=2)
+def _loaded_storage(inner: bytes) -> bytes:
+    """An entry with a tensor, whose storage torch loads from bytes."""
     loads = found("torch.storage", "_load_from_bytes") + b"B" + struct.pack("<I", len(inner)) + inner
-    return Wanted("pickle-dangerous-global", entry(root, FX, b"\x80\x04" + loads + b"\x85R."))
+    return b"\x80\x04" + loads + b"\x85R."
 
 
-@case("a tensor's storage in a zip file")
-def _(root: Path) -> Wanted:
+def _zipped(data: bytes) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as members:
-        members.writestr("archive/data.pkl", pickle.dumps(REDUCED["os.system"], protocol=2))
-    inner = stream.getvalue()
-    loads = found("torch.storage", "_load_from_bytes") + b"B" + struct.pack("<I", len(inner)) + inner
-    return Wanted("pickle-dangerous-global", entry(root, FX, b"\x80\x04" + loads + b"\x85R."))
+        members.writestr("archive/data.pkl", data)
+    return stream.getvalue()
 
 
 _GUARDS = {
-    "an import": "__import__('os').system('true')",
-    "a module in reach": "torch.hub.load('a', 'b')",
-    "a method": "L['t0'].__class__.__base__.__subclasses__()",
-    "a lambda": "(lambda: 1)()",
-    "a comprehension": "[x for x in (1, 2)]",
-    "a walrus": "(x := 5) > 2",
-    "a text": "'a' == 'a'",
+    "an import": "__import__('os').system('true')", "a module in reach": "torch.hub.load('a', 'b')",
+    "a method": "L['t0'].__class__.__base__.__subclasses__()", "a lambda": "(lambda: 1)()",
+    "a comprehension": "[x for x in (1, 2)]", "a walrus": "(x := 5) > 2", "a text": "'a' == 'a'",
     "math by another way": "math.__loader__",
     "something hidden behind arithmetic": "2 <= L['t0'] and open('x') and L['t0'] <= 64",
-    "a keyword": "max(L['t0'], key=print)",
-    "no Python": "2 <=",
-}
+    "a keyword": "max(L['t0'], key=print)", "no Python": "2 <=",
+}  # fmt: skip
 
 
 def _guarded(text: str, kind: str) -> Make:
@@ -410,270 +321,204 @@ for _place, (_name, _text) in enumerate(_SOURCES.items()):
     CASES[f"code: {_name}"] = _source(_text, in_entry=_place % 2 == 0)
 
 
-@case("code that is not that of its name")
-def _(root: Path) -> Wanted:
-    return Wanted("code-changed", write(root, f"cc/c{'c' * 51}.py", b"import torch\n"), b"")
+def _bundled(kernel_hash: str, *files: str) -> bytes:
+    """An entry with a kernel, which torch writes to a folder of that name."""
+    made = "torch._inductor.triton_bundler"
+    artifacts = [
+        Object(f"{made}.TritonKernelArtifact", {"filename": name, "payload": None}) for name in files
+    ]
+    kernel = {"kernel_hash": kernel_hash, "device": 0, "artifacts": artifacts}
+    bundle = {"kernel_artifacts": [Object(f"{made}.TritonKernelArtifacts", kernel)]}
+    return entry_bytes(graph(_triton_bundle=Object(f"{made}.TritonBundle", bundle)))
 
 
-@case("code in an entry that is not that of its key")
-def _(root: Path) -> Wanted:
-    data = entry_bytes(graph(source_code="import torch\n", cache_key="c" + "c" * 51))
-    return Wanted("code-changed", entry(root, FX, data), b"import torch")
+def _with_graph(code: str) -> bytes:
+    """An entry with a backward graph, whose code torch runs."""
+    reduced = Object("torch.fx.graph_module.reduce_graph_module")
+    state = {"fn": reduced, "args": ({"_code": code}, "import torch")}
+    module = Object("torch._functorch._aot_autograd.aot_autograd_result.SerializedGraphModule", state)
+    return entry_bytes(Object(RESULT, {"guards_expr": None, "serialized_bw_module": module}))
 
 
-@case("an entry whose code is written elsewhere")
-def _(root: Path) -> Wanted:
-    data = entry_bytes(graph(source_code="import torch\n", cache_key="../../.bashrc"))
-    return Wanted("path-escapes", entry(root, FX, data), b"../../.bashrc")
+SOUND = entry_bytes(graph(guards_expr=None))
+_RUNS, _RUNS_2 = (pickle.dumps(REDUCED["os.system"], protocol=protocol) for protocol in (4, 2))
+_DANGER = "pickle-dangerous-global"
+_PROTO = b"\x80\x04"
+_GETATTR = found("builtins", "getattr")
+_LIST_MADE = found("builtins", "list") + b")R"
+_CODE = f"cc/c{'c' * 51}"
+_FORWARD = "def forward(self, x):\n    import os\n    os.system('true')\n"
+_REDUCED_GRAPH = found("torch.fx.graph_module", "reduce_graph_module")
+_PYC = marshal.dumps(compile("import subprocess; subprocess.run(['true'])", "x", "exec"))
+_DUMP = {repr(pickle.dumps("key")): repr(pickle.dumps(REDUCED["os.system"]))}
+
+# One file each: the rule, where it lies, what is in it, and the place; what lies in FX or AOT is called as torch calls it.
+_FILES: dict[str, tuple[str, str, bytes, bytes | None]] = {
+    "names from the memo": (
+        _DANGER, FX, _PROTO + line("system") + b"\x940" + line("os") + b"\x940" + b"h\x01h\x00\x93.", b"\x93",
+    ),
+    "names from a sparse memo": (
+        _DANGER, FX,
+        b"\x80\x02" + line("system") + b"r\xff\xff\x00\x000" + line("os") + b"q\x050h\x05j\xff\xff\x00\x00\x93.", b"\x93",
+    ),
+    "a name that is computed": ("pickle-computed-call", FX, _PROTO + _LIST_MADE + line("x") + b"\x93.", None),
+    "a known class with a member that is computed": (
+        "pickle-computed-call", AOT, _PROTO + _GETATTR + _LIST_MADE + line("x") + b"\x86R.", None,
+    ),
+    "a member of a known class": (
+        _DANGER, AOT, _PROTO + _GETATTR + found(*RESULT.rsplit(".", 1)) + line("__init__") + b"\x86R.", None,
+    ),
+    "a pickle that breaks after it has run something": (
+        _DANGER, FX, _PROTO + found("os", "system") + line(f"touch {SENTINEL}") + b"\x85R\xff\xff", b"cos",
+    ),
+    "a pickle in a pickle in a pickle": (
+        _DANGER, AOT, _nested("x", pickle.dumps([pickle.dumps([pickle.dumps([_RUNS])])])), b"\x93\x94\x8c",
+    ),
+    "a pickle in bytes that protocol 2 writes as text": (
+        _DANGER, "dynamo/code_state_x.pkl", pickle.dumps([_RUNS], protocol=2), None,
+    ),
+    "a tensor's storage that is a pickle": (_DANGER, FX, _loaded_storage(_RUNS_2), None),
+    "a tensor's storage in a zip file": (_DANGER, FX, _loaded_storage(_zipped(_RUNS_2)), None),
+    "code that is not that of its name": ("code-changed", f"{_CODE}.py", b"import torch\n", b""),
+    "code in an entry that is not that of its key": (
+        "code-changed", FX, entry_bytes(graph(source_code="import torch\n", cache_key="c" + "c" * 51)), b"import torch",
+    ),
+    "an entry whose code is written elsewhere": (
+        "path-escapes", FX, entry_bytes(graph(source_code="import torch\n", cache_key="../../.bashrc")), b"../../.bashrc",
+    ),
+    "C++ that starts a program": (
+        "code-foreign-call", f"{_CODE}.main.cpp", b'#include <cstdlib>\nint x = system("true");\n', None,
+    ),
+    "C++ that runs when it is loaded": (
+        "code-foreign-call", f"{_CODE}.cpp", b"__attribute__((constructor)) static void start() {}\n", None,
+    ),
+    "a library that starts a program": (
+        "code-foreign-call", f"{_CODE}.main.so", b"\x7fELF" + bytes(60) + b"\0kernel\0execve\0", None,
+    ),
+    "a bundled kernel that is written elsewhere": (
+        "path-escapes", FX, _bundled(TRITON_KEY, "../../../x.so"), b"../../../x.so",
+    ),
+    "a bundle that is written elsewhere": ("path-escapes", FX, _bundled("/etc/cron.d"), b"/etc/cron.d"),
+    "a graph whose code runs something": ("code-foreign-call", AOT, _with_graph(_FORWARD), _FORWARD.encode()),
+    "a graph that imports something": (
+        "code-foreign-call", AOT, _PROTO + _REDUCED_GRAPH + plain(({"_code": ""}, "import pty")) + b"R.", b"import pty",
+    ),
+    "a Triton group that leads elsewhere": (
+        "path-escapes", f"triton/0/{TRITON_KEY}/__grp__kernel.json",
+        json.dumps({"child_paths": {"kernel.cubin": "/dev/shm/evil.cubin"}}).encode(), b"{",
+    ),
+    "a mega-cache whose entry goes elsewhere": (
+        "path-escapes", "mega.bin", mega_cache(("inductor", "../../x", SOUND)), None,
+    ),
+    "a mega-cache whose timings go elsewhere": (
+        "path-escapes", "mega.bin", mega_cache(("autotune", "/root/.ssh/authorized_keys", b"{}")), None,
+    ),
+    "an entry under any name": ("entry-odd-name", f"{FX}/readme.txt", SOUND, None),
+    "a hidden entry": ("entry-odd-name", f"{AOT}/.hidden", _RUNS, None),
+    "what a hidden entry runs": (_DANGER, f"{AOT}/.1234.5678.tmp", _RUNS, None),
+    "an entry that was changed": ("entry-misnamed", f"{FX}/{'q' * 51}", SOUND, None),
+    "an entry of another key": (
+        "entry-misnamed", FX, entry_bytes(Object(GRAPH, {"_fx_graph_cache_key": "f" + "z" * 51})), None,
+    ),
+    "no entry at all": ("entry-foreign-object", FX, pickle.dumps({"a": 1}), None),
+    "a dump of a deterministic cache": (_DANGER, "cache/dcache_dump/imc.save", json.dumps(_DUMP).encode(), None),
+    "a kernel of another folder": (
+        "entry-misnamed", f"triton/0/{TRITON_KEY}/kernel.json",
+        json.dumps({"hash": "0123456789abcdef" * 4, "name": "kernel"}).encode(), b"{",
+    ),
+    "a text that sympy evaluates": (
+        "pickle-unknown-global", AOT,
+        _PROTO + found("torch.utils._sympy.functions", "FloorDiv") + line("__import__('os')") * 2 + b"\x86R.", b"ctorch",
+    ),
+}  # fmt: skip
+_BESIDE_A_SOUND_ENTRY = {
+    # What is behind the STOP of a sound entry is not run, but one beside it is no excuse.
+    "something to run beside a sound entry": (_DANGER, FX, _RUNS, None),
+    "a pickle that lies about": (_DANGER, "notes.pkl", pickle.dumps(REDUCED["os.system"], 0), None),
+    "a file of nobody's": ("unknown-file", "setup.sh", b"#!/bin/sh\n", None),
+}
+_BESIDE_GENERATED_CODE = {
+    "a module beside generated code": ("code-foreign-call", "cc/torch.py", b"import subprocess\n", None),
+    "compiled Python that starts a program": (
+        "code-foreign-call", f"cc/__pycache__/c{'c' * 51}.cpython-311.pyc", b"\xa7\r\r\n" + bytes(12) + _PYC, None,
+    ),
+    "a module that Python imports by itself": ("unknown-file", "cc/sitecustomize.py", b"import math\n", None),
+}  # fmt: skip
 
 
-@case("C++ that starts a program")
-def _(root: Path) -> Wanted:
-    path = write(root, f"cc/c{'c' * 51}.main.cpp", b'#include <cstdlib>\nint x = system("true");\n')
-    return Wanted("code-foreign-call", path)
+def _put(root: Path, path: str, data: bytes) -> str:
+    return entry(root, path, data) if path in (FX, AOT) else write(root, path, data)
 
 
-@case("C++ that runs when it is loaded")
-def _(root: Path) -> Wanted:
-    text = b"__attribute__((constructor)) static void start() {}\n"
-    return Wanted("code-foreign-call", write(root, f"cc/c{'c' * 51}.cpp", text))
+def _file(rule: str, path: str, data: bytes, at: bytes | None, *beside: tuple[str, bytes]) -> Make:
+    def make(root: Path) -> Wanted:
+        for other in beside:
+            _put(root, *other)
+        return Wanted(rule, _put(root, path, data), at)
+
+    return make
 
 
-@case("a library that starts a program")
-def _(root: Path) -> Wanted:
-    data = b"\x7fELF" + bytes(60) + b"\0kernel\0execve\0"
-    return Wanted("code-foreign-call", write(root, f"cc/c{'c' * 51}.main.so", data))
-
-
-@case("a bundled kernel that is written elsewhere")
-def _(root: Path) -> Wanted:
-    file = Object(
-        "torch._inductor.triton_bundler.TritonKernelArtifact", {"filename": "../../../x.so", "payload": None}
-    )
-    kernel = Object(
-        "torch._inductor.triton_bundler.TritonKernelArtifacts",
-        {"kernel_hash": TRITON_KEY, "device": 0, "artifacts": [file]},
-    )
-    bundle = Object("torch._inductor.triton_bundler.TritonBundle", {"kernel_artifacts": [kernel]})
-    return Wanted(
-        "path-escapes", entry(root, FX, entry_bytes(graph(_triton_bundle=bundle))), b"../../../x.so"
-    )
-
-
-@case("a bundle that is written elsewhere")
-def _(root: Path) -> Wanted:
-    kernel = Object(
-        "torch._inductor.triton_bundler.TritonKernelArtifacts",
-        {"kernel_hash": "/etc/cron.d", "artifacts": []},
-    )
-    bundle = Object("torch._inductor.triton_bundler.TritonBundle", {"kernel_artifacts": [kernel]})
-    return Wanted("path-escapes", entry(root, FX, entry_bytes(graph(_triton_bundle=bundle))), b"/etc/cron.d")
-
-
-@case("a graph whose code runs something")
-def _(root: Path) -> Wanted:
-    code = "def forward(self, x):\n    import os\n    os.system('true')\n"
-    module = Object(
-        "torch._functorch._aot_autograd.aot_autograd_result.SerializedGraphModule",
-        {
-            "fn": Object("torch.fx.graph_module.reduce_graph_module"),
-            "args": ({"_code": code}, "import torch"),
-        },
-    )
-    data = entry_bytes(Object(RESULT, {"guards_expr": None, "serialized_bw_module": module}))
-    return Wanted("code-foreign-call", entry(root, AOT, data), code.encode())
-
-
-@case("a graph that imports something")
-def _(root: Path) -> Wanted:
-    data = (
-        b"\x80\x04"
-        + found("torch.fx.graph_module", "reduce_graph_module")
-        + plain(({"_code": ""}, "import pty"))
-        + b"R."
-    )
-    return Wanted("code-foreign-call", entry(root, AOT, data), b"import pty")
-
-
-@case("a Triton group that leads elsewhere")
-def _(root: Path) -> Wanted:
-    group = json.dumps({"child_paths": {"kernel.cubin": "/dev/shm/evil.cubin"}}).encode()
-    return Wanted("path-escapes", write(root, f"triton/0/{TRITON_KEY}/__grp__kernel.json", group), b"{")
-
-
-@case("a mega-cache whose entry goes elsewhere")
-def _(root: Path) -> Wanted:
-    data = mega_cache(("inductor", "../../x", entry_bytes(graph(guards_expr=None))))
-    return Wanted("path-escapes", write(root, "mega.bin", data))
-
-
-@case("a mega-cache whose timings go elsewhere")
-def _(root: Path) -> Wanted:
-    return Wanted(
-        "path-escapes", write(root, "mega.bin", mega_cache(("autotune", "/root/.ssh/authorized_keys", b"{}")))
-    )
-
-
-@case("an entry under any name")
-def _(root: Path) -> Wanted:
-    return Wanted("entry-odd-name", write(root, f"{FX}/readme.txt", entry_bytes(graph(guards_expr=None))))
-
-
-@case("a hidden entry")
-def _(root: Path) -> Wanted:
-    return Wanted("entry-odd-name", write(root, f"{AOT}/.hidden", pickle.dumps(REDUCED["os.system"])))
-
-
-@case("what a hidden entry runs")
-def _(root: Path) -> Wanted:
-    data = pickle.dumps(REDUCED["os.system"])
-    return Wanted("pickle-dangerous-global", write(root, f"{AOT}/.1234.5678.tmp", data))
-
-
-@case("an entry that was changed")
-def _(root: Path) -> Wanted:
-    return Wanted("entry-misnamed", write(root, f"{FX}/{'q' * 51}", entry_bytes(graph(guards_expr=None))))
-
-
-@case("an entry of another key")
-def _(root: Path) -> Wanted:
-    data = entry_bytes(Object(GRAPH, {"_fx_graph_cache_key": "f" + "z" * 51}))
-    return Wanted("entry-misnamed", entry(root, FX, data))
-
-
-@case("no entry at all")
-def _(root: Path) -> Wanted:
-    return Wanted("entry-foreign-object", entry(root, FX, pickle.dumps({"a": 1})))
+CASES |= {name: _file(*what) for name, what in _FILES.items()}
+CASES |= {name: _file(*what, (FX, SOUND)) for name, what in _BESIDE_A_SOUND_ENTRY.items()}
+CASES |= {name: _file(*what, (f"{_CODE}.cpp", b"")) for name, what in _BESIDE_GENERATED_CODE.items()}
 
 
 @case("a key in the folder of others")
 def _(root: Path) -> Wanted:
-    entry(root, f"fxgraph/zz/{FX_KEY}", entry_bytes(graph(guards_expr=None)))
+    entry(root, f"fxgraph/zz/{FX_KEY}", SOUND)
     return Wanted("entry-misnamed", f"fxgraph/zz/{FX_KEY}")
-
-
-@case("a pickle that lies about")
-def _(root: Path) -> Wanted:
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
-    return Wanted("pickle-dangerous-global", write(root, "notes.pkl", pickle.dumps(REDUCED["os.system"], 0)))
-
-
-@case("a file of nobody's")
-def _(root: Path) -> Wanted:
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
-    return Wanted("unknown-file", write(root, "setup.sh", b"#!/bin/sh\n"))
-
-
-@case("a module beside generated code")
-def _(root: Path) -> Wanted:
-    write(root, f"cc/c{'c' * 51}.cpp", b"")
-    return Wanted("code-foreign-call", write(root, "cc/torch.py", b"import subprocess\n"))
-
-
-@case("compiled Python that starts a program")
-def _(root: Path) -> Wanted:
-    code = compile("import subprocess; subprocess.run(['true'])", "x", "exec")
-    data = b"\xa7\r\r\n" + bytes(12) + marshal.dumps(code)
-    write(root, f"cc/c{'c' * 51}.cpp", b"")
-    return Wanted("code-foreign-call", write(root, f"cc/__pycache__/c{'c' * 51}.cpython-311.pyc", data))
-
-
-@case("a module that Python imports by itself")
-def _(root: Path) -> Wanted:
-    write(root, f"cc/c{'c' * 51}.cpp", b"")
-    return Wanted("unknown-file", write(root, "cc/sitecustomize.py", b"import math\n"))
-
-
-@case("a dump of a deterministic cache")
-def _(root: Path) -> Wanted:
-    dump = {repr(pickle.dumps("key")): repr(pickle.dumps(REDUCED["os.system"]))}
-    return Wanted(
-        "pickle-dangerous-global", write(root, "cache/dcache_dump/imc.save", json.dumps(dump).encode())
-    )
-
-
-@case("a kernel of another folder")
-def _(root: Path) -> Wanted:
-    data = json.dumps({"hash": "0123456789abcdef" * 4, "name": "kernel"}).encode()
-    return Wanted("entry-misnamed", write(root, f"triton/0/{TRITON_KEY}/kernel.json", data), b"{")
-
-
-@case("a text that sympy evaluates")
-def _(root: Path) -> Wanted:
-    data = (
-        b"\x80\x04"
-        + found("torch.utils._sympy.functions", "FloorDiv")
-        + line("__import__('os')") * 2
-        + b"\x86R."
-    )
-    return Wanted("pickle-unknown-global", entry(root, AOT, data), b"ctorch")
 
 
 @case("a folder of nobody's")
 def _(root: Path) -> Wanted:
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
+    entry(root, FX, SOUND)
     write(root, "payload/x", b"")
     return Wanted("unknown-file", "payload")
 
 
-def _link(root: Path, path: str, target: str | Path) -> str:
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    os.symlink(target, root / path)
-    return path
+# The rule, where the link is, and where it leads.
+_LINKS = {
+    "a link out to a file": ("link-out", f"{FX}/{'q' * 51}", "/etc/hostname"),
+    "a link out to a folder": ("link-out", "aotautograd", "/usr"),
+    "a link out by dots": ("link-out", f"{FX}/x", "../../../../x"),
+    "a link that leads nowhere": ("link-broken", f"{FX}/x", "gone"),
+    "a link to itself": ("link-broken", f"{FX}/x", "x"),
+    "a link to the folder it is in": ("link-inside", "fxgraph/aa/loop", "."),
+}
 
 
-@case("a link out to a file")
-def _(root: Path) -> Wanted:
-    return Wanted("link-out", _link(root, f"{FX}/{'q' * 51}", "/etc/hostname"))
+def _link(rule: str, path: str, target: str) -> Make:
+    def make(root: Path) -> Wanted:
+        entry(root, FX, SOUND)
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        os.symlink(target, root / path)
+        return Wanted(rule, path)
+
+    return make
 
 
-@case("a link out to a folder")
-def _(root: Path) -> Wanted:
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
-    return Wanted("link-out", _link(root, "aotautograd", "/usr"))
-
-
-@case("a link out by dots")
-def _(root: Path) -> Wanted:
-    return Wanted("link-out", _link(root, f"{FX}/x", "../../../../x"))
-
-
-@case("a link that leads nowhere")
-def _(root: Path) -> Wanted:
-    return Wanted("link-broken", _link(root, f"{FX}/x", "gone"))
-
-
-@case("a link to itself")
-def _(root: Path) -> Wanted:
-    return Wanted("link-broken", _link(root, f"{FX}/x", "x"))
-
-
-@case("a link to the folder it is in")
-def _(root: Path) -> Wanted:
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
-    return Wanted("link-inside", _link(root, "fxgraph/aa/loop", "."))
+CASES |= {name: _link(*how) for name, how in _LINKS.items()}
 
 
 @case("a hard link")
 def _(root: Path) -> Wanted:
-    path = entry(root, FX, entry_bytes(graph(guards_expr=None)))
+    path = entry(root, FX, SOUND)
     os.link(root / path, root.parent / f"{root.name}-elsewhere")
     return Wanted("hard-link", path)
 
 
-@case("a pipe")
-def _(root: Path) -> Wanted:
-    (root / FX).mkdir(parents=True)
-    os.mkfifo(root / FX / "pipe")
-    return Wanted("special-file", f"{FX}/pipe")
+def _special(name: str, make: Callable[[Path], None]) -> Make:
+    def made(root: Path) -> Wanted:
+        (root / FX).mkdir(parents=True)
+        make(root / FX / name)
+        return Wanted("special-file", f"{FX}/{name}")
+
+    return made
 
 
-@case("a socket")
-def _(root: Path) -> Wanted:
-    (root / FX).mkdir(parents=True)
-    os.mknod(root / FX / "s", 0o140600)
-    return Wanted("special-file", f"{FX}/s")
-
+CASES["a pipe"] = _special("pipe", os.mkfifo)
+CASES["a socket"] = _special("s", lambda path: os.mknod(path, 0o140600))
 
 _MODES = {
     "a file that all can write": ("anyone-can-write", "file", 0o666),
@@ -688,7 +533,7 @@ _MODES = {
 
 def _mode(rule: str, what: str, mode: int) -> Make:
     def make(root: Path) -> Wanted:
-        path = entry(root, FX, entry_bytes(graph(guards_expr=None)))
+        path = entry(root, FX, SOUND)
         path = FX if what == "folder" else path
         # A group that is nobody's own, whoever runs the tests.
         if os.geteuid() == 0:

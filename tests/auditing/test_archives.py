@@ -24,6 +24,21 @@ def cache(tmp_path: Path) -> Path:
     return root
 
 
+def rules(cache: Path, folder: Path, *members: tarfile.TarInfo, owner: int | None = None) -> set[str]:
+    """What is said against a tar file of the cache, and of some more in it."""
+
+    def owned(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = member.uid if owner is None else owner
+        return member
+
+    path = folder / "x.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.add(cache, "cache", filter=owned)
+        for member in members:
+            archive.addfile(member)
+    return set(cachescope.audit(path)["rule"])
+
+
 @pytest.mark.parametrize("packing", ["w", "w:gz", "w:xz", "w:bz2"])
 def test_what_is_in_an_archive_is_found(cache: Path, tmp_path: Path, packing: str) -> None:
     path = entry(cache, FX, pickle.dumps(REDUCED["os.system"]))
@@ -39,10 +54,7 @@ def test_what_is_in_an_archive_is_found(cache: Path, tmp_path: Path, packing: st
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../x", "cache/../../x"])
 def test_a_name_that_leads_out_of_it(cache: Path, tmp_path: Path, name: str) -> None:
-    with tarfile.open(tmp_path / "x.tar", "w") as archive:
-        archive.add(cache, "cache")
-        archive.addfile(tarfile.TarInfo(name))
-    assert "path-escapes" in set(cachescope.audit(tmp_path / "x.tar")["rule"])
+    assert "path-escapes" in rules(cache, tmp_path, tarfile.TarInfo(name))
 
 
 @pytest.mark.parametrize(
@@ -53,17 +65,12 @@ def test_a_name_that_leads_out_of_it(cache: Path, tmp_path: Path, name: str) -> 
 def test_what_is_no_file_in_it(cache: Path, tmp_path: Path, kind: bytes, rule: str) -> None:
     member = tarfile.TarInfo("cache/fxgraph/x")
     member.type, member.linkname = kind, "/etc/passwd"
-    with tarfile.open(tmp_path / "x.tar", "w") as archive:
-        archive.add(cache, "cache")
-        archive.addfile(member)
-    assert rule in set(cachescope.audit(tmp_path / "x.tar")["rule"])
+    assert rule in rules(cache, tmp_path, member)
 
 
 def test_rights_in_it(cache: Path, tmp_path: Path) -> None:
     os.chmod(cache / "fxgraph", 0o777)
-    with tarfile.open(tmp_path / "x.tar", "w") as archive:
-        archive.add(cache, "cache")
-    assert "anyone-can-write" in set(cachescope.audit(tmp_path / "x.tar")["rule"])
+    assert "anyone-can-write" in rules(cache, tmp_path)
 
 
 def test_one_that_is_cut_or_too_big_is_no_clean_one(
@@ -85,10 +92,4 @@ def test_one_that_is_cut_or_too_big_is_no_clean_one(
 def test_who_made_it_does_not_matter(cache: Path, tmp_path: Path) -> None:
     """What is unpacked belongs to whoever unpacks it."""
 
-    def given(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.uid = member.gid = 54_321
-        return member
-
-    with tarfile.open(tmp_path / "x.tar", "w") as archive:
-        archive.add(cache, "cache", filter=given)
-    assert set(cachescope.audit(tmp_path / "x.tar")["rule"]) == {"code-unverified"}
+    assert rules(cache, tmp_path, owner=54_321) == {"code-unverified"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
-from pathlib import Path
 
 import pytest
 
@@ -12,18 +10,16 @@ import cachescope
 from cachescope.analysis.verdicts.advice import bypass_advice
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_artifacts import lookup_from_artifact
+from tests.conftest import DATA, Archive
 
-_ERRORS = Path(__file__).parents[1] / "data" / "errors"
-_VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in _ERRORS.glob("*.tar.xz"))
+_VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "errors").glob("*.tar.xz"))
 _REASONS = {"text": "KeyError: 'scale'", "none": "AssertionError"}
 
 
 @pytest.mark.parametrize("version", _VERSIONS)
 @pytest.mark.parametrize("way", _REASONS)
-def test_a_bypass_names_the_error_that_ended_the_lookup(version: str, way: str, tmp_path: Path) -> None:
-    with tarfile.open(_ERRORS / f"{version}.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
-    folder = tmp_path / version / way
+def test_a_bypass_names_the_error_that_ended_the_lookup(version: str, way: str, archive: Archive) -> None:
+    folder = archive(f"errors/{version}") / version / way
     lenient, strict = (json.loads((folder / f"{how}.json").read_text()) for how in ("lenient", "strict"))
     scope = cachescope.read(folder / "trace")
     bypassed = scope.lookups.query("cache == 'aotautograd' and outcome == 'bypass'")

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import cachescope
-from cachescope.cli import main
+from tests.cli.conftest import Run
 from tests.conftest import Recording
+from tests.nobody import as_nobody
 
 pytestmark = pytest.mark.slow
-
-Capture = pytest.CaptureFixture[str]
 
 COMMANDS = {
     "explain": [],
@@ -29,15 +27,6 @@ COMMANDS = {
     "entries": [],
     "devices": [],
     "contexts": [],
-}
-BAD = {
-    "missing": "missing",
-    "empty": "empty",
-    "foreign": "unknown_source",
-    "empty folder": "empty",
-    "without caching": "unknown_source",
-    "dangling link": "missing",
-    "link to itself": "missing",
 }
 
 
@@ -52,86 +41,69 @@ def make_bad(what: str, folder: Path) -> Path:
         path.touch()
     elif what == "foreign":
         path.write_bytes(bytes(range(256)))
-    elif what == "empty folder":
-        path.mkdir()
-    elif what == "without caching":
-        path.write_text("epoch 1 loss 0.3\nepoch 2 loss 0.2\n")
-    elif what == "dangling link":
-        path.symlink_to(folder / "nowhere")
-    elif what == "link to itself":
-        path.symlink_to(path)
     return path
 
 
-@pytest.mark.parametrize("what", BAD)
-def test_it_is_a_problem_beside_what_was_read(what: str, good: Path, tmp_path: Path) -> None:
-    bad = make_bad(what, tmp_path)
-    alone = cachescope.read(good)
+def test_it_is_a_problem_beside_what_was_read(good: Path, tmp_path: Path) -> None:
+    bad = make_bad("foreign", tmp_path)
     for sources in ([good, bad], [bad, good]):
         scope = cachescope.read(*sources)
-        assert len(scope.lookups) == len(alone.lookups) == 6
-        assert scope.problems[["source", "where", "kind"]].values.tolist() == [
-            [str(bad), "the whole source", BAD[what]]
-        ]
+        assert len(scope.lookups) == 6
+        told = scope.problems[["source", "where", "kind"]].values.tolist()
+        assert told == [[str(bad), "the whole source", "unknown_source"]]
     with pytest.raises(cachescope.SourceError) as caught:
         cachescope.read(bad)
-    assert (caught.value.source, caught.value.kind) == (str(bad), BAD[what])
+    assert (caught.value.source, caught.value.kind) == (str(bad), "unknown_source")
     with pytest.raises(cachescope.SourceError):
         cachescope.read(good, bad, strict=True)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_answers_and_ends_with_status_1(
-    command: str, good: Path, tmp_path: Path, capsys: Capture
+    command: str, good: Path, tmp_path: Path, run: Run
 ) -> None:
-    options = [*COMMANDS[command], str(tmp_path / "page.html")] if command == "report" else COMMANDS[command]
+    options = [*COMMANDS[command], *([tmp_path / "page.html"] if command == "report" else [])]
     bad = [str(make_bad(what, tmp_path)) for what in ("missing", "empty")]
-    assert main([command, str(good), *options]) == 0
-    answer = capsys.readouterr().out
-    assert main([command, str(good), *bad, *options]) == 1
-    said = capsys.readouterr()
+    answer, said = run(command, good, *options), run(command, good, *bad, *options)
+    assert (answer.status, said.status) == (0, 1)
     first = said.out.splitlines()[0]
     if command == "check":
         # The bar is met by what was read; it is not passed beside a status that says otherwise.
         assert first.startswith("check not passed: 2 sources could not be read;")
     else:
-        assert first == answer.splitlines()[0]
+        assert first == answer.out.splitlines()[0]
     assert said.err.splitlines() == [
         f"cachescope: {bad[0]}: there is no such file or directory",
         f"cachescope: {bad[1]}: this file is empty",
     ]
     # With nothing to answer for, and where the first stops it: one line.
-    for arguments in ([command, *bad, *options], [command, str(good), *bad, "--strict", *options]):
-        assert main(arguments) == 1
-        said = capsys.readouterr()
-        assert (said.out, len(said.err.splitlines())) == ("", 1)
+    for arguments in ([command, *bad, *options], [command, good, *bad, "--strict", *options]):
+        said = run(*arguments)
+        assert (said.status, said.out, len(said.err.splitlines())) == (1, "", 1)
 
 
-def test_json_holds_the_problem(good: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_json_holds_the_problem(good: Path, tmp_path: Path, run: Run) -> None:
     bad = make_bad("foreign", tmp_path)
-    assert main(["explain", str(good), str(bad), "--json"]) == 1
-    printed = json.loads(capsys.readouterr().out)
-    assert len(printed["lookups"]) == 6
+    done = run("explain", good, bad, "--json")
+    printed = json.loads(done.out)
+    assert (done.status, len(printed["lookups"])) == (1, 6)
     assert [(p["source"], p["kind"]) for p in printed["problems"]] == [(str(bad), "unknown_source")]
 
 
-def test_a_bar_is_not_met_in_silence(good: Path, tmp_path: Path, capsys: Capture) -> None:
-    bad = str(make_bad("missing", tmp_path))
-    assert main(["check", str(good), "--min-hit-rate", "0.1"]) == 0
-    assert main(["check", str(good), bad, "--min-hit-rate", "0.1"]) == 1
-    assert main(["check", str(good), "--min-hit-rate", "0.9"]) == 3
-    assert main(["check", str(good), bad, "--min-hit-rate", "0.9"]) == 1
-    assert bad in capsys.readouterr().err
+def test_a_bar_is_not_met_in_silence(good: Path, tmp_path: Path, run: Run) -> None:
+    bad = make_bad("missing", tmp_path)
+    for bar, alone in ((0.1, 0), (0.9, 3)):
+        assert run("check", good, "--min-hit-rate", bar).status == alone
+        done = run("check", good, bad, "--min-hit-rate", bar)
+        assert done.status == 1 and str(bad) in done.err
 
 
-def test_of_two_sides_both_have_to_be_there(good: Path, tmp_path: Path, capsys: Capture) -> None:
-    first, second = sorted(str(path) for path in good.iterdir())[:2]
-    assert main(["diff", first, second]) == 0
-    capsys.readouterr()
-    for sides in ([first, str(tmp_path / "missing")], [str(tmp_path / "missing"), first]):
-        assert main(["diff", *sides]) == 1
-        said = capsys.readouterr()
-        assert (said.out, len(said.err.splitlines())) == ("", 1)
+def test_of_two_sides_both_have_to_be_there(good: Path, tmp_path: Path, run: Run) -> None:
+    first, second = sorted(good.iterdir())[:2]
+    assert run("diff", first, second).status == 0
+    for sides in ([first, tmp_path / "missing"], [tmp_path / "missing", first]):
+        done = run("diff", *sides)
+        assert (done.status, done.out, len(done.err.splitlines())) == (1, "", 1)
 
 
 def test_workers_note_the_same(good: Path, tmp_path: Path) -> None:
@@ -147,30 +119,22 @@ def test_workers_note_the_same(good: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone may become another user")
-def test_what_may_not_be_opened_in_a_folder_stops_nothing(good: Path, capsys: Capture) -> None:
-    # The folder of pytest is closed to others.
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for log in good.iterdir():
-            # torch makes traces that nobody else may read.
-            Path(shutil.copy(log, folder)).chmod(0o644)
-        check = ["check", name, "--min-hit-rate", "0.1"]
-        # What is imported on the way may lie where the other user may not look.
-        assert main(check) == 0
-        capsys.readouterr()
-        secret, closed = folder / "secret.log", folder / "closed"
-        shutil.copy(next(good.iterdir()), secret)
-        secret.chmod(0o600)
-        closed.mkdir(mode=0o700)
-        folder.chmod(0o755)
-        os.seteuid(65534)
-        try:
-            scope = cachescope.read(folder)
-            status = main(check)
-        finally:
-            os.seteuid(0)
-    assert len(scope.lookups) == 6
-    problems = scope.problems[["source", "kind"]].values.tolist()
+def test_what_may_not_be_opened_in_a_folder_stops_nothing(good: Path, tmp_path: Path, run: Run) -> None:
+    for log in good.iterdir():
+        # torch makes traces that nobody else may read.
+        Path(shutil.copy(log, tmp_path)).chmod(0o644)
+    check = ("check", tmp_path, "--min-hit-rate", "0.1")
+    # What is imported on the way may lie where the other user may not look.
+    assert run(*check).status == 0
+    secret, closed = tmp_path / "secret.log", tmp_path / "closed"
+    shutil.copy(next(good.iterdir()), secret)
+    secret.chmod(0o600)
+    closed.mkdir(mode=0o700)
+
+    def look() -> list[object]:
+        scope, done = cachescope.read(tmp_path), run(*check)
+        return [len(scope.lookups), scope.problems[["source", "kind"]].values.tolist(), done.status, done.err]
+
+    lookups, problems, status, said = as_nobody(look, below=tmp_path)
+    assert (lookups, status) == (6, 1) and str(secret) in said
     assert sorted(problems) == sorted([[str(secret), "unreadable"], [str(closed), "unreadable"]])
-    assert status == 1
-    assert str(secret) in capsys.readouterr().err

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import tarfile
-from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
-from tests.conftest import Recording
+from tests.conftest import Archive, Recording
 
 pytestmark = pytest.mark.slow
-
-DATA = Path(__file__).parents[1] / "data"
 
 FIELD = "inductor_config[epilogue_fusion]"
 
@@ -75,15 +71,14 @@ def test_two_cache_directories_without_logs(run: Run, recording: Recording) -> N
     assert "gm" in fx["fields"]
 
 
-def test_what_was_built_otherwise_under_equal_keys(run: Run, tmp_path: Path) -> None:
-    with tarfile.open(DATA / "built" / "2.13.0.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
-    first, other = (str(tmp_path / "2.13.0" / step) for step in ("first", "other_choice"))
+def test_what_was_built_otherwise_under_equal_keys(run: Run, archive: Archive) -> None:
+    built = archive("built/2.13.0") / "2.13.0"
+    first, other = built / "first", built / "other_choice"
     text = run("diff", first, other).out
     assert "under equal keys, built differently: 1 choice of max-autotune" in text
     assert "packed_linear" in text
     assert "→" in text
-    text = run("diff", first, str(tmp_path / "2.13.0" / "again")).out
+    text = run("diff", first, built / "again").out
     assert "under equal keys, built the same way: 2 graphs, 1 choice of max-autotune" in text
     rows = json.loads(run("diff", first, other, "--json").out)["built"]
     assert [row["name"] for row in rows if row["result"] == "choice"] == ["packed_linear"]

@@ -97,7 +97,6 @@ def copied(recording: Recording, tmp_path: Path) -> Path:
     return Path(shutil.copytree(recording("2.13.0", "config_flip"), tmp_path / "copied"))
 
 
-@pytest.mark.slow
 def test_texts_of_a_trace_act_on_nothing(run: Run, copied: Path) -> None:
     for path in files_of(copied, "trace/*"):
         plant_in_trace(path, taking_turns(0, turns=3))
@@ -172,7 +171,6 @@ def test_a_message_that_quotes_it_is_one_harmless_line(name: str, run: Run, tmp_
         assert done.err.startswith("usage: ") or done.err.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_a_name_of_a_file_acts_on_nothing(run: Run, copied: Path) -> None:
     for text in SHORT:
         shutil.copytree(copied / "trace", copied / as_argument(text.replace("/", "|")))
@@ -212,7 +210,6 @@ def test_a_list_of_paths_holds_only_what_can_be_printed(
     assert acting_in(done.out + done.err) == []
 
 
-@pytest.mark.slow
 def test_on_a_terminal_only_cachescope_colours(copied: Path) -> None:
     for path in files_of(copied, "trace/*"):
         plant_in_trace(path, taking_turns(0))
@@ -227,7 +224,6 @@ def test_on_a_terminal_only_cachescope_colours(copied: Path) -> None:
         assert "\x1b[" in shown.sent
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_a_terminal_that_lacks_characters_shows_their_escapes(encoding: str, copied: Path) -> None:
     odd = Path(shutil.copytree(copied / "trace", copied / "é✓"))

@@ -169,10 +169,7 @@ def test_only_the_cache_is_read(made: Path, cache: Path, tmp_path: Path) -> None
     assert str(cache / "out") not in opened
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name == "escape sequences" else pytest.param(name, marks=pytest.mark.slow) for name in TEXTS],
-)
+@pytest.mark.parametrize("name", TEXTS)
 def test_no_text_of_a_lock_acts_where_it_is_shown(name: str, run: Run, made: Path, cache: Path) -> None:
     text = TEXTS[name].encode("utf-8", "replace").decode()[:19_000]
     lock = read_lock(made)

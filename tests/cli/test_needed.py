@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cachescope.cli.needed import NEEDED
+from tests.cli.conftest import in_pipe
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +37,7 @@ sys.exit(main(sys.argv[1:]))
 def without_packages(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """A command of an installation that has no package but cachescope itself."""
     program = _WITHOUT.format(needed=set(NEEDED))
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    return in_pipe([sys.executable, "-c", program, *arguments], cwd=cwd)
 
 
 def test_what_is_needed_is_what_an_installation_brings() -> None:
@@ -74,9 +73,7 @@ def test_where_there_are_no_terminals_of_unix_it_says_what_to_set(tmp_path: Path
         "import sys; sys.modules['fcntl'] = None\n"
         "from cachescope.cli import main; sys.exit(main(['record', '--', 'python']))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = in_pipe([sys.executable, "-c", program], cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(
         "cachescope: this system has no terminals of Unix; record with TORCH_TRACE="
@@ -92,9 +89,7 @@ def test_capturing_needs_torch_alone(tmp_path: Path) -> None:
         "print(snapshot['key_fields'] is not None, "
         "{'numpy', 'pandas', 'pyarrow', 'orjson', 'rich'} & ({*sys.modules} - of_torch))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = in_pipe([sys.executable, "-c", code], cwd=tmp_path)
     assert done.stdout == "True set()\n", done.stderr
 
 
@@ -105,5 +100,5 @@ def test_nothing_heavy_is_loaded_for_a_recorder(command: str) -> None:
         "import cachescope.capture.recording\n"
         f"print({set(NEEDED)!r} & {{*sys.modules}}, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = in_pipe([sys.executable, "-c", program])
     assert done.stderr == "set()\n"

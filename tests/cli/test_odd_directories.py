@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -9,19 +11,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import traceback
 from pathlib import Path
 
 import pytest
 
 import cachescope
+from cachescope.cli import main
 from tests.cli.conftest import ROOT, Run, command, environment, on_screen
 from tests.conftest import Recording
+from tests.nobody import as_nobody
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
 COPIES = 1_500
-NOBODY = 65_534
 # Says when the reading is well under way, and changes nothing about it.
 WATCHED = """
 import sys
@@ -105,7 +107,7 @@ def test_without_rights_the_directory_is_one_line_and_what_is_in_it_a_problem(
     unreadable.chmod(0)
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
-    status, printed = as_nobody("entries", str(cache), "--json", also=tmp_path)
+    status, printed = printed_to_nobody("entries", cache, "--json", below=tmp_path)
     assert status == 0
     found = json.loads(printed)
     assert [problem["message"] for problem in found["problems"]] == ["Permission denied"] * 2
@@ -116,40 +118,21 @@ def test_without_rights_the_directory_is_one_line_and_what_is_in_it_a_problem(
     assert unread[str(unreadable)]["size_bytes"] == unreadable.stat().st_size
     assert "damaged" not in {entry["status"] for entry in found["entries"]}
     assert (found["orphans"], found["removable"]) == ([], [])
-    status, printed = as_nobody("entries", str(closed), also=tmp_path)
+    status, printed = printed_to_nobody("entries", closed, below=tmp_path)
     assert (status, printed) == (1, f"cachescope: {closed}: cannot be read: Permission denied\n")
 
 
-def as_nobody(*arguments: str, also: Path) -> tuple[int, str]:
-    """Run a command in a child that is not root, who may read everything: its status, and what it printed."""
+def printed_to_nobody(*arguments: object, below: Path) -> tuple[int, str]:
+    """The status of a command, and what it prints, where somebody runs it who may not read everything."""
+    # What is imported later is imported before the user changes.
     cachescope.read(ROOT / "cachescope" / "samples" / "entry_truncated" / "cache")._repr_html_()
-    for folder in also.parents:
-        if not os.stat(folder).st_mode & 0o001:
-            os.chmod(folder, os.stat(folder).st_mode | 0o011)
-    receiver, sender = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(receiver)
-        os.dup2(sender, 1)
-        os.dup2(sender, 2)
-        sys.stdout = os.fdopen(1, "w", closefd=False)
-        sys.stderr = os.fdopen(2, "w", closefd=False)
-        status = 99
-        try:
-            from cachescope.cli import main
 
-            if os.geteuid() == 0:
-                os.setuid(NOBODY)
-            status = main(list(arguments))
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    os.close(sender)
-    with open(receiver) as stream:
-        printed = stream.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed
+    def work() -> tuple[int, str]:
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+            return main([*map(str, arguments)]), said.getvalue()
+
+    status, printed = as_nobody(work, below=below)
+    return status, printed
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")

@@ -12,20 +12,22 @@ from tests.conftest import Directory, Recording
 pytestmark = pytest.mark.slow
 
 
-def test_the_field_that_made_the_second_entry_is_named(run: Run, recording: Recording) -> None:
-    out = run("explain", recording("2.13.0", "config_flip") / "cache").out
-    assert "inductor_config[epilogue_fusion]   True -> False" in out
-    assert "1 entry was made although the graph had been stored before" in out
-
-
-def test_equal_code_is_said_to_be_equal_and_only_then(run: Run, recording: Recording) -> None:
-    assert (
-        "The generated source is the same"
-        in run("explain", recording("2.13.0", "cache_key_tag") / "cache").out
-    )
-    assert (
-        "The generated source is the same" not in run("explain", recording("2.13.0", "inputs") / "cache").out
-    )
+@pytest.mark.parametrize(
+    ("name", "kinds", "said", "unsaid"),
+    [
+        ("config_flip", ["cache"], "inductor_config[epilogue_fusion]   True -> False", "2 entries"),
+        ("config_flip", ["cache"], "1 entry was made although the graph had been stored before", "2 entries"),
+        # With a log the log has the word.
+        ("config_flip", ["trace", "cache"], "6 lookups", "made although"),
+        ("cache_key_tag", ["cache"], "The generated source is the same", "but kernels"),
+        ("inputs", ["cache"], "made although", "generated source is the same"),
+    ],
+)  # fmt: skip
+def test_what_made_further_entries_is_told(
+    name: str, kinds: list[str], said: str, unsaid: str, run: Run, recording: Recording
+) -> None:
+    out = run("explain", *(recording("2.13.0", name) / kind for kind in kinds)).out
+    assert said in out and unsaid not in out
 
 
 def test_equal_code_with_other_kernels_is_no_reason_to_call_a_field_needless(
@@ -38,11 +40,6 @@ def test_equal_code_with_other_kernels_is_no_reason_to_call_a_field_needless(
     # The recordings hold no compiled files.
     out = " ".join(run("explain", recording("2.13.0", "cache_key_tag") / "cache").out.split())
     assert "not all compiled kernels could be compared" in out
-
-
-def test_with_a_log_the_log_has_the_word(run: Run, recording: Recording) -> None:
-    folder = recording("2.13.0", "config_flip")
-    assert "made although" not in run("explain", folder / "trace", folder / "cache").out
 
 
 def test_json_lists_them(run: Run, recording: Recording) -> None:

@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from tests.cli.conftest import Run, command, environment
+from tests.cli.conftest import Run, command, environment, in_pipe
 from tests.conftest import Recording
 from tests.output_gates import acting_in, strict_json
 from tests.planted import SHORT
 
 pytestmark = pytest.mark.slow
 
+NOT_TRACED = "this torch writes no event for Dynamo's tracing"
 PROGRAM = """
 import json, sys, time
 import torch
@@ -73,21 +74,21 @@ def test_json_has_the_frame_and_the_readings(run: Run, training: Path) -> None:
     assert printed["problems"] == []
 
 
-def test_a_killed_process_says_that_events_have_no_end(run: Run, recording: Recording) -> None:
-    text = " ".join(run("time", recording("2.13.0", "killed_compiling") / "trace").out.split())
-    assert "10 events without an end in the log" in text
-
-
-def test_torch_without_an_event_for_tracing_is_told(run: Run, recording: Recording, training: Path) -> None:
-    told = "this torch writes no event for Dynamo's tracing"
-    assert told in run("time", recording("2.6.0", "training") / "trace").out
-    assert told not in run("time", training).out
-
-
-def test_where_no_trace_is_there_it_says_where_events_are(run: Run, recording: Recording) -> None:
-    done = run("time", recording("2.13.0", "training") / "text")
-    assert done.status == 0
-    assert "TORCH_TRACE" in done.out
+@pytest.mark.parametrize(
+    ("version", "recorded", "said", "unsaid"),
+    [
+        ("2.13.0", "killed_compiling/trace", "10 events without an end in the log", "TORCH_TRACE"),
+        ("2.13.0", "training/text", "TORCH_TRACE", "without an end"),
+        ("2.13.0", "training/trace", "in all", NOT_TRACED),
+        ("2.6.0", "training/trace", NOT_TRACED, "TORCH_TRACE"),
+    ],
+)
+def test_what_a_trace_lacks_is_told(
+    version: str, recorded: str, said: str, unsaid: str, run: Run, recording: Recording
+) -> None:
+    name, kind = recorded.split("/")
+    text = " ".join(run("time", recording(version, name) / kind).out.split())
+    assert said in text and unsaid not in text
 
 
 def test_of_many_runs_the_longest_are_shown(run: Run, training: Path, tmp_path: Path) -> None:
@@ -126,9 +127,7 @@ def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> Non
     assert done.stderr == ""
     assert "C++ compiler" in done.stdout
     piped = f"{sys.executable} -m cachescope time --json {training} | head -1"
-    closed = subprocess.run(
-        ["bash", "-c", piped], env=environment(), capture_output=True, text=True, check=True
-    )
+    closed = in_pipe(["bash", "-c", piped])
     assert (closed.stdout, closed.stderr) == ("{\n", "")
 
 

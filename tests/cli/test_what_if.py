@@ -8,81 +8,64 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.cli import main
+from tests.cli.conftest import Run
 
 FUSION = "inductor_config[epilogue_fusion]"
+SAMPLE = str(cachescope.sample("config_flip"))
 
 
-@pytest.fixture
-def sample() -> str:
-    return str(cachescope.sample("config_flip"))
+def test_without_a_toggle_it_ranks_what_would_help(run: Run) -> None:
+    done = run("what-if", SAMPLE)
+    assert done.status == 0 and done.out.startswith("6 lookups in 3 runs: 2 hit, 4 missed")
+    assert "nothing changes" in done.out and FUSION in done.out and "2 misses" in done.out
 
 
-def test_without_a_toggle_it_ranks_what_would_help(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", sample]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("6 lookups in 3 runs: 2 hit, 4 missed")
-    assert "nothing changes" in printed and FUSION in printed and "2 misses" in printed
+def test_a_toggle_says_what_would_have_hit(run: Run) -> None:
+    done = run("what-if", SAMPLE, "--without", FUSION)
+    assert done.status == 0 and done.out.startswith("2 -> 4 of 6 lookups hit (33 % -> 67 % by count")
+    assert "what-if keys" in done.out and "torch's keys cannot be rebuilt" in " ".join(done.out.split())
+    assert "What would have hit if" not in done.out
 
 
-def test_a_toggle_says_what_would_have_hit(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", sample, "--without", FUSION]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("2 -> 4 of 6 lookups hit (33 % -> 67 % by count")
-    assert "what-if keys" in printed and "torch's keys cannot be rebuilt" in " ".join(printed.split())
-    assert "What would have hit if" not in printed
-
-
-def test_json_holds_the_frames(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", sample, "--without", FUSION, "--sensitivity", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    scope = cachescope.read(sample)
-    assert [row["outcome_after"] for row in printed["what_if"]] == scope.what_if(without=FUSION).frame[
-        "outcome_after"
-    ].tolist()
+def test_json_holds_the_frames(run: Run) -> None:
+    printed = json.loads(run("what-if", SAMPLE, "--without", FUSION, "--sensitivity", "--json").out)
+    after = cachescope.read(SAMPLE).what_if(without=FUSION).frame["outcome_after"]
+    assert [row["outcome_after"] for row in printed["what_if"]] == after.tolist()
     assert printed["schema"]["without"] == [FUSION]
     assert printed["sensitivity"][0]["fields"] == [FUSION]
     frames = {name for name in printed if name not in ("cachescope", "schema")}
     assert frames <= set(cachescope.describe()["frame"])
 
 
-def test_a_schema_file(sample: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_schema_file(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
     file.write_text('{"runtime_context": {"torch_determinism_configs": true}, "compile_context": true}')
-    assert main(["what-if", sample, "--schema", str(file)]) == 0
-    assert capsys.readouterr().out.startswith("2 -> 4 of 6 lookups hit")
+    done = run("what-if", SAMPLE, "--schema", file)
+    assert done.status == 0 and done.out.startswith("2 -> 4 of 6 lookups hit")
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [("[]", "mapping"), ("{", "JSON"), ('{"runtime_context": true}', "compile_context")]
+    ("content", "words"),
+    [
+        ("[]", "mapping"),
+        ("{", "JSON"),
+        ('{"runtime_context": true}', "compile_context"),
+        (None, "schema.json: cannot be read"),
+    ],
 )
-def test_a_schema_that_is_none_is_one_line(
-    content: str, words: str, sample: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_schema_that_is_none_is_one_line(content: str | None, words: str, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
-    file.write_text(content)
-    assert main(["what-if", sample, "--schema", str(file)]) == 1
-    error = capsys.readouterr().err
-    assert words in error and str(file) in error and error.count("\n") == 1
+    if content is not None:
+        file.write_text(content)
+    done = run("what-if", SAMPLE, "--schema", file)
+    assert done.status == 1
+    assert words in done.err and str(file) in done.err and done.err.count("\n") == 1
 
 
-def test_a_schema_file_that_is_not_there(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", sample, "--schema", "/nowhere.json"]) == 1
-    assert "/nowhere.json: cannot be read" in capsys.readouterr().err
-
-
-def test_a_field_that_is_not_there_is_wrong_usage(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", sample, "--without", "inductor_config[epilog_fusion]"]) == 2
-    assert FUSION in capsys.readouterr().err
-
-
-def test_an_empty_field_is_wrong_usage(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", sample, "--without", ""]) == 2
-    assert capsys.readouterr().err.endswith("is named by a text, not the empty one\n")
-
-
-@pytest.mark.slow
-def test_redact_hides_the_paths(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for json_ in ([], ["--json"]):
-        assert main(["what-if", sample, "--redact", *json_]) == 0
-        assert sample not in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [("inductor_config[epilog_fusion]", FUSION), ("", "is named by a text, not the empty one\n")],
+)
+def test_a_field_that_is_not_there_is_wrong_usage(field: str, said: str, run: Run) -> None:
+    done = run("what-if", SAMPLE, "--without", field)
+    assert done.status == 2 and said in done.err

@@ -32,87 +32,62 @@ def of_run(run: int, text: str, index: int = 0) -> Mention | None:
     return of_properties(text, "snapshot", index=index, runs=frozenset({run}))
 
 
-def test_one_uuid_is_one_board_wherever_it_is_seen() -> None:
-    rows = rows_of(of_properties(H100, "snapshot"), of_properties(H100.replace("81090", "81559"), "NVML"))
-    assert len(rows) == 1
-    assert rows[0]["seen_in"] == ("snapshot", "NVML")
-    assert rows[0]["memory_bytes"] == 81090 << 20
+OF_RUN = frozenset({0})
+OF_ANOTHER_RUN = frozenset({1})
+BOARDS = (of_run(0, H100, 0), of_run(0, OTHER_BOARD, 1))
+AS_CUDA = Mention("inputs", "cuda", runs=OF_RUN, index=0)
 
 
-def test_two_boards_of_one_model_are_two() -> None:
-    assert len(rows_of(of_properties(H100, "a"), of_properties(OTHER_BOARD, "a"))) == 2
+@pytest.mark.parametrize(
+    ("mentions", "wanted"),
+    [
+        # One uuid is one board wherever it is seen.
+        ([of_properties(H100, "snapshot"), of_properties(H100.replace("81090", "81559"), "NVML")], {NAME: ["snapshot NVML"]}),
+        ([of_properties(H100, "a"), of_properties(OTHER_BOARD, "a")], {NAME: ["a", "a"]}),
+        # Without a uuid on either, one name is one device.
+        ([of_name("NVIDIA L4", "keys", index=0), of_name("NVIDIA L4", "timings")], {"NVIDIA L4": ["keys timings"]}),
+        # A name is of the board of its own run alone.
+        ([of_run(0, H100), of_name(NAME, "keys", runs=OF_RUN)], {NAME: ["snapshot keys"]}),
+        ([of_run(0, H100), of_name(NAME, "keys", runs=OF_ANOTHER_RUN)], {NAME: ["snapshot", "keys"]}),
+        # An index chooses the board of its run.
+        ([*BOARDS, of_name(NAME, "keys", runs=OF_RUN, index=1)], {NAME: ["snapshot", "snapshot keys"]}),
+        ([*BOARDS, AS_CUDA], {NAME: ["snapshot inputs", "snapshot"]}),
+        # An index that no device has is a device of its own.
+        ([AS_CUDA, Mention("inputs", "cuda", runs=OF_RUN, index=1)], {"cuda:0": ["inputs"], "cuda:1": ["inputs"]}),
+        # An architecture is of the one device that has it: the datasheet tells what an H100 compiles for.
+        ([of_name(NAME, "keys"), of_target("cuda", "90", 32, "b"), of_target("cuda", "80", 32, "b")], {NAME: ["keys b"], "cuda sm_80": ["b"]}),
+        # One of several boards adds no row.
+        ([*BOARDS, of_target("cuda", "90", 32, "b")], {NAME: ["snapshot", "snapshot"]}),
+        # A ROCm device, and what calls it cuda.
+        (
+            [of_run(0, MI300X), of_name("gfx942:sramecc+:xnack-", "keys", runs=OF_RUN), AS_CUDA,
+             of_kernel({"type": "hip", "cc": "gfx942", "multi_processor_count": "304"}, "code")],
+            {"AMD Instinct MI300X": ["snapshot keys code inputs"]},
+        ),
+        # Units that differ are not one device.
+        (
+            [of_properties(A100, "a"), of_kernel({"type": "cuda", "cc": "80", "multi_processor_count": "42"}, "code")],
+            {"NVIDIA A100-SXM4-80GB": ["a"], "cuda sm_80": ["code"]},
+        ),
+    ],
+)  # fmt: skip
+def test_which_mentions_are_of_one_device(mentions: list[Mention], wanted: dict[str, list[str]]) -> None:
+    found: dict[str, list[str]] = {}
+    for row in rows_of(*mentions):
+        found.setdefault(row["name"], []).append(" ".join(row["seen_in"]))
+    assert found == wanted
 
 
-def test_without_a_uuid_on_either_one_name_is_one_device() -> None:
-    rows = rows_of(of_name("NVIDIA L4", "keys", index=0), of_name("NVIDIA L4", "timings"))
-    assert len(rows) == 1
-    assert (rows[0]["seen_in"], rows[0]["indices"], rows[0]["uuid"]) == (("keys", "timings"), (0,), None)
-
-
-def test_a_name_is_of_the_board_of_its_own_run_alone() -> None:
-    same = rows_of(of_run(0, H100), of_name(NAME, "keys", runs=frozenset({0})))
-    assert [row["seen_in"] for row in same] == [("snapshot", "keys")]
-    other = rows_of(of_run(0, H100), of_name(NAME, "keys", runs=frozenset({1})))
-    assert [row["seen_in"] for row in other] == [("snapshot",), ("keys",)]
-    assert [row["uuid"] is None for row in other] == [False, True]
-
-
-def test_an_index_chooses_the_board_of_its_run() -> None:
-    boards = (of_run(0, H100, 0), of_run(0, OTHER_BOARD, 1))
-    rows = rows_of(*boards, of_name(NAME, "keys", runs=frozenset({0}), index=1))
-    assert [row["seen_in"] for row in rows] == [("snapshot",), ("snapshot", "keys")]
-    rows = rows_of(*boards, Mention("inputs", "cuda", runs=frozenset({0}), index=0))
-    assert [row["seen_in"] for row in rows] == [("snapshot", "inputs"), ("snapshot",)]
-
-
-def test_an_index_that_no_device_has_is_a_device_of_its_own() -> None:
-    run = frozenset({0})
-    rows = rows_of(Mention("inputs", "cuda", runs=run, index=0), Mention("inputs", "cuda", runs=run, index=1))
-    assert [(row["name"], row["type"], row["matched_by"]) for row in rows] == [
-        ("cuda:0", "cuda", None),
-        ("cuda:1", "cuda", None),
-    ]
-
-
-def test_an_architecture_is_of_the_one_device_that_has_it() -> None:
-    # Its name alone tells what an H100 compiles for, through its datasheet.
-    rows = rows_of(
-        of_name(NAME, "keys"),
-        of_target("cuda", "90", 32, "Triton targets"),
-        of_target("cuda", "80", 32, "Triton targets"),
-    )
-    assert [(row["name"], row["seen_in"]) for row in rows] == [
-        (NAME, ("keys", "Triton targets")),
-        ("cuda sm_80", ("Triton targets",)),
-    ]
-
-
-def test_an_architecture_of_several_boards_adds_no_row() -> None:
-    rows = rows_of(
-        of_properties(H100, "a"), of_properties(OTHER_BOARD, "a"), of_target("cuda", "90", 32, "b")
-    )
-    assert len(rows) == 2
-
-
-def test_a_rocm_device_and_what_calls_it_cuda_are_one() -> None:
-    run = frozenset({0})
-    rows = rows_of(
-        of_run(0, MI300X),
-        of_name("gfx942:sramecc+:xnack-", "keys", runs=run),
-        Mention("inputs", "cuda", runs=run, index=0),
-        of_kernel({"type": "hip", "cc": "gfx942", "multi_processor_count": "304"}, "code"),
-    )
-    assert [(row["type"], row["seen_in"]) for row in rows] == [
-        ("hip", ("snapshot", "keys", "code", "inputs"))
-    ]
-
-
-def test_units_that_differ_are_not_one_device() -> None:
-    rows = rows_of(
-        of_properties(A100, "a"),
-        of_kernel({"type": "cuda", "cc": "80", "multi_processor_count": "42"}, "code"),
-    )
-    assert len(rows) == 2
+def test_what_one_mention_tells_is_told_of_the_device() -> None:
+    (row,) = rows_of(of_properties(H100, "a"), of_properties(H100.replace("81090", "81559"), "NVML"))
+    assert row["memory_bytes"] == 81090 << 20
+    (row,) = rows_of(of_name("NVIDIA L4", "keys", index=0), of_name("NVIDIA L4", "timings"))
+    assert (row["indices"], row["uuid"]) == ((0,), None)
+    _, other = rows_of(of_run(0, H100), of_name(NAME, "keys", runs=OF_ANOTHER_RUN))
+    assert other["uuid"] is None
+    (row,) = rows_of(AS_CUDA)
+    assert (row["type"], row["matched_by"]) == ("cuda", None)
+    assert rows_of(of_run(0, MI300X))[0]["type"] == "hip"
 
 
 def test_the_datasheet_stands_beside_its_device() -> None:
@@ -148,10 +123,7 @@ def test_keys_of_one_run_name_its_devices() -> None:
     code, rejected = details.add(texts)
     assert rejected == []
     found = named_devices([], [], [LookupRow(run=4, detail_set=code)], [], [], details)
-    assert [(row.name, row.runs, row.indices) for row in found] == [
-        (NAME, (4,), (1,)),
-        ("cpu", (4,), ()),
-    ]
+    assert [(row.name, row.runs, row.indices) for row in found] == [(NAME, (4,), (1,)), ("cpu", (4,), ())]
 
 
 def test_a_recording_on_a_cpu_names_the_cpu(recording: Recording) -> None:

@@ -96,10 +96,17 @@ def test_empty_frames_give_a_figure_that_says_why(name: str, dark: bool) -> None
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_one_row_is_drawn(name: str) -> None:
+def test_one_row_is_drawn_in_colours_of_the_palette(name: str) -> None:
     made = getattr(figures, name)(*_arguments("word")[name])
     assert len(made.data) >= 1
     assert 80 < made.layout.height < 600
+    # No template of plotly is in it.
+    assert len(json.dumps(made.to_dict()["layout"]["template"])) < 100
+    known = {c for c in vars(palette).values() if isinstance(c, str) and c.startswith("#")}
+    for look in (palette.LIGHT, palette.DARK):
+        known |= {look.text, look.muted, look.faint, look.unknown, look.surface}
+    used = {text for text in strings(json.loads(made.to_json())) if re.fullmatch(r"#[0-9a-fA-F]{6}", text)}
+    assert used <= known | {"#ffffff", "#111111"}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -123,6 +130,10 @@ def test_the_same_frames_give_the_same_figure_and_stay_as_they_are(name: str) ->
 @pytest.mark.parametrize("name", EVERY)
 def test_hostile_texts_are_harmless_and_short(name: str) -> None:
     made = getattr(figures, name)(*_arguments(HOSTILE)[name])
+    # No text of a log is a template.
+    templates = {text for trace in made.data for text in strings(getattr(trace, "hovertemplate", None))}
+    assert templates <= {"%{customdata}<extra></extra>"}
+    assert all(getattr(trace, "texttemplate", None) is None for trace in made.data)
     assert len(made.to_json()) < 40_000
     for trace in made.data:
         if trace.type == "bar":
@@ -134,14 +145,6 @@ def test_hostile_texts_are_harmless_and_short(name: str) -> None:
         assert unseen_in(text) == []
         # Nothing between dollar signs: MathJax would take it for a formula.
         assert "$" not in text
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_no_text_of_a_log_is_a_template(name: str) -> None:
-    made = getattr(figures, name)(*_arguments(HOSTILE)[name])
-    for text in strings([t.hovertemplate for t in made.data if "hovertemplate" in t]):
-        assert text == "%{customdata}<extra></extra>"
-    assert all(getattr(trace, "texttemplate", None) is None for trace in made.data)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -165,22 +168,6 @@ def test_it_can_be_darkened_without_drawing_it_again(name: str) -> None:
             at = at[place]
         at[path[-1]] = value
     assert drawn == json.loads(make(*arguments, dark=True).to_json())
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_colours_are_of_the_palette(name: str) -> None:
-    known = {c for c in vars(palette).values() if isinstance(c, str) and c.startswith("#")}
-    for look in (palette.LIGHT, palette.DARK):
-        known |= {look.text, look.muted, look.faint, look.unknown, look.surface}
-    made = json.loads(getattr(figures, name)(*_arguments("word")[name]).to_json())
-    used = {text for text in strings(made) if re.fullmatch(r"#[0-9a-fA-F]{6}", text)}
-    assert used <= known | {"#ffffff", "#111111"}
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_no_template_of_plotly_is_in_a_figure(name: str) -> None:
-    made = getattr(figures, name)(*_arguments("word")[name])
-    assert len(json.dumps(made.to_dict()["layout"]["template"])) < 100
 
 
 def test_every_text_on_a_colour_of_the_palette_is_readable() -> None:

@@ -19,12 +19,7 @@ from hypothesis import strategies as st
 
 from cachescope.errors import CachescopeError
 from cachescope.keys import UnsupportedValueError
-from cachescope.keys.caching_key import (
-    caching_names,
-    memoizer_keys,
-    pickled_name,
-    with_isolation_key,
-)
+from cachescope.keys.caching_key import caching_names, memoizer_keys, pickled_name, with_isolation_key
 from tests.conftest import Directory
 
 KEY = "0123456789abcdef" * 2
@@ -50,8 +45,8 @@ def test_every_recorded_name_of_torch_2_10_is_recomputed(directory: Directory) -
         assert pickled_name(with_isolation_key(pickled, KEY)) == caching_names(callee, params, KEY).name
 
 
-def torchs_name(key: object) -> str:
-    return hashlib.sha256(pickle.dumps(key, 4)).hexdigest()[:32]
+def torchs_name(key: object, protocol: int = 4) -> str:
+    return hashlib.sha256(pickle.dumps(key, protocol)).hexdigest()[:32]
 
 
 def test_one_object_and_two_equal_ones_have_two_names_and_both_are_given() -> None:
@@ -206,10 +201,7 @@ def test_both_doubts_are_said() -> None:
 
 def test_the_protocol_of_later_python() -> None:
     key = (("fn", ((1,), {})), KEY)
-    assert (
-        caching_names("fn", ((1,), {}), KEY, protocol=5).name
-        == hashlib.sha256(pickle.dumps(key, 5)).hexdigest()[:32]
-    )
+    assert caching_names("fn", ((1,), {}), KEY, protocol=5).name == torchs_name(key, 5)
 
 
 @pytest.mark.parametrize(
@@ -223,6 +215,4 @@ def test_the_protocol_of_later_python() -> None:
 )
 def test_the_keys_of_a_memoizer(encoded: object, tried: list[object]) -> None:
     assert memoizer_keys(encoded) == tuple(torchs_name(one) for one in tried)
-    assert memoizer_keys(encoded, 5) == tuple(
-        hashlib.sha256(pickle.dumps(one, 5)).hexdigest()[:32] for one in tried
-    )
+    assert memoizer_keys(encoded, 5) == tuple(torchs_name(one, 5) for one in tried)

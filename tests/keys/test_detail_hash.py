@@ -112,19 +112,7 @@ def test_values_that_compare_equal_may_differ() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [
-        {1},
-        frozenset(),
-        bytearray(b"x"),
-        1j,
-        object(),
-        len,
-        int,
-        Point(1),
-        Colour.RED,
-        OrderedDict(),
-        ...,
-    ],
+    [{1}, frozenset(), bytearray(b"x"), 1j, object(), len, int, Point(1), Colour.RED, OrderedDict(), ...],
     ids=lambda value: type(value).__name__,
 )
 def test_other_types_are_refused_wherever_they_stand(value: object) -> None:

@@ -151,11 +151,7 @@ def tensor(device_type: str, index: int | None = None) -> str:
         (H100, H100.replace("major=9", "major=8").replace("uuid=5f", "uuid=6f"), "another arch: 9.0 -> 8.0"),
         (H100, H100.replace("major=9, ", ""), "another arch: 9.0 -> ?.0"),
         (H100, H100.replace("minor=0, ", ""), "another arch: 9.0 -> 9.?"),
-        (
-            H100,
-            H100.replace("uuid=5f", "uuid=6f").replace("81090", "40000"),
-            "same model, another board",
-        ),
+        (H100, H100.replace("uuid=5f", "uuid=6f").replace("81090", "40000"), "same model, another board"),
         (
             H100,
             H100.replace("81090", "40000").replace("count=132", "count=114"),

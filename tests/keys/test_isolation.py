@@ -119,7 +119,7 @@ FABRICATED: dict[str, Context] = {
                 "not_finite": [math.inf, -math.inf, math.nan],
                 "integers": [0, -1, 2**53 + 1, 2**64, -(2**200)],
                 "booleans": [True, False, None],
-            },
+            }
         }
     ),
     "nested": made(
@@ -231,21 +231,14 @@ def test_select_context_is_what_torch_collects(real: Context, caching_context: M
         assert select_context(real, schema) == caching_context._isolation_context(schema)
 
 
-def test_a_context_made_under_a_schema_has_the_key_of_that_schema(
-    caching_context: ModuleType,
-) -> None:
+def test_a_context_made_under_a_schema_has_the_key_of_that_schema(caching_context: ModuleType) -> None:
     schema = {"runtime_context": False, "compile_context": {"runtime": True}}
     part = caching_context._isolation_context(schema)
     assert isolation_key(part, schema) == caching_context._isolation_key(schema)
 
 
 NONE_OF = {
-    "runtime_context": [
-        False,
-        {},
-        dict.fromkeys(RUNTIME_FORMS, False),
-        {"inductor_configs": False},
-    ],
+    "runtime_context": [False, {}, dict.fromkeys(RUNTIME_FORMS, False), {"inductor_configs": False}],
     "compile_context": [False, {}, dict.fromkeys(COMPILE_FORMS, False), {"runtime": False}],
 }
 
@@ -257,19 +250,6 @@ def test_false_empty_and_all_false_are_one_schema(caching_context: ModuleType) -
         assert isolation_key(context, schema) == "1e841360f41ae9b518d5fa4e216302a8"
         assert caching_context._isolation_key(schema) == "1e841360f41ae9b518d5fa4e216302a8"
         assert IsolationSchema.from_dict(schema) == IsolationSchema.none()
-
-
-def test_true_and_all_true_are_one_schema() -> None:
-    named = IsolationSchema(dict.fromkeys(RUNTIME_FORMS, True), dict.fromkeys(COMPILE_FORMS, True))
-    assert named == IsolationSchema.all() == IsolationSchema()
-    assert hash(named) == hash(IsolationSchema.all())
-
-
-def test_a_form_not_named_is_not_taken() -> None:
-    short = IsolationSchema({"inductor_configs": True}, False)
-    long = IsolationSchema({**dict.fromkeys(RUNTIME_FORMS, False), "inductor_configs": True}, False)
-    assert short == long
-    assert hash(short) == hash(long)
 
 
 def test_equal_schemas_are_exactly_those_with_equal_keys() -> None:

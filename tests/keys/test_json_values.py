@@ -33,17 +33,6 @@ def test_what_is_kept_can_always_be_written(value: object) -> None:
     assert json.loads(sorted_json(ready)) is not None
 
 
-def test_keys_that_sort_otherwise_as_text_are_named() -> None:
-    assert json_ready({"a": {2: 0, 10: 0}}) == ({"a": {"2": 0, "10": 0}}, ["a"])
-    assert json_ready({"a": {2: 0, 3: 0}}) == ({"a": {"2": 0, "3": 0}}, [])
-
-
-def test_a_callable_is_kept_by_name_and_a_set_in_order() -> None:
-    ready, kept_as_text = json_ready({"pass": json.dumps, "names": {"b", "a"}})
-    assert ready == {"pass": "json.dumps", "names": "set('a', 'b')"}
-    assert kept_as_text == ["pass", "names"]
-
-
 class Odd:
     """Neither plain nor named."""
 

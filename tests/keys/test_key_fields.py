@@ -8,14 +8,9 @@ from cachescope.errors import NotFoundError
 from cachescope.keys.key_fields import Removed, form_fields, is_tensor_text, pattern_fields, without_parts
 
 FIELDS = [
-    "gm",
-    "example_inputs[0]",
-    "example_inputs[1]",
-    "inductor_config[cpp.threads]",
-    "inductor_config[cpp.simdlen]",
-    "inductor_config[epilogue_fusion]",
-    "torch_version",
-]
+    "gm", "example_inputs[0]", "example_inputs[1]", "inductor_config[cpp.threads]",
+    "inductor_config[cpp.simdlen]", "inductor_config[epilogue_fusion]", "torch_version",
+]  # fmt: skip
 TENSOR = "TensorMetadata(dtype=torch.float32, shape=torch.Size([8, 16]), device=device(type='cuda', index=1))"
 
 
@@ -163,16 +158,10 @@ def test_what_is_removed_by_both(
 
 
 SYSTEM = [
-    "gm",
-    "system_info[device]",
-    "system_info[hash]",
-    "system_info[version]",
-    "inductor_config[a]",
-    "inductor_config_comms[env_str]",
-    "deterministic_algorithms_settings",
-    "cuda_matmul_settings",
+    "gm", "system_info[device]", "system_info[hash]", "system_info[version]", "inductor_config[a]",
+    "inductor_config_comms[env_str]", "deterministic_algorithms_settings", "cuda_matmul_settings",
     "torch_version",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -10,30 +10,18 @@ from hypothesis import strategies as st
 
 from cachescope.errors import SchemaError
 from cachescope.keys import COMPILE_FORMS, RUNTIME_FORMS, IsolationSchema, all_schemas
-from cachescope.keys.key_fields import (
-    TENSOR_PARTS,
-    Removed,
-)
+from cachescope.keys.key_fields import TENSOR_PARTS, Removed
 from cachescope.keys.key_schema import KeySchema, key_schema
 
 FORMS = (*RUNTIME_FORMS, *COMPILE_FORMS)
 # As the FX key of a CUDA build has them, by torch/_inductor/codecache.py of 2.13.
 FIELDS = [
-    "gm",
-    "example_inputs[0]",
-    "example_inputs[1]",
-    "fx_kwargs[cudagraphs]",
-    "deterministic_algorithms_settings",
-    "cuda_matmul_settings",
-    "torch_version",
-    "system_info[device]",
-    "system_info[version]",
-    "system_info[hash]",
-    "inductor_config[cpp.threads]",
-    "inductor_config[aot_inductor.output_path]",
-    "inductor_config[aot_inductor.package]",
+    "gm", "example_inputs[0]", "example_inputs[1]", "fx_kwargs[cudagraphs]",
+    "deterministic_algorithms_settings", "cuda_matmul_settings", "torch_version", "system_info[device]",
+    "system_info[version]", "system_info[hash]", "inductor_config[cpp.threads]",
+    "inductor_config[aot_inductor.output_path]", "inductor_config[aot_inductor.package]",
     "inductor_config_comms[env_str]",
-]
+]  # fmt: skip
 
 
 def is_input(field: str) -> bool:

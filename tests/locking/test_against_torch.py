@@ -105,10 +105,7 @@ def test_torch_finds_what_verify_says_it_finds(
         monkeypatch.setenv(name, given)
     found = verify_lock(lock, cache)
     kinds = [file.kind for file in found.lost]
-    assert hits == {
-        "aot": ALL["aot"] - kinds.count("aotautograd"),
-        "fx": ALL["fx"] - kinds.count("fxgraph"),
-    }
+    assert hits == {"aot": ALL["aot"] - kinds.count("aotautograd"), "fx": ALL["fx"] - kinds.count("fxgraph")}
     assert found.passed == (hits == ALL)
 
 

@@ -120,16 +120,9 @@ def test_what_is_planted_comes_out_without_redaction(
 
 def test_a_recording_with_secrets_in_its_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     arguments = (
-        "record",
-        "-o",
-        tmp_path / "zquill",
-        "--redact",
-        "--",
-        sys.executable,
-        "-c",
-        "pass",
+        "record", "-o", tmp_path / "zquill", "--redact", "--", sys.executable, "-c", "pass",
         "--name=vanterra",
-    )
+    )  # fmt: skip
     for form in ((), ("--json",)):
         main([*map(str, arguments[:4]), *form, *map(str, arguments[4:])])
         said = capfd.readouterr()

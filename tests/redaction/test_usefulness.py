@@ -12,22 +12,16 @@ from cachescope.cli import main
 from tests.conftest import Recording
 
 RECORDINGS = [
-    ("2.13.0", "config_flip"),
-    ("2.13.0", "recompiles"),
     *(
-        pytest.param(*which, marks=pytest.mark.slow)
-        for which in (
-            ("2.13.0", "cpp_wrapper"),
-            ("2.13.0", "three_changes"),
-            ("2.13.0", "cache_key_tag"),
-            ("2.13.0", "entry_garbage"),
-            ("2.13.0", "four_ranks"),
-            ("2.13.0", "rename_argument"),
-            ("2.10.0", "combined"),
-            ("2.15.0", "dynamic_guards"),
-        )
+        ("2.13.0", name)
+        for name in ("config_flip", "recompiles", "cpp_wrapper", "three_changes", "cache_key_tag")
     ),
+    *(("2.13.0", name) for name in ("entry_garbage", "four_ranks", "rename_argument")),
+    ("2.10.0", "combined"),
+    ("2.15.0", "dynamic_guards"),
 ]
+pytestmark = pytest.mark.slow
+
 # What people go by: none of it tells anything of whoever recorded it.
 KEPT = (
     "verdict", "kind", "changed", "fields", "cause", "outcome", "cache", "cache_key", "compile_id", "evidence",
@@ -60,7 +54,6 @@ def beside(plain: Any, redacted: Any, name: str = "") -> list[object]:
     return [] if same else [(name, plain, redacted)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "scenario"), RECORDINGS)
 def test_verdicts_causes_and_counts_are_the_same(
     version: str, scenario: str, capsys: pytest.CaptureFixture[str], recording: Recording
@@ -73,7 +66,6 @@ def test_verdicts_causes_and_counts_are_the_same(
         assert beside(plain, redacted) == [], command
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "scenario"), RECORDINGS)
 def test_the_answer_reads_as_it_did(
     version: str, scenario: str, capsys: pytest.CaptureFixture[str], recording: Recording
@@ -89,7 +81,6 @@ def test_the_answer_reads_as_it_did(
     assert len(set(MADE.findall(redacted))) <= 6, redacted
 
 
-@pytest.mark.slow
 def test_equal_values_stay_equal_and_unequal_ones_do_not(
     capsys: pytest.CaptureFixture[str], recording: Recording
 ) -> None:
@@ -103,7 +94,6 @@ def test_equal_values_stay_equal_and_unequal_ones_do_not(
         assert all(b is None or MADE.match(b) for _, b in pairs)
 
 
-@pytest.mark.slow
 def test_the_page_names_the_same_causes(recording: Recording, tmp_path: Any) -> None:
     import cachescope
     from tests.report.test_page_document import without_drawing

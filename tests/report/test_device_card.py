@@ -13,7 +13,6 @@ from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.devices import DeviceCard
 from tests.keys.test_isolation import H100, MI300X
 
-HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m" + "A" * 1_000_000
 OTHER = H100.replace("uuid=5f", "uuid=6f").replace("pci_bus_id=25", "pci_bus_id=26")
 
 
@@ -48,13 +47,6 @@ def test_an_unknown_device_gets_no_figure() -> None:
 def test_rates_of_a_device_of_rocm() -> None:
     (card,) = cards(of_properties(MI300X, "snapshot"))
     assert "Compute units" in card._repr_html_() and "MI300X" in card._repr_html_()
-
-
-def test_hostile_names_are_text() -> None:
-    (card,) = cards(of_name(HOSTILE, HOSTILE))
-    page = card._repr_html_()
-    assert "<img" not in page and "\x1b" not in page and len(page) < 10_000
-    assert "\x1b" not in repr(card)
 
 
 def test_an_address_in_a_saved_scope_cannot_leave_its_link() -> None:

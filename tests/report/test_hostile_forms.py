@@ -17,6 +17,7 @@ from tests.conftest import Recording
 from tests.hostile_texts import hostile_scope
 from tests.output_gates import acting_in, unseen_in
 from tests.planted import SHORT, plant_in_columns
+from tests.report.test_page_document import without_drawing
 
 pytestmark = pytest.mark.slow  # whole pages are made and parsed
 
@@ -83,6 +84,7 @@ def test_what_a_notebook_shows_is_text(turn: int | None, planted: Callable[[int]
 def test_a_report_is_text(turn: int | None, planted: Callable[[int], cachescope.Scope]) -> None:
     page = document(page_of(hostile_scope() if turn is None else planted(turn)))
     page.encode("utf-8")
+    assert turn is not None or len(without_drawing(page)) < 300_000
     elements = elements_of(page)
     # The figures, the lookups, the codes of a replay where there is one, and the script itself.
     assert_only_text(elements, scripts=2 + ("<div class='lookups'" in page) + ("<div class='replay'" in page))

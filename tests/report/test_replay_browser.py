@@ -112,25 +112,6 @@ def test_the_keyboard_alone_is_enough(browser: Any, written: Written, scope_of: 
         assert numbers(page) == expected(scope) and box(page, FUSION).is_checked()
 
 
-@pytest.mark.parametrize(
-    "sample", ["config_flip", "training", "dynamic_guards", "isolation_context", "other_torch"]
-)
-def test_every_toggle_says_what_the_package_says(
-    browser: Any, written: Written, scope_of: Any, sample: str
-) -> None:
-    scope = scope_of(sample)
-    with opened(browser, written(sample), width=700) as shown:
-        page = shown.page
-        boxes = list(every_box(page))
-        assert boxes or not replay_parts(scope)
-        for name, toggle in boxes:
-            toggle.uncheck()
-            assert numbers(page) == expected(scope, name), name
-            assert told(toggle) == told_of(scope, name), name
-            toggle.check()
-            assert told(toggle) == []
-
-
 def check_the_page_says_what_the_package_says(recorded: Recorded, browser: Any) -> None:
     scope = read_once(recorded.folder)
     with opened(browser, scope.report(recorded.room / "report.html"), width=900) as shown:

@@ -69,13 +69,6 @@ def test_a_page_that_is_gone_becomes_the_last() -> None:
     assert (shown.page, shown.total, len(shown.ids)) == (0, 10, 10)
 
 
-def test_cells_are_cut_and_harmless() -> None:
-    shown = Table(ListedRows(HEADS, [(0, File(HOSTILE, 1))]), "rows")
-    (cell, _), *_ = shown.rows
-    assert len(cell) < 400
-    assert "\x1b" not in cell and "\u202e" not in cell
-
-
 SCRIPTS = sorted(Path(table.__file__).parents[1].rglob("*.js"))
 
 
@@ -257,14 +250,6 @@ def test_a_ranking_has_safe_fields_apart_and_says_what_only_a_staggered_start_sa
 
 def test_a_ranking_of_nothing_says_so() -> None:
     assert Ranking([], {}).notes == ["No field, and no small set of fields, keeps anything from hitting."]
-
-
-@pytest.mark.parametrize(
-    "piece", [html.cut, html.paragraph, html.title, lambda text: html.diff(f"\n\n+{text}")]
-)
-def test_pieces_of_html_are_escaped(piece: Any) -> None:
-    text = HOSTILE[:2000]
-    assert "<img" not in piece(text) and "\x1b" not in piece(text)
 
 
 def test_a_long_value_is_cut_with_more_on_demand() -> None:

@@ -98,14 +98,7 @@ EXPECTED: dict[str, list[Run]] = {
     "infer_then_train_fx": [COLD_FX, NOW_TRAINED_FX, HIT_FX, HIT_TRAINING_FX],
     "train_then_infer_fx": [COLD_TRAINING_FX, NOW_INFERRED_FX, HIT_TRAINING_FX, HIT_FX],
     "recompiles_fx": [
-        [
-            *COLD_FX,
-            *changed_fx(X, W),
-            *changed_fx(X),
-            *changed_fx(X),
-            *NOW_TRAINED_FX,
-            "F hit",
-        ],
+        [*COLD_FX, *changed_fx(X, W), *changed_fx(X), *changed_fx(X), *NOW_TRAINED_FX, "F hit"],
         [*HIT_FX * 4, *HIT_TRAINING_FX, *HIT_FX],
     ],
 }

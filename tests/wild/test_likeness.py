@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_scenarios import each_way, lookups_of, read_way, with_sorted_fields
+from test_scenarios import WAYS, each_way, lookups_of, read_way, with_sorted_fields
 
 from tests.conftest import Recording
 from tests.recordings import RECORDED, Recorded
@@ -14,7 +14,6 @@ from tests.wild.likeness import COMPARED_WITH, MAY_BE_NOT_KNOWN, RANKS, expectat
 
 pytestmark = pytest.mark.slow
 
-WAYS = ("trace", "text", "all")
 CASES = [case for case in RECORDED if expectation(*case, "trace") is not None]
 RACES = [case for case in RECORDED if case[1] in RANKS]
 
@@ -31,14 +30,7 @@ def check_every_lookup_of_a_likeness_is_found(recorded: Recorded) -> None:
             assert outcomes(lookups_of(read_way(recorded.folder, way))) == outcomes(expected), way
 
 
-# The others of those that are quick elsewhere take as long.
-EXPLAINED = [
-    each if each.marks or number % 3 == 0 else pytest.param(*each.values, marks=pytest.mark.slow)
-    for number, each in enumerate(each_way(CASES))
-]
-
-
-@pytest.mark.parametrize(("version", "name", "way"), EXPLAINED)
+@pytest.mark.parametrize(("version", "name", "way"), each_way(CASES))
 def test_every_lookup_is_explained(version: str, name: str, way: str, recording: Recording) -> None:
     expected = expectation(version, name, way)
     assert expected is not None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import lzma
 import random
 from collections import Counter
@@ -30,6 +29,7 @@ from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.recordings import Recorded
 from tests.sampling import sampled
+from tests.wild import damaged_logs as logs
 from tests.wild.unsaved import UNSAVED
 
 Details = frozenset[tuple[str, str]]
@@ -108,40 +108,19 @@ def assert_nothing_is_invented(tables: Tables, truth: Truth) -> Counter[str]:
     return counts + Counter(f"details {origin}" for origin in tables.lookups.frame["details"])
 
 
-def without_some(lines: Lines, rng: random.Random, share: float) -> Lines:
-    return [line for line in lines if rng.random() >= share]
+def shortened(data: bytes, rng: random.Random) -> bytes:
+    lines = data.split(b"\n")
+    return b"\n".join(line[: rng.randrange(60, 400)] if rng.random() < 0.01 else line for line in lines)
 
 
-def without_one(lines: Lines, rng: random.Random) -> Lines:
-    at = rng.randrange(len(lines))
-    return lines[:at] + lines[at + 1 :]
-
-
-def without_a_run(lines: Lines, rng: random.Random) -> Lines:
-    at = rng.randrange(len(lines))
-    return lines[:at] + lines[at + rng.randrange(1, 2000) :]
-
-
-def cut_anywhere(lines: Lines, rng: random.Random) -> Lines:
-    data = b"\n".join(lines)
-    return data[: rng.randrange(len(data))].split(b"\n")
-
-
-def without_head(lines: Lines, rng: random.Random) -> Lines:
-    return lines[rng.randrange(len(lines)) :]
-
-
-def shortened(lines: Lines, rng: random.Random) -> Lines:
-    return [line[: rng.randrange(60, 400)] if rng.random() < 0.01 else line for line in lines]
-
-
-THINNED: dict[str, Callable[[Lines, random.Random], Lines]] = {
-    "one line lost": without_one,
-    "5 % of the lines lost": lambda lines, rng: without_some(lines, rng, 0.05),
-    "half of the lines lost": lambda lines, rng: without_some(lines, rng, 0.5),
-    "a run of lines lost": without_a_run,
-    "cut at its end": cut_anywhere,
-    "cut at its beginning": without_head,
+Change = Callable[[bytes, random.Random], bytes]
+THINNED: dict[str, Change] = {
+    "one line lost": logs.without_lines(1),
+    "5 % of the lines lost": logs.without_a_share(0.05),
+    "half of the lines lost": logs.without_a_share(0.5),
+    "runs of lines lost": logs.without_stretches,
+    "cut at its end": logs.without_tail,
+    "cut at its beginning": logs.without_head,
     "lines cut short": shortened,
 }
 
@@ -170,7 +149,7 @@ def check_a_thinned_log_invents_nothing(recorded: Recorded) -> None:
     rng = random.Random(f"{version} {scenario}")
     for name, time in cases:
         # All are made, so that those that are read are the same however many there are.
-        damaged = [b"\n".join(THINNED[name](data.split(b"\n"), rng)) for data in texts]
+        damaged = [THINNED[name](data, rng) for data in texts]
         if (name, time) in drawn:
             counts = assert_nothing_is_invented(read_texts(damaged, recorded.room), truth)
             print(f"{version} {scenario}, {name}, {time}: {dict(counts)}")
@@ -282,27 +261,8 @@ def mixed(streams: list[Lines], rng: random.Random) -> bytes:
     return b"\n".join(found) + b"\n"
 
 
-def coloured(data: bytes) -> bytes:
-    return b"".join(b"\x1b[33m" + line + b"\x1b[0m\n" for line in data.split(b"\n")[:-1])
-
-
-def in_docker_lines(data: bytes) -> bytes:
-    """What docker's json-file driver writes: lines of 16 kB at most."""
-    time = "2026-11-22T12:00:00.123456789Z"
-    parts = [
-        json.dumps({"log": part, "stream": "stderr", "time": time}, separators=(",", ":")).encode()
-        for line in data.decode("utf-8", "replace").split("\n")[:-1]
-        for part in in_parts(line + "\n")
-    ]
-    return b"\n".join(parts) + b"\n"
-
-
-def in_parts(line: str) -> list[str]:
-    return [line[at : at + 16384] for at in range(0, len(line), 16384)]
-
-
-def in_cri_lines(data: bytes) -> bytes:
-    """What container runtimes write below kubelet: the same, with P for a part and F for the last."""
+def in_cri_lines(data: bytes, rng: random.Random) -> bytes:
+    """What container runtimes write below kubelet: lines of 16 kB at most, with P for a part and F for the last."""
     found = []
     for line in data.split(b"\n")[:-1]:
         parts = [line[at : at + 16384] for at in range(0, len(line), 16384)] or [b""]
@@ -311,18 +271,22 @@ def in_cri_lines(data: bytes) -> bytes:
     return b"".join(found)
 
 
-PACKED: dict[str, Callable[[bytes], bytes]] = {
-    "colours": coloured,
-    "a colour code at the end": lambda data: data.replace(b"\n", b"\x1b[0m\n"),
-    "CR LF": lambda data: data.replace(b"\n", b"\r\n"),
-    "UTF-16": lambda data: data.decode("utf-8", "replace").encode("utf-16"),
-    "UTF-16 with CR LF": lambda data: data.decode("utf-8", "replace").replace("\n", "\r\n").encode("utf-16"),
-    "a byte order mark": lambda data: b"\xef\xbb\xbf" + data,
-    "xz": lzma.compress,
-    "bzip2": bz2.compress,
-    "gzip": gzip.compress,
-    "docker": in_docker_lines,
-    "docker, xz": lambda data: lzma.compress(in_docker_lines(data)),
+def compressed(compress: Callable[[bytes], bytes], change: Change = lambda data, rng: data) -> Change:
+    return lambda data, rng: compress(change(data, rng))
+
+
+PACKED: dict[str, Change] = {
+    "colours": logs.coloured,
+    "a colour code at the end": logs.reset_at_ends,
+    "CR LF": logs.with_crlf,
+    "UTF-16": logs.in_utf16,
+    "UTF-16 with CR LF": lambda data, rng: logs.in_utf16(logs.with_crlf(data, rng), rng),
+    "a byte order mark": logs.behind(b"\xef\xbb\xbf"),
+    "xz": compressed(lzma.compress),
+    "bzip2": compressed(bz2.compress),
+    "gzip": compressed(gzip.compress),
+    "docker": logs.docker_json,
+    "docker, xz": compressed(lzma.compress, logs.docker_json),
     "container runtime": in_cri_lines,
 }
 
@@ -338,7 +302,7 @@ def test_a_log_in_another_form_says_the_same(
         reading = Reading()
         for number, data in enumerate(texts):
             path = tmp_path / f"{number}.packed"
-            path.write_bytes(packed(data))
+            path.write_bytes(packed(data, random.Random(form)))
             read_text_log(str(path), reading)
         assert readings(assemble(reading)) == plain, form
 
@@ -361,7 +325,7 @@ def test_a_trace_and_its_thinned_log_are_one_run(
             read_trace_log(str(path), reading)
         for number, data in enumerate(texts_of(folder)):
             path = tmp_path / f"{number}.log"
-            path.write_bytes(b"\n".join(thin(data.split(b"\n"), rng)))
+            path.write_bytes(thin(data, rng))
             if looks_like_text_log(path.read_bytes()):
                 read_text_log(str(path), reading)
         tables = assemble(reading)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from scenarios import COLD, FUSION, HIT, Run, changed
-from test_scenarios import lookups_of, with_sorted_fields
+from test_scenarios import lookups_of, read_way, with_sorted_fields
 
 import cachescope
 from tests.conftest import Recording
@@ -23,7 +22,6 @@ pytestmark = pytest.mark.slow
 
 
 CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
-WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}
 EXPECTED: dict[str, Run] = {
     "serve": COLD * 2,
     "score": COLD * 2,
@@ -36,11 +34,6 @@ SERVICES = {
     "serve": ("serve", "serve_fusion_off", "serve_back"),
     "score": ("score", "score_again", "score_once_more"),
 }
-COUNTERS = {"A": ("aot_autograd", "autograd_cache"), "F": ("inductor", "fxgraph_cache")}
-
-
-def read_way(folder: Path, way: str) -> cachescope.Scope:
-    return cachescope.read(*(folder / source for source in WAYS[way]))
 
 
 def steps_of(folder: Path) -> dict[str, list[str]]:
@@ -51,21 +44,6 @@ def steps_of(folder: Path) -> dict[str, list[str]]:
 
 def outcomes(lines: Run) -> list[str]:
     return [" ".join(line.split()[:2]) for line in lines]
-
-
-@pytest.mark.parametrize(("version", "name"), CASES)
-def test_torch_counted_what_was_done(version: str, name: str, recording: Recording) -> None:
-    folder = recording(version, name)
-    for step, lines in EXPECTED.items():
-        counters = json.loads((folder / "steps" / f"{step}.json").read_text())["counters"]
-        told = Counter((line[0], "hit" if line.split()[1] == "hit" else "miss") for line in lines)
-        for letter, (group, cache) in COUNTERS.items():
-            for state in ("hit", "miss"):
-                assert counters[group].get(f"{cache}_{state}", 0) == told[letter, state], (
-                    step,
-                    letter,
-                    state,
-                )
 
 
 @pytest.mark.parametrize("way", ["trace", "all"])

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import ast
-import json
-from collections import Counter
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from test_scenarios import each_way
+from test_scenarios import WAYS, each_way, read_way
 from wild.unsaved import FAILURES, RECORDED, Run, expectation, failed_runs
 
 import cachescope
 from tests.conftest import Recording
-from tests.readings import read_once
 from tests.recordings import Recorded
 
 pytestmark = pytest.mark.slow
 
 CASES = [(version, name) for version, names in RECORDED.items() for name in names]
-WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}
 PROGRAMS = Path(__file__).parents[1] / "data" / "record_programs.py"
-
-
-def read_way(folder: Path, way: str) -> cachescope.Scope:
-    return read_once(*(folder / source for source in WAYS[way]))
 
 
 def lines_of(version: str, name: str, way: str) -> list[Run]:
@@ -56,35 +47,6 @@ def check_every_unsaved_lookup_is_read(recorded: Recorded) -> None:
         for way in WAYS:
             scope = read_way(recorded.folder, way)
             assert told(scope) == expected(recorded.version, recorded.name, way), way
-
-
-@pytest.mark.parametrize(("version", "name"), CASES)
-def test_counts_equal_torchs_own_counters(version: str, name: str, recording: Recording) -> None:
-    folder = recording(version, name)
-    scope = read_way(folder, "all")
-    steps = [json.loads(path.read_text()) for path in sorted((folder / "steps").glob("*.json"))]
-    assert len(scope.runs) == len(steps)
-    for step in steps:
-        (run,) = scope.runs.loc[scope.runs["pid"] == step["pid"], "run"]
-        assert counted(scope.lookups[scope.lookups["run"] == run]) == torch_counted(step["counters"]), step[
-            "argv"
-        ]
-
-
-def counted(lookups: pd.DataFrame) -> Counter[str]:
-    words = {"hit": "hit", "full_miss": "miss", "guard_miss": "miss", "bypass": "bypass"}
-    return Counter(f"{row.cache}_{words[row.outcome]}" for row in lookups.itertuples())
-
-
-def torch_counted(counters: dict[str, dict[str, int]]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for group, prefix, cache in (
-        ("inductor", "fxgraph_cache", "fxgraph"),
-        ("aot_autograd", "autograd_cache", "aotautograd"),
-    ):
-        for state in ("hit", "miss", "bypass"):
-            found[f"{cache}_{state}"] += counters.get(group, {}).get(f"{prefix}_{state}", 0)
-    return +found
 
 
 @pytest.mark.parametrize(("version", "name"), CASES)

@@ -88,14 +88,9 @@ FAILURES: dict[str, str] = {
 
 # Those that were recorded of every version.
 _EVERYWHERE = (
-    "failed_codegen",
-    "failed_backward",
-    "failed_compiler",
-    "interrupted",
-    "killed_compiling",
-    "other_owner",
+    "failed_codegen", "failed_backward", "failed_compiler", "interrupted", "killed_compiling", "other_owner",
     "entries_not_writable",
-)
+)  # fmt: skip
 # Those of UNSAVED that were recorded; of 2.15 not all.
 RECORDED: dict[str, tuple[str, ...]] = {
     "2.13.0": tuple(UNSAVED),

@@ -1,0 +1,166 @@
+"""What is said of a pre-flight: it is known for what it is, its times are its own, and what it cannot know is not known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.analysis.preflight.frame import with_predictions
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.summary import headline
+from cachescope.answers.time_spent import TimeSpent
+from cachescope.cli import main
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.reading import Reading
+from cachescope.readers.sources import read_sources
+from cachescope.report.page.compiling import spent_section
+from cachescope.report.page.parts import Text
+from cachescope.table import Table
+from cachescope.views.overview import _rates
+from tests.conftest import Archive
+
+
+@pytest.fixture(scope="module")
+def preflights(archive: Archive) -> Path:
+    return archive("preflights/2.13.0")
+
+
+@pytest.fixture(scope="module")
+def sample() -> cachescope.Scope:
+    return cachescope.read(cachescope.sample("preflight"))
+
+
+@pytest.fixture(scope="module")
+def tables(preflights: Path) -> Tables:
+    reading = Reading()
+    read_sources([str(preflights / "as_baked"), str(preflights / "cache")], reading)
+    return assemble(reading)
+
+
+def test_a_pre_flight_beside_its_directory(preflights: Path) -> None:
+    scope = cachescope.read(preflights / "as_baked", preflights / "cache")
+    assert headline(scope).startswith("predicted by a pre-flight: 6 lookups in 1 run: 6 hit, 0 missed")
+    assert scope.runs["is_preflight"].tolist() == [True]
+    replayed = scope.what_if().frame
+    assert (
+        set(scope.lookups["outcome"])
+        == set(replayed["outcome"])
+        == set(replayed["outcome_after"])
+        == {"would_hit"}
+    )
+
+
+def test_a_pre_flight_alone_knows_no_outcome(preflights: Path) -> None:
+    scope = cachescope.read(preflights / "as_baked")
+    assert headline(scope).startswith(
+        "predicted by a pre-flight: 6 lookups in 1 run: 0 hit, 0 missed, 6 of unknown outcome"
+    )
+
+
+def test_the_changed_fields_are_those_that_were_changed(preflights: Path) -> None:
+    for step, changed in {
+        "changed": ("cpp_runtime_thread_count", "inductor_config[epilogue_fusion]"),
+        "half_fixed": ("inductor_config[epilogue_fusion]",),
+    }.items():
+        scope = cachescope.read(preflights / step, preflights / "cache")
+        assert set(scope.lookups["outcome"]) == {"would_miss"}
+        assert set(scope.misses.loc[scope.misses["verdict"] == "key_changed", "changed"]) == {changed}
+        assert "(pre-flight, pid " in str(scope.explain())
+
+
+def test_beside_a_real_run_it_is_counted_as_what_it_is(preflights: Path) -> None:
+    scope = cachescope.read(preflights / "changed", preflights / "cache", cachescope.sample("config_flip"))
+    assert "; 6 of them predicted by a pre-flight" in headline(scope)
+
+
+@pytest.mark.slow
+def test_a_lock_expects_the_keys_of_a_pre_flight(preflights: Path) -> None:
+    for step, found in {"as_baked": 6, "changed": 0}.items():
+        lock = cachescope.lock(preflights / "cache", expect=preflights / step)
+        assert lock.expected is not None
+        assert len(lock.expected) == 6
+        stored = {(entry.kind, entry.key) for entry in lock.entries()}
+        assert len(stored & set(lock.expected)) == found
+        assert repr(lock).endswith("6 expected keys>")
+
+
+# Times: nothing was compiled, so they are no compile's, and no hit would save them.
+
+
+@pytest.mark.slow
+def test_no_reading_says_what_hits_would_save(sample: cachescope.Scope) -> None:
+    (one,) = TimeSpent.of(sample).runs
+    assert one.is_preflight
+    assert (one.could_save_ns, one.stays_ns) == (None, None)
+    real = TimeSpent.of(cachescope.read(cachescope.sample("start"))).runs
+    assert all(run.could_save_ns is not None and run.stays_ns is not None for run in real)
+
+
+@pytest.mark.slow
+def test_every_form_says_whose_times_they_are(
+    sample: cachescope.Scope, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "its own times; it compiled nothing"
+    path = str(cachescope.sample("preflight"))
+    assert main(["time", path]) == 0
+    printed = capsys.readouterr().out
+    assert said in " ".join(printed.split())
+    assert "could still save" not in printed
+    assert main(["time", path, "--json"]) == 0
+    (reported,) = json.loads(capsys.readouterr().out)["time"]
+    assert (reported["could_save_ns"], reported["stays_ns"]) == (None, None)
+    assert any(said in part.text for part in spent_section(sample).parts if isinstance(part, Text))
+
+
+def test_no_bar_is_drawn_for_a_compile_that_was_none(sample: cachescope.Scope) -> None:
+    assert sample.runs["is_preflight"].all()
+    assert sample.lookups["end_time"].isna().all()
+    assert sample.lookups["time"].notna().all()
+
+
+def test_the_explorer_says_that_a_rate_is_predicted(sample: cachescope.Scope) -> None:
+    assert "0 of 6 lookups, predicted" in _rates(Chosen(sample), [])
+    assert "predicted" not in _rates(Chosen(cachescope.read(cachescope.sample("start"))), [])
+
+
+# Of a key that holds values of tensors, where a pre-flight had none; edited by hand into a recorded one.
+
+
+def without_values(tables: Tables, cache: str) -> Tables:
+    """The same, with a note on the first lookup of a cache that its key holds values."""
+    lookups = tables.lookups.frame.copy()
+    at = lookups.index[lookups["cache"] == cache][0]
+    note = json.loads(lookups.loc[at, "preflight_note"])
+    note["lookup"]["without_values"] = True
+    lookups.loc[at, "preflight_note"] = json.dumps(note)
+    return replace(tables, lookups=Table(LookupRow, frame=lookups))
+
+
+def test_all_would_hit_where_nothing_is_noted(tables: Tables) -> None:
+    assert set(with_predictions(tables).lookups.frame["outcome"]) == {"would_hit"}
+
+
+def test_a_key_of_aotautograd_that_is_not_sure_leaves_its_graphs_found(tables: Tables) -> None:
+    lookups = with_predictions(without_values(tables, "aotautograd")).lookups.frame
+    unsure = lookups[lookups["outcome"] == "not_known"]
+    assert unsure["cache"].tolist() == ["aotautograd"]
+    assert "ran without weights" in unsure["prediction"].item()
+    # Under their own keys the graphs are there.
+    assert set(lookups.loc[lookups["outcome"] != "not_known", "outcome"]) == {"would_hit"}
+
+
+def test_a_key_of_a_graph_that_is_not_sure_is_not_known_where_it_is_asked_for(tables: Tables) -> None:
+    only_graphs = replace(
+        without_values(tables, "fxgraph"),
+        entries=Table(EntryRow, [row for row in tables.entries.rows if row.cache != "aotautograd"]),
+    )
+    lookups = with_predictions(only_graphs).lookups.frame
+    (why,) = lookups.loc[lookups["outcome"] == "not_known", "prediction"]
+    assert "ran without weights" in why
+    assert (lookups["outcome"] == "would_hit").sum() == (lookups["cache"] == "fxgraph").sum() - 1
