@@ -32,21 +32,22 @@ MANY_GLOBALS = b"".join(b"0" * (number > 0) + b"cm\nn%d\n" % number for number i
 BEYOND_LIMITS = frozenset(
     {
         *(f"10,000 {what} deep" for what in ("calls", "dicts", "lists", "marks", "tuples")),
-        "2**31 - 1 in an int",
-        "an int of many digits",
-        "big ints that collide",
-        "comparison bomb",
-        "deep tuple as a key",
-        "hash bomb",
-        "hash bomb in a frozenset",
-        "hash bomb in a set",
-        "hash bomb through the memo",
-        "many globals",
-        "memo bomb",
-        "memo bomb in text",
-        "memo bomb, 2**31 - 1",
-        "one wide key again and again",
-        "wide arguments again and again",
+        *(
+            "2**31 - 1 in an int",
+            "an int of many digits",
+            "big ints that collide",
+            "comparison bomb",
+            "deep tuple as a key",
+        ),
+        *(
+            "hash bomb",
+            "hash bomb in a frozenset",
+            "hash bomb in a set",
+            "hash bomb through the memo",
+            "many globals",
+        ),
+        *("memo bomb", "memo bomb in text", "memo bomb, 2**31 - 1"),
+        *("one wide key again and again", "wide arguments again and again"),
     }
 )
 
@@ -68,14 +69,7 @@ def hostile(sentinel: str) -> dict[str, bytes]:
         "newobj_ex": b"\x80\x04" + found("subprocess", "Popen") + b")}" + line("args") + shell + b"s\x92.",
         "nested reduce": nested + line("system") + b"\x86R" + shell + b"\x85R.",
         "result called": b"\x80\x04" + system + b")R" + shell + b"\x85R.",
-        "build with __setstate__": b"\x80\x04"
-        + found("os", "system")
-        + b")\x81}"
-        + line("__setstate__")
-        + system
-        + b"sb"
-        + shell
-        + b"b.",
+        "build with __setstate__": b"\x80\x04" + system + b")\x81}" + line("__setstate__") + system + b"sb" + shell + b"b.",
         "build a class": b"\x80\x04" + system + b"N}" + line("__new__") + system + b"s\x86b" + b")R.",
         "build a class with a call": b"\x80\x04" + system + shell + b"b.",
         "build __class__": b"\x80\x04" + system + b")\x81N}" + line("__class__") + system + b"s\x86b.",
@@ -86,10 +80,7 @@ def hostile(sentinel: str) -> dict[str, bytes]:
         "binary persistent id": b"\x80\x02" + shell + b"Q.",
         "out-of-band buffer": b"\x80\x05\x97.",
         **{
-            f"2**60 with opcode {opcode:02x}": b"\x80\x05"
-            + bytes([opcode])
-            + struct.pack("<Q", 2**60)
-            + b"abc."
+            f"2**60 with opcode {opcode:02x}": b"\x80\x05" + bytes([opcode]) + struct.pack("<Q", 2**60) + b"abc."
             for opcode in (0x8D, 0x8E, 0x95, 0x96)
         },
         "2**31 - 1 in an int": b"\x80\x05\x8b" + struct.pack("<i", 2**31 - 1) + b"abc.",
@@ -121,23 +112,12 @@ def hostile(sentinel: str) -> dict[str, bytes]:
         "big ints that collide": COLLIDING,
         "an int of many digits": b"L" + b"9" * 1_000_000 + b"L\n.",
         "many globals": MANY_GLOBALS,
-        "many keyword arguments": b"\x80\x04}("
-        + b"".join(line(f"k{number}") + b"N" for number in range(1000))
-        + b"u\x940"
-        + system
-        + b")h\x00\x92.",
+        "many keyword arguments": b"\x80\x04}(" + b"".join(line(f"k{number}") + b"N" for number in range(1000))
+        + b"u\x940" + system + b")h\x00\x92.",
         "state given twice": b"\x80\x04" + system + b")\x81}b}b.",
-        "frame that hides a program": b"\x80\x04\x95"
-        + struct.pack("<Q", 12)
-        + b"(" * 11
-        + b"B\x08\x00\x00\x00"
-        + b"Nr\xff\xff\xff\x7f."
-        + b"1" * 11
-        + b"."
-        + system
-        + shell
-        + b"\x85R.",
-    }
+        "frame that hides a program": b"\x80\x04\x95" + struct.pack("<Q", 12) + b"(" * 11 + b"B\x08\x00\x00\x00"
+        + b"Nr\xff\xff\xff\x7f." + b"1" * 11 + b"." + system + shell + b"\x85R.",
+    }  # fmt: skip
 
 
 def text_of(value: str) -> bytes:

@@ -20,6 +20,7 @@ from outputs import output_of
 import cachescope
 from cachescope.cli import COMMANDS, main
 from tests.conftest import Recording
+from tests.docs.test_lock_page import status_of
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -137,13 +138,6 @@ def test_the_lines_that_lock_a_cache_and_verify_it_run(recording: Recording, tmp
     )
     lock, verify = (shlex.split(line, comments=True) for line in lines)
 
-    def status(command: list[str]) -> int:
-        assert command[0] == "cachescope"
-        return subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=tmp_path, capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        ).returncode  # fmt: skip
-
-    assert (status(lock), status(verify)) == (0, 0)
+    assert (status_of(lock, tmp_path), status_of(verify, tmp_path)) == (0, 0)
     next((tmp_path / "inductor-cache" / "fxgraph").rglob("*/f*/*")).write_bytes(b"altered")
-    assert status(verify) == 3
+    assert status_of(verify, tmp_path) == 3

@@ -1,4 +1,4 @@
-"""Which slow suites `make test` leaves out: those of which nothing changed, by git."""
+"""Which slow suites `make test` leaves out: those of which nothing changed, by git; and collecting all is quick."""
 
 from __future__ import annotations
 
@@ -141,3 +141,16 @@ def test_the_last_line_says_what_was_left_out_and_why() -> None:
         cwd=ROOT, env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert ran.stdout.splitlines()[-1] == "Left out: 1 (chromium is missing: apt-get install chromium)"
+
+
+def test_collecting_the_tests_does_not_import_torch() -> None:
+    code = (
+        "import sys, pytest\n"
+        "options = ['--collect-only', '-q', '--benchmark-disable', '-p', 'no:nbval', '-p', 'no:cacheprovider']\n"
+        "status = pytest.main([*options, 'tests'])\n"
+        "sys.exit(int(status) or ('torch' in sys.modules and 'torch is imported'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""The catalogue of torch 2.13 against its sources, and against what torch itself says when it runs."""
+"""The catalogues of torch 2.13 against its sources, and against what torch itself says and does when it runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 
 from cachescope.catalogue import facts
+from cachescope.catalogue.bypasses import bypasses, cacheable_since
 from cachescope.catalogue.facts import fields
+from tests.data.bypass_sources.known import KNOWN, NO_REASON, Known
 
 SCRIPT = Path(__file__).parent.parent / "data" / "make_fields.py"
 VERSION = "2.13.0"
@@ -110,3 +113,112 @@ def test_options_defaults_and_variables_are_those_of_torch() -> None:
     said = set(options.index[options["environment"].str.len() > 0])
     assert changed <= said
     assert len(said - changed) < 5 and len(said) > 200
+
+
+DATA = Path(__file__).parent.parent / "data"
+# Of a file made from one version alone, these tell of that version.
+OF_ONE_VERSION = ["message", "caches", "meaning", "advice", "basis"]
+TRIED = {
+    known.program: (message, known)
+    for message, known in [*KNOWN.items(), *NO_REASON.items()]
+    if known.program and VERSION in known.versions
+}
+# The other things that its advice names.
+TRIED["own_function_as_an_operator"] = TRIED["custom_autograd"] = TRIED["own_function"]
+ALWAYS = ("freezing",)
+
+
+@pytest.fixture(scope="module")
+def site_packages() -> Path:
+    """Where the torch is that is installed."""
+    spec = importlib.util.find_spec("torch")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent.parent
+
+
+@pytest.mark.torch
+def test_bypasses_made_anew_from_the_installed_sources_are_the_same(
+    site_packages: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "bypasses.json"
+    script = DATA / "make_bypasses.py"
+    subprocess.run([sys.executable, script, site_packages, "--output", output], check=True)
+    made: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+    assert made["versions"] == [VERSION]
+
+    shipped = bypasses(VERSION)
+    of_shipped = {
+        row.message: [getattr(row, name) for name in OF_ONE_VERSION] for row in shipped.itertuples()
+    }
+    of_made = {
+        row["message"]: [row["message"], tuple(row["caches"]), row["meaning"], row["advice"], row["basis"]]
+        for row in made["reasons"]
+    }
+    assert of_made == of_shipped
+    places = shipped.set_index("message")["raised_in"]
+    assert all(set(row["raised_in"]) <= set(places[row["message"]]) for row in made["reasons"])
+    assert all(cacheable_since(name) for name in made["operators"])
+
+
+@pytest.mark.torch
+def test_every_line_that_bypasses_is_read(site_packages: Path) -> None:
+    """Found with a plain search: each such line begins a message that the catalogue has, or passes one on."""
+    known = [message for message in bypasses(VERSION)["message"] if message]
+    begins = re.compile(
+        r"(?:raise Bypass(?:FxGraph|AOTAutograd)Cache\(|\b(?:self|CacheabilityValidator)\.bypass\()\s*(?P<rest>\S.*)"
+    )
+    read = 0
+    for path in sorted((site_packages / "torch").rglob("*.py")):
+        if "testing" in path.parts:
+            continue
+        for found in begins.finditer(path.read_text(encoding="utf-8")):
+            rest = found["rest"]
+            quoted = re.match(r"""f?(["'])(?P<fixed>.*?)(?:\{|\1)""", rest)
+            if quoted is None:
+                assert rest.startswith(("reason)", "str(e)")), f"{path}: {rest}"
+                continue
+            read += 1
+            fixed = quoted["fixed"].split("\\n")[0]
+            assert any(message.startswith(fixed) for message in known), f"{path}: {rest}"
+    assert read > 25
+
+
+def compiled(program: str, way: str, folder: Path) -> tuple[dict[str, int], str]:
+    """Torch's counters of its caches, and their log."""
+    environment = os.environ | {
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / way),
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "1",
+        "TORCH_LOGS": "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache",
+    }
+    command = [sys.executable, str(DATA / "bypass_programs.py"), program, way]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    counters: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return counters, done.stderr
+
+
+def bypassed(counters: dict[str, int], known: Known) -> int:
+    """How many lookups were bypassed, of the caches that the advice is about."""
+    names = (
+        ["fxgraph_cache_bypass"] if known.of_fx_alone else ["fxgraph_cache_bypass", "autograd_cache_bypass"]
+    )
+    return sum(counters.get(name, 0) for name in names)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "program",
+    [
+        # Each compiles twice with a new cache: the others are followed with `make models`.
+        pytest.param(name, marks=[] if name in ALWAYS else pytest.mark.models)
+        for name in sorted(TRIED)
+    ],
+)
+def test_the_advice_lifts_it(program: str, tmp_path: Path) -> None:
+    message, known = TRIED[program]
+    before, log = compiled(program, "bypassed", tmp_path)
+    after, _ = compiled(program, "lifted", tmp_path)
+    assert bypassed(before, known) and re.sub(r"…(.|\n)*", "", message) in log
+    assert not bypassed(after, known)
+    assert after.get("fxgraph_cache_miss")
+    assert known.of_fx_alone or after.get("autograd_cache_saved")

@@ -23,26 +23,33 @@ def test_two_logs_differ_in_one_field_of_both_caches(run: Run, recording: Record
     assert [pair["after"]["cache"] for pair in difference["keys"]] == ["aotautograd", "fxgraph"]
 
 
-def test_equal_runs_have_equal_keys_and_no_differences(run: Run, recording: Recording) -> None:
-    text = recording("2.13.0", "config_flip") / "text"
-    printed = json.loads(run("diff", text / "00_cold.log", text / "02_back.log", "--json").out)
-    assert printed["equal"] == 2
-    assert printed["differences"] == printed["only_before"] == printed["only_after"] == []
-
-
-def test_the_changed_graph_is_paired_with_the_one_it_replaced(run: Run, recording: Recording) -> None:
-    printed = json.loads(run("diff", "run:0", "run:1", recording("2.13.0", "four_graphs"), "--json").out)
-    assert printed["equal"] == 6
-    (difference,) = printed["differences"]
-    assert difference["fields"] == ["gm"]
-    assert {pair["before"]["compile_id"] for pair in difference["keys"]} == {"1/0"}
-
-
-def test_a_new_graph_is_only_after(run: Run, recording: Recording) -> None:
-    printed = json.loads(run("diff", "run:0", "run:1", recording("2.13.0", "new_graph"), "--json").out)
-    assert printed["equal"] == 8
-    assert printed["differences"] == []
-    assert [row["cache"] for row in printed["only_after"]] == ["aotautograd", "fxgraph"]
+@pytest.mark.parametrize(
+    ("sides", "recorded", "equal", "fields", "only_after"),
+    [
+        # Equal runs have equal keys.
+        (("run:0", "run:2"), "config_flip/text", 2, [], []),
+        # The changed graph is paired with the one that it replaced.
+        (("run:0", "run:1"), "four_graphs", 6, [["gm"]], []),
+        # A new graph is only after.
+        (("run:0", "run:1"), "new_graph", 8, [], ["aotautograd", "fxgraph"]),
+    ],
+)
+def test_what_is_equal_is_counted_and_what_is_not_is_told(
+    sides: tuple[str, str],
+    recorded: str,
+    equal: int,
+    fields: list[list[str]],
+    only_after: list[str],
+    run: Run,
+    recording: Recording,
+) -> None:
+    name, _, kind = recorded.partition("/")
+    printed = json.loads(run("diff", *sides, recording("2.13.0", name) / kind, "--json").out)
+    assert (printed["equal"], printed["only_before"]) == (equal, [])
+    assert [one["fields"] for one in printed["differences"]] == fields
+    assert [row["cache"] for row in printed["only_after"]] == only_after
+    paired = {pair["before"]["compile_id"] for one in printed["differences"] for pair in one["keys"]}
+    assert paired == ({"1/0"} if fields else set())
 
 
 def test_swapping_the_sides_swaps_the_values(run: Run, recording: Recording) -> None:

@@ -1,14 +1,15 @@
-"""``cachescope entries``: what is in a directory, and what is damaged."""
+"""``cachescope entries``: what is in a directory, what is damaged, and one entry with its source."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import cachescope
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, command, environment, in_pipe, on_screen
 from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
@@ -67,3 +68,95 @@ def test_options_may_stand_between_the_paths(order: str, run: Run, recording: Re
     arguments = [words.get(word, word) for word in order.split()]
     printed = json.loads(run("entries", *arguments).out)
     assert {file["cache_key"] for file in printed["entries"]} == {key}
+
+
+SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def graph_of(cache: Path) -> tuple[str, str]:
+    """The key of one FX entry, and the source that torch wrote for it."""
+    row = next(cachescope.read(cache).entries.query("cache == 'fxgraph'").itertuples())
+    (code,) = cache.glob(f"*/{row.code_key}.py")
+    return row.cache_key, code.read_text()
+
+
+def test_a_pipe_gets_the_source_whole_and_plain(recording: Recording) -> None:
+    cache = recording("2.13.0", "config_flip") / "cache"
+    key, source = graph_of(cache)
+    done = in_pipe(command("entries", key[:12], cache))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"fxgraph {key}\n")
+    assert "1 candidate under the key" in done.stdout
+    assert done.stdout.rstrip("\n").endswith(source.rstrip("\n"))
+    assert "\x1b" not in done.stdout
+
+
+def test_a_terminal_gets_it_highlighted(recording: Recording) -> None:
+    cache = recording("2.13.0", "config_flip") / "cache"
+    key, source = graph_of(cache)
+    shown = on_screen(command("entries", key, cache), columns=100)
+    assert shown.status == 0
+    _, below = shown.sent.split("source (")
+    assert len(set(SEQUENCE.findall(below))) > 5
+    # Nothing is lost, wrapped or padded.
+    text = SEQUENCE.sub("", below).replace("\r\n", "\n").split("\n", 1)[1]
+    assert text.rstrip("\n") == source.rstrip("\n")
+    plain = on_screen(command("entries", key, cache), env=environment(NO_COLOR="1"))
+    assert "\x1b[" not in plain.sent.split("source (")[1]
+
+
+def test_json_has_the_source_as_text(run: Run, recording: Recording) -> None:
+    cache = recording("2.13.0", "dynamic_guards") / "cache"
+    key = cachescope.read(cache).entries.query("cache == 'fxgraph'")["cache_key"].iloc[0]
+    printed = json.loads(run("entries", key, cache, "--json").out)
+    entry = printed["entries"][0]
+    assert printed["entry"] == entry["entry"]
+    assert len(printed["entries"]) == len(printed["guards"]) == 2
+    assert printed["guards"][0]["beside"] == ["other_code", "other_guards"]
+    (code,) = cache.glob(f"*/{entry['code_key']}.py")
+    assert printed["source_code"] == code.read_text()
+    assert (printed["source_language"], printed["source_missing"]) == ("python", None)
+    assert {link["child_key"] for link in printed["links"]} >= {entry["code_key"]}
+    assert printed["past_misses"][0]["verdict"] == "guard_failed"
+
+
+def test_without_a_directory_it_is_the_one_torch_would_use(
+    run: Run, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = recording("2.13.0", "config_flip") / "cache"
+    key, _ = graph_of(cache)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
+    assert run("entries", key[:10]).out.startswith(f"fxgraph {key}\n")
+    done = run("entries", "zz")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == f"cachescope: 'zz' is no path; in {cache}: no key 'zz' in what was read\n"
+
+
+def test_a_directory_that_is_not_there_is_not_made(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "absent"))
+    done = run("entries", "fabc")
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "'fabc' is no path; for a key name the directory it is in" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments", [("fa", "fb"), ("fa", "--locks"), ("fa", "--prune-list"), ("a",), ("no",)]
+)
+def test_what_can_be_no_answer_is_status_2_in_one_line(
+    run: Run, recording: Recording, arguments: tuple[str, ...]
+) -> None:
+    done = run("entries", recording("2.13.0", "config_flip") / "cache", *arguments)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+
+
+def test_redact_hides_where_it_lies_also_in_the_source(run: Run, recording: Recording) -> None:
+    cache = recording("2.13.0", "config_flip") / "cache"
+    key, _ = graph_of(cache)
+    for form in ([], ["--json"]):
+        out = run("entries", key, cache, "--redact", *form).out
+        assert str(cache) not in out
+        assert f"<path-1>/fxgraph/{key[1:3]}/{key}" in out
+        assert "async_compile" in out

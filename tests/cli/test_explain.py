@@ -1,4 +1,4 @@
-"""``cachescope explain``: the JSON contract, the terminal form, and what it refuses."""
+"""``cachescope explain``: the JSON contract, the terminal form, what it refuses, and what it tells of a directory alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import cachescope
 from tests.cli.conftest import Run, command, environment, in_pipe, on_screen
-from tests.conftest import Recording
+from tests.conftest import Directory, Recording
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
@@ -189,3 +189,65 @@ def test_a_number_of_thousands_of_digits_is_no_number(run: Run, option: str, rec
     done = run("explain", str(recording("2.13.0", "config_flip") / "trace"), option, "9" * 5000)
     assert (done.status, done.out) == (2, "")
     assert "Traceback" not in done.err
+
+
+@pytest.mark.slow
+def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Path) -> None:
+    trace = recording("2.13.0", "dynamic_guards") / "trace"
+    scope = cachescope.read(trace)
+    size = "x.size(0) is 5; the stored entry needs 11 or more"
+    assert size in repr(scope.explain(2))
+    assert size in scope.explain(2)._repr_html_()
+    assert size in scope._repr_html_()
+    assert "Pad x.size(0) to 11 or more" in scope._repr_html_()
+    assert json.loads(run("explain", "--json", "--key", "2", trace).out)["explanation"]["sizes"].startswith(
+        size
+    )
+    assert size in " ".join(run("explain", trace).out.split())
+    run("report", trace, "--output", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert size in page and "What to do: Pad x.size(0)" in page
+
+
+@pytest.mark.slow
+def test_what_the_program_says_is_hidden_with_redact(recording: Recording, run: Run) -> None:
+    trace = recording("2.13.0", "dynamic_guards") / "trace"
+    for options in ([], ["--key", "2"], ["--json", "--key", "2"]):
+        out = run("explain", "--redact", *options, trace).out
+        assert " is 5; the stored entry needs 11 or more" in " ".join(out.split())
+        assert "branch_on_size" not in out and "record_programs" not in out and "x.shape" not in out
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "said", "unsaid"),
+    [
+        ("config_flip", ["cache"], "inductor_config[epilogue_fusion]   True -> False", "2 entries"),
+        ("config_flip", ["cache"], "1 entry was made although the graph had been stored before", "2 entries"),
+        # With a log the log has the word.
+        ("config_flip", ["trace", "cache"], "6 lookups", "made although"),
+        ("cache_key_tag", ["cache"], "The generated source is the same", "but kernels"),
+        ("inputs", ["cache"], "made although", "generated source is the same"),
+    ],
+)  # fmt: skip
+def test_what_made_further_entries_is_told(
+    name: str, kinds: list[str], said: str, unsaid: str, run: Run, recording: Recording
+) -> None:
+    out = run("explain", *(recording("2.13.0", name) / kind for kind in kinds)).out
+    assert said in out and unsaid not in out
+
+
+def test_equal_code_with_other_kernels_is_no_reason_to_call_a_field_needless(
+    run: Run, directory: Directory, recording: Recording
+) -> None:
+    blocks = " ".join(run("explain", directory("compile_flags") / "cache").out.split()).split("cache_key_tag")
+    flag, tag = blocks
+    assert "but kernels compiled from it differ: what changed does matter" in flag
+    assert "and so are its compiled kernels: what changed was not needed for this graph" in tag
+    # The recordings hold no compiled files.
+    out = " ".join(run("explain", recording("2.13.0", "cache_key_tag") / "cache").out.split())
+    assert "not all compiled kernels could be compared" in out
+
+
+def test_json_lists_them(run: Run, recording: Recording) -> None:
+    printed = json.loads(run("explain", recording("2.13.0", "training") / "cache", "--json").out)
+    assert [miss["verdict"] for miss in printed["past_misses"]] == ["key_changed", "key_changed"]

@@ -25,7 +25,7 @@ def steps(job: str) -> list[str]:
     return [step["run"] for step in WORKFLOW["jobs"][job]["steps"] if "run" in step]
 
 
-def run(command: list[str], folder: Path, **changed: str) -> int:
+def status_of(command: list[str], folder: Path, **changed: str) -> int:
     """A command of cachescope, as a shell there would run it."""
     assert command[0] == "cachescope"
     env = {name: value for name, value in os.environ.items() if name != "TORCHINDUCTOR_CACHE_DIR"}
@@ -64,14 +64,14 @@ def test_the_commands_of_the_workflow_run(recording: Recording, tmp_path: Path) 
     shutil.copytree(made / "trace", tmp_path / "runs")
     lock = shlex.split(steps("bake")[-1])
     verify = shlex.split(steps("train")[-2])
-    assert run(lock, tmp_path) == 0
-    assert run(verify, tmp_path) == 0
-    assert run(verify, tmp_path, TORCHINDUCTOR_SHAPE_PADDING="0") == 3
+    assert status_of(lock, tmp_path) == 0
+    assert status_of(verify, tmp_path) == 0
+    assert status_of(verify, tmp_path, TORCHINDUCTOR_SHAPE_PADDING="0") == 3
     path = next((tmp_path / "inductor-cache" / "fxgraph").rglob("*/f*/*"))
     path.write_bytes(path.read_bytes()[:-1] + b"!")
-    assert run(verify, tmp_path) == 3
+    assert status_of(verify, tmp_path) == 3
     (tmp_path / "cache.lock").unlink()
-    assert run(verify, tmp_path) == 1
+    assert status_of(verify, tmp_path) == 1
 
 
 def container(kind: str) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def test_the_command_of_the_init_container_runs(recording: Recording, tmp_path: 
     shutil.copytree(recording("2.13.0", "training") / "cache", tmp_path / "inductor")
     variables = {one["name"]: here(one["value"]) for one in container("initContainers")["env"]}
     lock = ["cachescope", "lock", command[-1], "-o", command[-2]]
-    assert run(lock, tmp_path, **variables) == 0
-    assert run(command, tmp_path, **variables) == 0
+    assert status_of(lock, tmp_path, **variables) == 0
+    assert status_of(command, tmp_path, **variables) == 0
     (tmp_path / "inductor" / "more.py").write_text("import os")
-    assert run(command, tmp_path, **variables) == 3
+    assert status_of(command, tmp_path, **variables) == 3

@@ -1,10 +1,14 @@
-"""No planted secret comes out of a text, whatever it is and however it is written there."""
+"""No planted secret comes out of a text, however it is written there and however long it is; what stays of one, and what is put for it."""
 
 from __future__ import annotations
 
-import pytest
+import time
 
-from cachescope.report.redact import redact
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachescope.report.redact import Identities, Redaction, redact
 from tests.redaction.planted import CORPUS, WAYS, leaks
 
 
@@ -45,3 +49,132 @@ def test_numbers_of_accounts_are_hidden_and_sizes_are_not() -> None:
     assert (
         redact("123456789012, 4512345678, 9223372036854775807") == "<name-1>, 4512345678, 9223372036854775807"
     )
+
+
+_LONG = (
+    "a", "token", "a:", "/torch/", "/", "\\", "'/", '"', "user", "AB=", "password='", "&a", "%41", "a-", "a.", "<path-", "1",
+    "0:", "a_", "add_", " ", "bearer ", "a@", "a://", "1+", "s0/", "&#x2f;", "0123abcd-", "~a", "../", "\\u002f", "b'/",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", _LONG)
+def test_a_long_line_is_hidden_in_linear_time(part: str) -> None:
+    before = time.process_time()
+    shown = Redaction()(part * (400_000 // len(part)) + "!g")
+    # A quarter of a second as a rule. One look back at the whole text for each of its places would take hours.
+    assert time.process_time() - before < 10
+    assert isinstance(shown, str)
+
+
+@pytest.mark.slow
+def test_many_paths_with_blanks_are_found_at_once() -> None:
+    paths = [f"/tmp/a folder/of mine/{number}/x y" for number in range(5000)]
+    redaction = Redaction(Identities(paths=paths))
+    before = time.process_time()
+    shown = redaction([f"is in {path}, not known" for path in paths])
+    assert time.process_time() - before < 10
+    assert len(set(shown)) == 5000 and all(
+        text.startswith("is in <path-") and text.endswith(">, not known") for text in shown
+    )
+
+
+def test_equal_things_get_equal_stand_ins_within_one_call() -> None:
+    assert redact(["/data/ann/a.log", "/data/ann/b.log", "/data/ann/a.log"]) == [
+        "<path-1>",
+        "<path-2>",
+        "<path-1>",
+    ]
+
+
+def test_the_same_input_gives_the_same_output() -> None:
+    value = {"source": "/data/x/a.log", "reason": "in /data/x/a.log, not /data/y"}
+    assert redact(value) == redact(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch/_inductor/codecache.py", "inductor_config[cpp.threads]", "compile 0/0",
+        "shape [8, 16] -> [12, 16]", "(s0 + 1)//2, s0/s1, a / b", "torch._inductor.config.triton.cudagraphs",
+        "buf0.size", "2.13.0+cpu, 12.8", "15:32:17", "https://www.nvidia.com/en-us/data-center/h100/",
+        "and/or",
+    ],
+)  # fmt: skip
+def test_torchs_own_words_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no such file: /home/ann/run.log.", "no such file: <path-1>."),
+        ("File \"/opt/py/lib/torch/_inductor/codecache.py\", line 3", "File \"<path-1>/torch/_inductor/codecache.py\", line 3"),
+        ("'/srv/my runs/a.log'", "'<path-1>'"),
+        ("~/runs/a.log", "<path-1>"),
+        (r"C:\Users\ann\a.log", "<path-1>"),
+        (f"/tmp/torchinductor_ann/fxgraph/ab/f{'abc' * 17}", f"<path-1>/fxgraph/ab/f{'abc' * 17}"),
+        ("/tmp/torchinductor_ann/fxgraph/ab/fann", "<path-1>"),
+        ("/opt/triton/ann/model.py", "<path-1>"),
+        ("redis://me:secret@cache:6379/0", "<url-1>"),
+        ("ann@example.com", "<user-1>"),
+        ("node-7.cluster.local", "<host-1>"),
+        ("at 10.0.3.17", "at <host-1>"),
+        ("ip-10-0-3-17", "<host-1>"),
+        ("GPU-01234567-89ab-cdef-0123-456789abcdef", "<uuid-1>"),
+        ("uuid=01234567-89ab-cdef-0123-456789abcdef", "uuid=<uuid-1>"),
+        ("00000000:3B:00.0", "<bus-1>"),
+        ("pci_bus_id=59, pci_device_id=0", "pci_bus_id=<bus-1>, pci_device_id=<bus-2>"),
+    ],
+)  # fmt: skip
+def test_what_tells_who_and_where_is_replaced(text: str, expected: str) -> None:
+    assert redact(text) == expected
+
+
+def test_a_name_is_hidden_with_all_that_is_joined_to_it() -> None:
+    assert redact(["/home/annabel/x", "cache_key_tag -> annabel_exp1"])[1] == "cache_key_tag -> <name-1>"
+
+
+def test_known_names_are_hidden_as_whole_words() -> None:
+    known = Identities(paths={"runs/ann"}, hosts={"gpu-box.example"}, users={"ann"})
+    assert redact("runs/ann/trace/a.log", known) == "<path-1>"
+    assert redact("on gpu-box and gpu-box.example", known) == "on <host-1> and <host-2>"
+    assert redact("ann read", known) == "<user-1> read"
+
+
+def test_accounts_that_name_nobody_stay() -> None:
+    assert redact("root cause", Identities(users={"root"})) == "root cause"
+
+
+def test_keys_fields_and_numbers_stay() -> None:
+    key = "f" + "abc" * 17
+    value = {
+        "fields": ["inductor_config[cpp.threads]", "gm"],
+        "cache_key": key,
+        "misses": 3,
+        "root": True,
+        "rank": None,
+    }
+    assert redact(value) == value
+
+
+@pytest.mark.slow
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_any_value_keeps_its_shape(value: object) -> None:
+    def shape(item: object) -> object:
+        if isinstance(item, dict):
+            return [shape(child) for child in item.values()]
+        return [shape(child) for child in item] if isinstance(item, list) else type(item)
+
+    assert shape(redact(value)) == shape(value)
+
+
+@given(st.text())
+def test_redacting_twice_changes_nothing_more(text: str) -> None:
+    once = redact(text)
+    assert redact(once) == once
