@@ -122,20 +122,11 @@ def tensor(device_type: str, index: int | None = None) -> str:
         (H100, H100.replace("uuid=5f", "uuid=6f"), "same model, another board"),
         (H100, H100.replace("pci_bus_id=25", "pci_bus_id=26"), "same model, another board"),
         (
-            H100,
-            H100.replace("uuid=5f", "uuid=6f").replace("count=132", "count=114"),
+            H100, H100.replace("uuid=5f", "uuid=6f").replace("count=132", "count=114"),
             "same model, another board: multi_processor_count 132 -> 114",
         ),
-        (
-            MI300X,
-            MI300X.replace("xnack-", "xnack+"),
-            "another arch: gfx942:sramecc+:xnack- -> gfx942:sramecc+:xnack+",
-        ),
-        (
-            H100,
-            H100.replace("81090", "40000"),
-            "same model, other properties: total_memory 81090MB -> 40000MB",
-        ),
+        (MI300X, MI300X.replace("xnack-", "xnack+"), "another arch: gfx942:sramecc+:xnack- -> gfx942:sramecc+:xnack+"),
+        (H100, H100.replace("81090", "40000"), "same model, other properties: total_memory 81090MB -> 40000MB"),
         (H100, H100.replace(", L2_cache_size=50MB", ""), "same model; only one side has L2_cache_size"),
         (tensor("cuda", 0), tensor("cuda", 1), "another index: cuda:0 -> cuda:1"),
         (tensor("cpu"), tensor("cuda", 0), "another type: cpu -> cuda:0"),
@@ -153,13 +144,11 @@ def tensor(device_type: str, index: int | None = None) -> str:
         (H100, H100.replace("minor=0, ", ""), "another arch: 9.0 -> 9.?"),
         (H100, H100.replace("uuid=5f", "uuid=6f").replace("81090", "40000"), "same model, another board"),
         (
-            H100,
-            H100.replace("81090", "40000").replace("count=132", "count=114"),
+            H100, H100.replace("81090", "40000").replace("count=132", "count=114"),
             "same model, other properties: total_memory 81090MB -> 40000MB, multi_processor_count 132 -> 114",
         ),
         (
-            H100.replace(", L2_cache_size=50MB", ""),
-            H100.replace("pci_domain_id=0, ", ""),
+            H100.replace(", L2_cache_size=50MB", ""), H100.replace("pci_domain_id=0, ", ""),
             "same model; only one side has L2_cache_size, pci_domain_id",
         ),
         (tensor("cuda"), tensor("cuda", 0), "another index: cuda -> cuda:0"),
@@ -170,7 +159,7 @@ def tensor(device_type: str, index: int | None = None) -> str:
         ("True", "False", None),
         (H100, "null", None),
     ],
-)
+)  # fmt: skip
 def test_what_differs_is_named(before: str, after: str, told: str | None) -> None:
     assert device_difference(before, after) == told
 

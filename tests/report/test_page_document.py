@@ -20,12 +20,12 @@ import cachescope
 from cachescope import figures
 from cachescope.errors import CachescopeError
 from cachescope.figures.picture import drawing_js
-from cachescope.report.page.file import document, figures_object, hidden
+from cachescope.report.page.file import document, hidden
 from cachescope.report.page.markup import drawings_of
 from cachescope.report.page.parts import Drawing, Head, Page, Section, Table, Text
 from cachescope.report.redact import Identities, Redaction
 from cachescope.scope import Scope
-from tests.figures.frames import frame, many_entries, many_lookups, runs_of
+from tests.figures.frames import frame
 from tests.report.conftest import PageOf, Written
 
 pytestmark = pytest.mark.slow  # whole reports are written
@@ -134,22 +134,6 @@ def test_a_figure_in_the_dark_is_the_dark_figure(sample: str, page: PageOf, writ
     for drawing, found in zip(drawings, drawn_in(written(sample).read_text()), strict=True):
         assert found["dark"], drawing.name
         assert patched(found) == json.loads(drawing.draw(*drawing.frames, dark=True).to_json())
-
-
-def test_figures_of_very_many_lookups_and_files_are_bounded() -> None:
-    lookups, runs = many_lookups(10_000, 1000, 50), runs_of(1000)
-    drawn = [
-        Drawing("timeline", figures.timeline, (lookups, runs)),
-        Drawing("graphs", figures.runs_by_graph, (lookups, runs)),
-        Drawing("outcomes", figures.outcomes, (lookups, runs)),
-        Drawing("sizes", figures.entry_sizes, (many_entries(8_000),)),
-        Drawing("ages", figures.entry_ages, (many_entries(8_000),)),
-    ]
-    sizes = {
-        one.name: len(json.dumps(found)) for one, found in zip(drawn, figures_object(drawn), strict=True)
-    }
-    assert all(size < 2_000_000 for size in sizes.values()), sizes
-    assert sum(sizes.values()) < 5_000_000, sizes
 
 
 @pytest.mark.parametrize("sample", ["tour", "entry_truncated"])
