@@ -69,6 +69,12 @@ def rates(lookups: Iterable[LookupRow]) -> RateRow:
     )
 
 
+def known_sum(values: Iterable[int | None]) -> int | None:
+    """The sum of those that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
 def grouped(
     lookups: Iterable[LookupRow], key: Callable[[LookupRow], tuple[Any, ...]]
 ) -> Mapping[tuple[Any, ...], list[LookupRow]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from cachescope.analysis.rates import rates
+from cachescope.analysis.rates import known_sum, rates
 from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -98,12 +98,11 @@ class Chosen:
                 continue
             rows = [facts.lookups[miss.lookup] for miss in misses]
             runs = sorted({row.run for row in rows})
-            times = [row.time_taken_ns for row in rows if row.time_taken_ns is not None]
             yield replace(
                 cause,
                 misses=len(misses),
                 roots=sum(miss.root for miss in misses),
                 runs=tuple(runs),
                 ranks=tuple(sorted({rank for run in runs if (rank := facts.runs[run].rank) is not None})),
-                time_lost_ns=sum(times) if times else None,
+                time_lost_ns=known_sum(row.time_taken_ns for row in rows),
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from cachescope.analysis.compiles.frames import recompiles
+from cachescope.analysis.rates import known_sum
 from cachescope.answers.names import place_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
@@ -83,7 +84,7 @@ class Compiled:
             kinds=Counter(row.kind for row in compiles),
             failed=sum(row.error is not None and row.kind != "limit" for row in compiles),
             unended=len(compiles) - len(taken),
-            time_taken_ns=sum(taken) if taken else None,
+            time_taken_ns=known_sum(taken),
             recompiles=tuple(recompiles(compiles)),
             broken=_counted(breaks),
             looked_up=_looked_up(compiles),

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cachescope.analysis.rates import known_sum
 from cachescope.answers.recording import Recording
 from cachescope.answers.why import Why
 from cachescope.frames.recorded_rows import LookupRow
@@ -47,18 +48,16 @@ class PreflightAnswer:
         rows = [row for row in facts.lookups.values() if row.run in runs]
         counts = Counter(row.outcome for row in rows)
         open_ = Counter(row.prediction or "" for row in rows if row.outcome == "not_known")
-        saved = [row.time_saved_ns for row in rows if row.cache == FXGRAPH and row.time_saved_ns is not None]
         missed = [row for row in rows if row.cache == FXGRAPH and row.outcome == "would_miss"]
         costs = [_cost(read, row) for row in missed]
-        known = [cost for cost in costs if cost is not None]
         return cls(
             {outcome: counts.get(outcome, 0) for outcome in OUTCOMES},
             len({row.run for row in rows}),
             _held_against(read),
             tuple(open_.most_common()),
-            sum(saved) if saved else None,
-            sum(known) if known else None,
-            len(costs) - len(known),
+            known_sum(row.time_saved_ns for row in rows if row.cache == FXGRAPH),
+            known_sum(costs),
+            costs.count(None),
             Why.of(read, runs),
         )
 

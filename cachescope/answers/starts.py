@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.analysis.history.history import program_of
-from cachescope.analysis.rates import grouped, rates
+from cachescope.analysis.rates import grouped, known_sum, rates
 from cachescope.answers.difference import runs_below
 from cachescope.answers.recording import Recording
 from cachescope.errors import CachescopeError
+from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.recorded_rows import RunRow
 
 _UNKNOWN: Final = -1
 
@@ -23,22 +25,15 @@ Sides = tuple[tuple[int, ...], tuple[int, ...]]
 class OneRun:
     """A process that looked something up."""
 
-    run: int  # as in the frame ``runs``
-    rank: int | None
-    pid: int | None
-    start_time: int | None
-    end_time: int | None
+    row: RunRow
     program: str | None  # the script or module that was run; None if the command is unknown
     functions: frozenset[tuple[str, str]]  # what it compiled, as far as it is known
-    folder: str  # the folder of its log
-    hits: int  # how many of its lookups hit, and of how many the outcome is known
-    known: int
-    time_lost_ns: int | None  # compile time after its misses
+    rate: RateRow  # how its lookups went
 
     @property
-    def hit_rate(self) -> float | None:
-        """Hits by count; None where no outcome is known."""
-        return self.hits / self.known if self.known else None
+    def folder(self) -> str:
+        """The folder of its log."""
+        return os.path.dirname(self.row.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +45,36 @@ class Start:
     @property
     def runs(self) -> tuple[int, ...]:
         """Its runs."""
-        return tuple(one.run for one in self.members)
+        return tuple(one.row.run for one in self.members)
 
     @property
     def ranks(self) -> tuple[int | None, ...]:
         """Its ranks."""
-        return tuple(one.rank for one in self.members)
+        return tuple(one.row.rank for one in self.members)
 
     @property
     def start_time(self) -> int | None:
         """When the first of them began."""
-        return min((one.start_time for one in self.members if one.start_time is not None), default=None)
+        return min(
+            (one.row.start_time for one in self.members if one.row.start_time is not None), default=None
+        )
 
     @property
     def end_time(self) -> int | None:
         """When the last of them ended."""
-        return max((one.end_time for one in self.members if one.end_time is not None), default=None)
+        return max((one.row.end_time for one in self.members if one.row.end_time is not None), default=None)
 
     @property
     def hit_rate(self) -> float | None:
         """Hits of all of them by count."""
-        known = sum(one.known for one in self.members)
-        return sum(one.hits for one in self.members) / known if known else None
+        rates = [one.rate for one in self.members]
+        known = sum(rate.lookups - rate.unknown for rate in rates)
+        return sum(rate.hits for rate in rates) / known if known else None
 
     @property
     def time_lost_ns(self) -> int | None:
         """Compile time after misses, of those that recorded any."""
-        times = [one.time_lost_ns for one in self.members if one.time_lost_ns is not None]
-        return sum(times) if times else None
+        return known_sum(one.rate.time_lost_ns for one in self.members)
 
     def is_of_program_of(self, other: Start) -> bool:
         """Whether another start was of the same program and ranks, as far as is known."""
@@ -94,48 +91,35 @@ def starts_of(read: Recording) -> tuple[Start, ...]:
     """What was started, in the order of time; only what looked something up."""
     starts: list[list[OneRun]] = []
     by_time = sorted(
-        _runs(read), key=lambda one: (_UNKNOWN if one.start_time is None else one.start_time, one.run)
+        _runs(read),
+        key=lambda one: (_UNKNOWN if one.row.start_time is None else one.row.start_time, one.row.run),
     )
     for one in by_time:
         if starts and _is_of_job(one, starts[-1]):
             starts[-1].append(one)
         else:
             starts.append([one])
-    return tuple(Start(tuple(sorted(members, key=lambda one: one.rank or 0))) for members in starts)
+    return tuple(Start(tuple(sorted(members, key=lambda one: one.row.rank or 0))) for members in starts)
 
 
 def _runs(read: Recording) -> Iterator[OneRun]:
     facts = read.facts
     programs = {run.run: program_of(run) for run in read.history.runs}
     for (run,), lookups in grouped(facts.lookups.values(), lambda row: (row.run,)).items():
-        row, rate = facts.runs[run], rates(lookups)
-        yield OneRun(
-            row.run,
-            row.rank,
-            row.pid,
-            row.start_time,
-            row.end_time,
-            programs[row.run],
-            frozenset(
-                (one.function, one.file)
-                for one in lookups
-                if one.function is not None and one.file is not None
-            ),
-            os.path.dirname(row.source),
-            rate.hits,
-            rate.lookups - rate.unknown,
-            rate.time_lost_ns,
-        )
+        functions = ((one.function, one.file) for one in lookups)
+        known = frozenset((name, file) for name, file in functions if name is not None and file is not None)
+        yield OneRun(facts.runs[run], programs[run], known, rates(lookups))
 
 
 def _is_of_job(one: OneRun, others: Sequence[OneRun]) -> bool:
     """Whether a process is another rank of a job: of one program and folder, and begun before the others ended."""
     first = others[0]
-    if one.rank is None or one.start_time is None or one.rank in {other.rank for other in others}:
+    row, ranks = one.row, {other.row.rank for other in others}
+    if row.rank is None or row.start_time is None or row.rank in ranks:
         return False
-    ends = [other.end_time for other in others if other.end_time is not None]
+    ends = [other.row.end_time for other in others if other.row.end_time is not None]
     is_one_program = (one.program, one.folder) == (first.program, first.folder)
-    return first.rank is not None and is_one_program and one.start_time < max(ends, default=_UNKNOWN)
+    return first.row.rank is not None and is_one_program and row.start_time < max(ends, default=_UNKNOWN)
 
 
 def first_sides(read: Recording, starts: Sequence[Start]) -> Sides | None:
@@ -152,16 +136,16 @@ def first_sides(read: Recording, starts: Sequence[Start]) -> Sides | None:
         return before[-1].runs, last.runs
     if len(last.members) > 1:
         one, other = ranks_apart(read, last.members)
-        return (one.run,), (other.run,)
+        return (one.row.run,), (other.row.run,)
     return (starts[-2].runs, last.runs) if len(starts) > 1 else None
 
 
 def ranks_apart(read: Recording, ranks: Sequence[OneRun]) -> tuple[OneRun, OneRun]:
     """Two ranks: one with the most keys that most of the others have too, and one with the fewest; then by hit rate."""
-    own = _keys_of_few(read, [one.run for one in ranks])
+    own = _keys_of_few(read, [one.row.run for one in ranks])
 
     def oddity(one: OneRun) -> tuple[float, ...]:
-        return own[one.run], -(one.hit_rate or 0), one.rank or 0
+        return own[one.row.run], -(one.rate.hit_rate or 0), one.row.rank or 0
 
     ordered = sorted(ranks, key=oddity)
     return ordered[0], ordered[-1]

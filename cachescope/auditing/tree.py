@@ -9,7 +9,8 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from operator import attrgetter
+from typing import Final
 
 from cachescope.auditing.permissions import me
 from cachescope.errors import SourceError
@@ -36,29 +37,14 @@ class Item:
         return stat.S_ISDIR(self.found.st_mode)
 
 
-class Tree(Protocol):
-    """A source of items."""
-
-    def items(self, path: str) -> list[Item]:
-        """The items in a folder, by name. Raises OSError if it may not be listed."""
-        ...
-
-    def read(self, item: Item) -> bytes:
-        """The bytes of a regular file, at most one more than the limit. Raises OSError if they cannot be read."""
-        ...
-
-
 class Disk:
     """The file system."""
 
     def items(self, path: str) -> list[Item]:
-        """See `Tree`; items that vanish meanwhile are left out."""
-        found = []
+        """The items in a folder, by name; those that vanish meanwhile are left out. Raises OSError if it may not be listed."""
         with os.scandir(path) as listed:
-            for item in listed:
-                if (one := self.item(item.path)) is not None:
-                    found.append(one)
-        return sorted(found, key=lambda one: one.name)
+            found = [one for item in listed if (one := self.item(item.path)) is not None]
+        return sorted(found, key=attrgetter("name"))
 
     def item(self, path: str) -> Item | None:
         """The item at a path; None if it no longer exists."""
@@ -70,7 +56,10 @@ class Disk:
         return Item(path, os.path.basename(path), found, target)
 
     def read(self, item: Item) -> bytes:
-        """See `Tree`; never reads through a link or from a pipe."""
+        """The bytes of a regular file, at most one more than the limit; never reads through a link or from a pipe.
+
+        Raises OSError if they cannot be read.
+        """
         return read_steady(item.path, MOST_BYTES + 1)[0]
 
 
@@ -127,12 +116,16 @@ class Archive:
             self._contents[path] = stream.read(MOST_BYTES + 1)
 
     def items(self, path: str) -> list[Item]:
-        """See `Tree`."""
+        """The items in a folder, by name."""
         return [item for _, item in sorted(self._folders.get(path, {}).items())]
 
     def read(self, item: Item) -> bytes:
-        """See `Tree`."""
+        """The bytes of a regular file, at most one more than the limit."""
         return self._contents[item.path]
+
+
+Tree = Disk | Archive
+"""A source of items."""
 
 
 def is_archive(path: str) -> bool:

@@ -51,66 +51,32 @@ from cachescope.verdict_kinds import VERDICTS
 FRAMES: Final[dict[str, type]] = {
     frame_name(kind): kind
     for kind in (
-        RunRow,
-        LookupRow,
-        MissRow,
-        CauseRow,
-        EntryRow,
-        ContextRow,
-        DeviceRow,
-        MeasurementRow,
-        ProblemRow,
-        PhaseRow,
-        CompileRow,
-        SymbolRow,
-        RecompileRow,
-        Candidate,
-        PastMiss,
-        KernelRow,
-        LinkRow,
-        OrphanRow,
-        RemovableRow,
-        DuplicateRow,
-        LockRow,
-        TimingRow,
-        FolderRow,
-        VllmChange,
-        FragmentRow,
-        RankRow,
-        FactorsRow,
-        StartRow,
-        Detail,
-        ChangeRow,
-        RateRow,
-        WhatIfRow,
-        WhatIfRate,
-        WhatIfCause,
-        WhatIfRun,
-        WhatIfDifference,
-        WhatIfWarning,
-        CauseSaving,
-        SensitivityRow,
-        EvidenceRow,
-        IsolationKeyRow,
-        GroupRow,
-        PairRow,
-        FormDifference,
-        ManifestDifference,
-        CachingFile,
-        DifferenceRow,
-        ComparedLookup,
-        Built,
-        RankDifference,
-        PredictionRow,
-        CoverageRow,
-        FieldFacts,
-        BypassFacts,
-        Bar,
-        FalseHit,
-        AuditRow,
+        *(RunRow, LookupRow, MissRow, CauseRow, EntryRow, ContextRow, DeviceRow, MeasurementRow, ProblemRow),
+        *(PhaseRow, CompileRow, SymbolRow, RecompileRow, Candidate, PastMiss, KernelRow, LinkRow, OrphanRow),
+        *(RemovableRow, DuplicateRow, LockRow, TimingRow, FolderRow, VllmChange, FragmentRow, RankRow),
+        *(FactorsRow, StartRow, Detail, ChangeRow, RateRow, WhatIfRow, WhatIfRate, WhatIfCause, WhatIfRun),
+        *(
+            WhatIfDifference,
+            WhatIfWarning,
+            CauseSaving,
+            SensitivityRow,
+            EvidenceRow,
+            IsolationKeyRow,
+            GroupRow,
+        ),
+        *(PairRow, FormDifference, ManifestDifference, CachingFile, DifferenceRow, ComparedLookup, Built),
+        *(RankDifference, PredictionRow, CoverageRow, FieldFacts, BypassFacts, Bar, FalseHit, AuditRow),
     )
 }
 """The class of the rows of each frame."""
+
+_WORDS: Final = {
+    "outcomes": ("outcome", OUTCOMES),
+    "verdicts": ("verdict", VERDICTS),
+    "evidence_kinds": ("evidence", EVIDENCE_KINDS),
+    "entry_kinds": ("entry_kind", ENTRY_KINDS),
+}
+"""What each set of words is called in its column, and their meanings."""
 
 
 def describe(name: str | None = None) -> pd.DataFrame:
@@ -139,20 +105,13 @@ def describe(name: str | None = None) -> pd.DataFrame:
     ['source', 'where', 'kind', 'message']
     """
     if name is None:
+        frames = FRAMES.items()
         return pd.DataFrame(
-            [
-                {"frame": name, "grain": grain(kind), "columns": len(columns_of(kind))}
-                for name, kind in FRAMES.items()
-            ]
+            [{"frame": one, "grain": grain(kind), "columns": len(columns_of(kind))} for one, kind in frames]
         )
-    if name == "outcomes":
-        return pd.DataFrame([{"outcome": outcome, "meaning": text} for outcome, text in OUTCOMES.items()])
-    if name == "verdicts":
-        return pd.DataFrame([{"verdict": v, "meaning": text} for v, text in VERDICTS.items()])
-    if name == "evidence_kinds":
-        return pd.DataFrame([{"evidence": kind, "meaning": text} for kind, text in EVIDENCE_KINDS.items()])
-    if name == "entry_kinds":
-        return pd.DataFrame([{"entry_kind": k, "meaning": text} for k, text in ENTRY_KINDS.items()])
+    if name in _WORDS:
+        column, meanings = _WORDS[name]
+        return pd.DataFrame([{column: word, "meaning": text} for word, text in meanings.items()])
     if name == "audit_rules":
         return pd.DataFrame(
             [

@@ -35,7 +35,7 @@ class RunPicker(Control):
 
     def __init__(self, starts: Sequence[Start], on_pick: Callable[[Sides], None]) -> None:
         runs = [one for start in starts for one in start.members]
-        self._runs = {one.run for one in runs}
+        self._runs = {one.row.run for one in runs}
         shown = _Columns(runs)
         super().__init__(
             columns=shown.names, rows=[row for start in reversed(starts) for row in shown.rows(start)]
@@ -91,13 +91,13 @@ class _Columns:
     def __init__(self, runs: Sequence[OneRun]) -> None:
         self._folders = short_names(dict.fromkeys(one.folder for one in runs))
         self._programs = short_names(one.program for one in runs if one.program is not None)
-        has_ranks = any(one.rank is not None for one in runs)
+        has_ranks = any(one.row.rank is not None for one in runs)
         optional = {"Rank": has_ranks, "Program": bool(self._programs), "Folder": len(self._folders) > 1}
         self.names = [name for name in _ALL if optional.get(name, True)]
 
     def rows(self, start: Start) -> list[JsonObject]:
         """A start; of a job with ranks a row for all of them, which opens one for each."""
-        members = [self._row([one.run], self._cells(one)) for one in start.members]
+        members = [self._row([one.row.run], self._cells(one)) for one in start.members]
         if len(members) == 1:
             return members
         cells = self._cells(start.members[0]) | {
@@ -115,13 +115,13 @@ class _Columns:
 
     def _cells(self, one: OneRun) -> dict[str, str]:
         return {
-            "Run": f"run {one.run}",
+            "Run": f"run {one.row.run}",
             "Program": "–" if one.program is None else self._programs[one.program],
-            "Rank": "–" if one.rank is None else str(one.rank),
-            "Started": _moment(one.start_time),
+            "Rank": "–" if one.row.rank is None else str(one.row.rank),
+            "Started": _moment(one.row.start_time),
             "Folder": self._folders[one.folder],
-            "Hit rate": percent(one.hit_rate, "–"),
-            "Compile time": _time(one.time_lost_ns),
+            "Hit rate": percent(one.rate.hit_rate, "–"),
+            "Compile time": _time(one.rate.time_lost_ns),
         }
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from cachescope.analysis.compiles.ranges import remaining_ranges
+from cachescope.analysis.rates import known_sum
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key
@@ -198,7 +199,6 @@ def _guard(reasons: Iterable[str]) -> str | None:
 
 def _recompile_row(guard: str | None, members: Sequence[CompileRow]) -> RecompileRow:
     first = members[0]
-    taken = [row.time_taken_ns for row in members if row.time_taken_ns is not None]
     limits = sum(row.kind == "limit" for row in members)
     return RecompileRow(
         function=first.function,
@@ -208,7 +208,7 @@ def _recompile_row(guard: str | None, members: Sequence[CompileRow]) -> Recompil
         example=next((reason for row in members for reason in row.recompile_reasons), None),
         compiles=len(members) - limits,
         limits=limits,
-        time_taken_ns=sum(taken) if taken else None,
+        time_taken_ns=known_sum(row.time_taken_ns for row in members),
         runs=tuple(dict.fromkeys(row.run for row in members)),
         compile_ids=tuple(dict.fromkeys(row.compile_id for row in members)),
     )

@@ -6,7 +6,7 @@ A bundle has what one process had compiled when it was saved, and nothing compil
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -55,10 +55,8 @@ class _Coverage:
     ) -> None:
         loaded = [bundle for bundle in bundles if bundle.refused is None]
         self._refused = None if loaded else next((bundle.refused for bundle in bundles), None)
-        self._inside: dict[tuple[str, str | None], list[EntryRow]] = defaultdict(list)
-        for bundle in loaded:
-            for inner in bundle.entries:
-                self._inside[inner.cache, inner.cache_key].append(inner)
+        held = (inner for bundle in loaded for inner in bundle.entries)
+        self._inside = by_key(((inner.cache, inner.cache_key), inner) for inner in held)
         self._lost = frozenset().union(*(bundle.lost for bundle in loaded))
         self._files = {key: digest for bundle in loaded for key, digest in bundle.files.items()}
         self._stored = by_key(((entry.cache, entry.cache_key), entry.guards_expr) for entry in entries)

@@ -1,16 +1,16 @@
 """Index of the files of the frame entries: the one index that all links are made from.
 
-It is built in one pass. Every question after that is a dictionary look-up, however big the directory is.
+Once it is built, every question is a dictionary look-up, however big the directory is.
 """
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.grouping import by_key
 from cachescope.terms import BEST_CONFIG, CODE, LOCK, TRITON, UNREADABLE
 
 _THERE: Final = ("ok", "damaged", UNREADABLE)
@@ -28,36 +28,21 @@ class Files:
     """
 
     def __init__(self, rows: Iterable[EntryRow]) -> None:
-        self.rows = [row for row in rows if row.status in _THERE and row.cache != LOCK]
-        self._of_key: dict[tuple[str, str, str], list[EntryRow]] = defaultdict(list)
-        self._of_kernel: dict[tuple[str, str], list[EntryRow]] = defaultdict(list)
-        self._of_hash: dict[str, list[EntryRow]] = defaultdict(list)
-        self._anywhere: dict[str, list[EntryRow]] = defaultdict(list)
-        self.kernels_in: dict[str, list[EntryRow]] = defaultdict(list)
-        self.best_configs_in: dict[str, list[EntryRow]] = defaultdict(list)
-        self.roots_with_triton: set[str] = set()
-        for row in self.rows:
-            if row.cache_key is not None:
-                self._of_key[row.root, row.cache, row.cache_key].append(row)
-            if row.cache == CODE:
-                self._add_code(row)
-            elif row.cache == TRITON:
-                self._add_triton(row)
-            elif row.cache == BEST_CONFIG:
-                self.best_configs_in[os.path.dirname(row.path)].append(row)
-
-    def _add_code(self, row: EntryRow) -> None:
-        if is_cpp(row):
-            for key in row.kernel_keys:
-                self._of_kernel[row.root, key].append(row)
-        elif is_python(row):
-            self._anywhere[row.cache_key or ""].append(row)
-            self.kernels_in[os.path.dirname(row.path)].append(row)
-
-    def _add_triton(self, row: EntryRow) -> None:
-        self.roots_with_triton.add(row.root)
-        if row.path.endswith(".json") and not os.path.basename(row.path).startswith("__grp__"):
-            self._of_hash[row.cache_key or ""].append(row)
+        rows = self.rows = [row for row in rows if row.status in _THERE and row.cache != LOCK]
+        code = [row for row in rows if row.cache == CODE]
+        python = [row for row in code if is_python(row)]
+        kernels = ((row, key) for row in code if is_cpp(row) for key in row.kernel_keys)
+        self._of_key = by_key(
+            ((row.root, row.cache, row.cache_key), row) for row in rows if row.cache_key is not None
+        )
+        self._of_kernel = by_key(((row.root, key), row) for row, key in kernels)
+        self._of_hash = by_key((row.cache_key or "", row) for row in rows if is_metadata(row))
+        self._anywhere = by_key((row.cache_key or "", row) for row in python)
+        self.kernels_in = by_key((os.path.dirname(row.path), row) for row in python)
+        self.best_configs_in = by_key(
+            (os.path.dirname(row.path), row) for row in rows if row.cache == BEST_CONFIG
+        )
+        self.roots_with_triton = {row.root for row in rows if row.cache == TRITON}
 
     def of_key(self, root: str, kind: str, key: str) -> list[EntryRow]:
         """The files of a kind under a key of a directory."""
@@ -90,3 +75,9 @@ def is_python(row: EntryRow) -> bool:
 def is_cpp(row: EntryRow) -> bool:
     """Whether a file of generated code is C++."""
     return row.path.endswith(".cpp")
+
+
+def is_metadata(row: EntryRow) -> bool:
+    """Whether a file is the metadata of a kernel that Triton compiled."""
+    name = os.path.basename(row.path)
+    return row.cache == TRITON and name.endswith(".json") and not name.startswith("__grp__")

@@ -12,7 +12,6 @@ import binascii
 import os
 import re
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +21,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.frames.linked_rows import LinkRow
+from cachescope.grouping import by_key
 from cachescope.keys.hashing import best_config_name
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, CACHES, CODE, FXGRAPH, HASH, LOCK, TRITON, UNREADABLE
 
@@ -60,16 +60,11 @@ class LockOwners:
     """
 
     def __init__(self, rows: Iterable[EntryRow]) -> None:
-        self._names: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        self._folders: dict[str, list[EntryRow]] = defaultdict(list)
-        self._rows: dict[int, EntryRow] = {}
-        for row in rows:
-            self._rows[row.entry] = row
-            folder, name = os.path.split(row.path)
-            self._folders[folder].append(row)
-            self._names[row.root].append((name, row.entry))
-            if row.cache_key is not None:
-                self._names[row.root].append((row.cache_key, row.entry))
+        self._rows = {row.entry: row for row in rows}
+        every = self._rows.values()
+        self._folders = by_key((os.path.dirname(row.path), row) for row in every)
+        named = ((row, name) for row in every for name in (os.path.basename(row.path), row.cache_key))
+        self._names = by_key((row.root, (name, row.entry)) for row, name in named if name is not None)
         for names in self._names.values():
             names.sort()
 

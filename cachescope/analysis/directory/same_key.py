@@ -9,7 +9,6 @@ and generated code by the hash of its text (`code_hash` there), so equal names a
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -97,17 +96,16 @@ def duplicate_rows(entries: Iterable[EntryRow]) -> list[DuplicateRow]:
     """
     # The target of a link may be one of the others, and takes no more room.
     sound = [row for row in entries if row.status == "ok" and row.link is None]
-    by_name: dict[tuple[str, str, int | None], list[EntryRow]] = defaultdict(list)
-    by_key: dict[tuple[str, str, str, str | None], list[EntryRow]] = defaultdict(list)
-    for row in sound:
-        name = os.path.basename(row.path)
-        if _is_hashed(row, name):
-            by_name[row.cache, name, row.size_bytes].append(row)
-        if row.cache in CACHES and row.cache_key is not None:
-            by_key[row.root, row.cache, row.cache_key, row.guards_expr].append(row)
-    found = list(_groups(by_name.values(), None))
+    hashed = ((row, name) for row in sound if _is_hashed(row, name := os.path.basename(row.path)))
+    of_name = by_key(((row.cache, name, row.size_bytes), row) for row, name in hashed)
+    of_key = by_key(
+        ((row.root, row.cache, row.cache_key, row.guards_expr), row)
+        for row in sound
+        if row.cache in CACHES and row.cache_key is not None
+    )
+    found = list(_groups(of_name.values(), None))
     reported = {entry for group in found for entry in group.entries}
-    others = ([row for row in group if row.entry not in reported] for group in by_key.values())
+    others = ([row for row in group if row.entry not in reported] for group in of_key.values())
     found += _groups(others, BY_KEY)
     found.sort(key=lambda group: (-group.saved_bytes, group.entries))
     return found

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Final
 
-from cachescope.analysis.directory.linked_files import is_cpp
+from cachescope.analysis.directory.linked_files import is_cpp, is_metadata
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow, OrphanRow, RemovableRow
 from cachescope.grouping import by_key
@@ -302,8 +302,6 @@ def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[Orphan
     speaking -= {row.root for row in rows if row.status in ("damaged", UNREADABLE)}
     referred = {link.child for link in referring}
     for row in rows:
-        name = os.path.basename(row.path)
-        if row.cache != TRITON or row.status != "ok" or row.root not in speaking:
-            continue
-        if name.endswith(".json") and not name.startswith("__grp__") and row.entry not in referred:
+        is_judged = is_metadata(row) and row.status == "ok" and row.root in speaking
+        if is_judged and row.entry not in referred:
             yield _orphan(row, UNUSED_TRITON)

@@ -10,11 +10,13 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, Literal
 
 from cachescope.analysis.guards import GuardError, holds
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
@@ -84,13 +86,9 @@ class StoredEntries:
         listed: Iterable[ListedEntry] = (),
         with_problems: Collection[str] = (),
     ) -> None:
-        self._of_key: dict[Key, list[tuple[str, Candidate]]] = defaultdict(list)
-        first_of_root: dict[str, EntryRow] = {}
-        keyed = []
-        for entry in entries:
-            first_of_root.setdefault(entry.root, entry)
-            if entry.cache in CACHES and entry.cache_key is not None:
-                keyed.append(entry)
+        entries = list(entries)
+        first_of_root = {entry.root: entry for entry in reversed(entries)}
+        keyed = [entry for entry in entries if entry.cache in CACHES and entry.cache_key is not None]
         dumps = {root for root, entry in first_of_root.items() if is_in_remote_cache(entry.path)}
         given = dict.fromkeys([*roots, *(entry.root for entry in keyed)])
         self.remotes = [root for root in given if is_redis(root) or root in dumps]
@@ -99,10 +97,12 @@ class StoredEntries:
         if damaged:
             self.unread_remotely = f"some lines of {damaged[0]} could not be read"
         self.roots = {os.path.realpath(root): root for root in given if root not in self.remotes}
-        for row in keyed:
-            self._of_key[row.cache, row.cache_key or ""].append((os.path.realpath(row.root), _candidate(row)))
-        for one in listed:
-            self._of_key[one.cache, one.cache_key].append((os.path.realpath(one.source), _listed(one)))
+        read = ((row.cache, row.cache_key or "", row.root, _candidate(row)) for row in keyed)
+        of_locks = ((one.cache, one.cache_key, one.source, _listed(one)) for one in listed)
+        self._of_key = by_key(
+            ((cache, key), (os.path.realpath(root), candidate))
+            for cache, key, root, candidate in chain(read, of_locks)
+        )
 
     def root_of(self, folder: str | None) -> str | None:
         """The directory that was read for one that a program names; None if it was not."""

@@ -7,7 +7,7 @@ address of an object), or the name in front of the value. A name alone makes it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -208,13 +208,4 @@ def _is_of(run: RunRow, time: int) -> bool:
     return run.start_time - _DAY_NS <= time <= (run.end_time or run.start_time) + _DAY_NS
 
 
-_KINDS: Final[Sequence[Callable[[Differing], RecognizedKind | None]]] = (
-    _rank,
-    _pid,
-    _address,
-    _time,
-    _port,
-    _host,
-    _random,
-    _path,
-)
+_KINDS: Final = (_rank, _pid, _address, _time, _port, _host, _random, _path)

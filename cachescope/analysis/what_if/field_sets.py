@@ -5,13 +5,14 @@ Sets are not guessed: they are the differences between keys of one graph, neares
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from operator import ne
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.grouping import by_key
 
 Fields = frozenset[str]
 # The number of sets to try: the most frequent.
@@ -33,11 +34,12 @@ def field_sets(replay: Replay, largest: int) -> list[Fields]:
     table = replay.table
     names = table.varying
     missing = {replay.recorded.key[at] for at in replay.misses}
-    graphs: dict[Hashable, list[_Key]] = defaultdict(list)
     values_of = zip(*map(table.column, names), strict=True)
-    for key, values in zip(table.with_details, values_of, strict=False):
-        graph = values[names.index("gm")] if "gm" in names else None
-        graphs[graph, table.keys[key].home].append(_Key(values, key in missing))
+    graph_of = table.column("gm") if "gm" in names else [0] * len(table.with_details)
+    graphs = by_key(
+        ((graph, table.keys[key].home), _Key(values, key in missing))
+        for key, graph, values in zip(table.with_details, graph_of, values_of, strict=False)
+    )
     partners = max(_FEWEST_PARTNERS, _COMPARISONS // max(len(names) * len(table.with_details), 1))
     count = Counter(found for keys in graphs.values() for found in _differing(keys, partners, largest))
     sets = {frozenset(compress(names, differs)): times for differs, times in count.items()}

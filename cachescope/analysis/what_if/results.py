@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter, itemgetter
@@ -209,13 +208,11 @@ def warning_rows(
     for entry, key in zip(replayed.history.entries, replayed.replay.recorded.key_of_entry, strict=True):
         if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok":
             stored[entry.entry], name_of[entry.entry] = entry, names[key]
-    groups: dict[str, dict[str | None, list[EntryRow]]] = defaultdict(lambda: defaultdict(list))
-    for entry in stored.values():
-        groups[name_of[entry.entry]][entry.cache_key].append(entry)
+    groups = by_key((name_of[number], entry) for number, entry in stored.items())
     rows = []
-    for name, keys in groups.items():
-        for one, other in _without_common_code(keys, code):
-            rows.append(_warning(name, "generated code", one, other))
+    for name, entries in groups.items():
+        keys = by_key((entry.cache_key, entry) for entry in entries)
+        rows += [_warning(name, "generated code", *pair) for pair in _without_common_code(keys, code)]
     for miss in past_misses:
         pair = miss.baseline_entry, miss.entry
         if (
