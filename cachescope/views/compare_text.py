@@ -198,7 +198,8 @@ def _times(times: ComparedTimes) -> list[list[str]]:
     one, other = times.before, times.after
     totals = [None if side is None else side.total_ns for side in (one, other)]
     mean = _mean(times)
-    rows = [[f"Time in events{mean and f', {mean}'}", *map(_total, totals), _apart(*totals)]]
+    said = ("not recorded" if ns is None else duration(ns) for ns in totals)
+    rows = [[f"Time in events{mean and f', {mean}'}", *said, _apart(*totals)]]
     phases = sorted({**(one.phases if one else {}), **(other.phases if other else {})})
     phases.sort(key=lambda phase: -abs(times.longer.get(phase, 0)))
     for phase in phases:
@@ -212,10 +213,6 @@ def _times(times: ComparedTimes) -> list[list[str]]:
 def _mean(times: ComparedTimes) -> str:
     several = any(side is not None and side.runs > 1 for side in (times.before, times.after))
     return "mean of each run" if several else ""
-
-
-def _total(ns: int | None) -> str:
-    return "not recorded" if ns is None else duration(ns)
 
 
 def _phase(side: SideTime | None, phase: str) -> str:

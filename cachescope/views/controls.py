@@ -18,16 +18,7 @@ _LABELLED: Final[dict[str, Any]] = {"tooltip": "", "style": {"description_width"
 
 
 class Pane(ipywidgets.VBox):
-    """Widgets below each other, with a short repr.
-
-    Parameters
-    ----------
-    *children : Widget
-    layout : Layout, optional
-        For what the style sheet does not say.
-    classes : sequence of str
-        Names in the style sheet, besides ``cs``.
-    """
+    """Widgets below each other; `layout` is for what the style sheet does not say, `classes` are its names besides ``cs``."""
 
     layout = bare(ipywidgets.Layout)
 

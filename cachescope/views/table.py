@@ -121,17 +121,8 @@ class Fold:
 class Table(Control):
     """Rows in pages. A row that is clicked, or on which Enter is pressed, is `chosen`.
 
-    The page asks for the rows to be copied, and gets them as text: only the kernel has all.
-
-    Parameters
-    ----------
-    rows : Rows
-    label : str
-        What the rows are, for screen readers.
-    empty : str
-        The text shown if there are no rows.
-    on_choose : callable, optional
-        Called with the id of the row.
+    The page asks for the rows to be copied, and gets them as text: only the kernel has all. The `label` says what the
+    rows are to screen readers; `empty` is shown where there are none, and `on_choose` is called with the id of a row.
     """
 
     _esm = script("make.js", "column_summaries.js", "clipboard.js", "focus.js", "table.js", "table_widget.js")

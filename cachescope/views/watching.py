@@ -20,15 +20,7 @@ PAUSES_PER_WORK: Final = 5
 
 
 class Following:
-    """The newest reading of the sources of a scope.
-
-    Attributes
-    ----------
-    scope : Read
-        The last reading.
-    pause_s : float
-        The wait before the next look, in seconds.
-    """
+    """The newest reading of the sources of a scope, and how many seconds to wait before the next look."""
 
     def __init__(self, scope: Read) -> None:
         if not scope.sources:

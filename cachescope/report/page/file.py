@@ -83,7 +83,10 @@ def _about(scope: Read) -> str:
 def document(page: Page) -> str:
     """The page as one HTML document."""
     style = shared_script("table.css") + "".join(map(_file, _STYLES))
-    script = _as_parsed("".join([drawing_js(), *map(_file, _SCRIPTS), _lookups_js()]))
+    lookups = f"(() => {{\n{''.join(map(shared_script, _SHARED))}{_file(_LOOKUPS)}}})();\n"
+    script = "".join([drawing_js(), *map(_file, _SCRIPTS), lookups])
+    # As an HTML parser reads it, which is what the hash in the policy is compared with.
+    script = script.replace("\r\n", "\n").replace("\r", "\n")
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -123,15 +126,6 @@ def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
 
 def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _lookups_js() -> str:
-    return f"(() => {{\n{''.join(map(shared_script, _SHARED))}{_file(_LOOKUPS)}}})();\n"
-
-
-def _as_parsed(script: str) -> str:
-    """A script as an HTML parser reads it, which is what the hash in the policy is compared with."""
-    return script.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _named(script: str) -> str:

@@ -86,10 +86,12 @@ def lookups_object(part: LookupTable) -> JsonObject:
     frame = part.frame
     heads = heads_of(frame)
     names = [head["name"] for head in heads]
+    places = {lookup: place for place, lookup in enumerate(frame["lookup"].tolist())}
     return {
         "heads": heads,
         "columns": {name: _coded(frame[name]) for name in (*names, *_FURTHER)},
-        "above": _above(frame),
+        # The place of the AOTAutograd lookup that each lookup belongs to, or -1.
+        "above": [-1 if pd.isna(one) else places.get(one, -1) for one in frame["aot_lookup"]],
         "times": frame["time_taken_ns"].astype(object).where(frame["time_taken_ns"].notna(), None).tolist(),
         "note": part.note,
     }
@@ -122,9 +124,3 @@ def _text(name: str, value: Any) -> str:
     if name == "time_taken_ns":
         return duration(int(value))
     return harmless(" ".join(str(value)[:_CELL].split()))
-
-
-def _above(frame: pd.DataFrame) -> list[int]:
-    """The place of the AOTAutograd lookup that each lookup belongs to, or -1."""
-    places = {lookup: place for place, lookup in enumerate(frame["lookup"].tolist())}
-    return [-1 if pd.isna(lookup) else places.get(lookup, -1) for lookup in frame["aot_lookup"]]

@@ -60,20 +60,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be sorted and searched.
+    """A table that can be sorted and searched."""
 
-    Attributes
-    ----------
-    name : str
-        The items it lists; its caption.
-    note : str
-        The note on what was cut; empty if nothing was.
-    """
-
-    name: str
+    name: str  # the items it lists; its caption
     heads: tuple[Head, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
+    note: str = ""  # on what was cut; empty if nothing was
 
 
 @dataclass(frozen=True, slots=True)
