@@ -14,6 +14,7 @@ from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
+from cachescope.capture.preflight.skipped_work import no_collections
 from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
@@ -139,7 +140,9 @@ class Recording:
     @cached_property
     def _judged(self) -> tuple[list[Miss], list[CauseRow]]:
         of_vllm = self._vllm_misses if any(row.cache == VLLM for row in self.lookup_rows) else None
-        return judged(self.history, self._choice(), of_vllm)
+        # All that is made is kept, and going through it again and again would take a fifth of the time.
+        with no_collections():
+            return judged(self.history, self._choice(), of_vllm)
 
     @cached_property
     def _miss_of(self) -> dict[int, Miss]:

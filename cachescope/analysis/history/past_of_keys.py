@@ -134,9 +134,10 @@ class PastOfKeys:
     def of_each(self, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
         """Some lookups, those of them that have a past, key by key, each with it; it is valid until the next one is taken."""
         of_key: dict[int, list[int]] = defaultdict(list)
+        key_of, every_of = self._history.key, self._history.of_key
         for at in chosen:
-            key = self._history.key[at]
-            if key is not None and self._history.of_key[key][0] != at:
+            key = key_of[at]
+            if key is not None and every_of[key][0] != at:
                 of_key[key].append(at)
         for key, asking in of_key.items():
             every = self._history.of_key[key]

@@ -96,7 +96,7 @@ class Timeline:
         ended = [_ended(row, row.end_time) for row in self._lookups]
         for aot, graphs in self._graphs.items():
             row = self._lookups[aot]
-            ended[aot] = _ended(row, _latest(row.end_time, *[ended[graph] for graph in graphs]))
+            ended[aot] = _ended(row, _latest(row.end_time, *map(ended.__getitem__, graphs)))
         return ended
 
     @cached_property

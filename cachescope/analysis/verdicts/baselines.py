@@ -36,6 +36,8 @@ _NEARER_TRIED: Final = 32
 
 Baseline = int | EntryRow
 """The index of a lookup, or an entry."""
+Way = tuple[int, int, bool, int | None]
+"""How two lookups of one graph differ: the texts of both, whether the first was still compiled, and then how far apart the ranks are."""
 _Kind = tuple[str, str | None]
 """A cache and a direction."""
 
@@ -75,8 +77,21 @@ class Baselines:
         self._content_of_group: list[list[int]] = []
         self._index()
 
-    def find(self, at: int) -> Baseline | None:
-        """The baseline of a missed lookup with known details."""
+    def in_place(self, at: int) -> int | None:
+        """The lookup in the same place of the run before, if there is one alone, and it is what a lookup is compared with first."""
+        if self._choice.mode in ("key", "nearest"):
+            return None
+        found = self._in_the_run_before(at)
+        return found[0] if len(found) == 1 else None
+
+    def way(self, before: int, after: int) -> Way:
+        """How two lookups of one graph differ."""
+        was_running = self._history.was_running(before, after)
+        apart = self._ranks_apart(before, after) if was_running else None
+        return self._texts[before], self._texts[after], was_running, apart
+
+    def find(self, at: int, in_place: int | None = None) -> Baseline | None:
+        """The baseline of a missed lookup with known details; `in_place` is what `in_place` found, if that was asked before."""
         match self._choice.mode:
             case "key":
                 return self._with_key(at)
@@ -84,11 +99,10 @@ class Baselines:
                 kind = _kind_of(self._lookups[at])
                 found_before = self._nearest_of(kind, self._of_kind[kind], at)
                 return self._or_entry(at, *found_before, self._stored.of_kind(at))
-        if in_place := self._in_the_run_before(at):
-            found: Baseline | None = (
-                in_place[0] if len(in_place) == 1 else self._nearest(at, reversed(in_place))[0]
-            )
-        else:
+        found: Baseline | None = in_place
+        if found is None and (several := self._in_the_run_before(at)):
+            found = self._nearest(at, reversed(several))[0]
+        if found is None:
             found = self._nearest_of_same_graph(at)
         if isinstance(found, int) and self._history.was_running(found, at):
             if self._hold_a_rank(found, at):
@@ -211,15 +225,21 @@ class Baselines:
             else self._history.details.direction(_set_of(found))
         )
 
+    def _ranks_apart(self, before: int, after: int) -> int | None:
+        """How far apart the ranks of two lookups are, if both are known."""
+        rank, other = (
+            self._rank_of.get(self._lookups[before].run),
+            self._rank_of.get(self._lookups[after].run),
+        )
+        return None if rank is None or other is None else other - rank
+
     def _hold_a_rank(self, before: int, after: int) -> bool:
         """Whether the sets of two lookups of one graph differ, and only in fields that contain the rank."""
-        one, other = self._lookups[before], self._lookups[after]
-        rank, other_rank = self._rank_of.get(one.run), self._rank_of.get(other.run)
-        apart = None if rank is None or other_rank is None else other_rank - rank
+        apart = self._ranks_apart(before, after)
         asked = self._texts[before], self._texts[after], apart
         found = self._by_rank.get(asked)
         if found is None:
-            change = self._history.keys.change(_set_of(one), _set_of(other))
+            change = self._history.keys.change(_set_of(self._lookups[before]), _set_of(self._lookups[after]))
             found = all_hold_a_rank(self._history.details, change.components, apart)
             self._by_rank[asked] = found
         return found

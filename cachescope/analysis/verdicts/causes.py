@@ -105,7 +105,7 @@ def _explains(above: Miss, below: Miss) -> bool:
     if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
         return True
     if kind.explains_fields and fx.changed:
-        return all(is_from_the_graph(f) or f in aot.changed for f in fx.changed)
+        return fx.changed == aot.changed or all(f in aot.changed or is_from_the_graph(f) for f in fx.changed)
     return fx.verdict in kind.explains
 
 

@@ -173,11 +173,11 @@ def _judge_known_keys(history: History, pasts: PastOfKeys, found: VerdictsSoFar)
                 races[runs] = _compiled_concurrently(*runs)
             found.record(at, races[runs], racing.first)
         elif (gone := unavailable.judge(at, past)) is not None:
-            found.record(at, gone.why, gone.baseline)
+            found.record(at, *gone)
     for at in unexplained:
         is_asked = history.key[at] is not None and not pasts.is_known(at)
         if is_asked and (gone := unavailable.judge(at, None)) is not None:
-            found.record(at, gone.why, gone.baseline)
+            found.record(at, *gone)
 
 
 def _compiled_concurrently(runs: tuple[int, ...], more: int) -> Why:

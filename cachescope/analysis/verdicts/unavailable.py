@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import KeyPast
@@ -21,23 +20,8 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 from cachescope.verdict_kinds import NOT_KNOWN
 
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Why the entry of a key was unavailable."""
-
-    # ``load error``, ``damaged``, ``graph entry``, ``another directory``, ``deleted``, ``failed compile``,
-    # ``process ended``, ``not saved``, ``never stored`` or ``not known``.
-    kind: str
-    reason: str  # one sentence
-    evidence: Evidence  # what the reason rests on
-    evidence_text: str
-    baseline: int | None = None  # the index of the earlier lookup of the key
-
-    @property
-    def why(self) -> Why:
-        """Why the lookup missed."""
-        return Why("entry_unavailable", self.reason, self.evidence, self.evidence_text, kind=self.kind)
+Judged = tuple[Why, int | None]
+"""Why the entry of a key was unavailable, and the index of the earlier lookup of the key."""
 
 
 class UnavailableEntries:
@@ -54,7 +38,7 @@ class UnavailableEntries:
                 continue
             self._entries[entry.cache, entry.cache_key].append(entry)
 
-    def judge(self, at: int, past: KeyPast | None) -> Unavailable | None:
+    def judge(self, at: int, past: KeyPast | None) -> Judged | None:
         """Why the entry of a key was unavailable; None if nothing shows that there was one."""
         row = self._rows[at]
         if (found := self._not_loaded(at, row, past)) is not None or past is None:
@@ -67,22 +51,22 @@ class UnavailableEntries:
             text = "torch or the operating system wrote it down" if why.is_recorded else why.why
             if why == CUT_SHORT:
                 return _not_known(run, why.why, past.refused)
-            return Unavailable(why.kind, reason, evidence, text, past.refused)
+            return _unavailable(why.kind, reason, evidence, text, past.refused)
         return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
 
-    def _not_loaded(self, at: int, row: LookupRow, past: KeyPast | None) -> Unavailable | None:
+    def _not_loaded(self, at: int, row: LookupRow, past: KeyPast | None) -> Judged | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
         if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or self._looked_up_twice(at)):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
             why = "torch found the AOTAutograd entry and then looked the FX graph up again"
-            return Unavailable("graph entry", reason, "recorded", why, _known_index(past))
+            return _unavailable("graph entry", reason, "recorded", why, _known_index(past))
         if row.load_error is None:
             return None
         damaged = self._damaged_entries(row)
         error = last_line(row.load_error)
         reason = f"the same key had been stored, but it could not be loaded: {error}"
         kind = "damaged" if damaged else "load error"
-        return Unavailable(kind, reason, "recorded", "torch wrote the error", _known_index(past))
+        return _unavailable(kind, reason, "recorded", "torch wrote the error", _known_index(past))
 
     def _looked_up_twice(self, at: int) -> bool:
         """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
@@ -92,7 +76,7 @@ class UnavailableEntries:
         keys = [fx.cache_key for fx in (self._rows[graph] for graph in graphs) if fx.outcome != "hit"]
         return len(set(keys)) < len(keys)
 
-    def _elsewhere(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+    def _elsewhere(self, row: LookupRow, past: KeyPast) -> Judged | None:
         if past.elsewhere is None:
             return None
         there = past.elsewhere
@@ -100,9 +84,9 @@ class UnavailableEntries:
         happened = "looked up" if past.latest_stored is None else "stored"
         reason = f"the same key had been {happened}, but in another directory: {there}, not {here}"
         why = "the logs name the directories of both runs"
-        return Unavailable("another directory", reason, "recorded", why, _known_index(past))
+        return _unavailable("another directory", reason, "recorded", why, _known_index(past))
 
-    def _damaged(self, row: LookupRow, past: KeyPast) -> Unavailable | None:
+    def _damaged(self, row: LookupRow, past: KeyPast) -> Judged | None:
         """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
         damaged = self._damaged_entries(row)
         of_key = self._of_key(row)
@@ -110,9 +94,9 @@ class UnavailableEntries:
             return None
         reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
         why = "a damaged entry lies under the key, and a sound one that was written since"
-        return Unavailable("damaged", reason, "inferred", why, _known_index(past))
+        return _unavailable("damaged", reason, "inferred", why, _known_index(past))
 
-    def _gone(self, row: LookupRow, past: KeyPast) -> Unavailable:
+    def _gone(self, row: LookupRow, past: KeyPast) -> Judged:
         """An entry that had been stored and is gone, as far as both are known."""
         earlier = _known_index(past)
         assert earlier is not None
@@ -121,7 +105,7 @@ class UnavailableEntries:
             error = last_line(row.compile_error)
             reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
             why = "the compile after the miss failed of it"
-            return Unavailable("load error", reason, "inferred", why, earlier)
+            return _unavailable("load error", reason, "inferred", why, earlier)
         if row.time is None and before.run != row.run:
             return _not_known(
                 before.run, "the logs have no times, so nothing says which of them was first", earlier
@@ -148,9 +132,9 @@ class UnavailableEntries:
         why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
         return self._deleted("inferred", why, earlier)
 
-    def _deleted(self, evidence: Evidence, why: str, earlier: int) -> Unavailable:
+    def _deleted(self, evidence: Evidence, why: str, earlier: int) -> Judged:
         reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
-        return Unavailable("deleted", reason, evidence, why, earlier)
+        return _unavailable("deleted", reason, evidence, why, earlier)
 
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
         """Entries under the key that torch refuses; torch does not notice other damage, such as a different name."""
@@ -161,9 +145,15 @@ class UnavailableEntries:
         return self._entries.get((row.cache, row.cache_key), ())
 
 
-def _not_known(run: int, why: str, earlier: int | None) -> Unavailable:
+def _unavailable(
+    kind: str, reason: str, evidence: Evidence, evidence_text: str, baseline: int | None
+) -> Judged:
+    return Why("entry_unavailable", reason, evidence, evidence_text, kind=kind), baseline
+
+
+def _not_known(run: int, why: str, earlier: int | None) -> Judged:
     reason = f"run {run} had looked up the same key, and what became of its entry is not known: {why}"
-    return Unavailable(NOT_KNOWN, reason, "not_known", why, earlier)
+    return _unavailable(NOT_KNOWN, reason, "not_known", why, earlier)
 
 
 def _known_index(past: KeyPast | None) -> int | None:
