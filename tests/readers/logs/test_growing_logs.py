@@ -170,6 +170,8 @@ RECORDS = [
     looked_up("hit", 23, payload={"key": 3}),
     "no record\n",
     looked_up("miss", 24, ids={"frame_id": 2, "frame_compile_id": 0}),
+    # It may have ended as well, with no record of it.
+    metrics(25, OTHER),
 ]
 
 
@@ -180,7 +182,7 @@ def read_whole(path: Path, *records: str) -> Reading:
 
 @pytest.mark.parametrize("cut", range(1, len(RECORDS) + 1))
 def test_a_trace_made_by_hand_goes_on_from_any_record(cut: int, tmp_path: Path) -> None:
-    records = [*RECORDS, looked_up("hit", 25)]
+    records = [*RECORDS, looked_up("hit", 26)]
     assert_read_on(tmp_path / "a.log", "".join(records).encode(), len("".join(records[:cut]).encode()))
 
 
