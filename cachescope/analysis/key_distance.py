@@ -135,10 +135,6 @@ class KeyDistances:
                 found |= self._parts_of(field, old, new)
         return frozenset(found)
 
-    def fields_and_parts(self, one: int, other: int) -> tuple[int, int]:
-        """In how many fields two sets differ, then in how many parts of the inputs among them."""
-        return self.fields(one, other), len(self.parts(one, other))
-
     def example_inputs(self, detail_set: int) -> tuple[int, ...]:
         """The hashes of the inputs that a graph was compiled for, in torch's order."""
         details = self._details

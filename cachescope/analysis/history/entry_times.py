@@ -8,13 +8,13 @@ entries whose miss was recorded show how far to trust the times of a directory: 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cachescope.analysis.history.history import History, is_miss
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 
@@ -42,9 +42,7 @@ class EntryTimes:
     """The times of entries, checked against the recorded misses that wrote them."""
 
     def __init__(self, history: History) -> None:
-        of_root: dict[str, list[EntryRow]] = defaultdict(list)
-        for entry in history.entries:
-            of_root[entry.root].append(entry)
+        of_root = by_key((entry.root, entry) for entry in history.entries)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
         self._predicted_remotely = _predicted_remotely(history)
 

@@ -153,6 +153,12 @@ class History:
         time, last_seen = self.lookups[at].time, self.timeline.last_seen[one]
         return time is not None and last_seen is not None and last_seen > time
 
+    def distance(self, one: int, at: int) -> tuple[int, int]:
+        """In how many fields two lookups with hash details differ, then in how many parts of the inputs among them."""
+        before, own = self.lookups[one].detail_set, self.lookups[at].detail_set
+        assert before is not None and own is not None
+        return self.keys.fields(before, own), len(self.keys.parts(before, own))
+
     def guards_before(self, at: int) -> list[str]:
         """The guards that earlier lookups of its key show, each once."""
         key = self.key[at]

@@ -7,7 +7,6 @@ exist there.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import VLLM
 
@@ -47,11 +47,9 @@ def _inferred_guard_misses(history: History) -> list[int]:
     had_been_stored = {
         at: past.latest_stored is not None for at, past in PastOfKeys(history, {}).of_each(asked)
     }
-    of_key: dict[tuple[str, str | None], list[EntryRow]] = defaultdict(list)
-    for entry in history.entries:
-        # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
-        if not is_in_remote_cache(entry.path):
-            of_key[entry.cache, entry.cache_key].append(entry)
+    # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
+    local = (entry for entry in history.entries if not is_in_remote_cache(entry.path))
+    of_key = by_key(((entry.cache, entry.cache_key), entry) for entry in local)
     symbolic: dict[int | None, bool] = {None: False}
     found: dict[int, None] = {}
     for at in asked:

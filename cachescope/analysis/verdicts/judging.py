@@ -7,7 +7,6 @@ precedence of verdicts: what torch says itself, then what had happened to the ke
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.frames.answer_rows import CauseRow
+from cachescope.grouping import by_key
 from cachescope.terms import REFUSED, VLLM, Evidence
 from cachescope.verdict_kinds import AOT_INDUCTOR
 
@@ -100,10 +100,7 @@ def _disabled(recorded_reason: str | None) -> Why:
 
 
 def _judge_guard_misses(history: History, found: VerdictsSoFar) -> None:
-    of_entries: dict[tuple[str, str | None], list[str]] = defaultdict(list)
-    for entry in history.entries:
-        if entry.guards_expr:
-            of_entries[entry.cache, entry.cache_key].append(entry.guards_expr)
+    of_entries = by_key(((e.cache, e.cache_key), e.guards_expr) for e in history.entries if e.guards_expr)
     for at, row in enumerate(history.lookups):
         if row.outcome != "guard_miss":
             continue

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
 from functools import cache, cached_property
 from typing import Final
 
 from cachescope.analysis.history.history import History
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 
 # torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
 _COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
@@ -43,21 +43,13 @@ class Recompiles:
             number = _compile_of(other)
             if is_recompiled(other, row) and _may_be_one(other, row):
                 before.append(one)
-        return min(before, key=lambda one: self._distance(one, at), default=None)
-
-    def _distance(self, one: int, at: int) -> tuple[int, int]:
-        before, own = self._history.lookups[one].detail_set, self._history.lookups[at].detail_set
-        assert before is not None and own is not None
-        return self._history.keys.fields_and_parts(before, own)
+        return min(before, key=lambda one: self._history.distance(one, at), default=None)
 
     @cached_property
     def _of_frame(self) -> dict[_Frame | None, list[int]]:
         """The lookups with hash details of each frame."""
-        found: dict[_Frame | None, list[int]] = defaultdict(list)
-        for at, row in enumerate(self._history.lookups):
-            if row.detail_set is not None and (frame := _frame_of(row)) is not None:
-                found[frame].append(at)
-        return found
+        described = ((at, row) for at, row in enumerate(self._history.lookups) if row.detail_set is not None)
+        return by_key((frame, at) for at, row in described if (frame := _frame_of(row)) is not None)
 
 
 def is_recompiled(other: LookupRow, row: LookupRow) -> bool:

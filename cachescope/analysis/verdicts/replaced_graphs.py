@@ -14,6 +14,7 @@ from cachescope.analysis.verdicts.graph_alignment import Code, GraphAligner, is_
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD
 
 # Runs to search, from the latest back, for a graph that this one may have replaced.
@@ -99,19 +100,11 @@ class ReplacedGraphs:
         # Runs of another program may lie between. Among those about as alike as the best, take the nearest, then the latest.
         enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
         alike = [partner for score, partner in found if score >= enough]
-        return min(alike, key=lambda partner: self._distance(partner, at))
-
-    def _distance(self, one: int, at: int) -> tuple[int, int]:
-        before, own = self._history.lookups[one].detail_set, self._history.lookups[at].detail_set
-        assert before is not None and own is not None
-        return self._history.keys.fields_and_parts(before, own)
+        return min(alike, key=lambda partner: self._history.distance(partner, at))
 
     @cached_property
     def _of_stream(self) -> dict[_Stream, list[int]]:
-        found: dict[_Stream, list[int]] = defaultdict(list)
-        for at, row in enumerate(self._history.lookups):
-            found[_stream_of(row)].append(at)
-        return found
+        return by_key((_stream_of(row), at) for at, row in enumerate(self._history.lookups))
 
     @cached_property
     def _runs_of_kind(self) -> tuple[_Runs, _Runs]:

@@ -7,7 +7,6 @@ hit or save of the key, a compile that failed, a process that was killed.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from cachescope.analysis.history.history import History
@@ -16,6 +15,7 @@ from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_l
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
 from cachescope.verdict_kinds import NOT_KNOWN
@@ -31,12 +31,9 @@ class UnavailableEntries:
         self._history = history
         self._rows = history.lookups
         self._cache_dir = {run.run: run.cache_dir for run in history.runs}
-        self._entries: dict[tuple[str, str | None], list[EntryRow]] = defaultdict(list)
-        for entry in history.entries:
-            if is_in_remote_cache(entry.path):
-                # Whether a process asked that cache is not recorded.
-                continue
-            self._entries[entry.cache, entry.cache_key].append(entry)
+        # Whether a process asked a remote cache is not recorded.
+        local = (entry for entry in history.entries if not is_in_remote_cache(entry.path))
+        self._entries = by_key(((entry.cache, entry.cache_key), entry) for entry in local)
 
     def judge(self, at: int, past: KeyPast | None) -> Judged | None:
         """Why the entry of a key was unavailable; None if nothing shows that there was one."""
