@@ -14,7 +14,7 @@ import cachescope
 from cachescope.columns import records
 from cachescope.report.page.lookups import lookups_frame
 from cachescope.views.coded_columns import shares, spread
-from cachescope.views.lookup_rows import LookupRows
+from cachescope.views.lookup_rows import Folding, LookupRows
 from cachescope.views.table import Table
 
 FILTERS: list[dict[str, Any]] = [
@@ -140,6 +140,18 @@ def test_a_spread_counts_each_known_number_once() -> None:
         assert found["said"] == "5 from 0 to 1e+09, 1 not known"
     assert spread(np.array([5.0, 5.0]), str, log=True)["bars"] == [2]
     assert spread(np.array([math.nan]), str, log=True)["bars"] == []
+
+
+def test_rows_below_stand_after_the_one_above() -> None:
+    folding = Folding(np.array([-1, 0, -1, 2, 2, 0]))
+    folding.arrange(np.array([2, 0]), np.array([5, 4, 3, 1]))
+    assert folding.seen.tolist() == [2, 0]
+    folding.toggle(0)
+    assert folding.seen.tolist() == [2, 0, 5, 1] and folding.is_open(0)
+    folding.toggle(2)
+    assert folding.seen.tolist() == [2, 4, 3, 0, 5, 1] and folding.count(2) == 2
+    folding.toggle(0)
+    assert folding.seen.tolist() == [2, 4, 3, 0]
 
 
 def copied(table: Table, monkeypatch: pytest.MonkeyPatch, **asked: object) -> list[str]:

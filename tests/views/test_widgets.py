@@ -252,6 +252,14 @@ def test_a_ranking_of_nothing_says_so() -> None:
     assert Ranking([], {}).notes == ["No field, and no small set of fields, keeps anything from hitting."]
 
 
+@pytest.mark.parametrize(
+    "piece", [html.cut, html.paragraph, html.title, lambda text: html.diff(f"\n\n+{text}")]
+)
+def test_pieces_of_html_are_escaped(piece: Any) -> None:
+    text = HOSTILE[:2000]
+    assert "<img" not in piece(text) and "\x1b" not in piece(text)
+
+
 def test_a_long_value_is_cut_with_more_on_demand() -> None:
     shown = html.cut(HOSTILE)
     assert len(shown) < 25_000

@@ -13,15 +13,17 @@ from pathlib import Path
 
 import pytest
 from scenarios import COLD, FUSION, HIT, Run, changed
-from test_scenarios import lookups_of, read_way, with_sorted_fields
+from test_scenarios import lookups_of, with_sorted_fields
 
 import cachescope
 from tests.conftest import Recording
+from tests.readings import read_once
 
 pytestmark = pytest.mark.slow
 
 
 CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
+WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}
 EXPECTED: dict[str, Run] = {
     "serve": COLD * 2,
     "score": COLD * 2,
@@ -34,6 +36,10 @@ SERVICES = {
     "serve": ("serve", "serve_fusion_off", "serve_back"),
     "score": ("score", "score_again", "score_once_more"),
 }
+
+
+def read_way(folder: Path, way: str) -> cachescope.Scope:
+    return read_once(*(folder / source for source in WAYS[way]))
 
 
 def steps_of(folder: Path) -> dict[str, list[str]]:
