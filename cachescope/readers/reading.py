@@ -49,9 +49,10 @@ class Process:
     """False if the log shows that torch compiled with its caches switched off."""
     is_preflight: bool = False
     """Whether it was a pre-flight, which asks no cache and stores nothing; only traces record it."""
+    events: str | None = None
+    """The events of a log, or of a part of one, of which no processes were made yet: see `log_events`."""
     end_state: str | None = None
-    """The state from which a later reading continues once the log has grown: see `log_ends`. In a text
-    log the first process holds it for all. None if reading cannot continue."""
+    """Where a later reading of the events continues once the log has grown; None if it cannot."""
     sources: list[str] = field(default_factory=list)
     """Every file that has records of it, and the kinds of these logs: known once logs are joined."""
     kinds: set[str] = field(default_factory=set)

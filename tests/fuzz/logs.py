@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from cachescope.errors import CachescopeError
 from cachescope.readers.logs import trace_records
+from cachescope.readers.logs.log_events import fold_events
 from cachescope.readers.logs.many_logs import one_log, read_alone
 from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import read_trace_log
-from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
+from cachescope.readers.logs.trace_log import parts_of_trace, read_trace_events, read_trace_log
+from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.reading import Reading
 from fuzz.seeds import Piece, Seeds, record_of, taken_apart
 from fuzz.use import check_reading, scope_at, scope_of, use
@@ -161,12 +162,13 @@ class TracesInParts(Logs):
         whole, together = Reading(), Reading()
         parts = [
             one_log(
-                read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False), str(path)
+                read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False),
+                str(path),
             )
             for start, end in places
         ]
         read_trace_log(str(path), whole)
-        put_together(str(path), together, parts)
+        fold_events(TraceProcess(str(path), str(path), together), together, parts)
         # None of it is shown: it may be megabytes.
         assert together.processes == whole.processes, "other processes than in one"
         assert together.problems == whole.problems, "other problems than in one"

@@ -184,7 +184,7 @@ class Kept:
 
         is_settled = is_quiet(self.log)
         ends = table["processes"].chunk(0).flatten().field("end_state")
-        can_go_on = len(ends) > 0 and ends[0].is_valid
+        can_go_on = len(ends) > 0 and not ends.null_count
         try:
             if log_state(self.path) != self.log or not (is_settled or can_go_on):
                 return

@@ -9,12 +9,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.index.log_state import is_large_enough
-from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.reading import Reading, read_or_note
+from cachescope.readers.logs.log_events import Fold, fold_events
+from cachescope.readers.logs.trace_log import (
+    parts_of_trace,
+    read_on_trace_events,
+    read_trace_events,
+    read_trace_log,
+)
+from cachescope.readers.logs.trace_process import TraceProcess
+from cachescope.readers.reading import Reading, note_source, read_or_note
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -84,23 +91,25 @@ class _Task:
 
 
 class _Parts:
-    """One large trace, read by several workers in parts."""
+    """The events of one large trace, read by several workers in parts."""
 
     def __init__(
         self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
     ) -> None:
         self._path = path
-        from cachescope.readers.logs.trace_parts import read_trace_part
-
-        self._reads = [partial(read_trace_part, start=start, end=end) for start, end in places]
+        self._reads = [partial(read_trace_events, start=start, end=end) for start, end in places]
         self._tasks = [_Task(executor, [(read, path)], False, folder) for read in self._reads]
 
-    def read(self, path: str, reading: Reading) -> None:
-        """Read the trace as `read_trace_log` does; if a worker is lost, its part is read in this process."""
-        from cachescope.readers.logs.trace_parts import put_together
-
+    def __iter__(self) -> Iterator[LogTables]:
+        """The parts in their order; if a worker is lost, its part is read in this process."""
         try:
-            put_together(path, reading, self._parts())
+            for read, task in zip(self._reads, self._tasks, strict=True):
+                result = task.take()
+                part = one_log(read_alone(read, self._path, False) if result is None else result, self._path)
+                if not part.processes:
+                    (problem,) = part.problems
+                    raise SourceError(self._path, problem.message, problem.kind)
+                yield part
         finally:
             self.cancel()
 
@@ -109,58 +118,79 @@ class _Parts:
         for task in self._tasks:
             task.cancel()
 
-    def _parts(self) -> Iterator[LogTables]:
-        for read, task in zip(self._reads, self._tasks, strict=True):
-            result = task.take()
-            if result is None:
-                result = read_alone(read, self._path, strict=False)
-            yield one_log(result, self._path)
-
 
 @dataclass(slots=True)
 class _Asked:
-    """One requested log, and where it comes from: the index, a worker, or not decided yet."""
+    """One requested log, and where it comes from: the index, a worker, or not decided yet.
+
+    Of a log that the index keeps, and of one that is read in parts, the events are handed over; of others the processes.
+    """
 
     read: ReadLog
     path: str
     kept: Kept | None = None
     task: _Task | _Parts | None = None
 
+    @property
+    def read_columns(self) -> ReadLog:
+        """What reads the log into columns."""
+        return self.read if self.kept is None else event_readers(self.read).read
+
     def into(self, reading: Reading) -> None:
         if self.kept is None and self.task is None:
             read_or_note(self.read, self.path, reading)
+        elif isinstance(self.task, _Parts) and self.kept is None:
+            self._fold(self.task, reading)
+        elif isinstance(self.task, _Task) and self.kept is None:
+            result = self.task.take()
+            if result is None:
+                read_or_note(self.read, self.path, reading)
+            else:
+                one_log(result, self.path).merge_into(reading, self.task.known)
         else:
-            self._in_columns_into(reading)
+            self._kept_into(reading)
 
-    def _in_columns_into(self, reading: Reading) -> None:
+    def _kept_into(self, reading: Reading) -> None:
         from cachescope.readers.index.log_tables import LogTables
 
-        tables = None if self.kept is None else self.kept.as_it_is(self.path)
-        if tables is not None:
-            tables.merge_into(reading)
-            return
-        task = self.task if isinstance(self.task, _Task) else None
-        result = None if task is None else task.take()
-        known = None if result is None or task is None else task.known
-        read = self.task.read if isinstance(self.task, _Parts) else self.read
-        if result is None and self.kept is None:
-            read_or_note(read, self.path, reading)
-            return
-        if result is None:
-            result = self._read_on() or read_alone(read, self.path, reading.strict)
-        if self.kept is not None and not isinstance(result, LogTables):
-            self.kept.store(result)
-        one_log(result, self.path).merge_into(reading, known)
+        assert self.kept is not None
+        log = self.kept.as_it_is(self.path)
+        if log is None:
+            result = self._result()
+            if not isinstance(result, LogTables):
+                self.kept.store(result)
+            log = one_log(result, self.path)
+        if log.processes:
+            self._fold([log], reading)
+        else:
+            log.merge_into(reading)
+
+    def _fold(self, parts: Iterable[LogTables], reading: Reading) -> None:
+        fold = event_readers(self.read).fold(self.path, self.path, reading)
+        read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
+
+    def _result(self) -> Any:
+        """The events of a log that the index keeps: from a worker, or read here."""
+        if isinstance(self.task, _Parts):
+            reading = Reading()
+            try:
+                for part in self.task:
+                    part.merge_into(reading)
+            except SourceError as error:
+                note_source(error, reading)
+            return _tables_of(self.path, reading)
+        result = self._read_on() if self.task is None else self.task.take()
+        return read_alone(self.read_columns, self.path, strict=False) if result is None else result
 
     def _read_on(self) -> Any | None:
-        """The kept rows and those appended to the log since; None if the log has to be read from the start."""
+        """The kept events and those appended to the log since; None if the log has to be read from the start."""
         before = None if self.kept is None else self.kept.as_it_was(self.path)
         if before is None or self.kept is None:
             return None
         reading = Reading()
         before.merge_into(reading)
         try:
-            is_read = _read_on_of(reading.processes[0].kind)(self.path, reading)
+            is_read = event_readers(self.read).read_on(self.path, reading)
         except SourceError:
             return None
         # Valid only if the file was not replaced meanwhile.
@@ -225,8 +255,6 @@ def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str 
 
     A trace with a large share of all bytes is split among several workers.
     """
-    from cachescope.readers.logs.trace_parts import parts_of_trace
-
     together: list[_Asked] = []
     together_bytes = 0
     all_bytes = sum(_size(one.path) for one in more)
@@ -252,7 +280,7 @@ def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str 
 
 
 def _begin(together: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
-    task = _Task(executor, [(one.read, one.path) for one in together], strict, folder)
+    task = _Task(executor, [(one.read_columns, one.path) for one in together], strict, folder)
     for one in together:
         one.task = task
 
@@ -330,13 +358,22 @@ def one_log(result: Any, path: str) -> LogTables:
     return log
 
 
-def _read_on_of(kind: str) -> Callable[[str, Reading], bool]:
-    """What continues reading a log of a kind that has grown."""
-    if kind == "trace":
-        return read_on_trace_log
-    from cachescope.readers.logs.text_log import read_on_text_log
+class EventReaders(NamedTuple):
+    """What reads the events of a log of one kind, what reads on where it has grown, and what makes processes of them."""
 
-    return read_on_text_log
+    read: ReadLog
+    read_on: Callable[[str, Reading], bool]
+    fold: Callable[[str, str, Reading], Fold]
+
+
+def event_readers(read: ReadLog) -> EventReaders:
+    """Those of the kind of log that a function reads."""
+    if read is read_trace_log:
+        return EventReaders(read_trace_events, read_on_trace_events, TraceProcess)
+    from cachescope.readers.logs.text_log import read_on_text_events, read_text_events
+    from cachescope.readers.logs.text_lookups import TextProcesses
+
+    return EventReaders(read_text_events, read_on_text_events, TextProcesses)
 
 
 def _from_worker(future: Future[Any]) -> Any:

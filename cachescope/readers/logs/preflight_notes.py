@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -68,20 +67,10 @@ class LookupNote:
 class PreflightNotes:
     """The notes about lookups whose records are still to come."""
 
-    def __init__(self, notes: Iterable[JsonObject] = (), lookups: Iterable[LookupRow] = ()) -> None:
+    def __init__(self) -> None:
         self._open: dict[_About, list[JsonObject]] = defaultdict(list)
-        for note in notes:
-            self._open[_about(Record(note).values.get("lookup"))].append(note)
         # The latest of each key that has a note: what it would store may be noted after it.
         self._noted: dict[_About, LookupRow] = {}
-        for lookup in lookups:
-            if lookup.preflight_note is not None:
-                self._noted[lookup.cache, lookup.cache_key] = lookup
-
-    @property
-    def open(self) -> list[JsonObject]:
-        """Those whose lookups are still to come."""
-        return [note for notes in self._open.values() for note in notes]
 
     def add(self, note: JsonObject) -> None:
         """Take a note."""

@@ -7,19 +7,23 @@ begins no known message therefore continues the message before it from the same 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import IO, Final
 
-from cachescope.errors import SourceError
-from cachescope.readers.logs.byte_source import Pieces, modified_s, open_bytes
+from cachescope.components import join_components
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.component_lists import ComponentLines, begins_component
-from cachescope.readers.logs.log_ends import Head, StreamEnd, TextEnd
+from cachescope.readers.logs.log_events import EventList, Handle
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_us, pid_of, tells_no_rank, without_tail
-from cachescope.readers.logs.text_lookups import MessageReader
-from cachescope.readers.logs.text_messages import Message, Stream, begins_message
-from cachescope.readers.reading import Process, Reading
+from cachescope.readers.logs.text_lookups import TextProcesses
+from cachescope.readers.logs.text_messages import DETAILS, Head, Message, Stream, begins_message, may_be_known
+from cachescope.readers.reading import Reading, not_a_hash_detail
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _HEAD_BYTES: Final = 1 << 16
 _ESCAPE: Final = b"\x1b"
@@ -31,29 +35,35 @@ def read_text_log(path: str, reading: Reading, source: str | None = None) -> Non
     Adds one `Process` for each stream of lines (see `LauncherPrefixes`) and pid with cache messages. Lines that are not torch's
     are skipped: a log often contains output of the program, too.
     """
-    source = source or path
-    log = _TextLog(source, path, reading)
+    log = TextProcesses(source or path, path, reading)
     with open_bytes(path) as stream:
-        log.read(stream)
-    if not log.streams:
-        raise SourceError(source, "holds no line of torch's logs")
+        _TextReader(reading, log.handle).read(stream)
     log.finish()
 
 
-def read_on_text_log(path: str, reading: Reading) -> bool:
-    """Continue reading the one text log in `reading`, whose file has grown since it was read."""
-    if not reading.processes or reading.processes[0].end_state is None:
-        return False
-    end = TextEnd.from_json(reading.processes[0].end_state)
-    log = _TextLog(reading.processes[0].source, path, reading)
-    log.resume(end)
+def read_text_events(path: str, reading: Reading) -> None:
+    """Read the events of a text log into one `Process` of `reading`."""
+    events = EventList()
+    reader = _TextReader(reading, events.handle)
     with open_bytes(path) as stream:
-        stream.seek(end.end)
+        reader.read(stream)
+    reading.processes.append(events.as_process(path, "text", reader.end_state()))
+
+
+def read_on_text_events(path: str, reading: Reading) -> bool:
+    """Add the events of what was written to a log since those in `reading` were read; False if it has to be read anew."""
+    end_state = reading.processes[-1].end_state
+    if end_state is None:
+        return False
+    events = EventList()
+    reader = _TextReader(reading, events.handle)
+    with open_bytes(path) as stream:
+        stream.seek(reader.resume(end_state))
         try:
-            log.read(stream)
+            reader.read(stream)
         except _GoesOnError:
             return False
-    log.finish()
+    reading.processes.append(events.as_process(path, "text", reader.end_state()))
     return True
 
 
@@ -61,93 +71,140 @@ class _GoesOnError(Exception):
     """What seemed complete at the end of the log continues, or is said again."""
 
 
-class _TextLog:
-    """The state of reading one text log."""
+@dataclass(slots=True)
+class _StreamState:
+    """What is known of one stream of lines while they are read."""
 
-    def __init__(self, source: str, path: str, reading: Reading) -> None:
-        self.streams: dict[Stream, MessageReader] = {}
-        self._source = source
-        self._path = path
-        self._reading = reading
+    number: int
+    last: Head | None = None
+    """The head of its last message, which may go on where the log goes on."""
+    first_us: int | None = None
+    last_us: int | None = None
+    ended_us: int | None = None
+    """The clock at which an earlier reading ended."""
+    said: set[int] = field(default_factory=set)
+    is_behind_details: bool = False
+
+
+class _TextReader:
+    """Reads a text log, and makes events of its messages about caches: see `TextProcesses`."""
+
+    def __init__(self, reading: Reading, handle: Handle) -> None:
+        self._details = reading.details
         self._components = ComponentLines(reading.details, reading.known_lines)
-        self._last: dict[Stream, Head] = {}
-        self._ended_us: dict[Stream, int | None] = {}
+        self._emit = handle
+        self._streams: dict[Stream, _StreamState] = {}
         self._wrong: set[tuple[Stream, str]] = set()
         self._leads: LauncherPrefixes | None = None
         self._end = self._lines = 0
         self._can_go_on = False
 
-    def resume(self, end: TextEnd) -> None:
-        """Restore the state at the end of an earlier reading; the reading has no processes until `finish`."""
-        processes, self._reading.processes = self._reading.processes, []
-        self._end, self._lines = end.end, end.lines
-        self._leads = LauncherPrefixes(is_named=end.is_named)
-        for state in end.streams:
-            process = None if state.process is None else processes[state.process]
-            stream = (state.name.encode("latin-1"), state.pid, state.rank)
-            self._reader(stream, state.first_line).resume(state, process)
-            self._last[stream] = state.last_message
-            self._ended_us[stream] = state.clock_last_us
+    def resume(self, end_state: str) -> int:
+        """Restore the state at the end of an earlier reading, and return the offset at which it ended."""
+        self._end, self._lines, is_named, streams = json.loads(end_state)
+        self._leads = LauncherPrefixes(is_named=is_named)
+        for name, pid, rank, last, ended_us in streams:
+            state = _StreamState(len(self._streams), tuple(last), ended_us=ended_us)
+            self._streams[name.encode("latin-1"), pid, rank] = state
+        return self._end
+
+    def end_state(self) -> str | None:
+        """The state for `resume`; None if reading cannot continue.
+
+        A message of TORCH_LOGS_FORMAT=short, which has no pid, may always continue. So may hash details; and if those of another process
+        come before their next line, reading from the start would number the details in another order.
+        """
+        may_go_on = any(state.is_behind_details for state in self._streams.values())
+        if not self._can_go_on or may_go_on or self._leads is None:
+            return None
+        if any(pid is None for _, pid, _ in self._streams):
+            return None
+        streams = [
+            (name.decode("latin-1"), pid, rank, state.last, state.last_us or state.ended_us)
+            for (name, pid, rank), state in self._streams.items()
+        ]
+        return json.dumps((self._end, self._lines, self._leads.is_named, streams))
 
     def read(self, stream: IO[bytes]) -> None:
         """Read the lines of a stream to its end; a failure before the end becomes a problem."""
         pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
         self._leads = self._leads or LauncherPrefixes(lines.head(_HEAD_BYTES))
-        for message in _messages(lines, self._leads, self._components, self._last):
-            if message.wrong is not None:
-                self._report_wrong(message.stream, message.line, message.wrong)
-            ended_us = self._ended_us.get(message.stream)
-            if ended_us is not None and message.clock_us is not None and message.clock_us < ended_us:
-                raise _GoesOnError
-            self._reader(message.stream, message.line).read(message)
-            self._last[message.stream] = message.head
+        last = {stream: state.last for stream, state in self._streams.items() if state.last is not None}
+        for message in _messages(lines, self._leads, self._components, last):
+            self._read_message(message)
         self._end += lines.bytes
         self._lines = lines.number
         failure = pieces.failure()
         self._can_go_on = failure is None and pieces.is_plain and lines.is_whole
         for number in lines.too_long:
-            self._reading.problem(
-                self._source, f"line {number}", "limit", "the line is too long: its end was not read"
-            )
+            self._problem(number, "limit", "the line is too long: its end was not read")
         if failure:
-            self._reading.problem(self._source, "end", *failure)
+            self._emit("problem", "end", *failure)
+        for state in self._streams.values():
+            self._emit("clocks", state.number, state.first_us, state.last_us)
 
-    def _report_wrong(self, stream: Stream, line: int, wrong: str) -> None:
-        """Report a wrong prefix once per stream: often all of its lines have the same fault."""
-        if (stream, wrong) not in self._wrong:
-            self._wrong.add((stream, wrong))
-            self._reading.problem(self._source, f"line {line}", "bad_value", wrong)
+    def _problem(self, line: int, kind: str, message: str) -> None:
+        self._emit("problem", f"line {line}", kind, message)
 
-    def finish(self) -> None:
-        """Turn clocks into times, and add the processes to the reading."""
-        modified = modified_s(self._path)
-        found: list[Process] = []
-        ends: list[StreamEnd | None] = []
-        # In the order of their first lines, not of the ends of their first messages.
-        for stream, reader in sorted(self.streams.items(), key=lambda one: one[1].first_line):
-            processes = reader.finish(modified)
-            for process in processes:
-                process.end_state = None
-            found += [process for process in processes if process.lookups]
-            ends.append(reader.end(len(found) - 1 if processes[0].lookups else None, self._last[stream]))
-        self._reading.processes += found
-        states = [end for end in ends if end is not None]
-        # A message of TORCH_LOGS_FORMAT=short, which has no pid, may always continue.
-        has_all = (
-            self._can_go_on
-            and len(states) == len(ends)
-            and all(pid is not None for _, pid, _ in self.streams)
+    def _state_of(self, message: Message) -> _StreamState:
+        state = self._streams.get(message.stream)
+        if state is None:
+            state = self._streams[message.stream] = _StreamState(len(self._streams))
+            self._emit("stream", state.number, *message.stream[1:], message.line)
+        return state
+
+    def _read_message(self, message: Message) -> None:
+        """Read one message; a message that is not about a cache only updates the clock."""
+        if message.wrong is not None and (message.stream, message.wrong) not in self._wrong:
+            # Once per stream: often all of its lines have the same fault.
+            self._wrong.add((message.stream, message.wrong))
+            self._problem(message.line, "bad_value", message.wrong)
+        state = self._state_of(message)
+        if message.clock_us is not None:
+            if state.ended_us is not None and message.clock_us < state.ended_us:
+                raise _GoesOnError
+            state.first_us = message.clock_us if state.first_us is None else state.first_us
+            state.last_us = message.clock_us
+        state.last = message.head
+        state.is_behind_details = False
+        whole = b"\n".join(message.lines)
+        if not may_be_known(whole) or message.said in state.said:
+            return
+        if message.said is not None:
+            state.said.add(message.said)
+        if message.is_too_long:
+            self._problem(message.line, "limit", "the message is too long: its end was not read")
+        if match := DETAILS.match(message.lines[0].decode("utf-8", "replace")):
+            self._read_details(match, message, state)
+        else:
+            text = whole.decode("utf-8", "replace")
+            at = message.compile_id, message.clock_us
+            self._emit("message", state.number, message.line, *at, text, message.is_cut)
+
+    def _read_details(self, match: re.Match[str], message: Message, state: _StreamState) -> None:
+        state.is_behind_details = True
+        # 2.4 logged the details of AOTAutograd keys with the words of FX keys.
+        is_aot = match["which"] == "Autograd" or match["key"].startswith("a")
+        lookup = LookupRow(
+            cache=AOTAUTOGRAD if is_aot else FXGRAPH,
+            time=None,
+            cache_key=match["key"],
+            compile_id=message.compile_id,
+            outcome="unknown",
         )
-        if found and has_all and self._leads is not None:
-            found[0].end_state = TextEnd(self._end, self._lines, self._leads.is_named, states).as_json()
-
-    def _reader(self, stream: Stream, first_line: int) -> MessageReader:
-        reader = self.streams.get(stream)
-        if reader is None:
-            reader = MessageReader(self._source, self._reading, self._components, stream, first_line)
-            self.streams[stream] = reader
-        return reader
+        lines = message.lines[1:]
+        lookup.is_details_cut = not lines or message.is_too_long
+        rejected: list[str] = []
+        if not lookup.is_details_cut:
+            lookup.detail_set = self._components.read(lines)
+            if lookup.detail_set is None:
+                texts = join_components(line.decode("utf-8", "replace") for line in lines)
+                lookup.detail_set, rejected = self._details.add_or_join(texts)
+        is_2_4 = is_aot and match["which"] == "FX"
+        self._emit("lookup", lookup, state.number, message.clock_us, is_2_4)
+        for text in rejected:
+            self._problem(message.line, "hash_detail", not_a_hash_detail(text))
 
 
 def _messages(

@@ -1,23 +1,22 @@
-"""The lookups of one process, from the messages of its cache loggers."""
+"""The lookups of the processes of a text log, from the events of their cache loggers."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
-from cachescope.components import join_components
+from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.logs.component_lists import ComponentLines
-from cachescope.readers.logs.log_ends import Head, StreamEnd
+from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.restarts import run_starts
 from cachescope.readers.logs.text_messages import (
     BYPASS,
-    DETAILS,
     GUARDS,
     NOT_PICKLED,
     NOT_SAVED,
@@ -27,10 +26,7 @@ from cachescope.readers.logs.text_messages import (
     STATUS,
     UNABLE,
     WRITING,
-    Message,
-    Stream,
     cache_dir_of,
-    may_be_known,
 )
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
@@ -38,35 +34,84 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 _SAME_MOMENT_US: Final = 2_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message about a cache that is no hash details."""
+
+    line: int
+    compile_id: str | None
+    clock_us: int | None
+    text: str
+    is_cut: bool
+    """Whether the log ends within its last line."""
+
+
 class _Waiting:
     """An error that torch logged, which belongs to a lookup: told by itself, or the last line of a traceback."""
 
-    def __init__(self, message: Message, error: str | None = None) -> None:
+    def __init__(self, message: _Message, error: str | None = None) -> None:
         self.message = message
-        self.error = error or message.lines[-1].decode("utf-8", "replace")
+        self.error = error or message.text.rpartition("\n")[2]
 
 
-class MessageReader:
-    """Builds the lookups of one process from its messages.
+class TextProcesses:
+    """Builds the processes of one text log while its events are read: one for each stream of lines."""
 
-    Attributes
-    ----------
-    process : Process
-        The process, as far as it is known.
-    first_line : int
-        The number of its first line.
-    """
+    def __init__(self, source: str, path: str, reading: Reading) -> None:
+        self.has_failed = False
+        """Where a text log cannot be read further, a problem says so; what follows is read."""
+        self._streams: list[_TextProcess] = []
+        self._source = source
+        self._path = path
+        self._reading = reading
+        self._words: dict[str, Callable[..., None]] = {
+            "stream": self._stream,
+            "clocks": self._clocks,
+            "message": self._message,
+            "lookup": self._lookup,
+            "problem": self._problem,
+        }
 
-    def __init__(
-        self,
-        source: str,
-        reading: Reading,
-        components: ComponentLines,
-        stream: Stream,
-        first_line: int,
-    ) -> None:
-        self._name, pid, rank = stream
-        self.process = Process(source, "text", pid, rank)
+    def handle(self, word: str, *values: Any) -> None:
+        """Take one event."""
+        self._words[word](*values)
+
+    def finish(self) -> None:
+        """Turn clocks into times, and add the processes to the reading, in the order of their first lines."""
+        if not self._streams:
+            raise SourceError(self._source, "holds no line of torch's logs")
+        modified = modified_s(self._path)
+        for stream in sorted(self._streams, key=lambda one: one.first_line):
+            self._reading.processes += [process for process in stream.finish(modified) if process.lookups]
+
+    def _stream(self, number: int, pid: int | None, rank: int | None, first_line: int) -> None:
+        """Lines of another process begin; `number` counts the processes."""
+        assert number == len(self._streams)
+        process = Process(self._source, "text", pid, rank)
+        self._streams.append(_TextProcess(process, self._reading, first_line))
+
+    def _clocks(self, number: int, first_us: int | None, last_us: int | None) -> None:
+        """The first and the last clock of the lines of a process that were read."""
+        process = self._streams[number].process
+        process.clock_first_us = first_us if process.clock_first_us is None else process.clock_first_us
+        process.clock_last_us = process.clock_last_us if last_us is None else last_us
+
+    def _message(self, number: int, *values: Any) -> None:
+        self._streams[number].read(_Message(*values))
+
+    def _lookup(self, lookup: LookupRow, number: int, clock_us: int | None, is_2_4: bool) -> None:
+        """A key with its hash details, whose outcome is still to come."""
+        self._streams[number].begin(lookup, clock_us, is_2_4=is_2_4)
+
+    def _problem(self, where: str, kind: str, message: str) -> None:
+        self._reading.problem(self._source, where, kind, message)
+
+
+class _TextProcess:
+    """Builds the lookups of one process from its messages."""
+
+    def __init__(self, process: Process, reading: Reading, first_line: int) -> None:
+        self.process = process
         self.first_line = first_line
         self._reading = reading
         self._lookups: list[LookupRow] = []
@@ -80,32 +125,12 @@ class MessageReader:
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
         self._load_error: _Waiting | None = None
         self._pickle_errors: dict[str | None, _Waiting] = {}
-        self._is_behind_details = False
+        # 2.4 logged no outcome of an AOTAutograd lookup.
         self._is_2_4 = False
-        self._is_one = True
-        self._said: set[int] = set()
-        self._components = components
 
-    def read(self, message: Message) -> None:
-        """Read one message; a message that is not about a cache only updates the clock."""
-        process = self.process
-        if message.clock_us is not None:
-            if process.clock_first_us is None:
-                process.clock_first_us = message.clock_us
-            process.clock_last_us = message.clock_us
-        self._is_behind_details = False
-        whole = b"\n".join(message.lines)
-        if not may_be_known(whole) or message.said in self._said:
-            return
-        if message.said is not None:
-            self._said.add(message.said)
-        if message.is_too_long:
-            where, wrong = f"line {message.line}", "the message is too long: its end was not read"
-            self._reading.problem(process.source, where, "limit", wrong)
-        if match := DETAILS.match(message.lines[0].decode("utf-8", "replace")):
-            self._read_details(match, message)
-            return
-        text = whole.decode("utf-8", "replace")
+    def read(self, message: _Message) -> None:
+        """Read one message."""
+        text = message.text
         if match := OUTCOME.match(text):
             self._read_outcome(match, message)
         elif match := BYPASS.match(text):
@@ -128,55 +153,18 @@ class MessageReader:
         elif (match := STATUS.match(text)) and match["is_used"] == "False":
             self._read_disabled(match["aot_mode"] == "True", message)
 
-    def resume(self, end: StreamEnd, process: Process | None) -> None:
-        """Restore the state at the end of an earlier reading."""
-        if process is not None:
-            self.process = process
-        else:
-            self.process.clock_first_us, self.process.clock_last_us = end.clock_first_us, end.clock_last_us
-            self.process.cache_dir = end.cache_dir
-        self._lookups = [self.process.lookups[place] for place in end.order]
-        for lookup in self._lookups:
-            lookup.time = lookup.logged_time = None
-        self._clocks = list(end.clocks_us)
-        self._outcome_clocks = {id(self._lookups[at]): clock for at, clock in end.outcome_clocks_us}
-        self._unresolved = [self._lookups[at] for at in end.unresolved]
-        self._segments.update(dict(end.segments))
-        self._places = {compile_id: (function, file, line) for compile_id, function, file, line in end.places}
-        self._guards = dict(end.guards)
-        self._is_2_4 = end.is_2_4
-
-    def end(self, process: int | None, last: Head) -> StreamEnd | None:
-        """The state for `resume`, after `finish`; None if a lookup waits for its outcome, or for several processes.
-
-        Also None right after hash details: if they continue, or if another process's details come before the next
-        message, reading from the start would number the details in another order.
-        """
-        waits = self._is_behind_details or any(lookup.cache == FXGRAPH for lookup in self._unresolved)
-        waits |= self._load_error is not None or bool(self._pickle_errors)
-        if waits or not self._is_one:
-            return None
-        places = {id(lookup): place for place, lookup in enumerate(self.process.lookups)}
-        numbers = {id(lookup): number for number, lookup in enumerate(self._lookups)}
-        return StreamEnd(
-            name=self._name.decode("latin-1"),
-            pid=self.process.pid,
-            rank=self.process.rank,
-            first_line=self.first_line,
-            process=process,
-            clock_first_us=self.process.clock_first_us,
-            clock_last_us=self.process.clock_last_us,
-            cache_dir=self.process.cache_dir,
-            order=[places[id(lookup)] for lookup in self._lookups],
-            clocks_us=self._clocks,
-            outcome_clocks_us=[(numbers[at], clock) for at, clock in self._outcome_clocks.items()],
-            unresolved=[numbers[id(lookup)] for lookup in self._unresolved],
-            segments=list(self._segments.items()),
-            places=[(compile_id, *place) for compile_id, place in self._places.items()],
-            guards=self._guards,
-            is_2_4=self._is_2_4,
-            last_message=last,
-        )
+    def begin(self, lookup: LookupRow, clock_us: int | None, *, is_2_4: bool) -> None:
+        """Take a lookup whose outcome is still to come."""
+        self._is_2_4 |= is_2_4
+        self._give_up(lookup.cache, lookup.compile_id)
+        # These waited for an outcome, but its line was lost.
+        self._guards.pop(lookup.cache_key or "", None)
+        self._report_load_error()
+        self._load_error = None
+        if lookup.cache == AOTAUTOGRAD:
+            self._segments[lookup.compile_id] += 1
+        self._add(lookup, clock_us)
+        self._unresolved.append(lookup)
 
     def finish(self, modified_s: float) -> list[Process]:
         """The process, its lookups in order and with times if the log has them; several if the pid was used again.
@@ -198,8 +186,7 @@ class MessageReader:
                 lookup.logged_time = None if clock is None or logged is None else clock.ns(logged)
             self.process.start_time_ns = None if clock is None else clock.ns(first)
         starts = run_starts(self._lookups, self._clocks, self._reading.details)
-        self._is_one = len(starts) == 1
-        if self._is_one:
+        if len(starts) == 1:
             self.process.lookups = put_in_order(self._lookups)
             return [self.process]
         return [self._part(start, end) for start, end in pairwise([*starts, len(self._lookups)])]
@@ -219,46 +206,18 @@ class MessageReader:
             lookups=put_in_order(lookups),
         )
 
-    def _add(self, cache: str, key: str | None, message: Message) -> LookupRow:
-        lookup = LookupRow(
-            cache=cache,
-            time=None,
-            cache_key=key,
-            compile_id=message.compile_id,
-            segment=self._segments[message.compile_id],
-        )
-        if message.compile_id is not None and message.compile_id in self._places:
-            lookup.function, lookup.file, lookup.line = self._places[message.compile_id]
+    def _add(self, lookup: LookupRow, clock_us: int | None) -> LookupRow:
+        lookup.segment = self._segments[lookup.compile_id]
+        if lookup.compile_id is not None and lookup.compile_id in self._places:
+            lookup.function, lookup.file, lookup.line = self._places[lookup.compile_id]
         self._lookups.append(lookup)
-        self._clocks.append(message.clock_us)
+        self._clocks.append(clock_us)
         return lookup
 
-    def _read_details(self, match: re.Match[str], message: Message) -> None:
-        # 2.4 logged the details of AOTAutograd keys with the words of FX keys, and no outcome of an AOTAutograd lookup.
-        self._is_2_4 = (match["which"] == "FX" and match["key"].startswith("a")) or self._is_2_4
-        cache = AOTAUTOGRAD if match["which"] == "Autograd" or match["key"].startswith("a") else FXGRAPH
-        self._give_up(cache, message.compile_id)
-        # These waited for an outcome, but its line was lost.
-        self._guards.pop(match["key"], None)
-        self._report_load_error()
-        self._load_error = None
-        if cache == AOTAUTOGRAD:
-            self._segments[message.compile_id] += 1
-        lookup = self._add(cache, match["key"], message)
-        lookup.outcome = "unknown"
-        self._is_behind_details = True
-        lines = message.lines[1:]
-        lookup.is_details_cut = not lines or message.is_too_long
-        if not lookup.is_details_cut:
-            lookup.detail_set = self._details(lines, message.line)
-        self._unresolved.append(lookup)
-
-    def _details(self, lines: list[bytes], number: int) -> int | None:
-        details = self._components.read(lines)
-        if details is None:
-            texts = join_components(line.decode("utf-8", "replace") for line in lines)
-            details = self._reading.add_details(texts, self.process.source, f"line {number}")
-        return details
+    def _add_new(self, cache: str, key: str | None, message: _Message) -> LookupRow:
+        """Add a lookup without hash details."""
+        row = LookupRow(cache=cache, cache_key=key, compile_id=message.compile_id)
+        return self._add(row, message.clock_us)
 
     def _give_up(self, cache: str, compile_id: str | None) -> None:
         """Stop waiting for outcomes that must precede the compile's next lookup.
@@ -312,7 +271,7 @@ class MessageReader:
                 return self._unresolved.pop(at)
         return None
 
-    def _read_outcome(self, match: re.Match[str], message: Message) -> None:
+    def _read_outcome(self, match: re.Match[str], message: _Message) -> None:
         cache = FXGRAPH if match["which"] == "fx graph" else AOTAUTOGRAD
         key = match["key"]
         lookup = self._take_unresolved(cache, key, message.compile_id)
@@ -323,7 +282,7 @@ class MessageReader:
             # At INFO a miss is logged before the lookups that follow it, a hit after those it contains.
             if cache == AOTAUTOGRAD and match["state"] == "miss":
                 self._segments[message.compile_id] += 1
-            lookup = self._add(cache, key, message)
+            lookup = self._add_new(cache, key, message)
             if cache == AOTAUTOGRAD and match["state"] == "hit":
                 self._segments[message.compile_id] += 1
         lookup.cache_state = match["state"]
@@ -339,7 +298,7 @@ class MessageReader:
         if self._load_error is not None:
             lookup.load_error, self._load_error = self._load_error.error, None
 
-    def _is_past(self, lookup: LookupRow, state: str, message: Message) -> bool:
+    def _is_past(self, lookup: LookupRow, state: str, message: _Message) -> bool:
         """Whether torch had moved on to other compiles: then the outcome is that of a later process with the same pid.
 
         torch makes no lookup between the key of an FX graph and its outcome. Between an AOTAutograd key and a hit it looks
@@ -354,7 +313,7 @@ class MessageReader:
             return False
         return abs(message.clock_us - began) > _SAME_MOMENT_US
 
-    def _read_bypass(self, match: re.Match[str], message: Message) -> None:
+    def _read_bypass(self, match: re.Match[str], message: _Message) -> None:
         if message.is_cut:
             where = f"line {message.line}"
             self._reading.problem(
@@ -372,13 +331,13 @@ class MessageReader:
             return
         if "pickl" in reason:  # the error is that of this bypass
             self._pickle_errors.pop(message.compile_id, None)
-        lookup = self._add(cache, None, message)
+        lookup = self._add_new(cache, None, message)
         lookup.outcome = lookup.cache_state = "bypass"
         lookup.bypass_reason = reason
 
-    def _read_disabled(self, is_aot_mode: bool, message: Message) -> None:
+    def _read_disabled(self, is_aot_mode: bool, message: _Message) -> None:
         """A compile that asks no cache; only this line says so, where Inductor's logger is at DEBUG."""
-        lookup = self._add(FXGRAPH, None, message)
+        lookup = self._add_new(FXGRAPH, None, message)
         lookup.outcome = lookup.cache_state = "disabled"
         lookup.aot_mode = is_aot_mode or None
 
@@ -399,7 +358,7 @@ class MessageReader:
                 lookup.guards_expr = match["guards"]
                 return
 
-    def _note_save_error(self, match: re.Match[str], message: Message) -> None:
+    def _note_save_error(self, match: re.Match[str], message: _Message) -> None:
         """Note why a result could not be stored; the error of an FX graph is the last line of its traceback."""
         cache = AOTAUTOGRAD if match["which"] == "AOTAutograd" else FXGRAPH
         for lookup in reversed(self._lookups):
@@ -419,7 +378,7 @@ class MessageReader:
         message = f"{where}{what}: {waiting.error} (no line says in which cache and for which key)"
         self._reading.problem(self.process.source, f"line {waiting.message.line}", "no_lookups", message)
 
-    def _note_entry(self, path: str, message: Message) -> None:
+    def _note_entry(self, path: str, message: _Message) -> None:
         if self.process.cache_dir is None:
             self.process.cache_dir = cache_dir_of(path)
         for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):

@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.readers.logs.log_ends import Head
 from cachescope.terms import HASH
 
 # A key that was cut does not match. The other forms are what AOTAutograd uses if it cannot compute a key (2.10 and later).
@@ -102,6 +101,8 @@ def may_be_known(message: bytes) -> bool:
 _MOST_BYTES_OF_A_MESSAGE: Final = 32 << 20
 """The hash details of one lookup take 70 to 128 kB."""
 
+Head = tuple[str, str | None, str, int | None]
+"""Place, compile id, level and clock: what all lines of a message share, within one process."""
 Stream = tuple[bytes, int | None, int | None]
 """What distinguishes the processes of one log: the text before torch's prefix, the pid, and the rank."""
 

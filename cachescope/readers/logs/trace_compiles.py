@@ -97,17 +97,6 @@ class Compile:
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
 
 
-@dataclass(frozen=True, slots=True)
-class CompilesEnd:
-    """What is known of the compiles where the reading of a trace ended; lookups by their index in the process."""
-
-    segments: dict[str, int]
-    strings: dict[str, str]
-    aot: dict[str, int]
-    open: dict[str, list[int]]
-    passed: list[str]
-
-
 _KINDS: Final = (str, int, str, str, int, int, str)
 _values: Final = attrgetter(*(field.name for field in fields(Compile)))
 
@@ -178,29 +167,6 @@ class TraceCompiles:
     def of_process(self) -> str | None:
         """The compiles as JSON, for lookups that only another log records."""
         return json.dumps([_values(one) for one in self.rows]) if self.rows else None
-
-    def end_state(self, places: dict[int, int]) -> CompilesEnd:
-        """What a later reading needs besides the compiles themselves; `places` are indices by the id of a lookup."""
-        return CompilesEnd(
-            segments=dict(self.segments),
-            strings=self._stacks.strings,
-            aot={name: places[id(lookup)] for name, lookup in self._aot.items()},
-            open={name: [places[id(one)] for one in lookups] for name, lookups in self._open.items()},
-            passed=sorted(self._passed),
-        )
-
-    @classmethod
-    def continued(cls, end: CompilesEnd, process: Process) -> TraceCompiles:
-        """Restore the state from the result of `end_state` and the finished process."""
-        found, lookups = cls(), process.lookups
-        for one in compiles_of(process):
-            found._add(one)
-        found.segments.update(end.segments)
-        found._stacks.strings = end.strings
-        found._aot = {name: lookups[place] for name, place in end.aot.items()}
-        found._open = {name: [lookups[place] for place in places] for name, places in end.open.items()}
-        found._passed = set(end.passed)
-        return found
 
     def _add(self, one: Compile) -> None:
         self.rows.append(one)

@@ -1,8 +1,8 @@
 """Builds the process of a trace from the contents of its records, in their order.
 
 What a record means may depend on earlier records: which compile currently has an id, which text a number in a stack
-refers to, the clock. All of this state is here. The reader of the records has none of it, so its results can be stored
-and passed on later.
+refers to, the clock. All of this state is here. The reader of the records has none of it, so its events can be kept
+and handled later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
-from cachescope.readers.logs.log_ends import TraceEnd
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
@@ -33,9 +32,6 @@ _NOT_RECORDED: Final = (
     "was asked, an event says, but no record has a lookup: lost, or in a form that is not known"
 )
 
-Handle = Callable[..., None]
-"""Called with a word that `TraceProcess` knows, and the values that belong to it."""
-
 
 def wrong_values(wrong: list[str], clock_us: int | None) -> str:
     """The message of a problem about the values of a record and the clock of its prefix; empty if all are right."""
@@ -50,13 +46,10 @@ class TraceProcess:
     def __init__(self, source: str, path: str, reading: Reading) -> None:
         rank = _RANK.search(os.path.basename(path))
         self._process = Process(source, "trace", pid=None, rank=int(rank[1]) if rank else None)
-        self._is_new = True
         self._reading = reading
         self._source = source
         self._path = path
-        self._end = 0
         self._has_records = False
-        self._can_go_on = True
         self._clock: LogClock | None = None
         self._compiles = TraceCompiles()
         self._lookups: list[tuple[LookupRow, int | None]] = []
@@ -67,10 +60,7 @@ class TraceProcess:
         self._asked: dict[str, int] = {}
         self._notes = PreflightNotes()
         self._seen_records: set[tuple[int, int]] = set()
-        self._ended_us: int | None = None
         self._latest_us: int | None = None
-        self.may_repeat = False
-        """Whether a log that has grown may say again what it said before."""
         self.has_failed = False
         """Whether the log could not be read to its end."""
         self._words: dict[str, Callable[..., None]] = {
@@ -93,26 +83,8 @@ class TraceProcess:
             "log_ended": self._log_ended,
         }
 
-    def resume(self, process: Process, end: TraceEnd) -> None:
-        """Restore the state at the end of an earlier reading."""
-        self._process = process
-        self._is_new = False
-        self._has_records = True
-        self._ended_us = process.clock_last_us
-        self._clock = end.clock
-        self._compiled = end.has_compiled
-        self._aot_code_us = end.aot_code_us
-        self._has_begun, self._asked = end.has_begun, dict(end.asked)
-        # Reported again at the end, if there is still none.
-        problems = self._reading.problems
-        problems[:] = [problem for problem in problems if problem.kind != _NO_LOOKUPS]
-        self._lookups = end.lookups(process)
-        self._notes = PreflightNotes(end.notes, (lookup for lookup, _ in self._lookups))
-        self._compiles = TraceCompiles.continued(end.compiles, process)
-        self._words["string"] = self._compiles.note_string
-
     def handle(self, word: str, *values: Any) -> None:
-        """Process the contents of one record, or the end of the log."""
+        """Take one event: the contents of a record, or the end of the log."""
         self._words[word](*values)
 
     def finish(self) -> None:
@@ -122,12 +94,11 @@ class TraceProcess:
         process = self._process
         first = process.clock_first_us
         # Of a log that was appended to itself in part, the last record is not the latest.
-        process.clock_last_us = self._later(self._ended_us, process.clock_last_us, self._latest_us)
+        process.clock_last_us = self._later(process.clock_last_us, self._latest_us)
         clock = self._clock
         if clock is None and first is not None:
             clock = LogClock.from_file_time(first, modified_s(self._path))
         process.start_time_ns = None if clock is None or first is None else clock.ns(first)
-        told_ns = [lookup.time for lookup, _ in self._lookups]
         for lookup, at in self._lookups:
             lookup.end_time = lookup.logged_time = None if clock is None or at is None else clock.ns(at)
             if lookup.time is None:
@@ -137,27 +108,7 @@ class TraceProcess:
         process.looked_up = bool(process.lookups) or not self._compiled
         self._compiles.finish()
         process.compiles = self._compiles.of_process()
-        process.end_state = self._end_state(told_ns) if self._can_go_on else None
-        if self._is_new:
-            self._reading.processes.append(process)
-
-    def _end_state(self, told_ns: list[int | None]) -> str:
-        places = {id(lookup): place for place, lookup in enumerate(self._process.lookups)}
-        return TraceEnd(
-            end=self._end,
-            year=None if self._clock is None else self._clock.year,
-            offset_us=None if self._clock is None else self._clock.offset_us,
-            known_us=None if self._clock is None else self._clock.known_us,
-            has_compiled=self._compiled,
-            aot_code_us=self._aot_code_us,
-            has_begun=self._has_begun,
-            asked=self._asked,
-            notes=self._notes.open,
-            compiles=self._compiles.end_state(places),
-            order=[places[id(lookup)] for lookup, _ in self._lookups],
-            clocks_us=[at for _, at in self._lookups],
-            told_ns=told_ns,
-        ).as_json()
+        self._reading.processes.append(process)
 
     def _problem(self, at: int, kind: str, message: str) -> None:
         self._reading.problem(self._source, f"byte {at}", kind, message)
@@ -263,7 +214,6 @@ class TraceProcess:
         """
         if clock_us is None:
             return False
-        self.may_repeat |= self._ended_us is not None and clock_us < self._ended_us
         self._latest_us = self._later(self._latest_us, clock_us)
         before = len(self._seen_records)
         self._seen_records.add((line, clock_us))
@@ -300,11 +250,9 @@ class TraceProcess:
         if not self._is_repeated(line, clock_us):
             self._notes.add(note)
 
-    def _log_ended(self, end: int, is_cut: bool, can_go_on: bool, has_failed: bool) -> None:
-        """The bytes that were read ended; the log too, unless more calls follow."""
-        self._end = end
+    def _log_ended(self, is_cut: bool, has_failed: bool) -> None:
+        """The bytes that were read ended; the log too, unless more events follow."""
         self._process.is_cut = is_cut
-        self._can_go_on = self._can_go_on and can_go_on
         self.has_failed = has_failed
 
 

@@ -1,4 +1,4 @@
-"""Reads the records of a trace that are about caches, and passes their contents on; see `trace_log`.
+"""Reads the records of a trace that are about caches, and makes events of them; see `trace_log`.
 
 torch/_logging/_internal.py, `trace_structured`: a prefix, one JSON object, then the payload on lines that
 begin with a tab. The records of other things are skipped.
@@ -19,6 +19,7 @@ from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.component_lists import ComponentLists
+from cachescope.readers.logs.log_events import Handle
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
 from cachescope.readers.logs.trace_artifacts import (
     LOOKUP_ARTIFACTS,
@@ -32,7 +33,7 @@ from cachescope.readers.logs.trace_compiles import (
     id_of_metrics,
     interned_string,
 )
-from cachescope.readers.logs.trace_process import Handle, wrong_values
+from cachescope.readers.logs.trace_process import wrong_values
 from cachescope.readers.logs.trace_records import Records, Span, Stray, read_records
 from cachescope.readers.reading import not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
@@ -69,7 +70,7 @@ class TraceReader:
         self._details = details
         self._components = ComponentLists(details, known_json)
         self._emit = handle
-        self._end = self._offset = start
+        self.end = self._offset = start
         self._block = bytearray()
         self._has_prefix = self._has_clock = self._has_rank = False
         # The caches for which a lookup was read, or was reported missing.
@@ -78,23 +79,23 @@ class TraceReader:
         self._python_version: str | None = None
         self._last_us: int | None = None
         self._is_cut = False
-        self._can_go_on = True
+        self.can_go_on = True
 
     def read(self, stream: IO[bytes], size: int | None = None) -> None:
         """Read the records of a stream to its end, or its first `size` bytes; a failure before that becomes a problem."""
         pieces = Pieces(stream, size)
-        for offset, records in read_records(pieces, self._end):
+        for offset, records in read_records(pieces, self.end):
             self._read_block(offset, records)
-        self._can_go_on &= pieces.is_plain
+        self.can_go_on &= pieces.is_plain
         failure = pieces.failure()
         if failure:
-            self._can_go_on, self._is_cut = False, True
-            self._problem(self._end - self._offset, *failure)
+            self.can_go_on, self._is_cut = False, True
+            self._problem(self.end - self._offset, *failure)
         self._emit("last", self._last_us)
-        self._emit("log_ended", self._end, self._is_cut, self._can_go_on, failure is not None)
+        self._emit("log_ended", self._is_cut, failure is not None)
 
     def _read_block(self, offset: int, records: Records) -> None:
-        self._end = offset + records.end
+        self.end = offset + records.end
         self._offset, self._block = offset, records.buffer
         self._note_prefixes(records)
         if records.is_too_long:
@@ -110,7 +111,7 @@ class TraceReader:
         self._is_cut = records.end == records.size and self._ends_cut(records)
         if self._is_cut and records.is_cut:
             at = self._block.rfind(b"\n", 0, records.size) + 1
-            self._can_go_on = False
+            self.can_go_on = False
             self._problem(at, "truncated", "the last line is cut")
 
     def _note_beginning(self, records: Records) -> None:

@@ -42,10 +42,10 @@ def place(index: Index, log: Path) -> Kept:
 
 
 def table(log: Path, end_state: str | None = None, processes: int = 1) -> pa.Table:
-    """The first process has the lookups and the state at the end, as in a log of several."""
+    """The events of a log that was read in so many steps: the first process has the lookups."""
     made = one_log(str(log), A, B)
     made.processes[0].end_state = end_state
-    made.processes.append(Process(str(log), "text", 8))
+    made.processes.append(Process(str(log), "text", 8, end_state=end_state))
     made.problems.append(ProblemRow(str(log), "end", "truncated", "cut"))
     del made.processes[processes:]
     found = to_arrow([made])

@@ -14,10 +14,12 @@ import pytest
 import cachescope
 from cachescope.readers.index import log_state
 from cachescope.readers.index.log_tables import LogTables, to_arrow
+from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs import many_logs as logs
+from cachescope.readers.logs.log_events import fold_events
 from cachescope.readers.logs.many_logs import one_log, read_alone
-from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.logs.trace_parts import put_together, read_trace_part
+from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.trace_log import read_trace_events, read_trace_log
 from cachescope.readers.reading import Reading
 
 
@@ -46,19 +48,67 @@ def one_trace(recorded: Path) -> bytes:
     return b"".join(sorted(traces, key=lambda data: data[:21]))
 
 
-def in_columns(reading: Reading) -> pa.Table:
-    """What is kept of a log."""
-    table = to_arrow([LogTables.of(reading.processes[0].source, reading)])
+def _readers(path: Path) -> logs.EventReaders:
+    is_trace = looks_like_trace_log(path.read_bytes())
+    return logs.event_readers(read_trace_log if is_trace else read_text_log)
+
+
+def keep(path: Path) -> pa.Table:
+    """What is kept of a log: its events."""
+    return read_alone(_readers(path).read, str(path), False)
+
+
+def can_go_on(kept: pa.Table) -> bool:
+    ends = kept["processes"].chunk(0).flatten().field("end_state")
+    return len(ends) > 0 and not ends.null_count
+
+
+def read_on(path: Path, kept: pa.Table) -> pa.Table | None:
+    """What is kept of a log that has grown since; None if it has to be read anew."""
+    reading = Reading()
+    one_log(kept, str(path)).merge_into(reading)
+    if not _readers(path).read_on(str(path), reading):
+        return None
+    table = to_arrow([LogTables.of(str(path), reading)])
     assert table is not None
     return table
 
 
-def out_of_columns(table: pa.Table) -> Reading:
-    """What was kept, to go on from."""
-    (tables,) = LogTables.from_arrow(table)
-    reading = Reading()
-    tables.merge_into(reading)
+def folded(path: Path, *parts: pa.Table, strict: bool = False) -> Reading:
+    """The reading that the kept events of a log give."""
+    reading = Reading(strict)
+    fold = _readers(path).fold(str(path), str(path), reading)
+    fold_events(fold, reading, [one_log(part, str(path)) for part in parts])
     return reading
+
+
+def read_anew(path: Path) -> Reading:
+    reading = Reading()
+    read = read_trace_log if looks_like_trace_log(path.read_bytes()) else read_text_log
+    read(str(path), reading)
+    return reading
+
+
+def in_parts(path: Path, places: Sequence[tuple[int, int | None]], strict: bool = False) -> Reading:
+    """The parts of a trace as workers tell them, the last one read first."""
+    told = [
+        read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False)
+        for start, end in reversed(places)
+    ]
+    return folded(path, *reversed(told), strict=strict)
+
+
+def goes_on(path: Path, first: bytes, whole: bytes) -> tuple[bool, bool]:
+    """Whether there is a way on from the first bytes of a log, and whether it leads on; then it gives what reading anew gives."""
+    path.unlink(missing_ok=True)
+    kept = keep(written(path, first))
+    if not can_go_on(kept):
+        return False, False
+    on = read_on(written(path, whole), kept)
+    if on is None:
+        return True, False
+    assert_same(folded(path, on), read_anew(path))
+    return True, True
 
 
 def assert_same(one: Reading, other: Reading) -> None:
@@ -94,27 +144,3 @@ def assert_as_anew(path: Path) -> None:
     for name in ("runs", "lookups", "problems"):
         pd.testing.assert_frame_equal(getattr(here.tables, name).frame, getattr(anew.tables, name).frame)
     assert here.tables.hash_details.components == anew.tables.hash_details.components
-
-
-def read_trace(path: Path) -> Reading:
-    reading = Reading()
-    read_trace_log(str(path), reading)
-    return reading
-
-
-def in_parts(path: Path, places: Sequence[tuple[int, int | None]], strict: bool = False) -> Reading:
-    """The parts of a trace as workers tell them, the last one read first."""
-    told = []
-    for start, end in reversed(places):
-        table = read_alone(partial(read_trace_part, start=start, end=end), str(path), strict=False)
-        told.append(one_log(table, str(path)))
-    reading = Reading(strict)
-    put_together(str(path), reading, reversed(told))
-    return reading
-
-
-def assert_read_on(path: Path, text: bytes, cut: int) -> None:
-    """A trace that is read up to a cut, kept, and read on is what it is when it is read anew."""
-    reading = out_of_columns(in_columns(read_trace(written(path, text[:cut]))))
-    assert read_on_trace_log(str(written(path, text)), reading)
-    assert_same(reading, read_trace(path))

@@ -7,7 +7,6 @@ import os
 import pickle
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,9 @@ from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs import many_logs
-from cachescope.readers.logs.many_logs import one_log, read_alone, read_into_file, read_logs, read_together
+from cachescope.readers.logs.many_logs import read_alone, read_into_file, read_logs, read_together
 from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import read_trace_log
-from cachescope.readers.logs.trace_parts import parts_of_trace, put_together, read_trace_part
+from cachescope.readers.logs.trace_log import parts_of_trace, read_trace_log
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
 from tests.readers.logs.growing import in_parts
@@ -219,16 +217,24 @@ def test_what_is_read_by_one_process(tmp_path: Path) -> None:
     assert executor.given == [["text.log"]]
 
 
-def test_a_trace_that_is_gone_when_its_parts_are_read(tmp_path: Path) -> None:
+class Gone(Now):
+    """The log is deleted before its workers read it."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        Path(args[0][0][1]).unlink(missing_ok=True)
+        return super().submit(function, *args, **named)
+
+
+def test_a_trace_that_is_gone_when_its_parts_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = trace(tmp_path, 1, 40)
-
-    def part() -> LogTables:
-        return one_log(read_alone(partial(read_trace_part, start=0, end=None), str(path), False), str(path))
-
-    good = part()
-    path.unlink()
+    monkeypatch.setattr(many_logs, "_PART_BYTES", path.stat().st_size // 2)
+    found = read([path], Gone())
+    assert (found.processes, [one.source for one in found.problems]) == ([], [str(path)])
+    assert "no such file" in found.problems[0].message
     with pytest.raises(SourceError, match="no such file"):
-        put_together(str(path), Reading(), iter([good, part()]))
+        read([trace(tmp_path, 1, 40)], Gone(), strict=True)
 
 
 @pytest.fixture
@@ -244,9 +250,11 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The logs that this process parsed from their beginning."""
     names: list[str] = []
 
+    alone = many_logs.read_alone
+
     def counted(read: Any, path: str, strict: bool) -> Any:
         names.append(Path(path).name)
-        return read_alone(read, path, strict)
+        return alone(read, path, strict)
 
     monkeypatch.setattr(many_logs, "read_alone", counted)
     return names

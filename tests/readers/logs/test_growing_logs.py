@@ -13,19 +13,21 @@ import pytest
 
 import cachescope
 from cachescope.readers.logs import many_logs as logs
-from cachescope.readers.logs.trace_log import read_on_trace_log
+from cachescope.readers.logs.trace_log import read_on_trace_events
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.readers.logs.growing import (
     TRACES,
     assert_as_anew,
-    assert_read_on,
     assert_same,
-    in_columns,
+    can_go_on,
+    folded,
+    goes_on,
+    keep,
     kept,
     one_trace,
-    out_of_columns,
-    read_trace,
+    read_anew,
+    read_on,
     written,
 )
 from tests.readers.logs.test_trace_process import (
@@ -66,21 +68,20 @@ def a_few(rng: random.Random, data: bytes) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_a_log_that_grew_in_steps_is_what_it_is_when_read_trace(
+def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
     seed: int, trace: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.log"
     cuts = a_few(random.Random(seed), trace)
     written(path, trace[: cuts[0]])
-    before = out_of_columns(in_columns(read_trace(path)))
+    before = keep(path)
     for last, cut in pairwise([*cuts, len(trace)]):
         written(path, trace[:cut])
-        anew = read_trace(path)
         is_whole = trace[last - 1 : last] == b"\n" and trace[last : last + 1] != b"\t"
-        assert read_on_trace_log(str(path), before) == is_whole
-        if is_whole:
-            assert_same(before, anew)
-        before = out_of_columns(in_columns(anew))
+        on = read_on(path, before)
+        assert (on is not None) == is_whole
+        before = keep(path) if on is None else on
+        assert_same(folded(path, before), read_anew(path))
 
 
 def test_a_log_that_ends_within_a_record_has_no_way_on(trace: bytes, tmp_path: Path) -> None:
@@ -90,10 +91,7 @@ def test_a_log_that_ends_within_a_record_has_no_way_on(trace: bytes, tmp_path: P
     line_end = trace.index(b"\n", start) + 1
     assert trace[line_end : line_end + 1] == b"\t"
     for cut in (start + 1, line_end - 1, line_end, line_end + 1, (line_end + end) // 2, end - 1):
-        path = written(tmp_path / f"{cut}.log", trace[:cut])
-        reading = read_trace(path)
-        written(path, trace)
-        assert not read_on_trace_log(str(path), reading)
+        assert goes_on(tmp_path / "a.log", trace[:cut], trace)[1] is False
 
 
 def places(data: bytes, shares: tuple[float, ...]) -> list[int]:
@@ -127,9 +125,9 @@ def test_one_put_in_its_place_while_it_is_read_is_read_whole(
     def replaced_first(name: str, reading: Reading) -> bool:
         path.with_name("other").write_bytes(another(trace))
         os.replace(path.with_name("other"), path)
-        return read_on_trace_log(name, reading)
+        return read_on_trace_events(name, reading)
 
-    monkeypatch.setattr(logs, "read_on_trace_log", replaced_first)
+    monkeypatch.setattr(logs, "read_on_trace_events", replaced_first)
     here = cachescope.read(path)
     monkeypatch.undo()
     pd.testing.assert_frame_equal(here.lookups, cachescope.read(path, index=False).lookups)
@@ -175,43 +173,33 @@ RECORDS = [
 ]
 
 
-def read_whole(path: Path, *records: str) -> Reading:
-    path.unlink(missing_ok=True)
-    return read_trace(written(path, "".join(records).encode()))
+def made(*records: str) -> bytes:
+    return "".join(records).encode()
 
 
 @pytest.mark.parametrize("cut", range(1, len(RECORDS) + 1))
 def test_a_trace_made_by_hand_goes_on_from_any_record(cut: int, tmp_path: Path) -> None:
-    records = [*RECORDS, looked_up("hit", 26)]
-    assert_read_on(tmp_path / "a.log", "".join(records).encode(), len("".join(records[:cut]).encode()))
+    whole = made(*RECORDS, looked_up("hit", 26))
+    assert goes_on(tmp_path / "a.log", made(*RECORDS[:cut]), whole) == (True, True)
 
 
-def test_where_nothing_was_kept_or_a_payload_continues_there_is_no_way_on(tmp_path: Path) -> None:
+def test_where_nothing_more_is_there_or_a_payload_continues_there_is_no_way_on(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
-    reading = out_of_columns(in_columns(read_whole(path, *RECORDS[:1])))
-    assert reading.processes[0].end_state is not None
-    # Nothing more is there.
-    assert not read_on_trace_log(str(path), reading)
-    written(path, (RECORDS[0] + "\tmore of the payload\n").encode())
-    assert not read_on_trace_log(str(path), reading)
-    reading.processes[0].end_state = None
-    assert not read_on_trace_log(str(path), reading)
+    before = keep(written(path, made(RECORDS[0])))
+    assert can_go_on(before)
+    assert read_on(path, before) is None
+    assert read_on(written(path, (RECORDS[0] + "\tmore of the payload\n").encode()), before) is None
 
 
 def test_the_year_of_a_log_is_that_of_its_file_until_an_event_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
-    first = read_whole(path, *RECORDS[:3])
-    assert first.processes[0].start_time_ns is not None
-    reading = out_of_columns(in_columns(first))
+    first = made(*RECORDS[:3])
+    assert read_anew(written(path, first)).processes[0].start_time_ns is not None
     year = 365 * 86_400
     stamped = f'{prefix(30)}{{"chromium_event": {{}}}}\n\t{{"name": "x", "ts": {(NOON_NS // 10**9 + 30 - 2 * year) * 10**6}.0}}\n'
     later = stamped.replace(str(NOON_NS // 10**9 + 30 - 2 * year), str(NOON_NS // 10**9 + 30))
-    anew = read_whole(path, *RECORDS[:3], stamped, later)
-    assert anew.processes[0].start_time_ns == NOON_NS + 10**9 - 2 * year * 10**9
-    assert read_on_trace_log(str(path), reading)
-    assert_same(reading, anew)
+    whole = made(*RECORDS[:3], stamped, later)
+    assert goes_on(path, first, whole) == (True, True)
+    assert read_anew(path).processes[0].start_time_ns == NOON_NS + 10**9 - 2 * year * 10**9
     # And one that was shown stays, however the log goes on.
-    reading = out_of_columns(in_columns(read_whole(path, *RECORDS[:3], stamped)))
-    read_whole(path, *RECORDS[:3], stamped, later)
-    assert read_on_trace_log(str(path), reading)
-    assert_same(reading, anew)
+    assert goes_on(path, made(*RECORDS[:3], stamped), whole) == (True, True)

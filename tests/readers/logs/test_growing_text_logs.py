@@ -10,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
-from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readers.logs.growing import assert_as_anew, assert_same, in_columns, kept, out_of_columns, written
+from tests.readers.logs.growing import (
+    assert_as_anew,
+    assert_same,
+    can_go_on,
+    folded,
+    goes_on,
+    keep,
+    kept,
+    read_anew,
+    read_on,
+    written,
+)
 from tests.readers.logs.test_text_lookups import Log, key, writing
 
 __all__ = ["kept"]
@@ -59,16 +68,6 @@ def messages(data: bytes) -> list[bytes]:
     return [b"".join(lines) for _, lines in groupby(data.splitlines(keepends=True), key=head_of)]
 
 
-def read_anew(path: Path) -> Reading:
-    reading = Reading()
-    read_text_log(str(path), reading)
-    return reading
-
-
-def can_go_on(reading: Reading) -> bool:
-    return any(process.end_state is not None for process in reading.processes)
-
-
 def cut_places(log: list[bytes]) -> list[int]:
     """Some forty ends of messages, and the end."""
     ends = list(accumulate(map(len, log)))
@@ -81,16 +80,16 @@ def test_between_messages_it_goes_on_and_is_what_it_is_when_read_anew(
 ) -> None:
     data = b"".join(log)
     path = tmp_path / "a.log"
-    table, went_on = None, 0
+    before, went_on = None, 0
     for end in cut_places(log):
-        anew = read_anew(written(path, data[:end]))
-        if table is not None:
-            reading = out_of_columns(table)
-            assert read_on_text_log(str(path), reading)
-            assert_same(reading, anew)
+        written(path, data[:end])
+        if before is not None:
+            on = read_on(path, before)
+            assert on is not None
+            assert_same(folded(path, on), read_anew(path))
             went_on += 1
-        if can_go_on(anew):
-            table = in_columns(anew)
+        anew = keep(path)
+        before = anew if can_go_on(anew) else before
     assert went_on >= 10
 
 
@@ -101,12 +100,8 @@ def test_processes_stand_in_the_order_of_their_first_lines(recording: Recording,
     # The first message of the one goes on, for all that can be known, until its second begins.
     log = [one[0], *other, *one[1:]]
     path = tmp_path / "a.log"
-    kept_then = read_anew(written(path, b"".join(log[: len(other) + 1])))
-    assert can_go_on(kept_then)
-    reading = out_of_columns(in_columns(kept_then))
-    assert read_on_text_log(str(written(path, b"".join(log))), reading)
-    assert reading.processes[0].pid == read_anew(texts[0]).processes[0].pid
-    assert_same(reading, read_anew(path))
+    assert goes_on(path, b"".join(log[: len(other) + 1]), b"".join(log)) == (True, True)
+    assert read_anew(path).processes[0].pid == read_anew(texts[0]).processes[0].pid
 
 
 @pytest.mark.slow
@@ -119,18 +114,9 @@ def test_from_anywhere_it_is_what_it_is_when_read_anew_or_is_read_anew(
     ends = list(accumulate(map(len, log)))[:-1]
     around = {end + shift for end in rng.sample(ends, min(len(ends), 12)) for shift in (-1, 0, 1, 40)}
     lines = [match.end() for match in re.finditer(b"\n", data)]
-    went_on = 0
-    for cut in sorted({*around, *rng.sample(lines, 20), *(rng.randrange(len(data)) for _ in range(5))}):
-        path = written(tmp_path / f"{cut}.log", data[:cut])
-        reading = read_anew(path)
-        if not can_go_on(reading):
-            continue
-        reading = out_of_columns(in_columns(reading))
-        written(path, data)
-        if read_on_text_log(str(path), reading):
-            assert_same(reading, read_anew(path))
-            went_on += 1
-    assert went_on > 0
+    cuts = sorted({*around, *rng.sample(lines, 20), *(rng.randrange(len(data)) for _ in range(5))})
+    found = [goes_on(tmp_path / "a.log", data[:cut], data)[1] for cut in cuts]
+    assert any(found)
 
 
 @pytest.mark.slow
@@ -141,7 +127,7 @@ def test_one_that_is_followed_is_read_whole_once(kept: list[str], log: list[byte
     first = next(
         end
         for end in cut_places(log)
-        if end > 10_000 and can_go_on(read_anew(written(tmp_path / f"{end}.log", data[:end])))
+        if end > 10_000 and can_go_on(keep(written(tmp_path / f"{end}.log", data[:end])))
     )
     for end in (first, (first + len(data)) // 2, len(data)):
         assert_as_anew(written(path, data[:end]))
@@ -170,32 +156,21 @@ MADE = (
     .outcome("a3", "hit", "1/0")  # 21
     .outcome("a4", "hit", "1/0")  # 22
 )
-# No lookup so far; an error that waits for its lookup; hash details that may continue; an FX graph whose outcome is missing.
-NO_WAY_ON = {1, 2, 3, 6, 11, 12, 13}
+# Behind hash details, which may continue.
+NO_WAY_ON = {2, 3, 11, 12}
 # Within a message, which seems whole until its next line is there.
 CONTINUED = {17, 18}
 
 
-def read_on(path: Path, lines: list[str], cut: int) -> tuple[bool, bool]:
-    """Whether there is a way on from the first lines, and whether it leads on; then it gives what reading anew gives."""
-    path.unlink(missing_ok=True)
-    first, whole = (("\n".join(some) + "\n").encode() for some in (lines[:cut], lines))
-    reading = read_anew(written(path, first))
-    if not can_go_on(reading):
-        return False, False
-    reading = out_of_columns(in_columns(reading))
-    anew = read_anew(written(path, whole))
-    if not read_on_text_log(str(path), reading):
-        return True, False
-    assert_same(reading, anew)
-    return True, True
+def goes_on_behind(path: Path, lines: list[str], cut: int) -> tuple[bool, bool]:
+    return goes_on(path, *(("\n".join(some) + "\n").encode() for some in (lines[:cut], lines)))
 
 
 @pytest.mark.parametrize("cut", range(1, len(MADE.lines) + 1))
 def test_a_log_made_by_hand_goes_on_from_any_line_behind_which_nothing_waits(
     cut: int, tmp_path: Path
 ) -> None:
-    found = read_on(tmp_path / "a.log", MADE.lines, cut)
+    found = goes_on_behind(tmp_path / "a.log", MADE.lines, cut)
     assert found == (cut not in NO_WAY_ON, cut not in NO_WAY_ON | CONTINUED)
 
 
@@ -207,7 +182,7 @@ def test_the_lines_of_two_processes_go_on_from_one_state(tmp_path: Path) -> None
         for at, own in enumerate(MADE.lines)
         for line in ([own, other.lines[at]] if at < len(other.lines) else [own])
     ]
-    found = [read_on(tmp_path / "a.log", lines, cut) for cut in range(1, len(lines) + 1)]
+    found = [goes_on_behind(tmp_path / "a.log", lines, cut) for cut in range(1, len(lines) + 1)]
     assert found.count((True, True)) >= 12
     assert found[-1] == (True, True)
 
@@ -235,7 +210,7 @@ OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
 def test_an_outcome_that_no_line_says_is_known_wherever_reading_goes_on(
     log: Log, wanted: list[str], tmp_path: Path
 ) -> None:
-    found = [read_on(tmp_path / "a.log", log.lines, cut) for cut in range(1, len(log.lines) + 1)]
+    found = [goes_on_behind(tmp_path / "a.log", log.lines, cut) for cut in range(1, len(log.lines) + 1)]
     assert (True, True) in found[:-1]
     assert [one.outcome for one in read_anew(tmp_path / "a.log").processes[0].lookups] == wanted
 
@@ -244,30 +219,31 @@ def test_a_log_that_is_named_stays_so(tmp_path: Path) -> None:
     """What names a stream is decided by the first lines, and kept."""
     lines = [f"any text {line}" for line in Log().outcome("f1", "hit").outcome("f2", "hit").lines]
     lines += [f"more text {line}" for line in Log().outcome("f3", "hit").lines]
-    assert read_on(tmp_path / "a.log", lines, 2) == (True, True)
+    assert goes_on_behind(tmp_path / "a.log", lines, 2) == (True, True)
     # Of a rank, too.
     ranked = [f"[rank3]:{line}" for line in Log().outcome("f1", "hit").outcome("f2", "hit").lines]
-    assert read_on(tmp_path / "a.log", ranked, 1) == (True, True)
+    assert goes_on_behind(tmp_path / "a.log", ranked, 1) == (True, True)
     assert read_anew(tmp_path / "a.log").processes[0].rank == 3
 
 
 def test_a_problem_is_at_its_line_wherever_reading_goes_on(tmp_path: Path) -> None:
     lines = Log().outcome("f1", "hit").outcome("f2", "hit").lines
     lines += [line.replace("I1120", "I1320") for line in Log().outcome("f3", "hit").lines]
-    assert read_on(tmp_path / "a.log", lines, 1) == (True, True)
+    assert goes_on_behind(tmp_path / "a.log", lines, 1) == (True, True)
     assert [one.where for one in read_anew(tmp_path / "a.log").problems] == ["line 3"]
 
 
-def test_a_pid_that_was_used_again_has_no_way_on(tmp_path: Path) -> None:
+def test_where_a_clock_went_back_the_log_is_read_anew(tmp_path: Path) -> None:
     lines = [line for hour in (10, 8) for line in Log(hour).outcome("a1", "miss").outcome("f1", "miss").lines]
-    assert [read_on(tmp_path / "a.log", lines, cut)[0] for cut in (2, 4)] == [True, False]
+    found = [goes_on_behind(tmp_path / "a.log", lines, cut) for cut in (2, 3)]
+    assert found == [(True, False), (True, True)]
 
 
 def test_a_log_of_short_lines_has_no_way_on(recording: Recording, tmp_path: Path) -> None:
     real = next((recording("2.13.0", "text_short") / "text").iterdir()).read_bytes()
-    assert not can_go_on(read_anew(written(tmp_path / "short.log", real)))
+    assert not can_go_on(keep(written(tmp_path / "short.log", real)))
     short = f"INFO:torch._inductor.codecache:fx graph cache hit for key {key('f1')}"
-    assert read_on(tmp_path / "a.log", [short, short], 1) == (False, False)
+    assert goes_on_behind(tmp_path / "a.log", [short, short], 1) == (False, False)
     # Nor has one in which a single process writes them.
     mixed = [*Log().outcome("f1", "hit").lines, short]
-    assert read_on(tmp_path / "a.log", mixed, 2)[0] is False
+    assert goes_on_behind(tmp_path / "a.log", mixed, 2)[0] is False

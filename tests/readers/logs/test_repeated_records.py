@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.readers.logs import many_logs, trace_parts
-from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
-from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.reading import Reading
+from cachescope.readers.logs import many_logs
+from cachescope.readers.logs.trace_log import parts_of_trace
 from tests.conftest import Recording
+from tests.readers.logs.growing import goes_on
 
 _FRAMES = ("lookups", "misses", "compiles", "phases")
 
@@ -77,7 +76,7 @@ def test_parts_of_a_trace_appended_to_itself_say_nothing_new(
     twice = tmp_path / "twice.log"
     twice.write_bytes(trace + trace)
     monkeypatch.setattr(many_logs, "_PART_BYTES", len(trace) // 3)
-    assert len(trace_parts.parts_of_trace(str(twice), len(trace) // 3)) > 3
+    assert len(parts_of_trace(str(twice), len(trace) // 3)) > 3
     with ThreadPoolExecutor(2) as workers:
         assert_same(once, cachescope.read(twice, executor=workers, index=False))
 
@@ -106,14 +105,10 @@ def test_two_traces_of_one_pid_that_began_apart_are_two_processes(trace: bytes, 
     assert len(read(tmp_path / "two", trace, later).runs) == 2
 
 
-def test_a_trace_that_grows_by_what_it_holds_is_read_anew(trace: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    path.write_bytes(trace)
-    reading = Reading()
-    read_trace_log(str(path), reading)
-    assert reading.processes[0].end_state is not None
-    path.write_bytes(trace * 2)
-    assert not read_on_trace_log(str(path), reading)
+def test_a_trace_that_grows_by_what_it_holds_is_what_it_is_when_read_anew(
+    trace: bytes, tmp_path: Path
+) -> None:
+    assert goes_on(tmp_path / "a.log", trace, trace * 2) == (True, True)
 
 
 TEXTS = [("2.13.0", "tour"), ("2.13.0", "bypass_custom_pass"), ("2.6.0", "dynamic_guards")]
@@ -156,19 +151,5 @@ def test_a_text_log_that_grows_by_its_last_line_again_has_no_more_lookups(
     data = min((recording("2.13.0", "tour") / "text").iterdir()).read_bytes()
     line = data.splitlines(keepends=True)[-1]
     assert _MESSAGE.search(line)
-    path = tmp_path / "a.log"
-
-    def read_text(text: bytes) -> Reading:
-        path.write_bytes(text)
-        reading = Reading()
-        read_text_log(str(path), reading)
-        return reading
-
-    reading = read_text(data)
-    assert reading.processes[0].end_state is not None
-    path.write_bytes(data * 2)
-    assert not read_on_text_log(str(path), reading)
-    anew, reading = read_text(data + line), read_text(data)
-    path.write_bytes(data + line)
-    assert read_on_text_log(str(path), reading)
-    assert reading.processes[0].lookups == anew.processes[0].lookups
+    assert goes_on(tmp_path / "a.log", data, data * 2) == (True, False)
+    assert goes_on(tmp_path / "a.log", data, data + line) == (True, True)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from cachescope.readers.logs.log_prefix import LauncherPrefixes
-from cachescope.readers.logs.text_log import read_on_text_log, read_text_log
+from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading
+from tests.readers.logs.growing import can_go_on, keep
 
 FILE = "torch/_inductor/codecache.py:1646"
 
@@ -399,7 +400,7 @@ def test_short_lines_have_neither_time_nor_process(tmp_path: Path) -> None:
     code = reading.processes[0].lookups[0].detail_set
     assert code is not None
     assert [one.value_text for one in reading.details.details(code)] == ["g\nmore of g"]
-    assert [(one.pid, one.end_state) for one in reading.processes] == [(None, None)] * 2
+    assert [one.pid for one in reading.processes] == [None, None]
 
 
 def test_two_processes_whose_lines_alternate(tmp_path: Path) -> None:
@@ -470,30 +471,18 @@ def test_a_log_that_breaks_off_is_a_problem_at_its_end(tmp_path: Path) -> None:
     reading = Reading()
     read_text_log(str(tmp_path / "cut.log.gz"), reading)
     assert [(one.where, one.kind) for one in reading.problems] == [("end", "damaged_compression")]
-    assert reading.processes[0].end_state is None
     # One that is packed, and one that ends within a line, cannot be read on; a whole one can.
     for end, compress, can in (("\n", False, True), ("", False, False), ("\n", True, False)):
         path = tmp_path / "whole.log"
         whole = ("\n".join(Log().outcome("f1", "hit").lines) + end).encode()
         path.write_bytes(gzip.compress(whole) if compress else whole)
-        reading = Reading()
-        read_text_log(str(path), reading)
-        assert (reading.processes[0].end_state is not None) is can
-
-
-def test_nothing_is_read_on_where_nothing_was_kept(tmp_path: Path) -> None:
-    path = tmp_path / "made.log"
-    reading = read_lines(Log().outcome("f1", "hit").lines, tmp_path)
-    assert not read_on_text_log(str(path), Reading())
-    reading.processes[0].end_state = None
-    assert not read_on_text_log(str(path), reading)
+        assert can_go_on(keep(path)) is can
 
 
 def test_processes_without_a_lookup_are_none(tmp_path: Path) -> None:
     other = [line.replace(" 7 ", " 8 ") for line in Log().say("something").lines]
     reading = read_lines([*other, *Log().outcome("f1", "hit").lines], tmp_path)
     assert [one.pid for one in reading.processes] == [7]
-    assert reading.processes[0].end_state is not None
     assert read_lines(other, tmp_path).processes == []
 
 

@@ -11,20 +11,10 @@ import pytest
 
 from cachescope.errors import RecordError
 from cachescope.readers.logs import trace_records
-from cachescope.readers.logs.trace_log import read_on_trace_log, read_trace_log
-from cachescope.readers.logs.trace_parts import _record_behind, parts_of_trace
+from cachescope.readers.logs.trace_log import _record_behind, parts_of_trace, read_trace_log
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readers.logs.growing import (
-    TRACES,
-    assert_same,
-    in_columns,
-    in_parts,
-    one_trace,
-    out_of_columns,
-    read_trace,
-    written,
-)
+from tests.readers.logs.growing import TRACES, assert_same, in_parts, one_trace, read_anew, written
 
 pytestmark = pytest.mark.slow  # megabytes, read again and again
 
@@ -52,7 +42,7 @@ def places_of(*borders: int) -> Places:
 
 def assert_parts_tell_the_same(data: bytes, path: Path, *sizes: int) -> Reading:
     """Cut in parts of some sizes, and in a part for each of some of its records."""
-    whole = read_trace(written(path, data))
+    whole = read_anew(written(path, data))
     for size in sizes:
         places = parts_of_trace(str(path), size)
         assert len(places) > 1
@@ -131,7 +121,7 @@ def test_wrong_values_of_every_kind_are_told_in_their_order(tour: bytes, tmp_pat
 
 def test_a_log_may_be_cut_at_any_byte_around_a_border(tour: bytes, tmp_path: Path) -> None:
     path = written(tmp_path / "t.log", tour)
-    whole = read_trace(path)
+    whole = read_anew(path)
     chance = random.Random(0)
     borders = chance.sample([match.start() for match in BORDER.finditer(tour)], 4)
     for border in borders:
@@ -170,19 +160,9 @@ def test_a_trace_without_the_time_of_an_event_has_the_year_of_its_file(tour: byt
     )
 
 
-def test_what_was_read_in_parts_is_gone_on_from(tour: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "t.log"
-    cut = [match.start() for match in BORDER.finditer(tour)][-40]
-    written(path, tour[:cut])
-    reading = out_of_columns(in_columns(in_parts(path, parts_of_trace(str(path), 200_000))))
-    written(path, tour)
-    assert read_on_trace_log(str(path), reading)
-    assert_same(reading, read_trace(path))
-
-
 def test_a_payload_without_end_is_in_one_part(tour: bytes, tmp_path: Path) -> None:
     path = tmp_path / "t.log"
     path.write_bytes(tour + b"\t" + b"x" * 2_000_000 + b"\n" + tour)
     places = parts_of_trace(str(path), 100_000)
     assert not any(len(tour) <= start <= len(tour) + 2_000_000 for start, _ in places[1:])
-    assert_same(in_parts(path, places), read_trace(path))
+    assert_same(in_parts(path, places), read_anew(path))

@@ -11,7 +11,7 @@ import pytest
 
 import cachescope
 from tests.conftest import Recording
-from tests.readers.logs.growing import assert_read_on, assert_same, in_parts, read_trace, written
+from tests.readers.logs.growing import assert_same, goes_on, in_parts, read_anew, written
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -85,11 +85,11 @@ def test_nothing_is_said_of_a_log_that_lost_its_beginning(recording: Recording, 
 def test_read_in_two_steps_it_is_the_same(caches: list[str], recording: Recording, tmp_path: Path) -> None:
     text = renamed(cold(recording, "2.13.0"), *caches)
     path = written(tmp_path / "whole.log", text)
-    whole = read_trace(path)
+    whole = read_anew(path)
     starts = [at + 1 for at in range(len(text)) if text.startswith(b"\nV", at)]
     for cut in starts[1 :: max(1, len(starts) // 12)]:
         assert_same(in_parts(path, [(0, cut), (cut, None)]), whole)
-        assert_read_on(tmp_path / f"{cut}.log", text, cut)
+        assert goes_on(tmp_path / f"{cut}.log", text[:cut], text) == (True, True)
     assert [problem.kind for problem in whole.problems] == ["no_lookups"] * len(caches)
 
 

@@ -1,0 +1,88 @@
+"""A log as a list of events: what its reader found, in the order of the log.
+
+An event is a word and plain values; that of a lookup begins with its row. The reader of a kind of log only parses, and one fold of that
+kind (`trace_process`, `text_lookups`) makes processes of the events. So the log may be read in one piece, in parts by several workers, or
+from where it ended the last time: the events are the same, and so are the processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.readers.json_record import load_json
+from cachescope.readers.reading import Process, Reading
+
+if TYPE_CHECKING:
+    from cachescope.readers.index.log_tables import LogTables
+
+Handle = Callable[..., None]
+"""Takes a word that a fold knows, and the values that belong to it."""
+# These words come with a lookup, which has a row of its own.
+_OF_A_LOOKUP: Final = ("lookup", "uncached")
+
+
+class Fold(Protocol):
+    """Makes processes of the events of one log."""
+
+    has_failed: bool
+    """Whether the log could not be read to its end."""
+
+    def handle(self, word: str, *values: Any) -> None:
+        """Take one event."""
+
+    def finish(self) -> None:
+        """Add the processes to the reading."""
+
+
+class EventList:
+    """Events that are kept, to be handled later.
+
+    They are stored in columns of plain values: thousands of lists would burden the garbage collector.
+    """
+
+    def __init__(self) -> None:
+        self._lookups: list[LookupRow] = []
+        self._words: list[str] = []
+        self._counts: list[int] = []
+        self._values: list[Any] = []
+
+    def handle(self, word: str, *values: Any) -> None:
+        """Keep one event."""
+        if word in _OF_A_LOOKUP:
+            self._lookups.append(values[0])
+            values = values[1:]
+        self._words.append(word)
+        self._counts.append(len(values))
+        self._values += values
+
+    def as_process(self, path: str, kind: str, end_state: str | None) -> Process:
+        """A row that holds them."""
+        events = json.dumps((self._words, self._counts, self._values))
+        return Process(path, kind, pid=None, lookups=self._lookups, events=events, end_state=end_state)
+
+
+def _events_of(process: Process) -> Iterator[tuple[str, list[Any]]]:
+    words, counts, every = load_json((process.events or "[[], [], []]").encode())
+    lookups, values = iter(process.lookups), iter(every)
+    for word, count in zip(words, counts, strict=True):
+        own = list(islice(values, count))
+        yield word, [next(lookups), *own] if word in _OF_A_LOOKUP else own
+
+
+def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> None:
+    """Make the processes of a log in `reading` from its events, which one or several parts hold."""
+    for part in parts:
+        codes = part.add_details_to(reading.details)
+        for process in part.processes:
+            for lookup in process.lookups:
+                if lookup.detail_set is not None:
+                    lookup.detail_set = codes[lookup.detail_set]
+            for word, values in _events_of(process):
+                fold.handle(word, *values)
+            if fold.has_failed:
+                break
+    fold.finish()
