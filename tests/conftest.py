@@ -23,6 +23,7 @@ from jupyter_lab import chromium, missing
 from cachescope.locking import machine, verifying
 from tests import suites
 from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
+from tests.sampling import quarter
 
 # The same examples in every run, however slow the machine is just now.
 settings.register_profile(
@@ -92,6 +93,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             reasons += [left_out[suite] for suite in suites.suites_of(item.path, kinds) if suite in left_out]
         if reasons:
             item.add_marker(pytest.mark.skip(reason=reasons[0]))
+    if seed := os.environ.get("CACHESCOPE_QUARTER"):
+        _leave_a_quarter(items, seed, changed)
+
+
+def _leave_a_quarter(items: list[pytest.Item], seed: str, changed: set[Path]) -> None:
+    """Skip three of four sweeps, programs and pages, in each file and for each version of torch; none in files that changed."""
+    slowest = {
+        item: (item.path.name, *sorted(_versions(item)))
+        for item in items
+        if item.path not in changed and (item.get_closest_marker("sweep") or _kinds(item))
+    }
+    drawn = quarter(((group, item.nodeid) for item, group in slowest.items()), seed)
+    reason = f"not of the quarter that {seed} draws of the slowest tests"
+    for item in slowest:
+        if item.nodeid not in drawn:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def _kinds(item: pytest.Item) -> list[str]:
@@ -108,9 +125,14 @@ def _kinds(item: pytest.Item) -> list[str]:
 def _reads_another_version(item: pytest.Item) -> bool:
     if not {"recording", "directory"}.intersection(getattr(item, "fixturenames", ())):
         return False
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    versions = {version for value in parameters for version in VERSION.findall(str(value))}
+    versions = _versions(item)
     return bool(versions) and READ_BY_QUICK_TESTS not in versions
+
+
+def _versions(item: pytest.Item) -> set[str]:
+    """The versions of torch among its parameters."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {version for value in parameters for version in VERSION.findall(str(value))}
 
 
 def unpacked(archive: Path, folder: Path) -> Path:

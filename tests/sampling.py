@@ -1,10 +1,10 @@
-"""How many of the cases that chance makes, and of the recordings, are tried: some, or all that there are."""
+"""How many of the cases that chance makes, and of the slowest tests, are tried: some, or all that there are."""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -19,16 +19,13 @@ def sampled(cases: Sequence[_Case], often: int, seed: str) -> list[_Case]:
     return Random(seed).sample(cases, min(int(wanted), len(cases)))
 
 
-def quarter(recordings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """All, by folder and name; or, where `CACHESCOPE_QUARTER` is a seed, the quarter of each folder that it draws."""
-    seed = os.environ.get("CACHESCOPE_QUARTER")
-    if not seed:
-        return list(recordings)
-    folders: dict[str, list[str]] = defaultdict(list)
-    for folder, name in recordings:
-        folders[folder].append(name)
-    return [
-        (folder, name)
-        for folder, names in folders.items()
-        for name in sorted(Random(f"{seed} {folder}").sample(names, -(-len(names) // 4)))
-    ]
+def quarter(cases: Iterable[tuple[Hashable, str]], seed: str) -> set[str]:
+    """A quarter of the names of each group, drawn by a seed: one at least."""
+    groups: dict[Hashable, list[str]] = defaultdict(list)
+    for group, name in cases:
+        groups[group].append(name)
+    return {
+        name
+        for group, names in groups.items()
+        for name in Random(f"{seed} {group}").sample(names, -(-len(names) // 4))
+    }
