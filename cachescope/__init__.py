@@ -43,39 +43,12 @@ if TYPE_CHECKING:
     from cachescope.scope.two_sides import compare, will_hit
 
 __all__ = [
-    "CachescopeError",
-    "Fix",
-    "IsolationSchema",
-    "KeySchema",
-    "NotFoundError",
-    "Preflight",
-    "RecordError",
-    "Recording",
-    "SchemaError",
-    "Scope",
-    "SourceError",
-    "__version__",
-    "audit",
-    "bypasses",
-    "capture",
-    "collect",
-    "compare",
-    "describe",
-    "fields",
-    "fix",
-    "holds",
-    "isolation_key",
-    "isolation_keys",
-    "load_ipython_extension",
-    "lock",
-    "manifest_difference",
-    "preflight",
-    "read",
-    "recording",
-    "sample",
-    "verify",
-    "will_hit",
-]
+    "CachescopeError", "Fix", "IsolationSchema", "KeySchema", "NotFoundError", "Preflight", "RecordError",
+    "Recording", "SchemaError", "Scope", "SourceError", "__version__", "audit", "bypasses", "capture",
+    "collect", "compare", "describe", "fields", "fix", "holds", "isolation_key", "isolation_keys",
+    "load_ipython_extension", "lock", "manifest_difference", "preflight", "read", "recording", "sample",
+    "verify", "will_hit",
+]  # fmt: skip
 
 # Loaded on first use, so that printing help or pressing Ctrl-C does not wait for pandas.
 _PLACES: Final = {

@@ -137,14 +137,9 @@ PRECOMPILE_SWITCH: Final = "torch._dynamo.config.caching_precompile"
 FX_REMOTE_SWITCH: Final = "torch._inductor.config.fx_graph_remote_cache"
 AOT_REMOTE_SWITCH: Final = "torch._functorch.config.enable_remote_autograd_cache"
 CACHE_SWITCHES: Final = (
-    FORCE_DISABLE,
-    FX_SWITCH,
-    AOT_SWITCH,
-    BUNDLED_SWITCH,
-    PRECOMPILE_SWITCH,
-    FX_REMOTE_SWITCH,
+    FORCE_DISABLE, FX_SWITCH, AOT_SWITCH, BUNDLED_SWITCH, PRECOMPILE_SWITCH, FX_REMOTE_SWITCH,
     AOT_REMOTE_SWITCH,
-)
+)  # fmt: skip
 # The words of a snapshot if torch would not even compute a key.
 WOULD_BYPASS: Final = "torch would bypass its cache"
 
@@ -156,13 +151,8 @@ UNREADABLE: Final = "unreadable"
 
 # How the `damage` of an entry begins if no torch can load it: its bytes are not a complete pickle.
 REFUSED: Final = (
-    "empty file",
-    "truncated",
-    "not a pickle",
-    "UnpicklingError",
-    "UnicodeDecodeError",
-    "EOFError",
-)
+    "empty file", "truncated", "not a pickle", "UnpicklingError", "UnicodeDecodeError", "EOFError",
+)  # fmt: skip
 
 # The `damage` of an entry that torch loads nevertheless: it does not compare the hash.
 OTHER_NAME: Final = "content hash differs from the name"

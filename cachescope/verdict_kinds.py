@@ -12,16 +12,9 @@ from typing import Final, Literal, Protocol
 from cachescope.terms import HOW_TO_RECORD, VLLM
 
 Verdict = Literal[
-    "first_lookup",
-    "key_changed",
-    "guard_failed",
-    "entry_unavailable",
-    "compiled_concurrently",
-    "bypassed",
-    "disabled",
-    "details_not_recorded",
-    "no_detail_differs",
-]
+    "first_lookup", "key_changed", "guard_failed", "entry_unavailable", "compiled_concurrently", "bypassed",
+    "disabled", "details_not_recorded", "no_detail_differs",
+]  # fmt: skip
 
 # Meanings are shown to users: `cachescope.describe("verdicts")`.
 VERDICTS: Final[dict[str, str]] = {

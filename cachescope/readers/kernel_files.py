@@ -9,22 +9,10 @@ from typing import Final
 
 # Linux, proc(5): `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS`.
 _MOUNTS: Final = "/proc/self/mountinfo"
-_TYPES: Final = frozenset(
-    (
-        "bpf",
-        "cgroup",
-        "cgroup2",
-        "configfs",
-        "debugfs",
-        "devpts",
-        "mqueue",
-        "proc",
-        "pstore",
-        "securityfs",
-        "sysfs",
-        "tracefs",
-    )
-)
+_TYPES: Final = frozenset((
+    "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue", "proc", "pstore", "securityfs",
+    "sysfs", "tracefs",
+))  # fmt: skip
 
 
 def is_of_kernel(folder: str) -> bool:

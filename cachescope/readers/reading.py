@@ -61,15 +61,8 @@ class Process:
 FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]
 """Facts from the name, the size and the times of a file: the columns of `FILE_FACTS`."""
 FILE_FACTS: Final = (
-    "cache",
-    "path",
-    "root",
-    "size_bytes",
-    "modified_time",
-    "cache_key",
-    "status",
-    "changed_time",
-)
+    "cache", "path", "root", "size_bytes", "modified_time", "cache_key", "status", "changed_time",
+)  # fmt: skip
 
 
 def entry_of(facts: FileFacts) -> EntryRow:
@@ -89,10 +82,7 @@ class Entries:
         self.opened: dict[int, EntryRow] = {}
 
     def add(
-        self,
-        files: Iterable[FileFacts],
-        opened: Mapping[int, EntryRow | None],
-        seen_ns: int | None = None,
+        self, files: Iterable[FileFacts], opened: Mapping[int, EntryRow | None], seen_ns: int | None = None
     ) -> None:
         """Add files, and the entries of those that were opened, by their index; None for a file that no longer exists.
 

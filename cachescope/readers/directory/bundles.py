@@ -12,11 +12,7 @@ from typing import Final
 from cachescope.errors import SourceError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, read_steady
-from cachescope.readers.directory.mega_cache import (
-    CHECKS,
-    loaded_artifacts,
-    why_not_loaded,
-)
+from cachescope.readers.directory.mega_cache import CHECKS, loaded_artifacts, why_not_loaded
 from cachescope.readers.directory.standalone import content_of
 from cachescope.readers.kinds import HEAD_BYTES, looks_like_standalone, mega_cache_start
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead

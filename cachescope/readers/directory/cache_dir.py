@@ -17,12 +17,7 @@ from typing import Final
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import ReadFile, mark_unreadable, read_steady
 from cachescope.readers.directory.content_readers import CONTENT_READERS, SHIPPED_READERS
-from cachescope.readers.directory.place_of import (
-    FollowedLinks,
-    place_of,
-    place_of_file,
-    shown_target,
-)
+from cachescope.readers.directory.place_of import FollowedLinks, place_of, place_of_file, shown_target
 from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place, compiled
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import FileFacts, Reading, entry_of

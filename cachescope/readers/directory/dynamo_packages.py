@@ -35,11 +35,7 @@ def system_of(info: object) -> list[str]:
     version = state.get("torch_version")
     if isinstance(version, Stub) and version.args:  # `TorchVersion`, a kind of str
         version = version.args[0]
-    known = {
-        "torch": version,
-        "Python": state.get("python_version"),
-        "toolkit": state.get("toolkit_version"),
-    }
+    known = {"torch": version, "Python": state.get("python_version"), "toolkit": state.get("toolkit_version")}
     found = [f"{what} {value}" for what, value in known.items() if isinstance(value, str)]
     device = state.get("gpu_name")
     return [text(part) or "" for part in (*found, *([device] if isinstance(device, str) else []))]

@@ -21,16 +21,10 @@ from cachescope.readers.reading import Reading
 FX_CLASSES = frozenset({"CompiledFxGraph"})
 
 # autograd_cache.py 2.5 to 2.9, aot_autograd_result.py 2.10+ (both in torch/_functorch/_aot_autograd).
-AOT_CLASSES = frozenset(
-    {
-        "AOTAutogradCacheEntry",
-        "BundledAOTAutogradCacheEntry",
-        "GenericAOTAutogradCacheEntry",
-        "AOTAutogradResult",
-        "BundledAOTAutogradResult",
-        "GenericAOTAutogradResult",
-    }
-)
+AOT_CLASSES = frozenset({
+    "AOTAutogradCacheEntry", "BundledAOTAutogradCacheEntry", "GenericAOTAutogradCacheEntry",
+    "AOTAutogradResult", "BundledAOTAutogradResult", "GenericAOTAutogradResult",
+})  # fmt: skip
 
 
 def read_fxgraph_entry(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:

@@ -36,13 +36,7 @@ from cachescope.readers.directory.places import (
     Place,
 )
 from cachescope.readers.directory.vllm_places import vllm_place_of, vllm_place_of_file
-from cachescope.terms import (
-    AOT_KEY,
-    AOTAUTOGRAD,
-    FX_KEY,
-    FXGRAPH,
-    HASH,
-)
+from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
 
 _LOOK_AT: Final = 1_000
 _PACKAGE: Final = "entry"

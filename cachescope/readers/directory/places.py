@@ -196,9 +196,7 @@ TRITON_FOLDER: Final = Place(
     TRITON, _TRITON_FILES, (FolderRule(r"tmp\..*", TRITON_TEMPORARY),), key_of=triton_hash, is_deep=True
 )
 TRITON_KEYS: Final = Place(
-    TRITON,
-    (_ANY_LOCK,),
-    (FolderRule(TRITON_KEY, TRITON_FOLDER), FolderRule(r"tmp\..*", TRITON_TEMPORARY)),
+    TRITON, (_ANY_LOCK,), (FolderRule(TRITON_KEY, TRITON_FOLDER), FolderRule(r"tmp\..*", TRITON_TEMPORARY))
 )
 # torch adds one level per device, Triton none.
 TRITON_DEVICES: Final = Place(

@@ -47,10 +47,7 @@ _SGLANG_GRAPH: Final = re.compile(r"computation_graph_\d{1,12}\.\d{1,12}\.py")
 _AOT_NAME: Final = "torch_aot_compile"
 _AOT_KEY: Final = re.compile("[0-9a-f]{64}")
 
-_TORCH_CACHES: Final = (
-    FolderRule("inductor_cache", ROOT),
-    FolderRule("triton_cache", TRITON_DEVICES),
-)
+_TORCH_CACHES: Final = (FolderRule("inductor_cache", ROOT), FolderRule("triton_cache", TRITON_DEVICES))
 _PART_FILES: Final = (
     FileRule(r"cache_key_factors\.json", VLLM_FACTORS, VLLM_FACTORS),
     FileRule(r"vllm_compile_cache\.py", VLLM_HANDLES, VLLM_HANDLES),

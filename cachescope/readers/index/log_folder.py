@@ -29,13 +29,8 @@ from cachescope.terms import OUTCOMES
 
 _YEAR_US: Final = 400 * 86_400_000_000
 _MOMENTS: Final = (
-    "time",
-    "end_time",
-    "logged_time",
-    "start_time_ns",
-    "command_start_ns",
-    "command_end_ns",
-)
+    "time", "end_time", "logged_time", "start_time_ns", "command_start_ns", "command_end_ns",
+)  # fmt: skip
 _DURATIONS: Final = ("time_taken_ns", "time_saved_ns")
 _CLOCKS: Final = ("clock_first_us", "clock_last_us")
 _MAY_BE_NEGATIVE: Final = ("exit_status",)

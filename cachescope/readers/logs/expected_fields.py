@@ -34,13 +34,9 @@ _LISTS: Final = {
 }
 _CONFIGS: Final = ("inductor_config", "inductor_config_comms")
 _SOMETIMES: Final = {
-    "default_cuda_device_index",
-    "cudagraph_override",
-    "cudagraph_annotation",
-    "custom_backend_codegen_configs",
-    "custom_backend_codegen_implications",
-    "var_to_hint_override",
-}
+    "default_cuda_device_index", "cudagraph_override", "cudagraph_annotation",
+    "custom_backend_codegen_configs", "custom_backend_codegen_implications", "var_to_hint_override",
+}  # fmt: skip
 # Attributes that settings outside the key omit or shorten, in all keys of a process.
 _SET: Final = ("pre_grad_custom_pass", "_fuse_ddp_communication_passes")
 _THREADS: Final = "cpp_runtime_thread_count"

@@ -52,19 +52,9 @@ STATUS: Final = re.compile(
 )
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 _MESSAGES: Final = (
-    DETAILS,
-    OUTCOME,
-    BYPASS,
-    GUARDS,
-    POST_LOAD_GUARDS,
-    UNABLE,
-    NOT_PICKLED,
-    NOT_SAVED,
-    WRITING,
-    STARTS_TRACING,
-    STATUS,
-    _ENTRY_WITHOUT_GRAPH,
-)
+    DETAILS, OUTCOME, BYPASS, GUARDS, POST_LOAD_GUARDS, UNABLE, NOT_PICKLED, NOT_SAVED, WRITING,
+    STARTS_TRACING, STATUS, _ENTRY_WITHOUT_GRAPH,
+)  # fmt: skip
 
 
 # How the messages begin; one may begin with anything, but contains `_ANYWHERE`. Almost no line is one of them.

@@ -17,15 +17,9 @@ from cachescope.readers.pickles.machine import UnreadablePickle
 from cachescope.readers.pickles.pickle_check import Limits, NotRead, check_program
 
 __all__ = [
-    "InertUnpickler",
-    "Limits",
-    "NotRead",
-    "Stub",
-    "UnreadablePickle",
-    "global_name",
-    "loads_inert",
+    "InertUnpickler", "Limits", "NotRead", "Stub", "UnreadablePickle", "global_name", "loads_inert",
     "stand_in",
-]
+]  # fmt: skip
 
 _MAX_KEYWORDS = 100
 _NO_KEYWORDS: Final[Mapping[str, object]] = MappingProxyType({})
@@ -33,63 +27,16 @@ _LIMITS = Limits()
 
 # Modules and builtins that no compiled graph needs. A pickle that names one of them was made to
 # run code. Other unknown modules are the user's own: tensor subclasses, kernels, opaque values.
-_HOSTILE_MODULES = frozenset(
-    {
-        "asyncio",
-        "bdb",
-        "cmd",
-        "code",
-        "codeop",
-        "commands",
-        "ctypes",
-        "doctest",
-        "ftplib",
-        "http",
-        "imp",
-        "importlib",
-        "marshal",
-        "multiprocessing",
-        "nt",
-        "os",
-        "pdb",
-        "pickle",
-        "pip",
-        "pkgutil",
-        "platform",
-        "posix",
-        "profile",
-        "pty",
-        "runpy",
-        "shelve",
-        "shutil",
-        "smtplib",
-        "socket",
-        "subprocess",
-        "sys",
-        "tempfile",
-        "threading",
-        "timeit",
-        "trace",
-        "urllib",
-        "webbrowser",
-    }
-)
-_HOSTILE_BUILTINS = frozenset(
-    {
-        "__import__",
-        "breakpoint",
-        "compile",
-        "delattr",
-        "eval",
-        "exec",
-        "globals",
-        "input",
-        "locals",
-        "open",
-        "setattr",
-        "vars",
-    }
-)
+_HOSTILE_MODULES = frozenset({
+    "asyncio", "bdb", "cmd", "code", "codeop", "commands", "ctypes", "doctest", "ftplib", "http", "imp",
+    "importlib", "marshal", "multiprocessing", "nt", "os", "pdb", "pickle", "pip", "pkgutil", "platform",
+    "posix", "profile", "pty", "runpy", "shelve", "shutil", "smtplib", "socket", "subprocess", "sys",
+    "tempfile", "threading", "timeit", "trace", "urllib", "webbrowser",
+})  # fmt: skip
+_HOSTILE_BUILTINS = frozenset({
+    "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "globals", "input", "locals", "open",
+    "setattr", "vars",
+})  # fmt: skip
 
 
 class _Sealed(type):

@@ -21,12 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import (
-    DamagedContent,
-    Fill,
-    mark_damaged,
-    mark_unreadable,
-)
+from cachescope.readers.cache_file import DamagedContent, Fill, mark_damaged, mark_unreadable
 from cachescope.readers.directory.mega_cache import CHECKS
 from cachescope.readers.directory.pgo import CODE_STATE, fill_code_state
 from cachescope.readers.directory.triton_files import fill_best_config
