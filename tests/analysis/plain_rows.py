@@ -12,24 +12,15 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 
 _LOOKUP: dict[str, Any] = dict.fromkeys((field.name for field in fields(LookupRow)), None) | {
-    "lookup": 0,
-    "run": 0,
-    "order": 0,
-    "cache": "fxgraph",
-    "outcome": "full_miss",
-    "segment": 0,
+    "lookup": 0, "run": 0, "order": 0, "cache": "fxgraph", "outcome": "full_miss", "segment": 0,
     "details": "recorded",
-}
+}  # fmt: skip
 _ENTRY: dict[str, Any] = dict.fromkeys((field.name for field in fields(EntryRow)), None) | dict.fromkeys(
     ("device_types", "fx_keys", "fx_guards", "kernel_keys", "triton_hashes"), ()
 )
 _RUN: dict[str, Any] = dict.fromkeys((field.name for field in fields(RunRow)), None) | {
-    "source": "log",
-    "sources": ("log",),
-    "is_cut": False,
-    "looked_up": True,
-    "is_preflight": False,
-}
+    "source": "log", "sources": ("log",), "is_cut": False, "looked_up": True, "is_preflight": False,
+}  # fmt: skip
 
 
 def lookup_row(**told: Any) -> LookupRow:

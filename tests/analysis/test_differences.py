@@ -160,14 +160,10 @@ def test_a_long_part_is_cut() -> None:
 @pytest.mark.parametrize(
     ("text", "length", "wanted"),
     [
-        ("abcd", 4, "abcd"),
-        ("abcde", 4, "abc…"),
-        ("a \n b", 4, "a b"),
-        ("", 4, ""),
-        ("x" * 200, None, "x" * 200),
-        ("x" * 201, None, "x" * 199 + "…"),
+        ("abcd", 4, "abcd"), ("abcde", 4, "abc…"), ("a \n b", 4, "a b"), ("", 4, ""),
+        ("x" * 200, None, "x" * 200), ("x" * 201, None, "x" * 199 + "…"),
     ],
-)
+)  # fmt: skip
 def test_one_short_line(text: str, length: int | None, wanted: str) -> None:
     assert (short(text) if length is None else short(text, length)) == wanted
 

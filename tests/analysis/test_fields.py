@@ -10,15 +10,11 @@ from cachescope.analysis.fields import field_advice, is_from_the_graph, is_input
 @pytest.mark.parametrize(
     ("field", "is_so"),
     [
-        ("example_inputs[0]", True),
-        ("inputs_to_check[1]", True),
-        ("fx_kwargs[static_input_idxs]", True),
-        ("fx_kwargs[cudagraphs]", False),
-        ("example_inputs", False),
-        ("my_example_inputs[0]", False),
+        ("example_inputs[0]", True), ("inputs_to_check[1]", True), ("fx_kwargs[static_input_idxs]", True),
+        ("fx_kwargs[cudagraphs]", False), ("example_inputs", False), ("my_example_inputs[0]", False),
         ("gm", False),
     ],
-)
+)  # fmt: skip
 def test_a_field_that_describes_the_inputs(field: str, is_so: bool) -> None:
     assert is_input(field) is is_so
 

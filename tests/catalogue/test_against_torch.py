@@ -71,12 +71,9 @@ def test_made_anew_from_the_installed_sources_it_is_the_same(
 
 def told_by_torch(environment: Mapping[str, str]) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-c", TELL],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", TELL], env={**os.environ, **environment}, capture_output=True, text=True,
         check=True,
-    )
+    )  # fmt: skip
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 

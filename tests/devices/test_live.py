@@ -38,17 +38,10 @@ def fake_torch(*texts: str) -> Any:
     )
     made = SimpleNamespace(copy_=lambda other: None)
     return SimpleNamespace(
-        cuda=cuda,
-        device=lambda kind, index: (kind, index),
-        empty=lambda *size, **how: made,
-        empty_like=lambda other: made,
-        randn=lambda *size, **how: made,
-        mm=lambda left, right: None,
-        uint8=None,
-        float16=None,
-        bfloat16=None,
-        float32=None,
-    )
+        cuda=cuda, device=lambda kind, index: (kind, index), empty=lambda *size, **how: made,
+        empty_like=lambda other: made, randn=lambda *size, **how: made, mm=lambda left, right: None,
+        uint8=None, float16=None, bfloat16=None, float32=None,
+    )  # fmt: skip
 
 
 class FakeNvmlError(Exception):

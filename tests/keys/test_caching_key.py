@@ -115,10 +115,7 @@ def interfaces(cache_root: Path) -> ModuleType:
     return importlib.import_module("torch._inductor.runtime.caching.interfaces")
 
 
-@given(
-    args=st.lists(PLAIN, max_size=3),
-    kwargs=st.dictionaries(st.text(min_size=1, max_size=3), PLAIN, max_size=2),
-)
+@given(args=st.lists(PLAIN, max_size=3), kwargs=st.dictionaries(st.text(min_size=1, max_size=3), PLAIN, max_size=2))  # fmt: skip
 def test_memoizer_keys_are_torchs(
     interfaces: ModuleType, args: list[object], kwargs: dict[str, object]
 ) -> None:
@@ -178,19 +175,12 @@ def test_a_number_that_equals_no_other_has_one_name(number: float | complex) -> 
 @pytest.mark.parametrize(
     ("params", "is_shared"),
     [
-        (("ab", "ab"), True),
-        ((b"ab", b"ab"), True),
-        (((1.5, None), (1.5, None)), True),
-        ((["ab", {"k": "ab"}],), True),
-        (({"ab": "ab"},), True),
-        (("ab", "ba"), False),
+        (("ab", "ab"), True), ((b"ab", b"ab"), True), (((1.5, None), (1.5, None)), True),
+        ((["ab", {"k": "ab"}],), True), (({"ab": "ab"},), True), (("ab", "ba"), False),
         # The interpreter has one object for each of these.
-        (("a", "a"), False),
-        (("", ""), False),
-        (("ab", b"ab"), False),
-        (([], []), False),
+        (("a", "a"), False), (("", ""), False), (("ab", b"ab"), False), (([], []), False),
     ],
-)
+)  # fmt: skip
 def test_equal_objects_may_be_one(params: object, is_shared: bool) -> None:
     assert caching_names("fn", (params, {}), KEY).doubt == (SHARED if is_shared else None)
 

@@ -54,12 +54,9 @@ def test_the_request_key_is_torchs(directory: Directory) -> None:
     for step in steps(directory):
         for named in step["truth"]["names"]:
             key = cutlass_request_key(
-                bytes.fromhex(named["cutlass_key"]),
-                named["arch"],
-                named["toolkit"],
-                named["level"],
+                bytes.fromhex(named["cutlass_key"]), named["arch"], named["toolkit"], named["level"],
                 *recorded_hashes(step),
-            )
+            )  # fmt: skip
             assert key == named["request_key"]
         versions.append(step["versions"]["torch_version"].partition("+")[0])
     assert versions == ["2.13.0", "2.10.0", "2.8.0", "2.13.0"]

@@ -88,15 +88,8 @@ def test_deep_nesting_is_torchs(pickler: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "start"),
-    [
-        (True, "cev5uo2j"),
-        (False, "esstihe2"),
-        (None, "tquy2we2"),
-        ("", "v3hzzlv4"),
-        ([], "h25wqx6v"),
-        ({}, "4bryyl4a"),
-    ],
-)
+    [(True, "cev5uo2j"), (False, "esstihe2"), (None, "tquy2we2"), ("", "v3hzzlv4"), ([], "h25wqx6v"), ({}, "4bryyl4a")],
+)  # fmt: skip
 def test_known_hashes(value: object, start: str) -> None:
     assert detail_hash(value).startswith(start)
 

@@ -54,11 +54,7 @@ def test_what_get_hash_of_torch_2_13_returned(
     assert get_hash(code, extra, hash_type) == wanted
 
 
-@given(
-    content=CODE,
-    extra=TEXT,
-    hash_type=st.sampled_from(["amdgcn", "code", "ptx", "spv", "cubin", "hsaco", "zebin"]),
-)
+@given(content=CODE, extra=TEXT, hash_type=st.sampled_from(["amdgcn", "code", "ptx", "spv", "cubin", "hsaco", "zebin"]))  # fmt: skip
 def test_get_hash_is_torchs(codecache: ModuleType, content: str | bytes, extra: str, hash_type: str) -> None:
     assert get_hash(content, extra, hash_type) == codecache.get_hash(content, extra, hash_type)
 

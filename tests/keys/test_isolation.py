@@ -72,10 +72,7 @@ FABRICATED: dict[str, Context] = {
     ),
     "cuda, an older board": made(
         {
-            "inductor_configs": {
-                "force_fuse_int_mm_with_mul": False,
-                "max_autotune_gemm_backends": "ATEN,TRITON",
-            },
+            "inductor_configs": {"force_fuse_int_mm_with_mul": False, "max_autotune_gemm_backends": "ATEN,TRITON"},
             "torch_determinism_configs": {"torch.are_deterministic_algorithms_enabled": True},
             "torch_version_hash": "gCh9KmzQ5x3tS1nU0h5B9yTqk0n8xkJ0T7zvP3b3m1E=",
             "runtime": "CUDA",
@@ -104,9 +101,7 @@ FABRICATED: dict[str, Context] = {
     "text": made(
         {
             "inductor_configs": {
-                "größe": "μ-kernel 中文 🔥",
-                "quotes": "\"'\\/\n\t\0\x1b[31m\u2028\x7f",
-                "surrogate": "\ud800",
+                "größe": "μ-kernel 中文 🔥", "quotes": "\"'\\/\n\t\0\x1b[31m\u2028\x7f", "surrogate": "\ud800",
                 "": "an empty name",
             },
             "accelerator_properties": "_CudaDeviceProperties(name='Größe's 卡', major=9)",
@@ -117,8 +112,7 @@ FABRICATED: dict[str, Context] = {
             "inductor_configs": {
                 "floats": [0.1, 1e300, 5e-324, -0.0, 1.0, 1e16, 1 / 3],
                 "not_finite": [math.inf, -math.inf, math.nan],
-                "integers": [0, -1, 2**53 + 1, 2**64, -(2**200)],
-                "booleans": [True, False, None],
+                "integers": [0, -1, 2**53 + 1, 2**64, -(2**200)], "booleans": [True, False, None],
             }
         }
     ),
@@ -133,7 +127,7 @@ FABRICATED: dict[str, Context] = {
             "torch_determinism_configs": {"z": 1, "a": 2, "Z": 3, "ä": 4},
         }
     ),
-}
+}  # fmt: skip
 
 
 @pytest.fixture

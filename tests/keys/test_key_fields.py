@@ -47,10 +47,7 @@ def test_a_name_is_of_its_own_elements_alone() -> None:
 
 def test_parts_are_those_of_tensors_alone() -> None:
     removed = pattern_fields("example_inputs[*].device", FIELDS, lambda name: name == "example_inputs[0]")
-    assert (removed.fields, dict(removed.parts)) == (
-        frozenset(),
-        {"example_inputs[0]": frozenset({"device"})},
-    )
+    assert (removed.fields, dict(removed.parts)) == (frozenset(), {"example_inputs[0]": frozenset({"device"})})  # fmt: skip
     assert removed.parts["example_inputs[0]"] == {"device"}
     for pattern, said in (
         ("gm.device", "no field 'gm.device', and no tensor 'gm'"),
@@ -69,12 +66,9 @@ def test_parts_are_those_of_tensors_alone() -> None:
         ("epilog_fusion", "near it: inductor_config[epilogue_fusion]"),
         ("inductor_config[epilog_fusion]", "near it: inductor_config[epilogue_fusion]"),
         ("torch_versions", "near it: torch_version"),
-        (
-            "qqqq",
-            "there are gm, example_inputs[…], inductor_config[…], torch_version; and the context forms ",
-        ),
+        ("qqqq", "there are gm, example_inputs[…], inductor_config[…], torch_version; and the context forms "),
     ],
-)
+)  # fmt: skip
 def test_what_may_have_been_meant(pattern: str, said: str) -> None:
     assert said in refused(pattern)
 

@@ -13,13 +13,9 @@ from tests.readings import read_once
 
 _TEXTS = st.text(st.characters(codec="ascii"), max_size=12)
 _VALUES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(2**31), 2**31 - 1),
-    st.floats(),
-    _TEXTS,
+    st.none(), st.booleans(), st.integers(-(2**31), 2**31 - 1), st.floats(), _TEXTS,
     st.lists(_TEXTS, max_size=3),
-)
+)  # fmt: skip
 
 
 def printed(settings: dict[str, object], most: int = 1024) -> str:

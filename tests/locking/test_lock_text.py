@@ -47,21 +47,10 @@ def locks(draw: st.DrawFn) -> CacheLock:
     texts = st.lists(TEXT, max_size=2).map(tuple)
     files = {
         path: draw(
-            st.builds(
-                LockedFile,
-                st.just(path),
-                TEXT,
-                COUNT,
-                HEX,
-                OPTIONAL,
-                numbers,
-                texts,
-                st.none() | COUNT,
-                texts,
-            )
+            st.builds(LockedFile, st.just(path), TEXT, COUNT, HEX, OPTIONAL, numbers, texts, st.none() | COUNT, texts)
         )
         for path in paths
-    }
+    }  # fmt: skip
     links = draw(
         st.dictionaries(PATH.filter(lambda path: path not in files), PATH | st.just("."), max_size=2)
     )

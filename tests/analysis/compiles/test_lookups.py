@@ -17,14 +17,9 @@ from tests.conftest import Recording
 
 # With backward graphs that are compiled later, several compiles of a function, a reset of compile ids, compiles that fail.
 SCENARIOS = (
-    "training",
-    "recompiles",
-    "recompiles_dynamic",
-    "dynamic_guards",
-    "in_process",
-    "failed_backward",
+    "training", "recompiles", "recompiles_dynamic", "dynamic_guards", "in_process", "failed_backward",
     "bypass_custom_pass",
-)
+)  # fmt: skip
 QUICK = {("2.13.0", "training"), ("2.13.0", "recompiles")}
 VERSIONS = ("2.6.0", "2.10.0", "2.13.0", "2.15.0")
 RECORDED = [

@@ -18,12 +18,9 @@ def within(value: int, bounds: Bounds) -> bool:
 
 
 @given(
-    st.sampled_from(["<", "<=", ">", ">="]),
-    st.integers(-5, 5),
+    st.sampled_from(["<", "<=", ">", ">="]), st.integers(-5, 5), st.integers(-40, 40), st.integers(-5, 5),
     st.integers(-40, 40),
-    st.integers(-5, 5),
-    st.integers(-40, 40),
-)
+)  # fmt: skip
 def test_bounds_hold_exactly_where_the_guard_does(operator: str, a: int, b: int, c: int, d: int) -> None:
     expr = f"{a}*s0 + {b} {operator} {c}*s0 + {d}"
     found = guarded_bounds(expr)
@@ -96,25 +93,17 @@ def test_equal_symbols_have_one_range() -> None:
     ]
     found = {name: str(bounds) for name, bounds in remaining_ranges(rows).items()}
     assert found == {
-        "s0": "[6, 40]",
-        "s1": "[6, 40]",
-        "s2": "[6, 40]",
-        "s3": "[2, int_oo]",
-        "s4": "[7, 7]",
+        "s0": "[6, 40]", "s1": "[6, 40]", "s2": "[6, 40]", "s3": "[2, int_oo]", "s4": "[7, 7]",
         "s8": "[2, int_oo]",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("bounds", "words"),
     [
-        ((None, None), "any"),
-        ((None, 20), "at most 20"),
-        ((11, None), "11 or more"),
-        ((11, 4096), "11 to 4096"),
-        ((12, 12), "12"),
-        ((7, 6), "none"),
+        ((None, None), "any"), ((None, 20), "at most 20"), ((11, None), "11 or more"),
+        ((11, 4096), "11 to 4096"), ((12, 12), "12"), ((7, 6), "none"),
     ],
-)
+)  # fmt: skip
 def test_bounds_in_words(bounds: tuple[int | None, int | None], words: str) -> None:
     assert Bounds(*bounds).in_words == words

@@ -139,21 +139,9 @@ def test_the_field_inside_a_form_that_differs_is_named_with_both_values(recordin
     rows = scope.context_difference(0, 1)[["form", "field", "status", "before", "after"]].values.tolist()
     assert rows == [
         ["inductor_configs", "deterministic", "changed", "false", "true"],
-        [
-            "torch_determinism_configs",
-            "torch.are_deterministic_algorithms_enabled",
-            "changed",
-            "false",
-            "true",
-        ],
-        [
-            "cuda_matmul_precision_configs",
-            "torch.backends.cuda.matmul.fp32_precision",
-            "changed",
-            '"none"',
-            '"tf32"',
-        ],
-    ]
+        ["torch_determinism_configs", "torch.are_deterministic_algorithms_enabled", "changed", "false", "true"],
+        ["cuda_matmul_precision_configs", "torch.backends.cuda.matmul.fp32_precision", "changed", '"none"', '"tf32"'],
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -64,11 +64,7 @@ def test_code_of_tiles_may_be_right_wherever_there_are_vectors() -> None:
         assert [code.fits(width) for width in (0, 128, 256, 512)] == [False, None, None, None]
 
 
-FLOAT, HALF, BYTE = (
-    "at::vec::Vectorized<float>",
-    "at::vec::Vectorized<at::BFloat16>",
-    "at::vec::Vectorized<int8_t>",
-)
+FLOAT, HALF, BYTE = ("at::vec::Vectorized<float>", "at::vec::Vectorized<at::BFloat16>", "at::vec::Vectorized<int8_t>")  # fmt: skip
 FLOATS = "at::vec::VectorizedN<float,2>"
 ANY = {128, 256, 512}
 
@@ -220,12 +216,7 @@ UNSAFE, OTHER_UNSAFE, OPEN = Safety(True, "one"), Safety(True, "two"), Safety(No
 
 @pytest.mark.parametrize(
     ("found", "wanted"),
-    [
-        ([], SAFE),
-        ([SAFE, SAFE], SAFE),
-        ([SAFE, OPEN, NOT_CHECKED], OPEN),
-        ([SAFE, OPEN, UNSAFE, OTHER_UNSAFE], UNSAFE),
-    ],
-)
+    [([], SAFE), ([SAFE, SAFE], SAFE), ([SAFE, OPEN, NOT_CHECKED], OPEN), ([SAFE, OPEN, UNSAFE, OTHER_UNSAFE], UNSAFE)],
+)  # fmt: skip
 def test_the_worst_of_several(found: list[Safety], wanted: Safety) -> None:
     assert worst(found) is wanted

@@ -135,12 +135,7 @@ def test_forms_that_differ_or_may() -> None:
 
 
 def test_the_least_change_comes_first() -> None:
-    made = [
-        context(),
-        context(runtime="B"),
-        context(runtime="B", runtime_version="2"),
-        context(inductor_configs={}),
-    ]
+    made = [context(), context(runtime="B"), context(runtime="B", runtime_version="2"), context(inductor_configs={})]  # fmt: skip
     schemas = joining_schemas(known_snapshots([*made, *made]))
     left_out = [tuple(form for form in FORMS if form not in chosen_forms(schema)) for schema in schemas]
     assert left_out == [
@@ -154,13 +149,9 @@ def test_the_least_change_comes_first() -> None:
 
 def test_groups_are_numbered_the_largest_first() -> None:
     made = [
-        context(),
-        context(runtime="B"),
-        context(runtime="B"),
-        context(runtime=...),
-        context(new=1),
+        context(), context(runtime="B"), context(runtime="B"), context(runtime=...), context(new=1),
         context(runtime="C"),
-    ]
+    ]  # fmt: skip
     groups = context_groups(known_snapshots(made), ALL)
     found = [(row.group, row.contexts) for row in groups]
     assert found == [(0, (1, 2)), (1, (0,)), (2, (5,)), (None, (3,)), (None, (4,))]

@@ -37,12 +37,9 @@ RUNTIME = {
     "cuda_matmul_precision_configs": {"m": "ieee"},
 }
 COMPILE = {
-    "torch_version_hash": "AAAA",
-    "triton_version_hash": None,
-    "runtime": None,
-    "runtime_version": None,
+    "torch_version_hash": "AAAA", "triton_version_hash": None, "runtime": None, "runtime_version": None,
     "accelerator_properties": None,
-}
+}  # fmt: skip
 H100 = "_CudaDeviceProperties(name='H100', major=9, minor=0, total_memory=80GB, uuid=1)"
 
 

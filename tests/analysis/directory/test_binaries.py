@@ -61,16 +61,11 @@ def test_without_a_kernel_nothing_is_known() -> None:
         (["one"], ["one"], True, "compiled files of the same bytes"),
         (["one"], ["two"], False, "compiled files that differ: "),
         (["one"], [None], None, "compiled files that cannot be read"),
-        (
-            ["one", "two"],
-            ["two"],
-            None,
-            "several compiled files, and not which was used: 5-k1.so, 6-k1.so, 8-k1.so",
-        ),
+        (["one", "two"], ["two"], None, "several compiled files, and not which was used: 5-k1.so, 6-k1.so, 8-k1.so"),
         (["one", "two"], ["three"], False, "compiled files that differ: "),
         (["one", "one"], ["one"], True, "compiled files of the same bytes"),
     ],
-)
+)  # fmt: skip
 def test_by_the_bytes(first: list[str], second: list[str | None], same: bool | None, text: str) -> None:
     directory = Directory()
     for of, hashes in enumerate((first, second)):
@@ -143,21 +138,16 @@ def test_of_several_kernels_the_worst_tells(hashes: dict[str, str], same: bool |
     ("times", "took", "same"),
     [
         # Another form was written while this entry was compiled, or since: it is not what the other one has.
-        ((50.0, 95.0), 10.0, False),
-        ((95.0, 50.0), 10.0, True),
+        ((50.0, 95.0), 10.0, False), ((95.0, 50.0), 10.0, True),
         # What was written within the compile is its own, at either end of it.
-        ((90.0, 50.0), 10.0, True),
-        ((100.0, 50.0), 10.0, True),
+        ((90.0, 50.0), 10.0, True), ((100.0, 50.0), 10.0, True),
         # What was written after the entry it did not load.
-        ((50.0, 101.0), 10.0, True),
-        ((101.0, 50.0), 10.0, False),
+        ((50.0, 101.0), 10.0, True), ((101.0, 50.0), 10.0, False),
         # Both were there before: either may have been used.
-        ((50.0, 60.0), 10.0, None),
-        ((50.0, 60.0), None, None),
-        ((50.0, None), 10.0, True),
+        ((50.0, 60.0), 10.0, None), ((50.0, 60.0), None, None), ((50.0, None), 10.0, True),
         ((101.0, 102.0), 10.0, None),
     ],
-)
+)  # fmt: skip
 def test_the_form_that_an_entry_used_is_told_by_the_times(
     times: tuple[float | None, float | None], took: float | None, same: bool | None
 ) -> None:

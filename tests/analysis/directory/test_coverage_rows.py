@@ -61,10 +61,7 @@ def no_file(path: str) -> str | None:
     raise AssertionError(path)
 
 
-HIT_SMALL, MISS_SMALL = (
-    {"outcome": "hit", "guards_expr": SMALL},
-    {"outcome": "guard_miss", "guards_expr": SMALL},
-)
+HIT_SMALL, MISS_SMALL = ({"outcome": "hit", "guards_expr": SMALL}, {"outcome": "guard_miss", "guards_expr": SMALL})  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -196,10 +193,7 @@ def test_other_files_are_compared_by_their_content(row: EntryRow, name: tuple[st
     )
     assert answer("d1") == ("no", NOT_IN_IT)
     assert answer("d1", lost=frozenset({name})) == ("no", LOST)
-    assert answer("d1", files=files, refused="it is cut") == (
-        "no",
-        "torch loads nothing of the bundle: it is cut",
-    )
+    assert answer("d1", files=files, refused="it is cut") == ("no", "torch loads nothing of the bundle: it is cut")  # fmt: skip
 
 
 def test_of_several_bundles_each_covers_its_own() -> None:
@@ -211,13 +205,9 @@ def test_of_several_bundles_each_covers_its_own() -> None:
 
 def test_lookups_of_one_key_and_answer_are_one_row() -> None:
     rows = [
-        lookup(lookup=3),
-        lookup(lookup=4, **HIT_SMALL),
-        lookup(lookup=5),
-        lookup("f2", lookup=6),
-        lookup(None, "bypass", lookup=7),
-        lookup("c1", lookup=8, cache="code"),
-    ]
+        lookup(lookup=3), lookup(lookup=4, **HIT_SMALL), lookup(lookup=5), lookup("f2", lookup=6),
+        lookup(None, "bypass", lookup=7), lookup("c1", lookup=8, cache="code"),
+    ]  # fmt: skip
     made = coverage_rows(
         [bundle(inside(guards_expr=SMALL))],
         rows,

@@ -253,13 +253,8 @@ def test_a_lock_of_a_folder_guards_what_is_in_it() -> None:
 
 @pytest.mark.parametrize(
     ("cache", "told"),
-    [
-        ("lock", {"cache_key": None}),
-        ("lock", {"status": "unreadable"}),
-        ("lock", {"status": "damaged"}),
-        ("other", {}),
-    ],
-)
+    [("lock", {"cache_key": None}), ("lock", {"status": "unreadable"}), ("lock", {"status": "damaged"}), ("other", {})],
+)  # fmt: skip
 def test_what_is_no_whole_lock_guards_nothing(cache: str, told: dict[str, Any]) -> None:
     lock = entry(cache, A, name=f"{A}.lock", **told)
     assert links(lock, py(A)) == []

@@ -171,17 +171,13 @@ def test_what_is_known_of_a_miss() -> None:
 @pytest.mark.parametrize(
     ("times", "roots", "is_known"),
     [
-        ((1, 2), ("/c", "/c"), True),
-        ((1, 1), ("/c", "/c"), False),
-        ((1.25, 1.5), ("/c", "/c"), True),
+        ((1, 2), ("/c", "/c"), True), ((1, 1), ("/c", "/c"), False), ((1.25, 1.5), ("/c", "/c"), True),
         ((None, 1), ("/c", "/c"), False),
         # One directory keeps whole seconds, another maybe two of them: the coarser one decides.
-        ((1, 3), ("/c", "/d"), True),
-        ((1, 2), ("/c", "/d"), False),
-        ((2, 3), ("/c", "/d"), False),
+        ((1, 3), ("/c", "/d"), True), ((1, 2), ("/c", "/d"), False), ((2, 3), ("/c", "/d"), False),
         ((1, 1), ("/c", "/d"), False),
     ],
-)
+)  # fmt: skip
 def test_whether_the_order_is_known(
     times: tuple[float | None, float], roots: tuple[str, str], is_known: bool
 ) -> None:

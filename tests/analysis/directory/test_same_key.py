@@ -64,14 +64,10 @@ def test_marks_by_rows(rows: list[dict[str, Any]], marks: dict[int, tuple[str, .
 def test_candidates_are_sound_and_in_order_of_cache_key_and_time() -> None:
     """Made by hand; one without a time comes first."""
     told: list[tuple[str, str | None, float | None, str]] = [
-        ("fxgraph", "f2", 1, "ok"),
-        ("fxgraph", "f1", 9, "ok"),
-        ("fxgraph", "f1", None, "ok"),
-        ("aotautograd", "f3", 9, "ok"),
-        ("fxgraph", "f1", 5, "damaged"),
-        ("code", "f1", 5, "ok"),
+        ("fxgraph", "f2", 1, "ok"), ("fxgraph", "f1", 9, "ok"), ("fxgraph", "f1", None, "ok"),
+        ("aotautograd", "f3", 9, "ok"), ("fxgraph", "f1", 5, "damaged"), ("code", "f1", 5, "ok"),
         ("fxgraph", None, 5, "ok"),
-    ]
+    ]  # fmt: skip
     rows = [
         EntryRow(**{"entry": at, "cache": cache, "cache_key": key, "path": f"/c/{at}", "root": "/c", "modified_time": time, "status": status, "guards_expr": "L['s0'] > 1"})
         for at, (cache, key, time, status) in enumerate(told)

@@ -27,20 +27,12 @@ def miss(key: str, at: int | None, took: int | None = S, **told: object) -> Look
 @pytest.mark.parametrize(
     ("times", "resolution"),
     [
-        ([], 2 * S),
-        ([4 * S], 2 * S),
-        ([4 * S, 2 * S], 2 * S),
-        ([4 * S, 3 * S], S),
-        ([3 * S], S),
-        ([4 * S, 3 * S + 1], 1),
-        ([4 * S + 1], 1),
-        ([4 * S, None], 2 * S),
+        ([], 2 * S), ([4 * S], 2 * S), ([4 * S, 2 * S], 2 * S), ([4 * S, 3 * S], S), ([3 * S], S),
+        ([4 * S, 3 * S + 1], 1), ([4 * S + 1], 1), ([4 * S, None], 2 * S),
         # One time for all tells nothing, but that of one entry does.
-        ([4 * S, 4 * S], None),
-        ([4 * S, 4 * S, None], None),
-        ([4 * S, 4 * S, 6 * S], 2 * S),
+        ([4 * S, 4 * S], None), ([4 * S, 4 * S, None], None), ([4 * S, 4 * S, 6 * S], 2 * S),
     ],
-)
+)  # fmt: skip
 def test_how_exact_the_times_of_a_directory_are(times: list[int | None], resolution: int | None) -> None:
     assert resolution_ns([entry("f1", time) for time in times]) == resolution
 

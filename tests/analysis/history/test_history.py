@@ -114,13 +114,8 @@ def test_the_guards_that_lookups_of_a_key_show() -> None:
         )
     )
     assert [found.guards_before(at) for at in (0, 1, 2, 4, 7, 8)] == [
-        [],
-        ["a"],
-        [],
-        ["a", "b"],
-        ["a", "b"],
-        ["a", "b", "f"],
-    ]
+        [], ["a"], [], ["a", "b"], ["a", "b"], ["a", "b", "f"],
+    ]  # fmt: skip
     assert found.guards_before(9) == []
 
 
@@ -138,12 +133,8 @@ def test_the_lookups_of_an_entry() -> None:
 
 def test_which_misses_stored_a_result() -> None:
     told: list[dict[str, Any]] = [
-        {},
-        {"outcome": "hit"},
-        {"save_bypass": "no"},
-        {"outcome": "guard_miss"},
-        {"outcome": "bypass"},
-    ]
+        {}, {"outcome": "hit"}, {"save_bypass": "no"}, {"outcome": "guard_miss"}, {"outcome": "bypass"},
+    ]  # fmt: skip
     found = history_of(lookups(*told))
     assert [found.has_stored(at) for at in range(5)] == [True, False, False, True, False]
     assert list(found.timeline.not_stored) == [2]
@@ -175,18 +166,12 @@ LONG, SHORT, UNTIMED, HIT, BEFORE, AT_ITS_END, WITHOUT = range(7)
 LOOKUPS = [row(0, 0), row(0, 1, 4), row(0, None), row(0, 3, 90, "hit"), row(1, 9), row(1, 10), row(1, None)]
 HISTORY = history_of([replace(one, lookup=at) for at, one in enumerate(LOOKUPS)])
 CASES = [
-    (LONG, BEFORE, True),
-    (LONG, AT_ITS_END, False),
-    (SHORT, BEFORE, False),
+    (LONG, BEFORE, True), (LONG, AT_ITS_END, False), (SHORT, BEFORE, False),
     # Without a time nothing was running.
-    (UNTIMED, BEFORE, False),
-    (LONG, WITHOUT, False),
+    (UNTIMED, BEFORE, False), (LONG, WITHOUT, False),
     # A hit compiles nothing, and nobody waits for a compile of the own process.
-    (HIT, BEFORE, False),
-    (BEFORE, AT_ITS_END, False),
-    (LONG, SHORT, False),
-    (AT_ITS_END, SHORT, True),
-]
+    (HIT, BEFORE, False), (BEFORE, AT_ITS_END, False), (LONG, SHORT, False), (AT_ITS_END, SHORT, True),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "at", "wanted"), CASES)

@@ -13,14 +13,7 @@ from tests.analysis.plain_rows import lookup_row
 
 
 def phase(self_time_ns: int, is_skipped: bool | None, segment: int = 1, **other: object) -> PhaseRow:
-    values: dict[str, Any] = {
-        "run": 0,
-        "compile_id": "0/0",
-        "phase": "p",
-        "event": "e",
-        "count": 1,
-        "unended": 0,
-    }
+    values: dict[str, Any] = {"run": 0, "compile_id": "0/0", "phase": "p", "event": "e", "count": 1, "unended": 0}  # fmt: skip
     times = {"time_ns": self_time_ns, "self_time_ns": self_time_ns}
     return PhaseRow(**values | times | {"segment": segment, "is_skipped_by_hit": is_skipped} | other)
 
@@ -76,14 +69,11 @@ def test_each_compile_under_one_compile_id_is_judged_by_its_own_lookup() -> None
 @pytest.mark.parametrize(
     ("compile_id", "segment", "wanted"),
     [
-        (None, 2, (None, 2)),
-        ("0/0", 2, ("0/0", 2)),
-        ("0/0", 0, ("0/0", 0)),
+        (None, 2, (None, 2)), ("0/0", 2, ("0/0", 2)), ("0/0", 0, ("0/0", 0)),
         # Of an attempt, that of the first one.
-        ("0/0_1", 0, ("0/0", 1)),
-        ("0/0_2", 3, ("0/0", 3)),
+        ("0/0_1", 0, ("0/0", 1)), ("0/0_2", 3, ("0/0", 3)),
     ],
-)
+)  # fmt: skip
 def test_the_compile_of_a_lookup(
     compile_id: str | None, segment: int, wanted: tuple[str | None, int]
 ) -> None:

@@ -106,13 +106,10 @@ def spans(*made: TraceEvent) -> dict[str, tuple[int, int, int, int]]:
     """By place: how many began, how many never ended, the time of all, and their own."""
     return {
         "/".join(str(part) for part in (place.compile_id, place.segment, place.event)): (
-            one.count,
-            one.unended,
-            one.time_ns,
-            one.self_time_ns,
+            one.count, one.unended, one.time_ns, one.self_time_ns,
         )
         for place, one in swept(list(made)).spent.items()
-    }
+    }  # fmt: skip
 
 
 SECOND = 10**9

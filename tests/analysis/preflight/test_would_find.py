@@ -27,12 +27,7 @@ def found(*candidates: Candidate, note: LookupNote | None = None) -> PredictedOu
         ([], "full_miss", "no entry under this key in /cache", None),
         ([ONE], "hit", "one", None),
         ([HOLDS], "hit", "one; its guards hold for t0 = 4: L['t0'] < 8", SMALL),
-        (
-            [FAILS],
-            "guard_miss",
-            "1 entry under this key in /cache, and no guards hold for t0 = 4: L['t0'] > 8",
-            LARGE,
-        ),
+        ([FAILS], "guard_miss", "1 entry under this key in /cache, and no guards hold for t0 = 4: L['t0'] > 8", LARGE),
         (
             [FAILS, Candidate("two", guards="L['t0'] > 9")],
             "guard_miss",
@@ -62,7 +57,7 @@ def found(*candidates: Candidate, note: LookupNote | None = None) -> PredictedOu
         ([DAMAGED, FAILS, OPEN], "unknown", None, None),
         ([DAMAGED, FAILS], "guard_miss", None, LARGE),
     ],
-)
+)  # fmt: skip
 def test_how_a_lookup_would_end(
     candidates: list[Candidate], outcome: str, why: str | None, guards: str | None
 ) -> None:

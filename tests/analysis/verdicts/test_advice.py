@@ -21,14 +21,9 @@ TENSOR = (
     "requires_grad={grad}, is_quantized=False)"
 )
 BEFORE = {
-    "dtype": "torch.float32",
-    "shape": "4, 8",
-    "stride": "(8, 1)",
-    "device": "'cuda', index=0",
-    "memory_format": "torch.contiguous_format",
-    "bytes": "128",
-    "grad": "False",
-}
+    "dtype": "torch.float32", "shape": "4, 8", "stride": "(8, 1)", "device": "'cuda', index=0",
+    "memory_format": "torch.contiguous_format", "bytes": "128", "grad": "False",
+}  # fmt: skip
 
 
 GRAPH = "def forward(self, p_0):\n    {local} = torch.ops.aten.mul.Tensor({argument}, {number})\n    return ({local},)"
@@ -72,17 +67,10 @@ def test_many_options_are_said_at_once() -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        "damaged",
-        "graph entry",
-        "load error",
-        "another directory",
-        "deleted",
-        "failed compile",
-        "process ended",
-        "not saved",
-        "not known",
+        "damaged", "graph entry", "load error", "another directory", "deleted", "failed compile",
+        "process ended", "not saved", "not known",
     ],
-)
+)  # fmt: skip
 def test_each_way_an_entry_is_unavailable_has_advice_of_its_own(kind: str) -> None:
     advice = cause_advice(AdviceFacts("entry_unavailable", kind))
     assert advice is not None
@@ -222,14 +210,7 @@ def test_three_options_are_said_one_by_one() -> None:
 
 @pytest.mark.parametrize(("fields", "rest"), [(4, None), (5, "there is 1 more"), (6, "there are 2 more")])
 def test_four_sentences_are_said_and_the_others_are_counted(fields: int, rest: str | None) -> None:
-    names = (
-        "default_dtype",
-        "grad_enabled",
-        "autocast_state",
-        "cache_key_tag",
-        "autograd_config",
-        "aot_config",
-    )
+    names = ("default_dtype", "grad_enabled", "autocast_state", "cache_key_tag", "autograd_config", "aot_config")  # fmt: skip
     advice = changes_advice([field_change(name, "1", "2") for name in names[:fields]]) or ""
     assert advice.startswith("Set by torch.set_default_dtype(…). Set by torch.no_grad()")
     assert "Set by TORCH_COMPILE_CACHE_KEY_TAG" in advice

@@ -57,17 +57,11 @@ def test_a_least_hit_rate(
         ({"hits": 1, "misses": 2}, 3, False, 4, "2 of 3 lookups did not hit"),
         ({"hits": 1}, 0, True, 0, "0 of 1 lookups did not hit"),
         ({"misses": 1, "took": None}, 9, False, None, "only traces (TORCH_TRACE) have their times"),
-        (
-            {"hits": 2, "unknown": 1},
-            9,
-            False,
-            None,
-            "the outcome of 1 lookup was not seen, and what that took",
-        ),
+        ({"hits": 2, "unknown": 1}, 9, False, None, "the outcome of 1 lookup was not seen, and what that took"),
         ({"misses": 1, "unknown": 1}, 2, False, None, "and what that took is not known"),
         ({"misses": 1, "unknown": 1}, 1, False, 2, "1 of 2 lookups did not hit"),
     ],
-)
+)  # fmt: skip
 def test_a_most_time_lost(
     counts: dict[str, Any], most: int, passed: bool, found: float | None, reason: str
 ) -> None:
@@ -103,13 +97,10 @@ def bypassed(*reasons: str) -> list[Made]:
 @pytest.mark.parametrize(
     ("known", "now", "new"),
     [
-        (["one"], ["one"], 0),
-        (["one"], ["one", "two"], 1),
-        (["one", "two"], ["two"], 0),
-        (["one"], ["two", "three"], 2),
-        (["one"], [], 0),
+        (["one"], ["one"], 0), (["one"], ["one", "two"], 1), (["one", "two"], ["two"], 0),
+        (["one"], ["two", "three"], 2), (["one"], [], 0),
     ],
-)
+)  # fmt: skip
 def test_no_new_cause(known: list[str], now: list[str], new: int) -> None:
     hit = lookups(hits=1)
     baseline, made = scope_of(run(*hit, *bypassed(*known))), scope_of(run(*hit, *bypassed(*now)))

@@ -170,13 +170,7 @@ def test_a_key_that_is_still_compiled_counts_if_it_differs_by_its_rank(
     assert made.history.was_running(made.history.index_of[other.lookup], made.history.index_of[row.lookup])
 
 
-RUNS = [
-    look("A2", run=0),
-    look("A22", run=1),
-    look("A12", run=1, compile_id="5/0"),
-    look("a", run=2),
-    look("A", run=3),
-]
+RUNS = [look("A2", run=0), look("A22", run=1), look("A12", run=1, compile_id="5/0"), look("a", run=2), look("A", run=3)]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -314,12 +308,9 @@ def test_of_the_last_32_lookups(between: int, wanted: int) -> None:
 def test_how_two_are_alike() -> None:
     named = {"function": "f", "file": "/a.py"}
     made = Made(
-        look("a", **named),
-        look("A", **named),
-        look("A", function="g", file="/a.py"),
-        look("A"),
+        look("a", **named), look("A", **named), look("A", function="g", file="/a.py"), look("A"),
         entries=[look("a")],
-    )
+    )  # fmt: skip
     one, other, renamed, nameless = made.rows
     text = "80 % of their code is alike"
     assert made.baselines.are_alike_by(one, other) == f"both are of the function f of one file, and {text}"

@@ -17,11 +17,8 @@ from cachescope.analysis.verdicts.change_advice import (
 DTYPE, LAYOUT, GRAD, ORDER = "dtype changed", "layout changed", "requires_grad changed", "one memory format"
 INDEX, DEVICE = "another device of the same kind", "another kind of device"
 SIZES, ONE, RANK, SYMBOL = (
-    "Pad it to one size",
-    "to or from 0 or 1",
-    "number of dimensions",
-    "computed in another way",
-)
+    "Pad it to one size", "to or from 0 or 1", "number of dimensions", "computed in another way",
+)  # fmt: skip
 
 
 def changed(**parts: tuple[str, str]) -> FieldChange:

@@ -116,17 +116,14 @@ OTHER: Details = {"gm": "def forward(self, y):\n    return (torch.fft.fft(y),)"}
     [
         ([], "inferred"),
         # Of another graph is an entry whose graphs are known, and are others.
-        (
-            [entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", OTHER, at=1)],
-            "inferred",
-        ),
+        ([entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", OTHER, at=1)], "inferred"),
         ([entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", at=1)], "not_known"),
         ([entry("aotautograd", "a2", at=1, fx_keys=("f2",))], "not_known"),
         # One that names none may be of any graph; of one that was stored later, this is no question.
         ([entry("aotautograd", "a2", at=1)], "not_known"),
         ([entry("aotautograd", "a2", at=50)], "inferred"),
     ],
-)
+)  # fmt: skip
 def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
     entries: list[tuple[EntryRow, Details | None]], evidence: str
 ) -> None:

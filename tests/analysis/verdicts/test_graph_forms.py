@@ -130,14 +130,11 @@ def test_how_many_of_ten_words_make_it_possible(
 @pytest.mark.parametrize(
     ("shared", "compile_ids", "inputs", "score"),
     [
-        (10, ("0/0", "0/0"), ("T", "T"), 1.0),
-        (5, ("0/0", "0/0"), ("T", "T"), 0.7),
-        (5, ("0/0", "1/0"), ("T", "T"), 0.5),
-        (5, (None, None), ("T", "T"), 0.5),
-        (5, ("0/0", "0/0"), ("T", "U"), 0.5),
-        (0, ("0/0", "1/0"), ("T", "U"), 0.0),
+        (10, ("0/0", "0/0"), ("T", "T"), 1.0), (5, ("0/0", "0/0"), ("T", "T"), 0.7),
+        (5, ("0/0", "1/0"), ("T", "T"), 0.5), (5, (None, None), ("T", "T"), 0.5),
+        (5, ("0/0", "0/0"), ("T", "U"), 0.5), (0, ("0/0", "1/0"), ("T", "U"), 0.0),
     ],
-)
+)  # fmt: skip
 def test_the_score_of_two_graphs(
     shared: int, compile_ids: tuple[str | None, str | None], inputs: tuple[str, str], score: float
 ) -> None:

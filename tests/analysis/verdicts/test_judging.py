@@ -36,13 +36,10 @@ def test_guard_misses_that_follow_are_settled_in_rows_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("reason", "kind"),
     [
-        ("no", "no"),
-        ("op 12 of 0xAB34", "op … of …"),
-        ("  first 1 \nsecond", "first …"),
-        (None, "torch gave no reason"),
-        ("", "torch gave no reason"),
+        ("no", "no"), ("op 12 of 0xAB34", "op … of …"), ("  first 1 \nsecond", "first …"),
+        (None, "torch gave no reason"), ("", "torch gave no reason"),
     ],
-)
+)  # fmt: skip
 def test_the_kind_of_a_bypass_is_its_reason_without_the_single_case(reason: str | None, kind: str) -> None:
     (row,) = miss_rows(scope_of(run(fx(None, "bypass", at=0, bypass_reason=reason))))
     assert (row["verdict"], row["kind"].strip(), row["evidence"]) == ("bypassed", kind, "recorded")
@@ -57,10 +54,7 @@ def test_several_bypasses_each_have_their_own_reason() -> None:
     ]
     made += [fx(None, "disabled", at=9, bypass_reason="a", compile_id="9/0")]
     kinds = [(row["verdict"], row["kind"]) for row in miss_rows(scope_of(run(*made)))]
-    assert kinds == [
-        *(("bypassed", reason or "torch gave no reason") for reason in reasons),
-        ("disabled", ""),
-    ]
+    assert kinds == [*(("bypassed", reason or "torch gave no reason") for reason in reasons), ("disabled", "")]  # fmt: skip
 
 
 def guarded(*lookups: Made, **told: Any) -> str:

@@ -82,11 +82,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
     "found before": (
-        (
-            run(graph("f11", at=0), **HERE),
-            run(fx("f11", "hit", G, at=50), **HERE),
-            run(graph("f11", at=100), **HERE),
-        ),
+        (run(graph("f11", at=0), **HERE), run(fx("f11", "hit", G, at=50), **HERE), run(graph("f11", at=100), **HERE)),
         ("deleted", "recorded", "deleted, moved or cleared"),
     ),
     "found since nothing had been stored": (
@@ -288,11 +284,7 @@ def test_a_key_that_another_process_is_compiling(
 def test_a_key_that_another_process_is_compiling_for_another_directory() -> None:
     compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
     row = last(compiling, run(graph("f11", at=3), **HERE))
-    assert (row["verdict"], row["kind"], row["evidence"]) == (
-        "entry_unavailable",
-        "another directory",
-        "recorded",
-    )
+    assert (row["verdict"], row["kind"], row["evidence"]) == ("entry_unavailable", "another directory", "recorded")  # fmt: skip
     assert "looked up, but in another directory: /other, not /cache" in row["reason"]
     # Where a directory is not known, it may be the same.
     assert last(compiling, run(graph("f11", at=3)))["verdict"] == "compiled_concurrently"

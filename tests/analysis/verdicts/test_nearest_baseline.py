@@ -21,12 +21,9 @@ from tests.made import component
 FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
 
 keys = st.tuples(
-    st.sampled_from("GH"),
-    st.sampled_from("ij"),
-    st.sampled_from("01"),
-    st.sampled_from("01"),
+    st.sampled_from("GH"), st.sampled_from("ij"), st.sampled_from("01"), st.sampled_from("01"),
     st.sampled_from(["", "x"]),
-)
+)  # fmt: skip
 lookups = st.tuples(keys, st.integers(0, 3), st.sampled_from(["0/0", "0/1", "1/0", None]), st.booleans())
 stored = st.tuples(keys, st.one_of(st.none(), st.integers(0, 12)))
 

@@ -399,11 +399,7 @@ def test_each_sentence_says_what_it_is_compared_with_though_one_value_changed_al
         entries=[entry("fxgraph", "f77", third, at=-50)],
     )
     rows = {row["lookup"]: row for row in miss_rows(scope)}
-    beginnings = {
-        2: "the same graph",
-        3: "the same graph",
-        5: "compiled again in one process, after compile 1/0",
-    }
+    beginnings = {2: "the same graph", 3: "the same graph", 5: "compiled again in one process, after compile 1/0"}  # fmt: skip
     for lookup, beginning in beginnings.items():
         assert rows[lookup]["changed"] == ("x",)
         assert rows[lookup]["reason"] == f"{beginning}, and one field of the key differs: x, 1 -> 2"

@@ -74,13 +74,7 @@ def test_what_the_directory_shows(made: LookupRow, entries: list[EntryRow], kind
 
 
 def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
-    rows = [
-        lookup(0, key="f2"),
-        lookup(1),
-        lookup(2, prediction="other"),
-        lookup(3),
-        lookup(4, prediction=""),
-    ]
+    rows = [lookup(0, key="f2"), lookup(1), lookup(2, prediction="other"), lookup(3), lookup(4, prediction="")]  # fmt: skip
     before = Why("disabled", "its caches are off", "recorded", "")
     found = judged(history_of(rows, entries=[DAMAGED]), (3, before))
     reasons = [None if why is None else why.reason for why in found.why]
@@ -90,9 +84,6 @@ def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
 def test_guards_that_would_fail() -> None:
     found = guards_would_fail("f1", "no guards hold")
     assert (found.verdict, found.reason, found.evidence, found.kind) == (
-        "guard_failed",
-        "no guards hold",
-        "inferred",
-        "f1",
-    )
+        "guard_failed", "no guards hold", "inferred", "f1",
+    )  # fmt: skip
     assert found.evidence_text.startswith("predicted: the guards of the entries were evaluated")

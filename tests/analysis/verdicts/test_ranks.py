@@ -103,11 +103,7 @@ LOOKED_UP = st.tuples(
 
 
 @pytest.mark.slow
-@given(
-    processes=st.lists(
-        st.tuples(st.sampled_from([0, 1, 2, 3, None]), st.lists(LOOKED_UP, max_size=4)), max_size=7
-    )
-)
+@given(processes=st.lists(st.tuples(st.sampled_from([0, 1, 2, 3, None]), st.lists(LOOKED_UP, max_size=4)), max_size=7))  # fmt: skip
 def test_a_place_is_compared_by_itself(
     processes: list[tuple[int | None, list[tuple[str | None, dict[str, str | None]]]]],
 ) -> None:

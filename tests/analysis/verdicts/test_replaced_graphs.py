@@ -63,9 +63,7 @@ class Made:
         fields = {"gm": " ".join(f"{word}_op" for word in words)} | INFERENCE
         code, _ = self.store.add(component(name, text) for name, text in fields.items())
         assert code is not None
-        return entry_row(
-            number, "fxgraph", f"e{number}", "/cache", "p", 1 + 2 * number, detail_set=code,
-        )  # fmt: skip
+        return entry_row(number, "fxgraph", f"e{number}", "/cache", "p", 1 + 2 * number, detail_set=code)  # fmt: skip
 
     @property
     def of_last(self) -> int | None:
@@ -206,13 +204,9 @@ def test_where_no_function_is_named_runs_with_an_equal_graph_before_it_are_compa
     [
         ((0, 2), 1),
         # Of another program, of none that is recorded, and under a lookup that is none of AOTAutograd.
-        ((0, 3), None),
-        ((None, None), None),
-        ((4, 5), None),
-        ((6, 7), None),
-        ((77, 77), None),
+        ((0, 3), None), ((None, None), None), ((4, 5), None), ((6, 7), None), ((77, 77), None),
     ],
-)
+)  # fmt: skip
 def test_graphs_that_autograd_made_from_one_program_are_forms_of_one(
     above: tuple[int | None, int | None], wanted: int
 ) -> None:

@@ -122,15 +122,11 @@ def test_without_entries_there_are_none() -> None:
     ("modified", "time", "may_be"),
     [
         # Of a directory whose times tell nothing an entry may always have been there.
-        (None, AT, True),
-        (None, None, True),
+        (None, AT, True), (None, None, True),
         # Within the nanosecond in which it was written, neither is known.
-        (AT, AT - 1, False),
-        (AT, AT, True),
-        (AT, AT + 1, False),
-        (AT, None, True),
+        (AT, AT - 1, False), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
     ],
-)
+)  # fmt: skip
 def test_an_entry_may_have_been_there_if_nothing_shows_it(
     modified: int | None, time: int | None, may_be: bool
 ) -> None:

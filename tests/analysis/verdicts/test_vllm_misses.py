@@ -61,11 +61,7 @@ def test_each_declared_change_is_named_and_nothing_else(scope: Scope, told: Reco
 def test_nothing_is_blamed_where_nothing_changed(scope: Scope, told: Recorded) -> None:
     steps = by_step(scope)
     for step in ("first", "rank"):
-        assert (steps[step].verdict, steps[step].changed, steps[step].evidence) == (
-            "first_lookup",
-            (),
-            "inferred",
-        )
+        assert (steps[step].verdict, steps[step].changed, steps[step].evidence) == ("first_lookup", (), "inferred")  # fmt: skip
     assert all(pd.isna(steps[step].verdict) for step in LOADED[told.version])
 
 

@@ -21,11 +21,7 @@ NEW = Judged(Why("first_lookup", "it is new", "inferred", ""), baseline=3)
 def test_files_that_were_edited(changed: Judged | None, baseline: int | None) -> None:
     """They are compared with another start only if nothing else changed since then."""
     found = not_loaded(EDITED, changed)
-    assert (found.why.verdict, found.why.changed, found.why.evidence) == (
-        "key_changed",
-        ("code_hash",),
-        "recorded",
-    )
+    assert (found.why.verdict, found.why.changed, found.why.evidence) == ("key_changed", ("code_hash",), "recorded")  # fmt: skip
     assert found.baseline == baseline
 
 
@@ -34,17 +30,10 @@ def test_files_that_were_edited(changed: Judged | None, baseline: int | None) ->
     [
         (None, "a whole compiled model was there and could not be loaded: EOFError"),
         (NEW, "a whole compiled model was there and could not be loaded: EOFError"),
-        (
-            CODE_CHANGED,
-            "a whole compiled model was there and could not be loaded: EOFError; of its graphs, it changed",
-        ),
+        (CODE_CHANGED, "a whole compiled model was there and could not be loaded: EOFError; of its graphs, it changed"),
     ],
-)
+)  # fmt: skip
 def test_an_error_of_loading_it(changed: Judged | None, reason: str) -> None:
     found = not_loaded("EOFError", changed)
-    assert (found.why.verdict, found.why.kind, found.why.evidence) == (
-        "entry_unavailable",
-        "load error",
-        "recorded",
-    )
+    assert (found.why.verdict, found.why.kind, found.why.evidence) == ("entry_unavailable", "load error", "recorded")  # fmt: skip
     assert found.why.reason == reason

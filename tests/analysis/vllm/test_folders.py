@@ -203,14 +203,9 @@ def test_folders_come_in_the_order_in_which_they_were_written_and_their_parts_by
     rows = cachescope.read(tmp_path).vllm_folders
     names = ("folder", "rank", "dp_rank", "prefix")
     assert list(zip(*(rows[name] for name in names), strict=True)) == [
-        (name, 0, 0, "a_head"),
-        (name, 0, 0, "backbone"),
-        (name, 0, 1, "a_head"),
-        (name, 0, 1, "backbone"),
-        (name, 1, 0, "backbone"),
-        (later, 0, 0, "backbone"),
-        (unknown, 0, 0, "backbone"),
-    ]
+        (name, 0, 0, "a_head"), (name, 0, 0, "backbone"), (name, 0, 1, "a_head"), (name, 0, 1, "backbone"),
+        (name, 1, 0, "backbone"), (later, 0, 0, "backbone"), (unknown, 0, 0, "backbone"),
+    ]  # fmt: skip
 
 
 def test_parts_in_several_trees_come_in_the_order_of_their_names(tmp_path: Path) -> None:

@@ -108,11 +108,8 @@ def test_a_thousand_engines_of_two_ranks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("of_first", "of_second", "text"),
-    [
-        ({"VLLM_SIDE_PORT": 5600}, {}, "5600 → not counted"),
-        ({}, {"VLLM_SIDE_PORT": 5600}, "not counted → 5600"),
-    ],
-)
+    [({"VLLM_SIDE_PORT": 5600}, {}, "5600 → not counted"), ({}, {"VLLM_SIDE_PORT": 5600}, "not counted → 5600")],
+)  # fmt: skip
 def test_a_variable_that_one_rank_lacks_is_nothing_that_ranks_have_of_their_own(
     of_first: dict[str, int], of_second: dict[str, int], text: str, tmp_path: Path
 ) -> None:

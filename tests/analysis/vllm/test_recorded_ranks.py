@@ -24,9 +24,7 @@ OUTCOMES = {
         "compiled": {
             "first_0", "first_1", "on_one_1", "ports_0", "ports_1", "torch_0", "torch_1", "alone_0", "alone_torch_0",
         },
-        "loaded": {
-            "again_0", "again_1", "on_one_0", "bundles_0", "bundles_1", "torch_again_0", "torch_again_1",
-        },
+        "loaded": {"again_0", "again_1", "on_one_0", "bundles_0", "bundles_1", "torch_again_0", "torch_again_1"},
     },
 }  # fmt: skip
 # In what alone the folder of a step differs from the one that is nearest before it; of several as near, that is the latest.

@@ -130,14 +130,7 @@ def test_the_position_of_a_time(time: int | None, position: int) -> None:
 
 
 def test_the_keys_and_their_details() -> None:
-    aot = {
-        "cache": "aotautograd",
-        "cache_key": "f1",
-        "time": 5,
-        "outcome": "hit",
-        "detail_set": 7,
-        "direction": None,
-    }
+    aot = {"cache": "aotautograd", "cache_key": "f1", "time": 5, "outcome": "hit", "detail_set": 7, "direction": None}  # fmt: skip
     found = recorded(
         hit("f1", 1, direction="forward"), hit("f1", 2, detail_set=3, direction="backward"), hit("f1", 3, detail_set=4),
         hit("f2", 4), aot,
@@ -150,11 +143,8 @@ def test_the_keys_and_their_details() -> None:
     named = [(key.cache, key.direction, key.name, key.detail_set) for key in found.keys]
     assert named == [
         # The first details that any source has, and the direction that goes with them.
-        ("fxgraph", "backward", "f1", 3),
-        ("fxgraph", "inference", "f2", 9),
-        ("aotautograd", None, "f1", 7),
-        ("fxgraph", None, "f3", 10),
-        ("aotautograd", None, "f2", None),
-    ]
+        ("fxgraph", "backward", "f1", 3), ("fxgraph", "inference", "f2", 9), ("aotautograd", None, "f1", 7),
+        ("fxgraph", None, "f3", 10), ("aotautograd", None, "f2", None),
+    ]  # fmt: skip
     assert found.key == [0, 0, 0, 1, 2]
     assert found.key_of_entry == [0, 1, 3, 3, 2, 4]

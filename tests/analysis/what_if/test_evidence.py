@@ -76,12 +76,8 @@ def test_pairs_of_one_set_of_fields_are_counted(
 
 
 FUSES, GRAPH, INPUT, HOST, NEW = (
-    FUSION,
-    "gm",
-    "example_inputs[0]",
-    "inductor_config[compile_threads]",
-    "of_a_later_torch",
-)
+    FUSION, "gm", "example_inputs[0]", "inductor_config[compile_threads]", "of_a_later_torch",
+)  # fmt: skip
 READS_IT = "keep it: torch's code generation reads it"
 MACHINE = "it describes the machine, and no code generation of torch reads it"
 

@@ -51,15 +51,11 @@ misses = st.lists(
 )
 outside = st.lists(
     st.builds(
-        Entry,
-        cell=st.integers(0, CELLS - 1),
-        since=st.integers(0, 20),
-        gone=st.just(NEVER),
-        source=st.just(-1),
-        guards=guards,
+        Entry, cell=st.integers(0, CELLS - 1), since=st.integers(0, 20), gone=st.just(NEVER),
+        source=st.just(-1), guards=guards,
     ),
     max_size=3,
-)
+)  # fmt: skip
 
 
 def entries_of(found: list[Miss], before: list[Entry], *, is_removed: bool) -> list[Entry]:

@@ -260,12 +260,9 @@ def test_the_frame_of_lookups() -> None:
     names = "lookup run cache cache_key outcome"
     assert table(frame, names) == table(scope.lookups, names)
     assert table(frame, "outcome_after changed_side time_won_ns note") == [
-        ("full_miss", False, None, None),
-        ("hit", True, 2 * SECOND_NS, None),
-        ("bypass", False, None, None),
-        (None, None, None, None),
-        ("unknown", None, None, None),
-    ]
+        ("full_miss", False, None, None), ("hit", True, 2 * SECOND_NS, None), ("bypass", False, None, None),
+        (None, None, None, None), ("unknown", None, None, None),
+    ]  # fmt: skip
     keys = frame["what_if_key"].tolist()
     assert keys[0] == keys[1] == keys[4] != keys[3] and pd.isna(keys[2])
     before = scope.what_if().frame["what_if_key"].tolist()
@@ -295,11 +292,7 @@ def test_rates_runs_and_causes() -> None:
     ]
     causes = table(found.by_cause, "verdict misses hits_after unknown time_won_ns")
     assert ("key_changed", 1, 1, 0, 2 * SECOND_NS) in causes
-    assert (sum(row[1] for row in causes), sum(row[2] for row in causes), sum(row[3] for row in causes)) == (
-        3,
-        1,
-        1,
-    )
+    assert (sum(row[1] for row in causes), sum(row[2] for row in causes), sum(row[3] for row in causes)) == (3, 1, 1)  # fmt: skip
 
 
 def test_rates_without_any_time() -> None:
@@ -344,10 +337,7 @@ def test_which_fields_would_help() -> None:
     three = scope_of(
         here(f1()), here(f2(10, took=2.0)), here(fx("f3", details={**G, "x": "3", "y": "2"}, at=20, took=5.0))
     )
-    assert helped(three) == {
-        ("x",): (1, 2 * second, 1, False, 0, 1),
-        ("x", "y"): (2, 7 * second, 1, False, 0, 2),
-    }
+    assert helped(three) == {("x",): (1, 2 * second, 1, False, 0, 1), ("x", "y"): (2, 7 * second, 1, False, 0, 2)}  # fmt: skip
     assert [row[0] for row in table(three.sensitivity(), "fields")] == [("x", "y"), ("x",)]
     # What does not vary, or hits, or has no details, helps nobody.
     assert helped(scope_of(here(f1()), here(f1(10, "hit")))) == {}
@@ -371,10 +361,7 @@ def test_sets_of_three_are_tried_where_they_are_the_nearest() -> None:
         here(fx("f3", details=near, at=5, took=1.0)),
         here(f2(details=z, took=2.0)),
     )
-    assert set(helped(scope)) == {("x", "y"), ("z",), ("x", "y", "z")} or set(helped(scope)) == {
-        ("x", "y"),
-        ("z",),
-    }
+    assert set(helped(scope)) == {("x", "y"), ("z",), ("x", "y", "z")} or set(helped(scope)) == {("x", "y"), ("z",)}  # fmt: skip
 
 
 def test_of_many_fields_those_are_put_back_that_help_alone() -> None:

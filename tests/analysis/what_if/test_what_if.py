@@ -19,13 +19,9 @@ OUTPUT_PATH = "inductor_config[aot_inductor.output_path]"
 # Where something was done to the stored files from outside, and the lookups (by run, then by order) that then missed. Only
 # the first lookup of a key finds the entry gone.
 DAMAGED: dict[str, list[tuple[int, int]]] = {
-    "entry_deleted": [(2, 0), (2, 1)],
-    "entry_truncated": [(2, 0), (2, 1)],
-    "entry_garbage": [(2, 0), (2, 1)],
-    "entry_deleted_fx": [(2, 0)],
-    "aot_entry_deleted": [(2, 0)],
-    "aot_entry_truncated": [(2, 0)],
-}
+    "entry_deleted": [(2, 0), (2, 1)], "entry_truncated": [(2, 0), (2, 1)], "entry_garbage": [(2, 0), (2, 1)],
+    "entry_deleted_fx": [(2, 0)], "aot_entry_deleted": [(2, 0)], "aot_entry_truncated": [(2, 0)],
+}  # fmt: skip
 # The text logs of 2.15 have neither guards nor the inputs of FX keys: a guard miss looks like an entry that is gone.
 UNTOLD_GUARDS = {("2.15.0", "dynamic_guards_fx", "text"): [(1, 0)]}
 # Without gm, other graphs of the same program on the same inputs have one key as well.
@@ -203,14 +199,10 @@ def test_frames_have_the_declared_columns(recording: Recording) -> None:
     scope = read_way(recording("2.13.0", "config_flip"), "all")
     found = scope.what_if(without=FUSION)
     frames = {
-        "what_if": found.frame,
-        "what_if_rates": found.rates,
-        "what_if_causes": found.by_cause,
-        "what_if_runs": found.by_run,
-        "what_if_differences": found.differences,
-        "what_if_warnings": found.warnings,
-        "sensitivity": scope.sensitivity(),
-    }
+        "what_if": found.frame, "what_if_rates": found.rates, "what_if_causes": found.by_cause,
+        "what_if_runs": found.by_run, "what_if_differences": found.differences,
+        "what_if_warnings": found.warnings, "sensitivity": scope.sensitivity(),
+    }  # fmt: skip
     for name, frame in frames.items():
         declared = cachescope.describe(name)
         assert frame.columns.tolist() == declared["column"].tolist()
