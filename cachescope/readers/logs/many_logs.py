@@ -177,6 +177,7 @@ class _Asked:
                 for part in self.task:
                     part.merge_into(reading)
             except SourceError as error:
+                reading = Reading()
                 note_source(error, reading)
             return _tables_of(self.path, reading)
         result = self._read_on() if self.task is None else self.task.take()

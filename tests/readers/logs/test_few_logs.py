@@ -218,23 +218,12 @@ def test_what_is_read_by_one_process(tmp_path: Path) -> None:
 
 
 class Gone(Now):
-    """The log is deleted before its workers read it."""
+    """The log is deleted once a worker has read its first part."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        Path(args[0][0][1]).unlink(missing_ok=True)
+        if self.given:
+            Path(args[0][0][1]).unlink(missing_ok=True)
         return super().submit(function, *args, **named)
-
-
-def test_a_trace_that_is_gone_when_its_parts_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = trace(tmp_path, 1, 40)
-    monkeypatch.setattr(many_logs, "_PART_BYTES", path.stat().st_size // 2)
-    found = read([path], Gone())
-    assert (found.processes, [one.source for one in found.problems]) == ([], [str(path)])
-    assert "no such file" in found.problems[0].message
-    with pytest.raises(SourceError, match="no such file"):
-        read([trace(tmp_path, 1, 40)], Gone(), strict=True)
 
 
 @pytest.fixture
@@ -268,6 +257,19 @@ def read_kept(
     for into in read_logs(logs, executor, lambda: index, strict=strict):
         into(reading)
     return reading
+
+
+def test_a_trace_that_is_gone_when_its_parts_are_read(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = trace(tmp_path, 1, 40)
+    monkeypatch.setattr(many_logs, "_PART_BYTES", path.stat().st_size // 2)
+    for reads in (read, lambda paths, executor: read_kept(paths, index, executor)):
+        found = reads([trace(tmp_path, 1, 40)], Gone())
+        assert (found.processes, [one.source for one in found.problems]) == ([], [str(path)])
+        assert "no such file" in found.problems[0].message
+    with pytest.raises(SourceError, match="no such file"):
+        read([trace(tmp_path, 1, 40)], Gone(), strict=True)
 
 
 @pytest.mark.slow
