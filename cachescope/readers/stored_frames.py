@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,6 +55,17 @@ _JSON_OBJECTS: Final = ("torch_manifest",)
 _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
 
 _ROWS_AT_ONCE: Final = 4096
+_FAILURES: Final = (
+    OSError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    KeyError,
+    pa.ArrowException,
+)
+_Need = Callable[[str, bool], None]
+"""Takes what is wrong with a column unless something holds."""
 
 
 @contextlib.contextmanager
@@ -61,15 +73,7 @@ def failures_of(source: str, what: str) -> Iterator[None]:
     """Turn every failure to read a damaged or wrong Parquet file into an error of one line."""
     try:
         yield
-    except (
-        OSError,
-        ValueError,
-        OverflowError,
-        MemoryError,
-        RecursionError,
-        KeyError,
-        pa.ArrowException,
-    ) as error:
+    except _FAILURES as error:
         said = " ".join(str(error).split())[:300]
         raise SourceError(source, f"{what} that cannot be read: {said}") from error
 
@@ -99,37 +103,28 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
     found = {name: _frame(folder, name) for name in names}
     sizes = {name: len(frame) for name, frame in found.items()} | {"sets": sets}
     for name, frame in found.items():
+        need = partial(_need, name)
         if (number := _NUMBERS.get(name)) is not None:
-            _need(
-                frame[number].fillna(-1).tolist() == list(range(len(frame))),
-                name,
-                number,
-                "does not count its rows",
-            )
+            counted = frame[number].fillna(-1).tolist()
+            need(number, "does not count its rows", counted == list(range(len(frame))))
         for declared in columns_of(FRAMES[name]):
             if declared.missing == "never":
-                _need(bool(frame[declared.name].notna().all()), name, declared.name, "has missing values")
+                need(declared.name, "has missing values", bool(frame[declared.name].notna().all()))
         for column, into in _REFERENCES.get(name, {}).items():
-            _need(
-                bool(frame[column].between(0, sizes[into] - 1).fillna(True).all()),
-                name,
-                column,
-                "points nowhere",
-            )
+            are_rows = frame[column].between(0, sizes[into] - 1).fillna(True)
+            need(column, "points nowhere", bool(are_rows.all()))
         for (of, column), into in _LISTED.items():
             if of == name:
                 numbers = (number for listed in frame[column] for number in listed)
-                are_rows = all(number is not None and 0 <= number < sizes[into] for number in numbers)
-                _need(are_rows, name, column, "points nowhere")
+                are_all = all(number is not None and 0 <= number < sizes[into] for number in numbers)
+                need(column, "points nowhere", are_all)
         for (of, column), words in _WORDS.items():
             if of == name:
-                _need(
-                    set(frame[column].dropna()) <= words, name, column, "has words that are not among its own"
-                )
+                need(column, "has words that are not among its own", set(frame[column].dropna()) <= words)
     _check_json(found["contexts"])
     if "vllm_factors" in found:
         are_objects = all(isinstance(json.loads(text), dict) for text in found["vllm_factors"]["env"])
-        _need(are_objects, "vllm_factors", "env", "holds no JSON objects")
+        _need("vllm_factors", "env", "holds no JSON objects", are_objects)
     return found
 
 
@@ -139,57 +134,50 @@ def _frame(folder: Path, name: str) -> pd.DataFrame:
 
 
 def _series(table: pa.Table, column: Column, frame: str) -> pd.Series[Any]:
-    _need(table.column_names.count(column.name) == 1, frame, column.name, "is not there, or not once")
+    need = partial(_need, frame, column.name)
+    need("is not there, or not once", table.column_names.count(column.name) == 1)
     values = table[column.name]
     if column.dtype == TUPLE:
-        return pd.Series(_tuples(values, column, frame), dtype=object, index=range(table.num_rows))
+        return pd.Series(_tuples(values, column, need), dtype=object, index=range(table.num_rows))
     stored = STORED[column.dtype]
-    is_text = column.dtype == TEXT and (
-        pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    )
-    _need(is_text or values.type == stored, frame, column.name, f"holds {values.type}, not {stored}")
-    _check_range(values, column, frame)
+    is_text = column.dtype == TEXT and _is_text(values.type)
+    need(f"holds {values.type}, not {stored}", is_text or values.type == stored)
+    _check_range(values, column, need)
     # The same types as in `frame_of`.
     series: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: pandas_type(column.dtype))
     return series
 
 
-def _tuples(values: pa.ChunkedArray, column: Column, frame: str) -> list[tuple[Any, ...]]:
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _tuples(values: pa.ChunkedArray, column: Column, need: _Need) -> list[tuple[Any, ...]]:
     if not len(values):
         # Without rows, the type of the lists is unknown.
         return []
     is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
     inner = values.type.value_type if is_list else values.type
-    is_text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
-    fits = pa.types.is_null(inner) or (pa.types.is_int64(inner) if column.is_of_numbers else is_text)
-    _need(
-        is_list and fits and not values.null_count,
-        frame,
-        column.name,
-        f"holds {values.type}, not lists of {'numbers' if column.is_of_numbers else 'text'}",
-    )
+    fits = pa.types.is_null(inner) or (pa.types.is_int64(inner) if column.is_of_numbers else _is_text(inner))
+    what = "numbers" if column.is_of_numbers else "text"
+    need(f"holds {values.type}, not lists of {what}", is_list and fits and not values.null_count)
     return [tuple(listed) for listed in values.to_pylist()]
 
 
-def _check_range(values: pa.ChunkedArray, column: Column, frame: str) -> None:
+def _check_range(values: pa.ChunkedArray, column: Column, need: _Need) -> None:
     least, most = -MOST_OF_A_COLUMN, MOST_OF_A_COLUMN
     if column.dtype == TIME:
         values, least, most = values.cast(pa.int64()), 0, MOST_NS
     elif column.unit == "ns":
         least, most = -MOST_NS_OF_A_DURATION, MOST_NS_OF_A_DURATION
     elif column.dtype == REAL:
-        _need(
-            not pc.any(pc.invert(pc.is_finite(values))).as_py(),
-            frame,
-            column.name,
-            "has numbers that are none",
-        )
+        need("has numbers that are none", not pc.any(pc.invert(pc.is_finite(values))).as_py())
         return
     elif column.dtype != WHOLE:
         return
     found = pc.min_max(values).as_py()
     fits = found["min"] is None or (least <= found["min"] and found["max"] <= most)
-    _need(fits, frame, column.name, f"has values beyond {least} and {most}")
+    need(f"has values beyond {least} and {most}", fits)
 
 
 def _check_json(contexts: pd.DataFrame) -> None:
@@ -197,17 +185,17 @@ def _check_json(contexts: pd.DataFrame) -> None:
         for text in contexts[column].dropna():
             value = json.loads(text)
             if column not in _JSON:
-                _need(isinstance(value, dict), "contexts", column, "holds no JSON objects")
+                _need("contexts", column, "holds no JSON objects", isinstance(value, dict))
             if column in _JSON_TEXTS:
-                _need(_are_texts(value), "contexts", column, "holds no JSON objects of texts")
+                _need("contexts", column, "holds no JSON objects of texts", _are_texts(value))
             if column == "torch_manifest":
-                _need(_are_texts(value.get("files")), "contexts", column, "holds no files")
+                _need("contexts", column, "holds no files", _are_texts(value.get("files")))
 
 
 def _are_texts(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
 
 
-def _need(is_so: bool, frame: str, column: str, otherwise: str) -> None:
+def _need(frame: str, column: str, otherwise: str, is_so: bool) -> None:
     if not is_so:
         raise ValueError(f"{frame}.parquet: {column} {otherwise}")

@@ -60,45 +60,40 @@ def check_logs(table: pa.Table) -> None:
         name: values.combine_chunks() for name, values in zip(table.column_names, table.columns, strict=True)
     }
     for name, values in columns.items():
-        _need(not values.null_count, name, "is missing in a log")
+        _need(name, "is missing in a log", not values.null_count)
     for name in ("processes", "lookups", "problems"):
         if name in columns:
             _check_rows(name, columns[name].flatten())
     lookups = columns["processes"].flatten().field("lookups")
-    _need(
-        _sums(columns["processes"], lookups).tolist() == _sizes(columns["lookups"]).tolist(),
-        "lookups",
-        "are not as many as said",
-    )
+    said = _sums(columns["processes"], lookups).tolist()
+    _need("lookups", "are not as many as said", said == _sizes(columns["lookups"]).tolist())
     sets = columns.get("set_hashes", columns.get("set_sizes"))
     if sets is not None:
-        _need(not sets.flatten().null_count, "sets", "are missing")
-        _points(
-            columns["lookups"], columns["lookups"].flatten().field("detail_set"), _sizes(sets), "detail_set"
-        )
+        _need("sets", "are missing", not sets.flatten().null_count)
+        codes = columns["lookups"].flatten().field("detail_set")
+        _points(columns["lookups"], codes, _sizes(sets), "detail_set")
     if "set_directions" in columns and sets is not None:
         directions = columns["set_directions"]
-        _need(
-            _sizes(directions).tolist() == _sizes(sets).tolist(), "set_directions", "are not as many as sets"
-        )
-        _need(_are_among(directions.flatten(), _DIRECTIONS), "set_directions", "are no directions")
+        are_as_many = _sizes(directions).tolist() == _sizes(sets).tolist()
+        _need("set_directions", "are not as many as sets", are_as_many)
+        _need("set_directions", "are no directions", _are_among(directions.flatten(), _DIRECTIONS))
     if "set_codes" in columns and "components" in columns and "set_sizes" in columns:
         _check_details(columns)
 
 
 def _check_rows(name: str, rows: pa.StructArray) -> None:
-    _need(not rows.null_count, name, "has missing rows")
+    _need(name, "has missing rows", not rows.null_count)
     for field in rows.type:
         values = rows.field(field.name)
         if field.name in _NEVER_MISSING[name]:
-            _need(not values.null_count, name, f"has no {field.name} in a row")
+            _need(name, f"has no {field.name} in a row", not values.null_count)
         if (words := _WORDS.get((name, field.name))) is not None:
-            _need(_are_among(values, words), name, f"has a {field.name} that is none")
+            _need(name, f"has a {field.name} that is none", _are_among(values, words))
         if pa.types.is_integer(field.type):
             least, most = _range(field.name)
             found = pc.min_max(values).as_py()
             fits = found["min"] is None or (least <= found["min"] and found["max"] <= most)
-            _need(fits, name, f"has a {field.name} beyond {least} and {most}")
+            _need(name, f"has a {field.name} beyond {least} and {most}", fits)
 
 
 def _range(name: str) -> tuple[int, int]:
@@ -114,14 +109,11 @@ def _range(name: str) -> tuple[int, int]:
 def _check_details(columns: Mapping[str, Any]) -> None:
     sizes, codes, components = columns["set_sizes"], columns["set_codes"], columns["components"]
     for name in ("set_sizes", "set_codes", "components"):
-        _need(not columns[name].flatten().null_count, name, "has missing values")
+        _need(name, "has missing values", not columns[name].flatten().null_count)
     least = pc.min(sizes.flatten()).as_py()
-    _need(least is None or least >= 0, "set_sizes", "has a negative one")
-    _need(
-        _sums(sizes, sizes.flatten()).tolist() == _sizes(codes).tolist(),
-        "set_codes",
-        "are not as many as said",
-    )
+    _need("set_sizes", "has a negative one", least is None or least >= 0)
+    said = _sums(sizes, sizes.flatten()).tolist()
+    _need("set_codes", "are not as many as said", said == _sizes(codes).tolist())
     _points(codes, codes.flatten(), _sizes(components), "set_codes")
 
 
@@ -130,7 +122,7 @@ def _points(lists: Any, values: pa.Array, sizes: np.ndarray[Any, Any], name: str
     most = pa.array(np.repeat(sizes, _sizes(lists)))
     # Missing values are skipped.
     are_valid = pc.all(pc.and_(pc.greater_equal(values, 0), pc.less(values, most)), min_count=0)
-    _need(are_valid.as_py(), name, "point nowhere")
+    _need(name, "point nowhere", are_valid.as_py())
 
 
 def _sums(lists: Any, values: pa.Array) -> np.ndarray[Any, Any]:
@@ -150,7 +142,7 @@ def _are_among(values: pa.Array, words: tuple[str, ...]) -> bool:
     return set(pc.unique(values).to_pylist()) <= {*words, None}
 
 
-def _need(is_so: bool, name: str, otherwise: str) -> None:
+def _need(name: str, otherwise: str, is_so: bool) -> None:
     if not is_so:
         raise ValueError(f"{name} {otherwise}")
 
