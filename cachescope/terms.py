@@ -41,12 +41,9 @@ OUTCOMES: Final[dict[str, str]] = {
 # The outcomes that a pre-flight predicts, by the real outcome. Both kinds of misses have the same word here: `status_detailed`
 # distinguishes a guard miss.
 PREDICTED: Final = {
-    "hit": "would_hit",
-    "full_miss": "would_miss",
-    "guard_miss": "would_miss",
-    "bypass": "would_bypass",
+    "hit": "would_hit", "full_miss": "would_miss", "guard_miss": "would_miss", "bypass": "would_bypass",
     "unknown": "not_known",
-}
+}  # fmt: skip
 
 # The kinds of files in a cache directory. Shown to users: `cachescope.describe("entry_kinds")`.
 CODE: Final = "code"
@@ -112,12 +109,8 @@ ENTRY_KINDS: Final[dict[str, str]] = {
 # torch/_inductor/runtime/caching/context.py, `_RuntimeContext` and `_CompileContext` (2.10+).
 RUNTIME_FORMS: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs")
 COMPILE_FORMS: Final = (
-    "torch_version_hash",
-    "triton_version_hash",
-    "runtime",
-    "runtime_version",
-    "accelerator_properties",
-)
+    "torch_version_hash", "triton_version_hash", "runtime", "runtime_version", "accelerator_properties",
+)  # fmt: skip
 
 # torch/_inductor/codecache.py, `sha256_hash`: 51 characters of lower-case base32.
 HASH: Final = r"[a-z2-7]{51}"

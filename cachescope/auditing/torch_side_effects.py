@@ -180,10 +180,7 @@ def _byte_code(stub: Stub, state: dict[str, object]) -> Judged:
 
 
 _JUDGES: Final = {
-    "CompiledFxGraph": _compiled_graph,
-    "SerializedGraphModule": _graph_module,
-    "reduce_graph_module": _reduced_graph,
-    "TritonKernelArtifacts": _bundled_kernel,
-    "TritonKernelArtifact": _bundled_file,
-    "SerializedCode": _byte_code,
-}
+    "CompiledFxGraph": _compiled_graph, "SerializedGraphModule": _graph_module,
+    "reduce_graph_module": _reduced_graph, "TritonKernelArtifacts": _bundled_kernel,
+    "TritonKernelArtifact": _bundled_file, "SerializedCode": _byte_code,
+}  # fmt: skip

@@ -105,8 +105,7 @@ def _add_choices(figure: Picture, groups: list[list[TimingRow]], slowest: float)
     for kind, points in marks.items():
         if points:
             figure.add(
-"scatter",
-                x=[x for x, _, _ in points], y=[y for _, y, _ in points], mode="markers", name=kind,
+                "scatter", x=[x for x, _, _ in points], y=[y for _, y, _ in points], mode="markers", name=kind,
                 marker=looks[kind], hovertext=[hover_text for _, _, hover_text in points], hoverinfo="text", cliponaxis=False,
             )  # fmt: skip
 

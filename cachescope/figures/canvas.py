@@ -213,8 +213,7 @@ def key_marks(figure: Picture, colours: dict[str, str]) -> None:
     """A legend for marks without a trace, such as the colours of a heatmap."""
     for name, colour in colours.items():
         figure.add(
-"scatter",
-            x=[None], y=[None], mode="markers", name=name, hoverinfo="skip", showlegend=True,
+            "scatter", x=[None], y=[None], mode="markers", name=name, hoverinfo="skip", showlegend=True,
             marker={"color": colour, "symbol": "square", "size": 11},
         )  # fmt: skip
 

@@ -16,53 +16,27 @@ PURPLE: Final = "#CC79A7"
 GREY: Final = "#999999"
 # As `cachescope.verdict_kinds` names them.
 BY_NAME: Final = {
-    "orange": ORANGE,
-    "sky": SKY,
-    "yellow": YELLOW,
-    "blue": BLUE,
-    "vermillion": VERMILLION,
-    "purple": PURPLE,
+    "orange": ORANGE, "sky": SKY, "yellow": YELLOW, "blue": BLUE, "vermillion": VERMILLION, "purple": PURPLE,
     "grey": GREY,
-}
+}  # fmt: skip
 
 # From good to bad: a mark for several lookups shows the last of them.
 OUTCOME_COLOURS: Final = {
-    "hit": GREEN,
-    "would_hit": GREEN,
-    "disabled": GREY,
-    "bypass": PURPLE,
-    "would_bypass": PURPLE,
-    "unknown": SKY,
-    "not_known": SKY,
-    "guard_miss": ORANGE,
-    "full_miss": VERMILLION,
-    "would_miss": VERMILLION,
-}
+    "hit": GREEN, "would_hit": GREEN, "disabled": GREY, "bypass": PURPLE, "would_bypass": PURPLE,
+    "unknown": SKY, "not_known": SKY, "guard_miss": ORANGE, "full_miss": VERMILLION, "would_miss": VERMILLION,
+}  # fmt: skip
 # By why it was compiled; a limit is an attempt that torch gave up.
 COMPILE_COLOURS: Final = {
-    "first": SKY,
-    "backward": BLUE,
-    "resume": YELLOW,
-    "recompile": VERMILLION,
-    "limit": PURPLE,
-}
+    "first": SKY, "backward": BLUE, "resume": YELLOW, "recompile": VERMILLION, "limit": PURPLE,
+}  # fmt: skip
 AFFECTS_COLOURS: Final = {
-    "host": GREEN,
-    "unknown": YELLOW,
-    "inputs": SKY,
-    "graph": BLUE,
-    "generated code": VERMILLION,
-}
+    "host": GREEN, "unknown": YELLOW, "inputs": SKY, "graph": BLUE, "generated code": VERMILLION,
+}  # fmt: skip
 # The kinds people look for; the others share grey.
 KIND_COLOURS: Final = {
-    "fxgraph": SKY,
-    "aotautograd": PURPLE,
-    "code": GREEN,
-    "triton": ORANGE,
-    "best_config": YELLOW,
-    "autotune": BLUE,
-    "vllm": GREEN,
-}
+    "fxgraph": SKY, "aotautograd": PURPLE, "code": GREEN, "triton": ORANGE, "best_config": YELLOW,
+    "autotune": BLUE, "vllm": GREEN,
+}  # fmt: skip
 DAMAGED: Final = VERMILLION
 CYCLE: Final = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE, VERMILLION)
 

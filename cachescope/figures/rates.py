@@ -100,8 +100,7 @@ def _outcome_panel(
         )
         if number == 0:
             figure.add(
-"bar",
-                x=[None], y=[None], orientation="h", name=outcome, legendgroup=outcome,
+                "bar", x=[None], y=[None], orientation="h", name=outcome, legendgroup=outcome,
                 marker={"color": colour}, hoverinfo="skip",
             )  # fmt: skip
     every = int(totals.sum())

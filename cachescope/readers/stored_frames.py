@@ -56,14 +56,8 @@ _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
 
 _ROWS_AT_ONCE: Final = 4096
 _FAILURES: Final = (
-    OSError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
-    KeyError,
-    pa.ArrowException,
-)
+    OSError, ValueError, OverflowError, MemoryError, RecursionError, KeyError, pa.ArrowException,
+)  # fmt: skip
 _Need = Callable[[str, bool], None]
 """Takes what is wrong with a column unless something holds."""
 

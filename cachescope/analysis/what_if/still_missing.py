@@ -28,7 +28,7 @@ _SENTENCES: Final = {
     "elsewhere": "the entry of {} was in another cache directory",
     "first": "{} would be the first of the key, which has to be compiled once",
     _DIFFERS: "no key becomes equal to that of {}: more than these fields tells them apart",
-}
+}  # fmt: skip
 _OF_VLLM: Final = "vLLM's own lookups are not replayed: vllm_fragments says what fewer factors would do"
 # torch/_inductor/codecache.py: keys of a forward, a backward and an inference graph.
 _KINDS_OF_GRAPH: Final = frozenset({"fx_kwargs[is_inference]", "fx_kwargs[is_backward]"})

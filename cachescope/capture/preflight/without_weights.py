@@ -18,12 +18,9 @@ FAKE: Final = "CACHESCOPE_PREFLIGHT_FAKE"
 """The variable that switches it on: the file in which a process notes why it cannot continue without weights."""
 # torch/_subclasses/fake_tensor.py, 2.10 to 2.15.
 _NO_VALUES: Final = (
-    "UnsupportedFakeTensorException",
-    "DynamicOutputShapeException",
-    "DataDependentOutputException",
-    "UnsupportedOperatorException",
-    "UnsupportedMutationAliasingException",
-)
+    "UnsupportedFakeTensorException", "DynamicOutputShapeException", "DataDependentOutputException",
+    "UnsupportedOperatorException", "UnsupportedMutationAliasingException",
+)  # fmt: skip
 # What torch says where a tensor has no memory: `numpy()`, `data_ptr()` and what C++ asks for.
 _WORDS: Final = ("FakeTensor", "fake tensor", "not supported for tensor subclasses")
 

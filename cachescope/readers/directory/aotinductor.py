@@ -39,13 +39,9 @@ _MOST_METADATA: Final = 1_000
 _DEVICE: Final = "AOTI_DEVICE_KEY"
 _METADATA_KEYS: Final = ("AOTI_PLATFORM", "AOTI_MACHINE", "AOTI_CPU_ISA", "AOTI_COMPUTE_CAPABILITY")
 _WHAT: Final = {
-    "so": "library",
-    "o": "object file",
-    "cpp": "source",
-    "cubin": "kernel",
-    "hsaco": "kernel",
+    "so": "library", "o": "object file", "cpp": "source", "cubin": "kernel", "hsaco": "kernel",
     "spv": "kernel",
-}
+}  # fmt: skip
 
 
 def check_directory(file: IO[bytes]) -> None:

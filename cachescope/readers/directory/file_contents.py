@@ -28,18 +28,9 @@ _GRAPHS: Final = {FXGRAPH: read_fxgraph_entry, AOTAUTOGRAD: read_aotautograd_ent
 _TEXTS: Final = {CODE, TRITON, BEST_CONFIG, CUTLASS_CONFIGS, MEMOIZER_DUMP}
 # The name of a Pygments lexer for each ending.
 _LANGUAGES: Final = {
-    ".py": "python",
-    ".cpp": "cpp",
-    ".h": "cpp",
-    ".cu": "cuda",
-    ".json": "json",
-    ".best_config": "json",
-    ".ttir": "text",
-    ".ttgir": "text",
-    ".llir": "llvm",
-    ".ptx": "text",
-    ".source": "text",
-}
+    ".py": "python", ".cpp": "cpp", ".h": "cpp", ".cu": "cuda", ".json": "json", ".best_config": "json",
+    ".ttir": "text", ".ttgir": "text", ".llir": "llvm", ".ptx": "text", ".source": "text",
+}  # fmt: skip
 _MOST_BYTES_OF_CODE: Final = 16 << 20
 
 _MOST_BYTES_HASHED: Final = 256 << 20
