@@ -129,7 +129,7 @@ def _refuse_no_bars(least: float | None, most: int | None, baseline: Recording |
 
 
 def _why_nothing_was_checked(read: Recording) -> str | None:
-    """Why no bar can be met: no lookup, or a process that compiled and looked nothing up."""
+    """Why no bar can be met: no lookup, or a process that compiled, and of which none is recorded."""
     facts = read.facts
     if not facts.lookups:
         return f"nothing to check: {headline(read)}"
@@ -137,8 +137,8 @@ def _why_nothing_was_checked(read: Recording) -> str | None:
     if blind:
         runs = f"run {', '.join(map(str, blind[:8]))}"
         return (
-            f"{runs} compiled and looked nothing up: its caches were off (or its backend is not inductor), and "
-            "what that cost is not known"
+            f"{runs} compiled, and no lookup of it is recorded: its caches were off, its backend is not inductor, or what it "
+            "loaded needs no lookup; what that cost is not known"
         )
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
@@ -69,12 +69,13 @@ def seen_text(rate: RateRow) -> str:
     return f"{plural(rate.lookups - rate.unknown, 'lookup')}{unknown}"
 
 
+MAY_BE_NO_LOOKUP: Final = "caching was off, nothing was compiled (as by torch.export), or what was compiled came from a package that needs no lookup"
+"""Why a process may have recorded no lookup; none of it is known."""
+
+
 def _no_lookup(facts: Facts) -> str:
     if facts.runs:
-        return (
-            f"no lookup is recorded in {plural(len(facts.runs), 'run')}: caching was off, nothing was compiled (as by torch.export),"
-            " or what was compiled came from a package that needs no lookup"
-        )
+        return f"no lookup is recorded in {plural(len(facts.runs), 'run')}: {MAY_BE_NO_LOOKUP}"
     if facts.entries:
         size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
         return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"

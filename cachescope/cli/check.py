@@ -4,7 +4,7 @@
     cachescope check runs/ "$TORCHINDUCTOR_CACHE_DIR" --no-new-cause --baseline saved/
 
 All lookups of all PATHs count, and the first lookups of a cold start are misses: to check a warm run, give only its
-logs. If the cache directory is given too, misses are compared with its entries. If nothing was looked up, no bar is met,
+logs. If the cache directory is given too, misses are compared with its entries. If no lookup is recorded, no bar is met,
 because nothing was checked.
 
 exit status: 0 every bar is met, 1 a source could not be read, 2 wrong usage (no bar is wrong usage), 3 a bar is not met

@@ -65,7 +65,7 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
         For a dark background.
     """
     if causes.empty:
-        return empty("Nothing missed, or nothing was looked up: there is no cause to show.", dark)
+        return empty("No miss is recorded: there is no cause to show.", dark)
     made = [
         _Bar(
             name=row.summary,

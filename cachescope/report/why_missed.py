@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.differences import short
 from cachescope.answers.causes import Causes, Place, Struck
 from cachescope.answers.names import lookups_of_cause
-from cachescope.answers.summary import outcomes
+from cachescope.answers.summary import MAY_BE_NO_LOOKUP, outcomes
 from cachescope.report.explanation import change_lines, code_lines, explanation_html
 from cachescope.report.html import FAINT_STYLE, STYLE, safe, text_html
 from cachescope.report.layout import Line, parted, rest, wrapped
@@ -128,8 +128,7 @@ def run_lines(went: RunsWent) -> list[Line]:
     """How the lookups of some runs went, in one line."""
     rate = went.rate
     if not rate.lookups:
-        nothing = "this run looked nothing up: nothing was compiled, or its caches were off"
-        return [Line(nothing, style="bold")]
+        return [Line(f"no lookup of this run is recorded: {MAY_BE_NO_LOOKUP}", style="bold")]
     processes = f" in {plural(went.processes, 'process', 'processes')}" if went.processes > 1 else ""
     lost = f"; {duration(rate.time_lost_ns)} lost" if rate.time_lost_ns else ""
     text = f"this run: {plural(rate.lookups, 'lookup')}{processes}: {outcomes(rate)}{lost}"

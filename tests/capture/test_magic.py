@@ -48,7 +48,7 @@ def test_a_semicolon_at_the_end_keeps_the_value_back(
     name: str, is_shown: bool, cells: dict[str, Any]
 ) -> None:
     assert cells[name]["success"]
-    assert "looked nothing up" in shown(cells[name])
+    assert "no lookup of this run is recorded" in shown(cells[name])
     values = [output["text/plain"] for output in cells[name]["shown"][:-1]]
     assert ("the value" in cells[name]["text"] + "".join(values)) == is_shown
 
@@ -96,7 +96,7 @@ def test_an_error_is_shown_once_and_fails_the_cell(name: str, error: str, cells:
     assert text.count("Traceback (most recent call last)") <= 1 and text.count(f"{error}: ") == 1
     assert "CellFailedError" not in text and "run_cell" not in text
     assert ("kept at" in text) == (name == "error_fresh")
-    assert "looked nothing up" in shown(cells[name])
+    assert "no lookup of this run is recorded" in shown(cells[name])
 
 
 def test_a_cell_may_await(cells: dict[str, Any]) -> None:
