@@ -296,11 +296,7 @@ def stored() -> dict[str, list[Step]]:
             ("changed", call(203, within=torch._inductor.utils.fresh_cache)),
             ("followed", call(203)),
         ],
-        "deleted": [
-            ("cold", call(204)),
-            ("changed", both(delete, call(204))),
-            ("followed", call(204)),
-        ],
+        "deleted": [("cold", call(204)), ("changed", both(delete, call(204))), ("followed", call(204))],
         "damaged": [
             ("cold", call(205)),
             ("changed", both(damage, call(205))),

@@ -203,12 +203,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch, changed: Variables) -> None:
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.models) for name in CASES]
 )
-def test_what_is_proposed_brings_all_hits_back(
-    name: str,
-    bakes: Bakes,
-    tmp_path: Path,
-    fixed: Fixed,
-) -> None:
+def test_what_is_proposed_brings_all_hits_back(name: str, bakes: Bakes, tmp_path: Path, fixed: Fixed) -> None:
     case = CASES[name]
     cache = Path(shutil.copytree(bakes(case.baked or {}), tmp_path / "cache"))
     before = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
@@ -313,11 +308,7 @@ PLACES = {
 @pytest.mark.models
 @pytest.mark.parametrize("name", PLACES)
 def test_what_is_to_be_changed_in_the_code_is_advised_and_claimed_as_no_fix(
-    name: str,
-    bakes: Bakes,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fixed: Fixed,
+    name: str, bakes: Bakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: Fixed
 ) -> None:
     place = PLACES[name]
     cache = Path(shutil.copytree(bakes(place.baked or {}), tmp_path / "cache"))

@@ -23,11 +23,7 @@ from tests.capture.preflights import (
     traces_in,
 )
 
-pytestmark = [
-    pytest.mark.torch,
-    pytest.mark.sweep,
-    pytest.mark.skipif(bool(missing()), reason=missing()),
-]
+pytestmark = [pytest.mark.torch, pytest.mark.sweep, pytest.mark.skipif(bool(missing()), reason=missing())]
 needs_cli = pytest.mark.skipif(bool(missing_cli()), reason=missing_cli())
 # Without the profile of sizes, which decides what the next run compiles.
 PROFILE = ("TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO", "TORCH_COMPILE_JOB_ID")

@@ -233,10 +233,7 @@ def memoizer_truth(persistent: Any) -> Truth:
     return {
         "cache_dir": str(persistent._disk_cache._cache_dir),
         "entries": {
-            str(key): {
-                **dataclasses.asdict(entry),
-                "path": str(persistent._disk_cache._fpath_from_key(key)),
-            }
+            str(key): {**dataclasses.asdict(entry), "path": str(persistent._disk_cache._fpath_from_key(key))}
             for key, entry in memory.items()
         },
     }

@@ -39,11 +39,7 @@ CHANGES: Final[dict[str, Change]] = {
         {"deterministic": True},
         # The last is of AOTAutograd keys only. Some operators trace otherwise where results must repeat.
         GRAPH
-        | {
-            "deterministic_algorithms_settings",
-            "inductor_config[deterministic]",
-            "deterministic_algorithms",
-        },
+        | {"deterministic_algorithms_settings", "inductor_config[deterministic]", "deterministic_algorithms"},
     ),
     "max_autotune": Change(
         {"mode": "max-autotune-no-cudagraphs"},

@@ -86,9 +86,7 @@ KNOWN: dict[str, Known] = {
         "pre_fusion_pass",
     ),
     "Unsupported _post_fusion_custom_pass": Known(
-        "_post_fusion_custom_pass is a plain function",
-        f"{_SCHEDULER_PASS}.",
-        "post_fusion_pass",
+        "_post_fusion_custom_pass is a plain function", f"{_SCHEDULER_PASS}.", "post_fusion_pass"
     ),
     "Unsupported _fuse_ddp_communication_pass": Known(
         "_fuse_ddp_communication_passes has a plain function in it", _GRAPH_PASS, "ddp_pass"
