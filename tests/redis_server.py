@@ -99,5 +99,4 @@ def _wait(port: int, server: subprocess.Popen[bytes]) -> None:
 
 def write_dump(port: int, folder: str) -> None:
     """Write ``remote.jsonl`` into a folder as the how-to says; needs redis-cli."""
-    script = DUMP.replace("redis-cli", f"{CLI} -p {port}")
-    subprocess.run(["bash", "-c", script], check=True, cwd=folder)
+    subprocess.run(["bash", "-c", DUMP.replace("redis-cli", f"{CLI} -p {port}")], check=True, cwd=folder)

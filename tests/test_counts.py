@@ -157,8 +157,7 @@ def shown_of(outcomes: Counter[str]) -> tuple[int, int, int, int]:
 
 def hold_frames(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
     (rate,) = scope.hit_rates().to_dict("records")
-    shown = tuple(rate[name] for name in ("lookups", "hits", "misses", "bypasses"))
-    assert shown == shown_of(outcomes)
+    assert tuple(rate[name] for name in ("lookups", "hits", "misses", "bypasses")) == shown_of(outcomes)
     for by in ("run", "cache"):
         groups = scope.hit_rates(by=[by])
         assert groups[["lookups", "hits", "misses", "bypasses"]].sum().tolist() == list(shown_of(outcomes))
@@ -201,8 +200,7 @@ def hold_objects(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
 
 def hold_record(scope: cachescope.Scope, runs: frozenset[int]) -> None:
     """What `cachescope record` prints of its own runs among others."""
-    mine = scope.lookups[scope.lookups["run"].isin(runs)]
-    outcomes = Counter(mine["outcome"])
+    outcomes = Counter(scope.lookups[scope.lookups["run"].isin(runs)]["outcome"])
     first = run_lines(RunsWent.of(scope, runs))[0].text
     if not outcomes:
         assert "no lookup of this run is recorded" in first

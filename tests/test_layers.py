@@ -124,8 +124,7 @@ SHOW_FRAMES = {"as_json.py", "check_forms.py", "contexts.py", "identifying_value
 
 
 def layer_of(path: Path) -> str:
-    part = path.relative_to(PACKAGE).parts[0]
-    return part.removesuffix(".py")
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 # Several tests ask for all of them.

@@ -51,8 +51,7 @@ def test_the_explorer_says_what_missed_and_what_to_fix(browser: Any, sanitized: 
     titles = [text.split(" ")[0] for text in still.locator("ol > li b").all_inner_texts()]
     assert titles[: len(works)] == [work.title.split(" ")[0] for work in works]
     assert "torch._inductor.config.epilogue_fusion = True" in said
-    rows = still.locator("table tr")
-    assert rows.count() == 1 + len(scope.hit_rates(by=["run", "cache"]))
+    assert still.locator("table tr").count() == 1 + len(scope.hit_rates(by=["run", "cache"]))
     table, box = still.locator("table").bounding_box(), still.bounding_box()
     assert table["x"] + table["width"] <= box["x"] + box["width"]
     assert [url for url in beyond if not url.startswith(("data:", "about:"))] == []

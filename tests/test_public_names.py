@@ -12,9 +12,7 @@ import cachescope
 
 @pytest.mark.parametrize("name", cachescope.__all__)
 def test_a_public_name_is_there_and_is_what_it_is_called(name: str) -> None:
-    found = getattr(cachescope, name)
-    assert getattr(found, "__name__", name) == name
-    assert name in dir(cachescope)
+    assert getattr(getattr(cachescope, name), "__name__", name) == name and name in dir(cachescope)
 
 
 def test_what_is_no_name_is_refused_as_of_any_module() -> None:

@@ -68,8 +68,7 @@ def test_every_lookup_is_explained(version: str, name: str, way: str, recording:
         with contextlib.suppress(cachescope.SourceError):
             assert cachescope.read(folder / way).lookups.empty
         return
-    scope = read_way(folder, way)
-    assert lookups_of(scope) == with_sorted_fields(expected)
+    assert lookups_of(read_way(folder, way)) == with_sorted_fields(expected)
 
 
 def test_scenarios_are_all_recorded() -> None:

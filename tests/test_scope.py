@@ -47,8 +47,7 @@ def test_columns_that_are_never_missing_are_not(name: str, scope: cachescope.Sco
 @pytest.mark.parametrize("name", [*FRAMES, "outcomes", "verdicts", "evidence_kinds", "entry_kinds"])
 def test_every_frame_is_described(name: str) -> None:
     described = cachescope.describe(name)
-    assert len(described)
-    assert described["meaning"].str.len().gt(3).all()
+    assert len(described) and described["meaning"].str.len().gt(3).all()
 
 
 def test_a_frame_that_is_changed_leaves_the_scope_as_it_was(scope: cachescope.Scope) -> None:
@@ -132,8 +131,7 @@ def test_an_explanation_tells_field_baseline_and_advice(recording: Recording) ->
     assert explained.verdict == "key_changed"
     assert explained.frame[["field", "summary"]].values.tolist() == [[FUSION, "True -> False"]]
     text = repr(explained)
-    assert "compared with run 0" in text
-    assert "torch._inductor.config.epilogue_fusion" in text
+    assert "compared with run 0" in text and "torch._inductor.config.epilogue_fusion" in text
     assert "\x1b" not in text
 
 
@@ -212,8 +210,7 @@ def test_a_copy_of_a_trace_is_no_second_process(recording: Recording, tmp_path: 
     for path in folder.iterdir():
         (tmp_path / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
     scope = cachescope.read(folder, tmp_path)
-    assert len(scope.runs) == 3
-    assert len(scope.lookups) == 6
+    assert len(scope.runs) == 3 and len(scope.lookups) == 6
     assert all(len(sources) == 2 for sources in scope.runs["sources"])
 
 
@@ -224,8 +221,7 @@ def test_ranks_that_share_a_pid_are_told_apart_by_their_moments(recording: Recor
             data = re.sub(rb"(?m)^([VIW]\d{4} \S+) \d+ ", rb"\1 17 ", path.read_bytes())
             (tmp_path / f"{kind}-{path.name}").write_bytes(data)
     scope = cachescope.read(tmp_path)
-    assert len(scope.runs) == 8
-    assert len(scope.lookups) == 16
+    assert len(scope.runs) == 8 and len(scope.lookups) == 16
     apart = cachescope.read(folder / "trace", folder / "text")
     for pairs in (scope.runs["sources"], apart.runs["sources"]):
         assert all(len(sources) == 2 for sources in pairs)
@@ -239,8 +235,7 @@ def test_logs_written_into_the_cache_directory_are_read(recording: Recording, tm
     shutil.copytree(folder / "trace", cache / "trace")
     shutil.copy(folder / "text" / "00_cold.log", cache / "train.log")
     scope = cachescope.read(cache)
-    assert len(scope.lookups) == 6
-    assert len(scope.runs["sources"].iloc[0]) == 2
+    assert len(scope.lookups) == 6 and len(scope.runs["sources"].iloc[0]) == 2
     assert set(scope.entries["cache"]) >= {"fxgraph", "aotautograd", "code"}
 
 

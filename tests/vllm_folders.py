@@ -18,8 +18,7 @@ def env_hash(env: dict[str, Any]) -> str:
 
 def folder_name(env: dict[str, Any], config: str = "cfg", code: str = "code", compiler: str = "comp") -> str:
     """`VllmBackend.__call__` of vllm/compilation/backends.py."""
-    factors = [env_hash(env), config, code, compiler]
-    return hashlib.sha256(str(factors).encode()).hexdigest()[:10]
+    return hashlib.sha256(str([env_hash(env), config, code, compiler]).encode()).hexdigest()[:10]
 
 
 def make_folder(

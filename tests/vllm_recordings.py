@@ -91,8 +91,7 @@ def recorded_ranks(version: str, folder: Path) -> Recorded:
 def _unpacked(name: str, folder: Path) -> dict[str, Any]:
     with tarfile.open(ARCHIVES / f"{name}.tar.xz") as packed:
         packed.extractall(folder, filter="data")
-    about = json.loads((folder / "provenance.json").read_text())
-    return {step["step"]: step for step in about["steps"]}
+    return {step["step"]: step for step in json.loads((folder / "provenance.json").read_text())["steps"]}
 
 
 def with_factors(scope: Scope) -> pd.DataFrame:

@@ -75,8 +75,7 @@ def test_ranks_are_compared_with_the_same_ranks() -> None:
 
 @pytest.mark.slow
 def test_each_rank_has_a_key_of_its_own(recording: Recording) -> None:
-    scope = cachescope.read(recording("2.13.0", "rank_in_config"))
-    found = ComparedRuns.of(scope, [0], [1, 2, 3])
+    found = ComparedRuns.of(cachescope.read(recording("2.13.0", "rank_in_config")), [0], [1, 2, 3])
     # The one key of the first beside each of the others: nothing is in one side only.
     assert found.counts == {**dict.fromkeys(found.counts, 0), "same": 6}
     assert {change.field for one in found.aligned for change in one.changes or ()} == {

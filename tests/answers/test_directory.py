@@ -35,15 +35,13 @@ def test_an_entry_that_is_damaged_beside_a_sound_one_shares_its_key() -> None:
     found = Directory.of(cachescope.read(cachescope.sample("entry_truncated")))
     (row,) = found.damaged
     (shared,) = (key for key in found.shared if key.cache_key == row.cache_key)
-    assert shared.statuses == {"ok": 1, "damaged": 1}
-    assert "damaged" in shared.marks
+    assert shared.statuses == {"ok": 1, "damaged": 1} and "damaged" in shared.marks
     # Its one problem is that entry, which stands among the entries.
     assert found.problems == ()
 
 
 def test_where_no_directory_was_read_problems_remain(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no log at all")
-    scope = cachescope.read(cachescope.sample("config_flip"), tmp_path / "notes.txt")
-    found = Directory.of(scope)
+    found = Directory.of(cachescope.read(cachescope.sample("config_flip"), tmp_path / "notes.txt"))
     assert found.entries == found.totals == found.shared == ()
     assert [row.source for row in found.problems] == [str(tmp_path / "notes.txt")]

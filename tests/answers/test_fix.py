@@ -91,8 +91,7 @@ def test_what_remains_is_told_where_no_way_of_a_field_works(reads: Reads) -> Non
 @pytest.mark.parametrize("fusion", [[FUSION], []])
 def test_what_the_program_fails_with_is_never_claimed(reads: Reads, fusion: list[str]) -> None:
     found = fix(reads, fusion, fails=bool)
-    assert found.settings == ()
-    assert found.after.counts == found.before.counts
+    assert found.settings == () and found.after.counts == found.before.counts
     assert sum(one.misses for one in found.remaining) == 6
 
 
@@ -126,16 +125,14 @@ def test_hits_that_come_once_are_not_claimed_where_sets_are_ordered_anew(
 
 def test_a_half_that_brings_no_hit_is_no_fix(reads: Reads) -> None:
     found = fix(reads, [])
-    assert found.settings == ()
-    assert found.after.counts["would_hit"] == 0
+    assert found.settings == () and found.after.counts["would_hit"] == 0
 
 
 def test_lookups_that_are_not_known_any_more_are_no_fix(reads: Reads) -> None:
     alone = cachescope.read(Path(reads["as_baked"].runs["source"].iloc[0]))
     assert set(alone.lookups["outcome"]) == {"not_known"}
     found = find_fix(lambda settings: alone if settings else reads["changed"], {})
-    assert found is not None
-    assert found.settings == ()
+    assert found is not None and found.settings == ()
 
 
 def test_a_program_that_fails_as_it_is_has_no_fix() -> None:

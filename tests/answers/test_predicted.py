@@ -83,8 +83,7 @@ def test_beside_a_real_run_it_is_counted_as_what_it_is(preflights: Path) -> None
 def test_a_lock_expects_the_keys_of_a_pre_flight(preflights: Path) -> None:
     for step, found in {"as_baked": 6, "changed": 0}.items():
         lock = cachescope.lock(preflights / "cache", expect=preflights / step)
-        assert lock.expected is not None
-        assert len(lock.expected) == 6
+        assert lock.expected is not None and len(lock.expected) == 6
         stored = {(entry.kind, entry.key) for entry in lock.entries()}
         assert len(stored & set(lock.expected)) == found
         assert repr(lock).endswith("6 expected keys>")
@@ -96,8 +95,7 @@ def test_a_lock_expects_the_keys_of_a_pre_flight(preflights: Path) -> None:
 @pytest.mark.slow
 def test_no_reading_says_what_hits_would_save(sample: cachescope.Scope) -> None:
     (one,) = TimeSpent.of(sample).runs
-    assert one.is_preflight
-    assert (one.could_save_ns, one.stays_ns) == (None, None)
+    assert one.is_preflight and (one.could_save_ns, one.stays_ns) == (None, None)
     real = TimeSpent.of(cachescope.read(cachescope.sample("start"))).runs
     assert all(run.could_save_ns is not None and run.stays_ns is not None for run in real)
 
@@ -119,8 +117,7 @@ def test_every_form_says_whose_times_they_are(
 
 
 def test_no_bar_is_drawn_for_a_compile_that_was_none(sample: cachescope.Scope) -> None:
-    assert sample.runs["is_preflight"].all()
-    assert sample.lookups["end_time"].isna().all()
+    assert sample.runs["is_preflight"].all() and sample.lookups["end_time"].isna().all()
     assert sample.lookups["time"].notna().all()
 
 

@@ -116,8 +116,7 @@ def test_who_waits_least_is_waited_for() -> None:
 )
 def test_it_is_not_said_who_was_waited_for_without_evidence(runs: list[RunTime]) -> None:
     found = waited(*runs)
-    assert found is not None
-    assert found.last is None
+    assert found is not None and found.last is None
     assert "waited least" not in text_of(runs)
 
 

@@ -76,8 +76,7 @@ def test_a_replay_leaves_vllm_alone(beside_torch: Scope) -> None:
     pd.testing.assert_frame_equal(
         frame.loc[~of_vllm, columns].reset_index(drop=True), alone[columns], check_dtype=False
     )
-    savings = beside_torch.cause_savings().set_index("summary")
-    assert "not replayed" in savings.loc["code_hash", "why"]
+    assert "not replayed" in beside_torch.cause_savings().set_index("summary").loc["code_hash", "why"]
     assert "13 lookups of vLLM's own cannot be replayed" in str(beside_torch.what_if(without=[field]))
 
 
@@ -98,8 +97,7 @@ def test_what_to_do_is_said_of_vllm_and_not_of_torch(scope: Scope) -> None:
     said = " ".join(
         " ".join(one.advice) + one.left_out for work in works.values() for one in changes_of(work)
     )
-    assert "code generation" not in said
-    assert "Not known whether the key" not in said
+    assert "code generation" not in said and "Not known whether the key" not in said
 
 
 def test_a_key_of_vllm_has_no_hash_details(scope: Scope) -> None:
@@ -126,8 +124,7 @@ def test_past_misses_of_a_cache_are_said_beside_logs_of_vllm(
 def test_a_report_is_made(scope: Scope, tmp_path: Path) -> None:
     scope.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert "env[VLLM_NIXL_SIDE_CHANNEL_PORT]" in page
-    assert "reconstructed from hash details" not in page
+    assert "env[VLLM_NIXL_SIDE_CHANNEL_PORT]" in page and "reconstructed from hash details" not in page
 
 
 def test_two_folders_are_held_against_each_other(

@@ -143,17 +143,14 @@ def test_two_ranks_that_differ_by_their_rank_are_listed_once() -> None:
         )
         for rank, moments in enumerate([(0, 3), (1, 2)])
     ]  # fmt: skip
-    scope = scope_of(*ranks)
-    (struck,) = Causes.of(scope).struck
-    assert struck.row.runs == (0, 1)
-    assert struck.changes[0].summary.startswith("differs by rank: /rank")
+    (struck,) = Causes.of(scope_of(*ranks)).struck
+    assert struck.row.runs == (0, 1) and struck.changes[0].summary.startswith("differs by rank: /rank")
     assert struck.other_values == ()
 
 
 @pytest.mark.slow
 def test_what_is_beyond_the_most_is_counted() -> None:
-    scope = cachescope.read(cachescope.sample("tour"))
-    found = Worklist.of(scope, most=1)
+    found = Worklist.of(cachescope.read(cachescope.sample("tour")), most=1)
     assert len(found.works) == 1 and found.more > 0
     assert (
         notes_of(found)[0] == f"{found.more} more causes with {found.more_misses} misses: see scope.causes."
@@ -215,8 +212,7 @@ def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:
     ]  # fmt: skip
     scope = scope_of(*runs)
     assert scope.causes["verdict"].eq("key_changed").sum() == 2
-    shown = Lookups(scope, State()).children[0].children[-2].options
-    labels = [label for label, _ in shown]
+    labels = [label for label, _ in Lookups(scope, State()).children[0].children[-2].options]
     assert len(set(labels)) == len(labels) == 4
     assert max(map(len, labels)) == 80
 

@@ -26,8 +26,7 @@ def test_a_captured_context_has_torchs_key_under_every_schema(
 ) -> None:
     captured = contexts.write_snapshot(tmp_path / "snapshot.json")
     read_back = read_snapshot(tmp_path / "snapshot.json")
-    assert captured["context_source"] == "torch"
-    assert captured["not_json"] == []
+    assert captured["context_source"] == "torch" and captured["not_json"] == []
     for schema in all_schemas():
         expected = caching_context._isolation_key(schema)
         assert isolation_key(captured["context"], schema) == expected  # type: ignore[arg-type]
@@ -62,8 +61,7 @@ def test_the_environment_holds_the_switches_and_no_secret(
     monkeypatch.setenv("TORCHINDUCTOR_REDIS_URL", "redis://user:password@host")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     environment: Any = contexts.capture()["environment"]
-    assert environment["TORCH_COMPILE_CACHE_KEY_TAG"] == "tag"
-    assert environment["OMP_NUM_THREADS"] == "3"
+    assert environment["TORCH_COMPILE_CACHE_KEY_TAG"] == "tag" and environment["OMP_NUM_THREADS"] == "3"
     assert environment["TORCHINDUCTOR_CACHE_DIR"] == str(cache_root)
     assert environment["TORCHINDUCTOR_REDIS_URL"] == "(set)"
     assert "AWS_SECRET_ACCESS_KEY" not in environment
@@ -95,8 +93,7 @@ def test_devices_are_kept_as_torchs_text(
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     monkeypatch.setattr(cuda, "device_count", lambda: 2)
     monkeypatch.setattr(cuda, "get_device_properties", lambda i=0: f"properties of {i}")
-    captured = contexts.capture()
-    assert captured["device_properties"] == ["'properties of 0'", "'properties of 1'"]
+    assert contexts.capture()["device_properties"] == ["'properties of 0'", "'properties of 1'"]
 
 
 def test_a_torch_without_isolation_contexts_is_asked_the_same_questions(

@@ -184,8 +184,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
         cache: Path, changed: Variables, status: int, *options: str, program: Path = PROGRAM
     ) -> dict[str, Any]:
         set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), **changed})
-        words = ["fix", "--json", *options, str(cache), "--", sys.executable, str(program)]
-        assert main(words) == status
+        assert main(["fix", "--json", *options, str(cache), "--", sys.executable, str(program)]) == status
         found: dict[str, Any] = json.loads(capfd.readouterr().out)
         return found
 
@@ -314,8 +313,7 @@ def test_what_is_to_be_changed_in_the_code_is_advised_and_claimed_as_no_fix(
     cache = Path(shutil.copytree(bakes(place.baked or {}), tmp_path / "cache"))
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     found = fixed(cache, place.changed, 3)
-    assert found["settings"] == []
-    assert found["after"] == found["before"]
+    assert found["settings"] == [] and found["after"] == found["before"]
     assert any(place.advice in f"{one['summary']} {one['advice']}" for one in found["not_fixed"])
     # The advice followed: torch finds what was stored before, or what the program itself stored.
     cleared = dict.fromkeys(place.changed)
@@ -347,6 +345,5 @@ def test_what_cannot_be_set_is_not_claimed(bakes: Bakes, fixed: Fixed) -> None:
     """A field that could be set, beside a pass without uuid."""
     no_pass = "torch._inductor.config.post_grad_custom_post_pass = lambda graph: None"
     found = fixed(bakes({}), {"CHANGE": f"{OBJECT}; {no_pass}"}, 3)
-    assert found["settings"] == []
-    assert found["after"]["would_hit"] == 0
+    assert found["settings"] == [] and found["after"]["would_hit"] == 0
     assert found["after"] == found["before"]

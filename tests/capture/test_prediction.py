@@ -129,8 +129,7 @@ def test_what_is_switched_off_finds_nothing(baked: Path, others: Others, variant
 def test_options_of_the_only_compile_are_not_taken_for_another_process(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     baker = run(tmp_path / "baker", "one", cache)
-    before = cachescope.read(cache)
-    predicted = cachescope.will_hit(before, baker / "host.json")
+    predicted = cachescope.will_hit(cachescope.read(cache), baker / "host.json")
     assert set(predicted["will_hit"]) == {"unknown"}
     assert set(predicted["fields"]) == {
         ("inductor_config[max_autotune]", "inductor_config[coordinate_descent_tuning]")
@@ -159,8 +158,7 @@ def test_an_entry_whose_graphs_were_looked_up_under_another_key_is_not_found(
 def test_the_snapshot_has_the_fields_that_the_lookups_of_its_process_have(baked: Path) -> None:
     snapshot = json.loads((baked / "baker" / "host.json").read_text())
     scope = cachescope.read(baked / "baker" / "trace")
-    graphs = scope.lookups[scope.lookups["cache"] == "fxgraph"]
-    for lookup in graphs["lookup"]:
+    for lookup in scope.lookups[scope.lookups["cache"] == "fxgraph"]["lookup"]:
         details = scope.hash_details(lookup=lookup).set_index("field")["detail_hash"]
         own = {field: hash_ for field, hash_ in details.items() if not is_of_the_program(field)}
         own.pop("inductor_config[max_fusion_size]")

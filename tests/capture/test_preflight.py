@@ -93,18 +93,15 @@ def test_guards_that_do_not_hold_are_predicted(tmp_path: Path) -> None:
     many = {"PREFLIGHT_PROGRAM_SIZES": "50 60"}
     traces = preflown(program("guarded_size"), cache, tmp_path / "preflight", **many)
     told = predicted(traces, cache)
-    scope = read_preflight(str(traces), [str(cache)])
-    assert set(scope.misses["verdict"]) == {"guard_failed"}
-    went = really(program("guarded_size"), cache, tmp_path / "second", **many)
-    assert_came_true(told, went)
+    assert set(read_preflight(str(traces), [str(cache)]).misses["verdict"]) == {"guard_failed"}
+    assert_came_true(told, really(program("guarded_size"), cache, tmp_path / "second", **many))
     # Both are stored now.
     assert {outcome for *_, outcome in predicted(traces, cache)} == {"hit"}
 
 
 def test_the_second_lookup_of_a_key_finds_what_the_first_would_store(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    traces = preflown(program("twice"), cache, tmp_path / "preflight")
-    told = predicted(traces, cache)
+    told = predicted(preflown(program("twice"), cache, tmp_path / "preflight"), cache)
     assert [outcome for *_, outcome in told] == ["miss"] * 3 + ["hit"] * 3
     assert_came_true(told, really(program("twice"), cache, tmp_path / "real"))
 
@@ -147,8 +144,7 @@ def test_the_command_asks_for_a_share_of_hits(flown: Path, tmp_path: Path) -> No
         return told_by(words, environment(tmp_path / "other"), status=None).returncode
 
     # What is trained there is also run without gradients.
-    assert status("mlp") == 0
-    assert status("dropout") == 3
+    assert status("mlp") == 0 and status("dropout") == 3
     assert not (tmp_path / "other").exists()
 
 
@@ -241,8 +237,7 @@ def test_a_directory_that_the_program_derives_from_the_variable_is_the_one_of_th
 ) -> None:
     cache = tmp_path / "cache"
     command = [sys.executable, "-c", DERIVED]
-    hits = [ran(command, environment(cache)).stdout for _ in range(2)]
-    assert hits == ["0\n", "1\n"]
+    assert [ran(command, environment(cache)).stdout for _ in range(2)] == ["0\n", "1\n"]
     scope = read_preflight(str(preflown(command, cache, tmp_path / "preflight")), None)
     assert [outcome for *_, outcome in lookups_of(scope)] == ["hit"] * 2
 

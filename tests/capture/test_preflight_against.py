@@ -74,8 +74,7 @@ def test_what_guards_a_locked_entry_has_is_not_known(tmp_path: Path) -> None:
     really(program("guarded_size"), cache, tmp_path / "first")
     cachescope.lock(cache, tmp_path / "cache.lock")
     traces = preflown(program("guarded_size"), cache, tmp_path / "preflight")
-    told = predicted(traces, tmp_path / "cache.lock")
-    assert "not_known" in {way for *_, way in told}
+    assert "not_known" in {way for *_, way in predicted(traces, tmp_path / "cache.lock")}
     scope = read_preflight(str(traces), [str(tmp_path / "cache.lock")])
     why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "prediction"]
     assert all("guards" in one for one in why)
@@ -113,8 +112,7 @@ def test_what_a_mega_cache_holds_would_hit_once_it_is_loaded(tmp_path: Path) -> 
     traces = preflown(plain, tmp_path / "none", tmp_path / "preflight")
     assert told_of_mega(traces, file) == ran_mega("load", file, tmp_path / "loaded")
     assert told_of_mega(traces, file) == {"fxgraph hit": 2, "aotautograd hit": 1}
-    scope = read_preflight(str(traces), [str(file)])
-    assert all(str(file) in why for why in scope.lookups["prediction"])
+    assert all(str(file) in why for why in read_preflight(str(traces), [str(file)]).lookups["prediction"])
 
 
 def verified(folder: Path, cache: Path, *more: str, status: int) -> str:

@@ -65,8 +65,7 @@ def test_a_preflight_writes_nothing_there(tmp_path: Path) -> None:
     with redis_server() as port:
         preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **remote_settings(port))
         asked = client_of(port).info("commandstats")
-        assert "cmdstat_get" in asked
-        assert "cmdstat_set" not in asked
+        assert "cmdstat_get" in asked and "cmdstat_set" not in asked
 
 
 @pytest.fixture
@@ -101,8 +100,7 @@ def test_a_dump_that_was_cut_leaves_misses_open(filled: tuple[int, Path], tmp_pa
     write_dump(filled[0], str(tmp_path))
     path = tmp_path / "remote.jsonl"
     path.write_bytes(path.read_bytes()[:-100])
-    told = predicted(traces_in(filled[1]), path)
-    assert {way for *_, way in told} <= {"hit", "not_known"}
+    assert {way for *_, way in predicted(traces_in(filled[1]), path)} <= {"hit", "not_known"}
     scope = read_preflight(str(traces_in(filled[1])), [str(path)])
     why = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "prediction"]
     assert any("could not be read" in one for one in why)
@@ -179,8 +177,7 @@ def test_a_directory_beside_it_comes_first(filled: tuple[int, Path], port: int, 
 
 
 def test_without_it_nothing_is_predicted(filled: tuple[int, Path], tmp_path: Path) -> None:
-    told = predicted(traces_in(filled[1]), tmp_path / "empty")
-    assert {way for *_, way in told} == {"not_known"}
+    assert {way for *_, way in predicted(traces_in(filled[1]), tmp_path / "empty")} == {"not_known"}
 
 
 def test_a_server_has_one_value_for_each_key(tmp_path: Path) -> None:
@@ -200,8 +197,7 @@ def test_the_command_takes_an_address(filled: tuple[int, Path], tmp_path: Path) 
     with_password = address(filled[0]).replace("//", "//:pa55@")
     words = ["preflight", "--min-hit-rate", "1", "--against", with_password, "--", *program("training")]
     done = told_by(words, environment(tmp_path / "none", **settings(filled[0])), status=1)
-    assert "refuses the user or the password" in done.stderr
-    assert "pa55" not in done.stdout + done.stderr
+    assert "refuses the user or the password" in done.stderr and "pa55" not in done.stdout + done.stderr
 
 
 def test_a_server_out_of_reach_is_told_before_the_program_runs() -> None:

@@ -84,8 +84,7 @@ def test_everything_else_passes_unchanged(chunks: list[bytes], shown: bytes) -> 
 def test_an_open_line_is_shown_at_once() -> None:
     one = RecordFilter()
     assert one.feed(b"\r 10%|#   | Verbose") == b"\r 10%|#   | Verbose"
-    assert one.feed(b"(Pdb) ") == b"(Pdb) "
-    assert not one.is_holding
+    assert one.feed(b"(Pdb) ") == b"(Pdb) " and not one.is_holding
 
 
 @given(st.lists(st.binary(max_size=40)))
@@ -109,8 +108,7 @@ def test_loggers_are_added_to_those_that_are_set(tmp_path: Path) -> None:
     assert changed["TORCH_LOGS"] == f"+dynamo,{LOGGERS}"
     assert changed["TORCH_TRACE"] == str(tmp_path)
     assert changed["TORCH_LOGS_OUT"] == str(tmp_path / "torch.log")
-    assert "TORCH_LOGS_FORMAT" not in changed
-    assert changed["HOME"] == "/h"
+    assert "TORCH_LOGS_FORMAT" not in changed and changed["HOME"] == "/h"
 
 
 def test_each_run_has_a_folder_with_its_command_but_no_secrets(tmp_path: Path) -> None:
@@ -120,8 +118,7 @@ def test_each_run_has_a_folder_with_its_command_but_no_secrets(tmp_path: Path) -
     assert (first.exit_status, first.ended_by) == (7, None)
     about = json.loads((first.folder / "run.json").read_text())
     assert about["command"][3:] == ["--hf-token", "…", "--api_key=…", "--lr", "1"]
-    assert about["exit_status"] == 7
-    assert about["start_time"] < about["end_time"]
+    assert about["exit_status"] == 7 and about["start_time"] < about["end_time"]
 
 
 @pytest.mark.parametrize(("make", "status"), [(False, 127), (True, 126)])
@@ -144,15 +141,12 @@ def test_a_command_that_cannot_be_started_leaves_nothing(tmp_path: Path, make: b
 def test_streams_pass_in_a_pipe_and_the_exit_status_is_kept(tmp_path: Path) -> None:
     program = "import sys; print(sys.stdin.read()); sys.stderr.write('x' * 300_000 + 'end\\n'); sys.exit(3)"
     done = in_pipe(recording_of(tmp_path, program), input="typed")
-    assert done.returncode == 3
-    assert done.stdout == "typed\n"
-    assert done.stderr.startswith("x" * 300_000 + "end\n")
-    assert "nothing was recorded" in done.stderr
+    assert done.returncode == 3 and done.stdout == "typed\n"
+    assert done.stderr.startswith("x" * 300_000 + "end\n") and "nothing was recorded" in done.stderr
 
 
 def test_a_command_ended_by_a_signal(tmp_path: Path) -> None:
-    program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    done = in_pipe(recording_of(tmp_path, program))
+    done = in_pipe(recording_of(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"))
     assert done.returncode == 128 + signal.SIGKILL
     assert "ended by SIGKILL" in done.stderr
 
@@ -160,8 +154,7 @@ def test_a_command_ended_by_a_signal(tmp_path: Path) -> None:
 def test_an_open_line_of_standard_error_arrives_before_the_command_goes_on(tmp_path: Path) -> None:
     program = "import sys; sys.stderr.write('V1'); sys.stderr.flush(); sys.stdin.read(1)"
     process = started(tmp_path, program, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    assert process.stderr.read(2) == b"V1"
+    assert process.stderr is not None and process.stderr.read(2) == b"V1"
     process.communicate(b"x", timeout=300)
     assert process.returncode == 0
 
@@ -169,8 +162,7 @@ def test_an_open_line_of_standard_error_arrives_before_the_command_goes_on(tmp_p
 def test_a_process_left_behind_does_not_hold_the_end(tmp_path: Path) -> None:
     program = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()'], stdout=subprocess.DEVNULL)"
     process = started(tmp_path, program, stdin=subprocess.PIPE)
-    assert process.wait(timeout=300) == 0
-    assert process.stdin is not None
+    assert process.wait(timeout=300) == 0 and process.stdin is not None
     process.stdin.close()
 
 
@@ -191,8 +183,7 @@ def test_the_terminal_is_the_commands(tmp_path: Path) -> None:
         "os.get_terminal_size(2).columns); sys.stderr.write('one\\ntwo\\n')"
     )
     shown = on_screen(recording_of(tmp_path, program), columns=90)
-    assert shown.status == 0
-    assert shown.rows[0] == "[True, True, True] 90"
+    assert shown.status == 0 and shown.rows[0] == "[True, True, True] 90"
     assert shown.rows[1:3] == ["one", "two"]
 
 
@@ -216,8 +207,7 @@ def test_a_signal_sent_to_us_is_passed_on(tmp_path: Path, number: signal.Signals
     program = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); print('ready', flush=True); signal.pause()"
     piped = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     process = started(tmp_path, program, **piped, start_new_session=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     os.kill(process.pid, number)
     _, err = process.communicate(timeout=300)
     assert process.returncode == 128 + number
@@ -237,13 +227,11 @@ def test_a_real_program_recorded_twice_hits_and_its_flood_stays_off_the_terminal
     )
     recorded = command("record", "-o", tmp_path / "runs", "--", PYTHON, program)
     cold = in_pipe([*recorded[:4], "--json", *recorded[4:]])
-    assert cold.returncode == 5
-    assert cold.stderr.startswith("said\n")
+    assert cold.returncode == 5 and cold.stderr.startswith("said\n")
     assert "codecache.py" not in cold.stderr
     printed = json.loads(cold.stdout)
     assert printed["recorded"]["runs"] == [0]
     assert {lookup["details"] for lookup in printed["lookups"]} == {"recorded"}
     warm = on_screen(recorded)
-    assert warm.status == 5
-    assert "codecache.py" not in warm.sent
+    assert warm.status == 5 and "codecache.py" not in warm.sent
     assert any("this run: 2 lookups: 2 hit" in row for row in warm.rows)

@@ -101,8 +101,7 @@ def test_every_rule_is_described() -> None:
 
 def check_required(log: dict[str, Any]) -> list[dict[str, Any]]:
     """What the schema of SARIF 2.1.0 requires of each object that is there, by hand; gives the results."""
-    assert log["version"] == "2.1.0"
-    assert log["$schema"].endswith("sarif-2.1.0.json")
+    assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-2.1.0.json")
     (run,) = log["runs"]
     driver = run["tool"]["driver"]
     assert driver["name"]
@@ -125,8 +124,7 @@ def check_required(log: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_sarif_says_the_same_and_leads_to_the_file(run: Run, hostile: Path) -> None:
-    done = run("audit", hostile, "--format", "sarif")
-    log = json.loads(done.out)
+    log = json.loads(run("audit", hostile, "--format", "sarif").out)
     result, _ = check_required(log)
     place = result["locations"][0]["physicalLocation"]
     base = log["runs"][0]["originalUriBaseIds"][place["artifactLocation"]["uriBaseId"]]["uri"]
@@ -155,8 +153,7 @@ def test_redacted_nothing_of_the_place_is_left(run: Run, hostile: Path, tmp_path
     shown = run("audit", hostile, "--redact", "--format", form)
     assert shown.status == 1
     assert str(tmp_path) not in shown.out
-    assert "host ile" not in shown.out
-    assert "host%20ile" not in shown.out
+    assert "host ile" not in shown.out and "host%20ile" not in shown.out
     assert FX in shown.out  # keys are no secret
     assert "posix.system" in shown.out
 
@@ -180,8 +177,7 @@ def test_what_is_nothing_of_a_cache_does_not_read_like_a_clean_one(
     (tmp_path / "other" / "notes").write_bytes(data)
     for path in (tmp_path / "other", tmp_path / "other" / "notes"):
         done = run("audit", str(path), str(clean))
-        assert done.status == 2
-        assert "holds nothing that torch or Triton writes" in done.err
+        assert done.status == 2 and "holds nothing that torch or Triton writes" in done.err
         with pytest.raises(cachescope.SourceError, match="holds nothing"):
             cachescope.audit(path)
     (tmp_path / "empty").mkdir()

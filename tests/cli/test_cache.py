@@ -32,8 +32,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_nothing_kept_is_said_so(log: Path, run: Run) -> None:
     outcome = run("cache")
-    assert outcome.status == 0
-    assert outcome.out.startswith("no logs kept in ")
+    assert outcome.status == 0 and outcome.out.startswith("no logs kept in ")
 
 
 def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Path) -> None:
@@ -43,8 +42,7 @@ def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Pat
     assert str(log) in listed.out
     told = json.loads(run("cache", "--json").out)
     (one,) = told["logs"]
-    assert one["path"] == str(log)
-    assert one["log_bytes"] == log.stat().st_size
+    assert one["path"] == str(log) and one["log_bytes"] == log.stat().st_size
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and path.stat().st_size]
     assert told["kept_bytes"] == one["kept_bytes"] == sum(path.stat().st_size for path in files)
     for form in ([], ["--json"]):

@@ -33,6 +33,5 @@ def test_the_manifest_of_torch_is_there_where_it_is_asked_for(run: Run, cache_ro
 def test_without_torch_it_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     done = run("capture")
-    assert (done.status, done.out) == (1, "")
-    assert done.err.startswith("cachescope: torch is")
+    assert (done.status, done.out) == (1, "") and done.err.startswith("cachescope: torch is")
     assert done.err.count("\n") == 1

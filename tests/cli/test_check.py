@@ -79,8 +79,7 @@ def test_exit_status_1_where_the_baseline_cannot_be_read(flip: Path, tmp_path: P
 )
 def test_exit_status_2_for_wrong_usage(bars: list[str], flip: Path) -> None:
     done = in_pipe(command("check", flip, *bars))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "usage: cachescope check" in done.stderr
+    assert (done.returncode, done.stdout) == (2, "") and "usage: cachescope check" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -100,10 +99,8 @@ def test_every_format_says_the_same(run: Run, flip: Path) -> None:
     assert [bar["passed"] for bar in printed["bars"]] == [False, True]
     assert json.loads(run("check", flip, *bars, "--json").out) == printed
     errors = [line for line in done["github"].out.splitlines() if line.startswith("::error ")]
-    assert len(errors) == 1
-    assert "%0A" in errors[0]
-    root = ElementTree.fromstring(done["junit"].out)
-    assert [len(case) for case in root.iter("testcase")] == [1, 0]
+    assert len(errors) == 1 and "%0A" in errors[0]
+    assert [len(case) for case in ElementTree.fromstring(done["junit"].out).iter("testcase")] == [1, 0]
     for cause in printed["causes"]:
         for outcome in done.values():
             assert cause["text"].split(":")[0] in outcome.out.replace("&gt;", ">")
@@ -124,18 +121,15 @@ def test_a_cut_log_is_checked_as_far_as_it_goes_and_said_to_be_cut(
         shutil.copy(trace, tmp_path)
     with trace.open("rb") as whole:
         (tmp_path / trace.name).write_bytes(whole.read()[:-2000])
-    done = run("check", tmp_path, "--min-hit-rate", 0)
-    assert "could not be read" in " ".join(done.out.split())
+    assert "could not be read" in " ".join(run("check", tmp_path, "--min-hit-rate", 0).out.split())
     assert run("check", tmp_path, "--min-hit-rate", 0, "--strict").status == 1
 
 
 def test_it_fits_a_screen(flip: Path) -> None:
     shown = on_screen(command("check", flip, "--min-hit-rate", "0.9"))
-    assert shown.status == 3
-    assert max(map(len, shown.rows)) <= 80
+    assert shown.status == 3 and max(map(len, shown.rows)) <= 80
     assert shown.rows[0].startswith("check not passed")
 
 
 def test_help_tells_the_exit_statuses(run: Run) -> None:
-    out = run("check", "--help").out
-    assert "3 a bar is not met" in out
+    assert "3 a bar is not met" in run("check", "--help").out

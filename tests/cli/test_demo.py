@@ -18,8 +18,7 @@ def test_the_tour_is_explained_and_the_last_lines_say_where_to_go_on(run: Run) -
     assert "inductor_config[epilogue_fusion]   True -> False" in out
     assert "cpp_runtime_thread_count   2 -> 1" in out
     last = "\n".join(out.splitlines()[-6:])
-    assert "make lab" in last
-    assert "notebooks/01_why_did_it_miss.ipynb" in last
+    assert "make lab" in last and "notebooks/01_why_did_it_miss.ipynb" in last
     assert all(name in out for name in sample_names())
 
 
@@ -44,8 +43,7 @@ def test_the_folder_of_a_packed_sample_says_how_to_read_it(run: Run) -> None:
 
 def test_a_sample_that_is_not_there_is_a_usage_error(run: Run) -> None:
     result = run("demo", "nothing")
-    assert result.status == 2
-    assert "no sample 'nothing'" in result.err
+    assert result.status == 2 and "no sample 'nothing'" in result.err
 
 
 def test_json_is_the_object_of_explain(run: Run) -> None:

@@ -39,8 +39,7 @@ def test_a_context_shows_its_device_and_the_datasheet(run: Run, h100: Path) -> N
 
 
 def test_json_has_the_rows_of_the_frame(run: Run, h100: Path) -> None:
-    done = run("devices", h100, "--json")
-    answer = json.loads(done.out)
+    answer = json.loads(run("devices", h100, "--json").out)
     assert answer.keys() == {"cachescope", "devices", "problems", "notes"}
     (device,) = answer["devices"]
     assert device["peak_bf16_tflops"] == 989.5
@@ -79,8 +78,7 @@ def test_targets_of_triton_are_devices_of_their_own(run: Run, directory: Directo
 @pytest.mark.slow
 def test_in_a_pipe_it_is_plain() -> None:
     done = in_pipe(command("devices", "cachescope/samples/tour"), cwd=Path(__file__).parents[2])
-    assert done.returncode == 0
-    assert done.stdout.startswith("1 device\n\n0  cpu")
+    assert done.returncode == 0 and done.stdout.startswith("1 device\n\n0  cpu")
     assert "\x1b" not in done.stdout and all(len(line) <= 100 for line in done.stdout.splitlines())
 
 

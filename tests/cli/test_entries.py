@@ -16,8 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_json_is_the_frame(run: Run, recording: Recording) -> None:
-    cache = recording("2.13.0", "config_flip") / "cache"
-    printed = json.loads(run("entries", cache, "--json").out)
+    printed = json.loads(run("entries", recording("2.13.0", "config_flip") / "cache", "--json").out)
     lists = {"entries", "guards", "duplicates", "orphans", "removable", "problems"}
     assert printed.keys() == lists | {"cachescope"}
     assert printed["cachescope"] == cachescope.__version__
@@ -28,14 +27,12 @@ def test_json_is_the_frame(run: Run, recording: Recording) -> None:
 
 def test_the_table_counts_by_cache_and_status(run: Run, recording: Recording) -> None:
     out = run("entries", recording("2.13.0", "config_flip") / "cache").out
-    assert out.startswith("5 entries of ")
-    assert "ft4g52pb6tzvpozp…" in out
+    assert out.startswith("5 entries of ") and "ft4g52pb6tzvpozp…" in out
 
 
 def test_damage_is_said_with_its_reason(run: Run, recording: Recording) -> None:
     out = run("entries", recording("2.13.0", "aot_entry_truncated") / "cache").out
-    assert "1 damaged:" in out
-    assert "truncated" in out
+    assert "1 damaged:" in out and "truncated" in out
 
 
 def test_the_newest_are_listed_and_the_rest_counted(run: Run, recording: Recording) -> None:
@@ -66,8 +63,7 @@ def test_options_may_stand_between_the_paths(order: str, run: Run, recording: Re
     key = next(path.name for path in (cache / "fxgraph").glob("*/*"))
     words = {"KEY": key, "DIR": str(cache)}
     arguments = [words.get(word, word) for word in order.split()]
-    printed = json.loads(run("entries", *arguments).out)
-    assert {file["cache_key"] for file in printed["entries"]} == {key}
+    assert {file["cache_key"] for file in json.loads(run("entries", *arguments).out)["entries"]} == {key}
 
 
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")

@@ -38,18 +38,14 @@ def test_json_is_the_object_of_the_contract(run: Run, flip: Path) -> None:
     assert all(lookup.keys() >= LOOKUP_KEYS for lookup in printed["lookups"])
     assert [lookup["lookup"] for lookup in printed["lookups"]] == list(range(6))
     missed = printed["lookups"][3]
-    assert missed["cache"] == "fxgraph"
-    assert missed["verdict"] == "key_changed"
+    assert missed["cache"] == "fxgraph" and missed["verdict"] == "key_changed"
     assert missed["changed"] == [FIELD]
-    assert missed["baseline"] == {"lookup": 1}
-    assert missed["is_backward"] is False
+    assert missed["baseline"] == {"lookup": 1} and missed["is_backward"] is False
     assert missed["root"] is False
     cause = next(cause for cause in printed["causes"] if cause["cause"] == missed["cause"])
     assert cause["fields"] == [FIELD]
-    assert cause["misses"] == 2
-    assert cause["time_lost_ns"] > 0
-    assert "epilogue_fusion" in cause["advice"]
-    assert cause["changes"][0]["summary"] == "True -> False"
+    assert cause["misses"] == 2 and cause["time_lost_ns"] > 0
+    assert "epilogue_fusion" in cause["advice"] and cause["changes"][0]["summary"] == "True -> False"
     assert printed["problems"] == []
 
 
@@ -65,12 +61,9 @@ def test_the_answer_names_field_values_runs_and_baseline(run: Run, flip: Path) -
     assert out.startswith("6 lookups in 3 runs: 2 hit, 4 missed")
     assert f"1  {FIELD}   True -> False" in out
     flat = " ".join(out.split())
-    assert "and, because of it, fxgraph" in flat
-    assert "compared with run 0" in flat
-    assert "the same graph; nothing else differs" in flat
-    assert 'options={"epilogue_fusion": …}' in flat
-    assert "first lookups (cold start): 2 misses" in flat
-    assert "problems: 0" in flat
+    assert "and, because of it, fxgraph" in flat and "compared with run 0" in flat
+    assert "the same graph; nothing else differs" in flat and 'options={"epilogue_fusion": …}' in flat
+    assert "first lookups (cold start): 2 misses" in flat and "problems: 0" in flat
 
 
 @pytest.mark.parametrize(
@@ -90,22 +83,18 @@ def test_what_changed_is_shown_as_what_it_is(
 
 def test_missing_details_come_with_how_to_record_them_once(run: Run, recording: Recording) -> None:
     out = run("explain", recording("2.13.0", "trace_only")).out
-    assert out.count("cachescope record -- COMMAND") == 1
-    assert "not explained: 1" in out
+    assert out.count("cachescope record -- COMMAND") == 1 and "not explained: 1" in out
 
 
 def test_one_key_is_explained_in_full(run: Run, flip: Path) -> None:
-    done = run("explain", flip, "--key", "fhcz3")
-    assert done.out.startswith("lookup 3, run 1")
+    assert run("explain", flip, "--key", "fhcz3").out.startswith("lookup 3, run 1")
     explained = json.loads(run("explain", flip, "--lookup", 3, "--json").out)["explanation"]
-    assert explained["changes"][0]["before"] == "True"
-    assert explained["changes"][0]["after"] == "False"
+    assert explained["changes"][0]["before"] == "True" and explained["changes"][0]["after"] == "False"
 
 
 def test_causes_beyond_the_limit_are_counted(run: Run, recording: Recording) -> None:
     out = run("explain", recording("2.13.0", "inputs"), "--causes", 1).out
-    assert "more cause" in out
-    assert "\n2  " not in out
+    assert "more cause" in out and "\n2  " not in out
 
 
 def test_the_baseline_can_be_chosen(run: Run, recording: Recording) -> None:
@@ -142,8 +131,7 @@ def test_a_cut_trace_is_read_as_far_as_it_goes_and_noted(run: Run, flip: Path, t
     whole = next((flip / "trace").iterdir()).read_bytes()
     (tmp_path / "cut.log").write_bytes(whole[: len(whole) * 2 // 3])
     done = run("explain", tmp_path)
-    assert done.status == 0
-    assert "problems: 0" not in done.out
+    assert done.status == 0 and "problems: 0" not in done.out
     assert "cut.log" in done.out
     assert run("explain", "--strict", tmp_path).status == 1
 
@@ -153,8 +141,7 @@ def test_a_cut_trace_is_read_as_far_as_it_goes_and_noted(run: Run, flip: Path, t
 )
 def test_the_answer_fits_a_screen(recording: Recording, scenario: str) -> None:
     shown = on_screen(command("explain", recording("2.13.0", scenario)))
-    assert shown.status == 0
-    assert len(shown.rows) <= 23
+    assert shown.status == 0 and len(shown.rows) <= 23
     assert max(map(len, shown.rows)) <= 80
     # The progress bar is gone from the screen, and the cursor is back.
     assert "lookups in" in shown.rows[0]
@@ -167,8 +154,7 @@ def test_colour_is_for_terminals_without_no_color(flip: Path) -> None:
     # The bar on standard error still moves; the answer has no codes.
     assert "\x1b[1m" not in plain.sent
     piped = in_pipe(command("explain", flip))
-    assert "\x1b" not in piped.stdout + piped.stderr
-    assert piped.stderr == ""
+    assert "\x1b" not in piped.stdout + piped.stderr and piped.stderr == ""
 
 
 def test_possible_false_hits_are_a_line_where_there_is_one(
@@ -187,8 +173,7 @@ def test_possible_false_hits_are_a_line_where_there_is_one(
 @pytest.mark.parametrize("option", ["--key", "--baseline", "--lookup"])
 def test_a_number_of_thousands_of_digits_is_no_number(run: Run, option: str, recording: Recording) -> None:
     done = run("explain", str(recording("2.13.0", "config_flip") / "trace"), option, "9" * 5000)
-    assert (done.status, done.out) == (2, "")
-    assert "Traceback" not in done.err
+    assert (done.status, done.out) == (2, "") and "Traceback" not in done.err
 
 
 @pytest.mark.slow
@@ -196,8 +181,7 @@ def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Pat
     trace = recording("2.13.0", "dynamic_guards") / "trace"
     scope = cachescope.read(trace)
     size = "x.size(0) is 5; the stored entry needs 11 or more"
-    assert size in repr(scope.explain(2))
-    assert size in scope.explain(2)._repr_html_()
+    assert size in repr(scope.explain(2)) and size in scope.explain(2)._repr_html_()
     assert size in scope._repr_html_()
     assert "Pad x.size(0) to 11 or more" in scope._repr_html_()
     assert json.loads(run("explain", "--json", "--key", "2", trace).out)["explanation"]["sizes"].startswith(

@@ -189,16 +189,14 @@ def test_github_reads_back_what_was_meant(run: Run, copied: Path) -> None:
     title, data = re.fullmatch(r"::error title=([^:,]*)::(.*)", error).groups()  # type: ignore[union-attr]
     # actions/runner, ActionCommand.cs: properties and data are unescaped each in its way, which here are the same.
     assert unquote(title) == "cachescope: hit rate"
-    causes = unquote(data).split("\n")
-    assert any("100% %0A::error::x%0D%25,:;" in cause for cause in causes)
+    assert any("100% %0A::error::x%0D%25,:;" in cause for cause in unquote(data).split("\n"))
 
 
 def test_a_list_of_paths_holds_only_what_can_be_printed(
     run: Run, recording: Recording, tmp_path: Path
 ) -> None:
     for name in ("plain", "a\u202eb", "c\n::error::d", "##vso[task.complete]", "é"):
-        cache = tmp_path / name / "cache"
-        shutil.copytree(recording("2.13.0", "entry_truncated") / "cache", cache)
+        shutil.copytree(recording("2.13.0", "entry_truncated") / "cache", tmp_path / name / "cache")
     scope = cachescope.read(tmp_path)
     done = run("entries", tmp_path, "--prune-list")
     assert {path.split("/cache/")[0] for path in done.out.splitlines()} == {

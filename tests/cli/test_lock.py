@@ -108,8 +108,7 @@ def test_what_is_no_lock_is_refused_in_one_line(what: str, run: Run, cache: Path
     elif what != "missing":
         path.write_text("x" if what == "garbage" else '{"cachescope_lock": 2}')
     done = run("verify", path, cache)
-    assert (done.status, done.out) == (1, "")
-    assert len(done.err.splitlines()) == 1
+    assert (done.status, done.out) == (1, "") and len(done.err.splitlines()) == 1
 
 
 def test_a_lock_is_not_written_into_what_it_locks(run: Run, cache: Path, tmp_path: Path) -> None:
@@ -199,24 +198,20 @@ def test_what_identifies_is_hidden(
     monkeypatch.setenv("TORCHINDUCTOR_PROFILE", "/home/alice/private-thing")
     for options in (["--redact"], ["--redact", "--json"]):
         done = run("verify", made, cache, *options)
-        assert done.status == 3
-        assert "private" not in done.out
+        assert done.status == 3 and "private" not in done.out
         assert "alice" not in done.out
         assert str(cache) not in done.out
     done = run("verify", cache / "private-thing", cache, "--redact")
-    assert done.status == 1
-    assert "private" not in done.err
+    assert done.status == 1 and "private" not in done.err
     done = run("lock", cache, "-o", made.parent / "private.lock", "--redact")
-    assert done.status == 0
-    assert "private" not in done.out
+    assert done.status == 0 and "private" not in done.out
 
 
 def test_python_gives_what_the_command_says(made: Path, cache: Path, tmp_path: Path) -> None:
     lock = cachescope.lock(cache, tmp_path / "other.lock")
     assert read_lock(tmp_path / "other.lock") == lock
     found = cachescope.verify(tmp_path / "other.lock", cache)
-    assert found.passed
-    assert repr(found).startswith("as locked: 8 files")
+    assert found.passed and repr(found).startswith("as locked: 8 files")
     assert repr(lock) == "<8 files, 6 entries, 2 contexts>"
     (cache / "more").write_bytes(b"")
     assert [one.path for one in cachescope.verify(lock, cache).findings] == ["more"]
@@ -274,5 +269,4 @@ def test_all_that_follows_preflight_is_the_command(
 
 def test_a_command_without_torch_is_no_verified_one(run: Run, made: Path, cache: Path) -> None:
     done = run("verify", made, cache, "--preflight", "--", sys.executable, "-c", "raise SystemExit(5)")
-    assert done.status == 1
-    assert "the command failed (exit status 5)" in done.err
+    assert done.status == 1 and "the command failed (exit status 5)" in done.err

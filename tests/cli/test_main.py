@@ -135,8 +135,7 @@ def test_a_closed_pipe_is_quiet(recording: Recording) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
+    assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     with process.stderr:
         assert process.stderr.read() == b""
@@ -150,8 +149,7 @@ def test_an_ascii_terminal_gets_what_it_can_show(recording: Recording) -> None:
             command("explain", recording("2.13.0", "config_flip"), *form),
             env=env, capture_output=True, check=False,
         )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert done.stdout.isascii()
+        assert (done.returncode, done.stderr) == (0, b"") and done.stdout.isascii()
 
 
 def test_commands_are_small_modules() -> None:
@@ -180,8 +178,7 @@ def in_shell(arguments: list[str], redirections: str) -> subprocess.CompletedPro
 @pytest.mark.parametrize("redirections", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_none_at_all(redirections: str) -> None:
     done = in_shell(command(*NOT_MET), redirections)
-    assert done.returncode == 3
-    assert done.stderr == ""
+    assert done.returncode == 3 and done.stderr == ""
     assert (">&-" in redirections.split()) == (done.stdout == "")
 
 

@@ -36,8 +36,7 @@ sys.exit(main(sys.argv[1:]))
 
 def without_packages(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """A command of an installation that has no package but cachescope itself."""
-    program = _WITHOUT.format(needed=set(NEEDED))
-    return in_pipe([sys.executable, "-c", program, *arguments], cwd=cwd)
+    return in_pipe([sys.executable, "-c", _WITHOUT.format(needed=set(NEEDED)), *arguments], cwd=cwd)
 
 
 def test_what_is_needed_is_what_an_installation_brings() -> None:
@@ -100,5 +99,4 @@ def test_nothing_heavy_is_loaded_for_a_recorder(command: str) -> None:
         "import cachescope.capture.recording\n"
         f"print({set(NEEDED)!r} & {{*sys.modules}}, file=sys.stderr)"
     )
-    done = in_pipe([sys.executable, "-c", program])
-    assert done.stderr == "set()\n"
+    assert in_pipe([sys.executable, "-c", program]).stderr == "set()\n"

@@ -75,8 +75,7 @@ def test_ctrl_c_while_entries_are_read_leaves_nothing_behind(big: Path) -> None:
     process = subprocess.Popen(
         arguments, env=env, cwd=big.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stderr is not None
-    assert process.stderr.readline() == "ready\n"
+    assert process.stderr is not None and process.stderr.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)
     assert (process.returncode, out, err) == (130, "", "")
@@ -87,8 +86,7 @@ def test_ctrl_c_on_a_terminal_takes_the_progress_bar_away(big: Path) -> None:
     before = tree(big.parents[1])
     arguments, env = watched(big)
     shown = on_screen(arguments, keys=b"\x03", env=env)
-    assert shown.status == 130
-    assert "Traceback" not in shown.sent
+    assert shown.status == 130 and "Traceback" not in shown.sent
     assert "entries of" not in shown.sent
     # The bar hid the cursor, and gives it back.
     assert shown.sent.rfind("\x1b[?25h") > shown.sent.rfind("\x1b[?25l") >= 0
@@ -146,13 +144,11 @@ def test_loops_and_names_that_are_not_utf_8_or_steer_a_terminal_are_listed(
     (cache / "fxgraph" / "loop").symlink_to("..")
     for arguments in ((cache,), ("ft4g52pb", cache)):
         done = run("entries", *arguments)
-        assert (done.status, done.err) == (0, "")
-        assert "\x1b" not in done.out
+        assert (done.status, done.err) == (0, "") and "\x1b" not in done.out
         assert "/c\\xff" in done.out
         # The newline starts no line of its own.
         assert not any(line.startswith("\\x1b") for line in done.out.splitlines())
-    printed = json.loads(run("entries", cache, "--json").out)
-    assert len(printed["entries"]) == count + 2
+    assert len(json.loads(run("entries", cache, "--json").out)["entries"]) == count + 2
     # A path with a newline would be two in a list.
     assert run("entries", cache, "--prune-list").out == ""
 
@@ -178,11 +174,9 @@ def test_what_stands_out_is_told(run: Run, recording: Recording) -> None:
         "1 file of 40.1 kB can go (--prune-list prints the paths):\n   1 fxgraph: damaged: truncated" in out
     )
     out = run("entries", recording("2.13.0", "dynamic_guards") / "cache").out
-    assert "2 ok (same key, other code; same key, other guards)" in out
-    assert "duplicate" not in out
+    assert "2 ok (same key, other code; same key, other guards)" in out and "duplicate" not in out
     out = run("entries", recording("2.13.0", "four_processes") / "cache").out
-    assert "6 duplicates of" in out
-    assert "4 files of which 1 would be enough" in out
+    assert "6 duplicates of" in out and "4 files of which 1 would be enough" in out
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

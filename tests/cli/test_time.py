@@ -70,8 +70,7 @@ def test_json_has_the_frame_and_the_readings(run: Run, training: Path) -> None:
     assert [one["run"] for one in printed["time"]] == [0, 1, 2, 3]
     for one in printed["time"]:
         assert sum(one["phases"].values()) == one["total_ns"] == one["could_save_ns"] + one["stays_ns"]
-    assert printed["time"][1]["saved_ns"] == 9_339_437_717 + 1_019_137_482
-    assert printed["problems"] == []
+    assert printed["time"][1]["saved_ns"] == 9_339_437_717 + 1_019_137_482 and printed["problems"] == []
 
 
 @pytest.mark.parametrize(
@@ -97,8 +96,7 @@ def test_of_many_runs_the_longest_are_shown(run: Run, training: Path, tmp_path: 
         data = log.read_bytes().replace(b" 5270 torch", b" %d torch" % (6000 + number))
         (tmp_path / f"{number}.log").write_bytes(data)
     out = run("time", tmp_path).out
-    assert out.count(" C++ compiler") == 3
-    assert "… and 2 more runs" in out
+    assert out.count(" C++ compiler") == 3 and "… and 2 more runs" in out
 
 
 def test_names_of_events_do_nothing_where_they_are_printed(run: Run, training: Path, tmp_path: Path) -> None:
@@ -124,10 +122,8 @@ def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> Non
         text=True,
         check=True,
     )
-    assert done.stderr == ""
-    assert "C++ compiler" in done.stdout
-    piped = f"{sys.executable} -m cachescope time --json {training} | head -1"
-    closed = in_pipe(["bash", "-c", piped])
+    assert done.stderr == "" and "C++ compiler" in done.stdout
+    closed = in_pipe(["bash", "-c", f"{sys.executable} -m cachescope time --json {training} | head -1"])
     assert (closed.stdout, closed.stderr) == ("{\n", "")
 
 
@@ -149,8 +145,7 @@ def test_the_total_is_most_of_the_time_that_a_clock_outside_measures(state: str,
         )
     wall_ns = json.loads(done.stdout) * 1e9
     scope = cachescope.read(trace)
-    total = scope.phases["self_time_ns"].sum()
-    assert wall_ns / 2 <= total <= wall_ns
+    assert wall_ns / 2 <= scope.phases["self_time_ns"].sum() <= wall_ns
     assert set(scope.lookups["outcome"]) == ({"hit"} if state == "warm" else {"full_miss"})
 
 
@@ -167,8 +162,7 @@ def test_two_runs_have_a_column_for_their_difference(run: Run, training: Path) -
     (loading,) = (row for row in rows if row.startswith(" loading"))
     assert loading.split()[-2:] == ["+1.3", "s"]
     # A path may be longer than a line.
-    text = "".join(done.out.split())
-    assert f"{cold}took9.3slongerthan{warm}:8.7sinC++compiler,1.4sincode" in text
+    assert f"{cold}took9.3slongerthan{warm}:8.7sinC++compiler,1.4sincode" in "".join(done.out.split())
     printed = strict_json(run("time", "--json", warm, cold).out)["contrast"]
     assert printed["slower"]["path"] == str(cold)
     first, second = (one["total_ns"] for one in strict_json(run("time", "--json", cold, warm).out)["time"])

@@ -31,8 +31,7 @@ def test_json_holds_the_frames(run: Run) -> None:
     printed = json.loads(run("what-if", SAMPLE, "--without", FUSION, "--sensitivity", "--json").out)
     after = cachescope.read(SAMPLE).what_if(without=FUSION).frame["outcome_after"]
     assert [row["outcome_after"] for row in printed["what_if"]] == after.tolist()
-    assert printed["schema"]["without"] == [FUSION]
-    assert printed["sensitivity"][0]["fields"] == [FUSION]
+    assert printed["schema"]["without"] == [FUSION] and printed["sensitivity"][0]["fields"] == [FUSION]
     frames = {name for name in printed if name not in ("cachescope", "schema")}
     assert frames <= set(cachescope.describe()["frame"])
 

@@ -105,8 +105,7 @@ def test_the_command_of_the_init_container_runs(recording: Recording, tmp_path: 
     command = [here(part) for part in container("initContainers")["command"]]
     shutil.copytree(recording("2.13.0", "training") / "cache", tmp_path / "inductor")
     variables = {one["name"]: here(one["value"]) for one in container("initContainers")["env"]}
-    lock = ["cachescope", "lock", command[-1], "-o", command[-2]]
-    assert status_of(lock, tmp_path, **variables) == 0
+    assert status_of(["cachescope", "lock", command[-1], "-o", command[-2]], tmp_path, **variables) == 0
     assert status_of(command, tmp_path, **variables) == 0
     (tmp_path / "inductor" / "more.py").write_text("import os")
     assert status_of(command, tmp_path, **variables) == 3

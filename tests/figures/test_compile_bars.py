@@ -53,8 +53,7 @@ def test_every_compile_of_a_recording_has_a_bar_as_long_as_it_took(recording: Re
 
 def test_a_compile_within_another_is_below_it() -> None:
     outer, inner, innermost = compile_row(0, 100), compile_row(10, 50), compile_row(20, 10, "resume")
-    after = compile_row(70, 5)
-    made = bars(drawn([after, inner, outer, innermost]))
+    made = bars(drawn([compile_row(70, 5), inner, outer, innermost]))
     lanes = sorted({row for row, *_ in made})
     assert len(lanes) == 3
     assert {(start, length): lanes.index(row) for row, start, length, _ in made} == {
@@ -112,8 +111,7 @@ def test_ten_thousand_compiles_stay_within_bounds() -> None:
     ]  # fmt: skip
     made = drawn(rows, runs=100)
     assert 100 < len(bars(made)) <= 2_500
-    assert len(made.to_json()) < 2_000_000
-    assert made.layout.height < 900
+    assert len(made.to_json()) < 2_000_000 and made.layout.height < 900
     stood_for = [
         int(text.partition(" ")[0])
         for trace in made.data

@@ -62,8 +62,7 @@ def test_causes_without_times_are_ranked_by_misses() -> None:
         {"cause": i, "verdict": "bypassed", "misses": n, "summary": f"c{n}"} for i, n in enumerate((1, 9))
     ]
     made = figures.causes(frame("causes", rows))
-    assert list(made.data[0].x) == [9, 1]
-    assert made.data[0].text[0] == "9 misses · time not recorded"
+    assert list(made.data[0].x) == [9, 1] and made.data[0].text[0] == "9 misses · time not recorded"
 
 
 def test_causes_beyond_fifteen_are_counted() -> None:
@@ -79,16 +78,14 @@ def test_causes_beyond_fifteen_are_counted() -> None:
 def test_a_miss_spans_its_compile(tour: cachescope.Scope) -> None:
     made = figures.timeline(tour.lookups, tour.runs)
     (bars,) = (trace for trace in made.data if trace.type == "bar")
-    assert round(bars.x[0], 2) == 10.93
-    assert bars.customdata[0] == 1
+    assert round(bars.x[0], 2) == 10.93 and bars.customdata[0] == 1
     marks = [trace for trace in made.data if trace.type == "scatter"]
     assert sorted(lookup for trace in marks for lookup in trace.customdata) == list(range(48))
     assert made.layout.xaxis.title.text == "since the run began"
 
 
 def test_a_single_run_has_a_row_per_compile(tour: cachescope.Scope) -> None:
-    one = tour.lookups[tour.lookups["run"] == 0]
-    made = figures.timeline(one, tour.runs)
+    made = figures.timeline(tour.lookups[tour.lookups["run"] == 0], tour.runs)
     names = ("0/0 matmul_relu", "1/0 gated_relu", "2/0 softmax_rows", "3/0 centred")
     assert made.layout.yaxis.ticktext == names
 
@@ -119,12 +116,10 @@ def test_the_heatmap_tells_each_graph_of_each_run(tour: cachescope.Scope) -> Non
 def test_a_cell_of_several_runs_shows_the_worst_of_its_lookups() -> None:
     rows = [{"lookup": i, "run": i, "order": 0, "cache": "fxgraph", "outcome": "full_miss" if i == 1 else "hit",
              "compile_id": "0/0"} for i in range(192)]  # fmt: skip
-    made = figures.runs_by_graph(frame("lookups", rows), runs_of(192))
-    heat = made.data[-1]
+    heat = figures.runs_by_graph(frame("lookups", rows), runs_of(192)).data[-1]
     assert len(heat.z) == 64
     assert heat.z[0][0] == list(OUTCOME_COLOURS).index("full_miss")
-    assert heat.customdata[0][0] == 1
-    assert "3 lookups, the worst shown" in heat.text[0][0]
+    assert heat.customdata[0][0] == 1 and "3 lookups, the worst shown" in heat.text[0][0]
 
 
 def test_graphs_with_one_compile_id_have_a_column_each() -> None:
@@ -165,8 +160,7 @@ def test_a_block_of_one_graph_beside_large_ones_has_room_for_its_title() -> None
 
 def test_graphs_of_backward_passes_have_a_block_of_their_own() -> None:
     scope = cachescope.read(cachescope.sample("training"))
-    made = figures.runs_by_graph(scope.lookups, scope.runs)
-    titles = [note.text for note in made.layout.annotations]
+    titles = [note.text for note in figures.runs_by_graph(scope.lookups, scope.runs).layout.annotations]
     assert titles == ["<b>aotautograd</b>", "<b>fxgraph</b> forward", "<b>fxgraph</b> backward"]
 
 
@@ -288,8 +282,7 @@ def test_files_that_are_gone_and_locks_are_told(directory: Directory) -> None:
 
 def test_the_fastest_choice_stands_out(directory: Directory) -> None:
     made = figures.autotune_margins(cachescope.read(directory("torch_2.13.0")).autotune)
-    counts = {trace.name: len(trace.x) for trace in made.data}
-    assert counts == {"fastest": 2, "other choice": 2}
+    assert {trace.name: len(trace.x) for trace in made.data} == {"fastest": 2, "other choice": 2}
     assert any("920× faster than the next" in note.text for note in made.layout.annotations)
 
 
@@ -414,8 +407,7 @@ def test_many_entries_stay_within_bounds() -> None:
         {"parent": i, "parent_kind": "fxgraph", "child": i + 1, "child_kind": "code", "known_by": "x"}
         for i in range(100_000)
     ]
-    layers = figures.link_layers(frame("links", rows), entries)
-    assert len(layers.to_json()) < 20_000
+    assert len(figures.link_layers(frame("links", rows), entries).to_json()) < 20_000
 
 
 def test_many_fields_and_choices_stay_within_bounds() -> None:
@@ -446,8 +438,7 @@ def test_phases_of_each_run_add_up_to_its_time() -> None:
             sums[row] = sums.get(row, 0) + seconds
     of_runs = scope.phases.groupby("run")["self_time_ns"].sum() / 1e9
     assert [sums[row] for row in sorted(sums)] == pytest.approx(of_runs.tolist())
-    longest = scope.phases.groupby("phase")["self_time_ns"].sum().idxmax()
-    assert made.data[0].name == longest
+    assert made.data[0].name == scope.phases.groupby("phase")["self_time_ns"].sum().idxmax()
     assert [bar.name for bar in made.data][-1] == "other phases"
     assert len(made.data) == 8
 

@@ -23,8 +23,7 @@ def held(folder: Path) -> dict[str, list[float]]:
     about = json.loads((folder / "starts.json").read_text())
     scope = cachescope.read(folder / "runs")
     assert scope.problems.empty and scope.phase_problems.empty
-    outcomes = scope.lookups.groupby("run")["outcome"].agg(set).tolist()
-    assert outcomes == [{"full_miss"}, {"hit"}]
+    assert scope.lookups.groupby("run")["outcome"].agg(set).tolist() == [{"full_miss"}, {"hit"}]
     spent = TimeSpent.of(scope)
     # Runs are in the order of their start, as the steps are.
     return {

@@ -82,8 +82,7 @@ def test_the_frame_is_as_declared(flip: cachescope.Scope) -> None:
 def test_nothing_recorded_meets_no_bar(recording: Recording, flip: cachescope.Scope) -> None:
     nothing = cachescope.read(recording("2.13.0", "config_flip") / "cache")
     checked = nothing.check(min_hit_rate=0, max_time_lost_ns=10**12, baseline=flip)
-    assert checked.frame["passed"].tolist() == [False] * 3
-    assert checked.frame["found"].isna().all()
+    assert checked.frame["passed"].tolist() == [False] * 3 and checked.frame["found"].isna().all()
     assert "nothing to check" in repr(checked)
 
 
@@ -91,23 +90,19 @@ def test_a_process_whose_caches_were_off_meets_no_bar(recording: Recording, tmp_
     warm = runs_of(recording("2.13.0", "cold_warm"), 1, to=tmp_path / "warm")
     assert warm.check(min_hit_rate=1).passed
     # Compiled, and nothing was looked up: what is left of a trace without its cache artifacts.
-    path = Path(warm.runs["source"][0])
-    records = re.split(rb"(?m)^(?=[VIW]\d{4} )", path.read_bytes())
+    records = re.split(rb"(?m)^(?=[VIW]\d{4} )", Path(warm.runs["source"][0]).read_bytes())
     left = [r for r in records if not re.search(rb'"name": ?"(?:fx_graph|aotautograd|autograd)_cache', r)]
     blind = re.sub(rb"(?m)^([VIW]\d{4} \S+) \d+ ", rb"\1 99999 ", b"".join(left))
     (tmp_path / "warm" / "dedicated_log_torch_trace_blind.log").write_bytes(blind)
     scope = cachescope.read(tmp_path / "warm")
     assert scope.runs["looked_up"].tolist().count(False) == 1
     checked = scope.check(min_hit_rate=0.5)
-    assert not checked.passed
-    assert "its caches were off" in " ".join(repr(checked).split())
+    assert not checked.passed and "its caches were off" in " ".join(repr(checked).split())
 
 
 def test_no_times_recorded_is_not_no_time_lost(recording: Recording) -> None:
-    text = cachescope.read(recording("2.13.0", "config_flip") / "text")
-    checked = text.check(max_time_lost_ns=10**15)
-    assert not checked.passed
-    assert "only traces (TORCH_TRACE) have" in " ".join(repr(checked).split())
+    checked = cachescope.read(recording("2.13.0", "config_flip") / "text").check(max_time_lost_ns=10**15)
+    assert not checked.passed and "only traces (TORCH_TRACE) have" in " ".join(repr(checked).split())
 
 
 def test_a_cause_of_the_baseline_is_not_new(flip: cachescope.Scope, tmp_path: Path) -> None:

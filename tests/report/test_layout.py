@@ -19,8 +19,7 @@ def rows(*lines: Line, width: int = 40) -> list[str]:
 
 def test_what_stands_at_the_right_ends_at_the_edge() -> None:
     (row,) = rows(Line("1  gm", right="2 misses"))
-    assert row == "1  gm" + " " * 27 + "2 misses"
-    assert len(row) == 40
+    assert row == "1  gm" + " " * 27 + "2 misses" and len(row) == 40
 
 
 def test_a_long_title_wraps_beside_its_right() -> None:
@@ -31,8 +30,7 @@ def test_a_long_title_wraps_beside_its_right() -> None:
 
 def test_a_limit_of_rows_is_marked() -> None:
     shown = rows(Line("word " * 40, 3, rows=2))
-    assert len(shown) == 2
-    assert shown[-1].endswith(" …")
+    assert len(shown) == 2 and shown[-1].endswith(" …")
 
 
 def test_two_lines_that_begin_alike_are_shown_where_they_differ() -> None:

@@ -76,8 +76,7 @@ def test_of_many_candidates_the_first_and_the_entry_itself_are_shown(recording: 
     scope = cachescope.read(recording("2.13.0", "dynamic_guards") / "cache")
     one = scope.entry(scope.guards[scope.guards["cache"] == "fxgraph"].iloc[-1]["cache_key"])
     other, mine = (one.guards[(one.guards["entry"] == one.row.entry) == is_mine] for is_mine in (False, True))
-    many = replace(one, guards=pd.concat([other] * 20 + [mine], ignore_index=True))
-    text = repr(many)
+    text = repr(replace(one, guards=pd.concat([other] * 20 + [mine], ignore_index=True)))
     assert text.count(", 20") >= 9 and text.count("this one, ") == 1
     assert "21 candidates under the key" in text and "… and 12 more: .guards has all" in text
 
@@ -99,14 +98,12 @@ def test_a_damaged_one_beside_a_sound_one(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "entry_truncated") / "cache")
     (damaged,) = scope.entries.loc[scope.entries["status"] == "damaged", "entry"]
     one = scope.entry(damaged)
-    assert "status      damaged: truncated" in repr(one)
-    assert "can go" in repr(one)
+    assert "status      damaged: truncated" in repr(one) and "can go" in repr(one)
     assert (one.source_code, one.source.why_not) == (None, f"damaged: {one.row.damage}")
     assert len(one.problems) == 1
     # The key itself speaks of the sound one.
     sound = scope.entry(one.row.cache_key)
-    assert sound.row.status == "ok"
-    assert "1 candidate under the key, and 1 damaged" in repr(sound)
+    assert sound.row.status == "ok" and "1 candidate under the key, and 1 damaged" in repr(sound)
     assert "damaged, next to an intact one" in repr(sound)
 
 
@@ -118,11 +115,9 @@ def test_a_triton_kernel_is_found_by_each_of_its_names(directory: Directory) -> 
     for path in spelled:
         one = scope.entry(path.name)
         assert {Path(file).parent.name for file in one.frame["path"]} >= {path.name}
-        assert one.row.device_types == ("cuda",)
-        assert one.row.name is not None
+        assert one.row.device_types == ("cuda",) and one.row.name is not None
         assert scope.entry(one.row.cache_key[:20]).row.entry == one.row.entry
-        assert one.source_code is not None
-        assert "tt.func" in one.source_code
+        assert one.source_code is not None and "tt.func" in one.source_code
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -178,8 +173,7 @@ def test_every_entry_of_every_directory_can_be_shown(directory: Directory) -> No
     assert len(kinds) > 12
     for row in kinds.itertuples():
         one = scope.entry(row.entry)
-        assert row.path in repr(one)
-        assert row.cache in one._repr_html_()
+        assert row.path in repr(one) and row.cache in one._repr_html_()
         assert (one.source_code is None) == (one.source.why_not is not None)
 
 
@@ -194,11 +188,9 @@ def test_a_key_of_another_kind_than_graphs_is_found(directory: Directory) -> Non
 
 
 def test_what_lies_in_a_mega_cache_alone_is_found_in_it(directory: Directory) -> None:
-    blob = directory("torch_2.13.0") / "mega_cache.bin"
-    scope = cachescope.read(blob)
+    scope = cachescope.read(directory("torch_2.13.0") / "mega_cache.bin")
     one = scope.entry(scope.entries["fx_keys"].iloc[0][0])
-    assert one.row.cache == "mega_cache"
-    assert one.source.why_not == "a file of this kind holds no source"
+    assert one.row.cache == "mega_cache" and one.source.why_not == "a file of this kind holds no source"
 
 
 def test_what_is_meant_by_nothing_or_by_several_is_said(recording: Recording) -> None:
@@ -215,8 +207,7 @@ def test_an_entry_that_vanished_says_so(recording: Recording, tmp_path: Path) ->
     scope.save(tmp_path / "saved")
     shutil.rmtree(cache)
     for of in (scope, cachescope.read(tmp_path / "saved")):
-        key = of.entries.loc[of.entries["cache"] == "fxgraph", "cache_key"].iloc[0]
-        one = of.entry(key)
+        one = of.entry(of.entries.loc[of.entries["cache"] == "fxgraph", "cache_key"].iloc[0])
         assert one.source.why_not == "the file is gone"
         assert "no source: the file is gone" in one._repr_html_()
 
@@ -230,11 +221,9 @@ def test_what_the_file_says_is_escaped(tmp_path: Path) -> None:
     one = cachescope.read(tmp_path).entry(0)
     assert one.source_code == HOSTILE
     html = one._repr_html_()
-    assert html.count("&lt;script&gt;") >= 4
-    assert "<script>" not in html
+    assert html.count("&lt;script&gt;") >= 4 and "<script>" not in html
     for text in (html, repr(one)):
-        assert "\x1b" not in text
-        assert "\\x1b[31m" in text
+        assert "\x1b" not in text and "\\x1b[31m" in text
 
 
 @pytest.mark.torch

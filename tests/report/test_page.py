@@ -174,13 +174,11 @@ def test_figures_come_with_the_frames_they_are_drawn_from(sample: str, page: Pag
 
 
 def test_long_tables_are_cut_and_it_is_said_where_the_rest_is() -> None:
-    one = cachescope.read(cachescope.sample("tour"))
-    tables, misses = one.tables, []
+    tables, misses = cachescope.read(cachescope.sample("tour")).tables, []
     for part in range(13):
         misses.append(tables.lookups.frame.assign(lookup=tables.lookups.frame["lookup"] + 48 * part))
     many = replace(tables, lookups=grain.Table(LookupRow, frame=pd.concat(misses, ignore_index=True)))
-    page = page_of(Scope(many))
-    found = table(page, "why", "Lookups that missed")
+    found = table(page_of(Scope(many)), "why", "Lookups that missed")
     assert len(found.rows) == 300
     assert found.note.startswith("The first 300 of ") and found.note.endswith("scope.misses has all.")
     # The costliest are kept.
@@ -200,8 +198,7 @@ def test_where_the_time_went_adds_up_to_what_phases_say(page: PageOf) -> None:
     scope, made = cachescope.read(cachescope.sample("training")), page("training")
     totals = scope.phases.groupby("run")["self_time_ns"].sum()
     found = table(made, "spent", "What caches could do")
-    ordered = [row[1].order for row in found.rows if isinstance(row[1], Sorted)]
-    assert ordered == totals.tolist()
+    assert [row[1].order for row in found.rows if isinstance(row[1], Sorted)] == totals.tolist()
     assert column(found, "They saved") == [None, "10.4 s", None, "10.4 s"]
     phases = table(made, "spent", "Phases of all runs")
     assert sum(row[1].order for row in phases.rows if isinstance(row[1], Sorted)) == totals.sum()

@@ -145,8 +145,7 @@ def test_a_lookup_opens_why_by_the_keyboard_and_leads_to_its_cause(browser: Any,
     with opened(browser, tour) as shown:
         page = shown.page
         page.locator(".lookups").get_by_label("Search lookups").fill("epilogue")
-        row = lookups_of(page).locator(f"tr[data-id='{miss['lookup']}']")
-        row.focus()
+        lookups_of(page).locator(f"tr[data-id='{miss['lookup']}']").focus()
         page.keyboard.press("Enter")
         why = page.get_by_role("region", name="Why one lookup missed")
         assert why.get_by_text(f"key_changed: {miss['reason']}", exact=True).is_visible()

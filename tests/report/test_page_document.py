@@ -92,12 +92,10 @@ def test_samples_stay_small_and_hold_every_figure_and_once_what_draws_them(
 
 
 def test_it_loads_nothing_and_runs_only_its_own_script(written: Written) -> None:
-    text = written("entry_truncated").read_text()
-    read = Read(text)
+    read = Read(written("entry_truncated").read_text())
     assert read.open == []
     assert {"link", "iframe", "object", "embed", "img", "base", "form"} & set(read.tags) == set()
-    named = dict(read.attributes)
-    assert "src" not in named
+    assert "src" not in dict(read.attributes)
     assert all(value.startswith("#") for name, value in read.attributes if name == "href" and value)
     assert not [name for name, _ in read.attributes if name.startswith("on")]
     (policy,) = (
@@ -170,8 +168,7 @@ def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
         Drawing("sizes", figures.entry_sizes, (entries,)),
     )
     page = Page("t", "h", "a", (Section("hits", "t", "s.", parts),))
-    known = Identities(paths=[path])
-    made = hidden(page, Redaction(known))
+    made = hidden(page, Redaction(Identities(paths=[path])))
     text = without_drawing(document(made))
     assert uuid not in text and "secret" not in text and "deep/" not in text and "3b:00" not in text
     reported = made.sections[0].parts[0]
@@ -212,5 +209,4 @@ def test_what_cannot_be_written_is_said_in_one_line(truncated: Scope, tmp_path: 
 
 def test_it_needs_no_plotly(truncated: Scope, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
-    page = truncated.report(tmp_path / "out.html").read_text(encoding="utf-8")
-    assert '"type":"heatmap"' in page
+    assert '"type":"heatmap"' in truncated.report(tmp_path / "out.html").read_text(encoding="utf-8")

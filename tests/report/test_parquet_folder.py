@@ -97,6 +97,5 @@ def test_whole_numbers_of_any_width_are_read(tmp_path: Path) -> None:
     cachescope.read(cachescope.sample("config_flip")).save(tmp_path / "saved")
     file = tmp_path / "saved" / "detail_sets.parquet"
     table = parquet.read_table(file)
-    wide = table["components"].cast(pa.list_(pa.int64()))
-    parquet.write_table(pa.table({"components": wide}), file)
+    parquet.write_table(pa.table({"components": table["components"].cast(pa.list_(pa.int64()))}), file)
     assert len(cachescope.read(tmp_path / "saved").tables.hash_details.sets) == table.num_rows

@@ -201,8 +201,7 @@ def test_a_span_that_is_dragged_narrows_every_pane(tour: Opened) -> None:
     drag(page, figure)
     chip = page.locator(".cs-span")
     chip.get_by_text("of 48 lookups").wait_for()
-    said = chip.inner_text()
-    count = int(said.split(" UTC, ")[1].split(" of ")[0])
+    count = int(chip.inner_text().split(" UTC, ")[1].split(" of ")[0])
     assert 0 < count < 48
     # The headline counts these alone, and the figure that was dragged over keeps the focus, also once the span is cleared.
     is_shown(page, f"of {count} lookups")

@@ -42,18 +42,15 @@ def test_what_is_picked_is_compared(pane: Compare, tour: Scope) -> None:
     assert pane.picker.sides == [[4], [5]] and "8 regressed" in repr(pane)
     picked(pane, "A", 1)
     picked(pane, "B", 2)
-    assert pane._state.compared == ((1,), (2,))
-    assert "100 % → 75 %" in pane.headline.value
+    assert pane._state.compared == ((1,), (2,)) and "100 % → 75 %" in pane.headline.value
     assert [cells[0] for cells in pane.table.rows] == ["Regressed"] * 2 + ["Same"] * 6
     assert "torch.tanh" in pane.differences.value
-    found = eval(pane.query, {"scope": tour})
-    assert found.equals(pane.frame())
+    assert eval(pane.query, {"scope": tour}).equals(pane.frame())
 
 
 def test_several_runs_are_a_side(pane: Compare) -> None:
     picked(pane, "A", 1, added=True)
-    assert pane.picker.sides == [[4, 1], [5]]
-    assert "2 runs → 1 run" in pane.headline.value
+    assert pane.picker.sides == [[4, 1], [5]] and "2 runs → 1 run" in pane.headline.value
     assert pane.table.rows[0][4:6] == ["hit ×2", "full_miss"]
 
 
@@ -103,8 +100,7 @@ def test_two_ranks_of_a_job_are_named_as_two_sides() -> None:
 
 def test_runs_by_number_and_another_recording(tour: Scope) -> None:
     assert tour.compare_view(0, [1, 2]).picker.sides == [[0], [1, 2]]
-    other = cachescope.read(cachescope.sample("training"))
-    pane = tour.compare_view(other)
+    pane = tour.compare_view(cachescope.read(cachescope.sample("training")))
     sources = pane.scope.runs.set_index("run")["source"]
     for side, name in zip(pane.picker.sides, ("training", "tour"), strict=True):
         assert {name in sources[run] for run in side} == {True}

@@ -56,8 +56,7 @@ def test_a_column_of_numbers_is_read_as_numbers(scope: Scope) -> None:
 
 def test_times_sizes_and_shares_are_those_of_the_frames() -> None:
     scope = cachescope.read(cachescope.sample("whole_directory"))
-    explorer = scope.explore()
-    entries = kept(table(explorer, "Entries", "entries")).set_index("Entry")
+    entries = kept(table(scope.explore(), "Entries", "entries")).set_index("Entry")
     expected = scope.entries.set_index("entry").loc[entries.index]
     assert entries["Size (B)"].tolist() == expected["size_bytes"].tolist()
     times = expected["time_taken_ns"].astype("float64")

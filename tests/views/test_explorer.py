@@ -108,8 +108,7 @@ def test_hit_rates_three_ways(tour: Explorer) -> None:
 
 
 def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
-    overview = tour.pane("Overview")
-    overview.worklist.opened = ["Lookups", 1, 0]
+    tour.pane("Overview").worklist.opened = ["Lookups", 1, 0]
     assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
     lookups = tour.pane("Lookups")
     # Four lookups of AOTAutograd, and below each of them that of its graph.
@@ -245,8 +244,7 @@ def test_a_toggle_replays_everything(tour: Explorer, scopes: dict[str, Scope]) -
     before = view.rates_plot.figure
     view.tree.off = ["inductor_configs"]
     assert tour.state.without == ("inductor_configs",)
-    found = scopes["tour"].what_if(without="inductor_configs")
-    assert records(view.found.rates) == records(found.rates)
+    assert records(view.found.rates) == records(scopes["tour"].what_if(without="inductor_configs").rates)
     assert "46 % → 62 %" in view.numbers.value
     assert view.changed.total == 8 and view.rates_plot.figure != before
     assert tour.query == "scope.what_if(without=('inductor_configs',)).frame"
@@ -279,8 +277,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
     assert named == ["epilogue_fusion", "cpp_runtime_thread_count", "graph (gm)"]
     leaves = {leaf["name"]: leaf["saves"] for group in view.tree.groups for leaf in group["fields"]}
     assert leaves["inductor_config[epilogue_fusion]"] == "8 would hit, 2.0 s"
-    assert leaves["aot_config"] == "nothing by itself"
-    assert leaves["torch_version"] == ""
+    assert leaves["aot_config"] == "nothing by itself" and leaves["torch_version"] == ""
 
 
 def test_a_cause_beside_what_its_fields_save_opens_why(tour: Explorer) -> None:
@@ -481,8 +478,7 @@ def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scop
     state.span = (times.min()[3].value, times.max()[4].value)
     lookups = scope.lookups[scope.lookups["run"].isin([3, 4])]
     misses = scope.misses[scope.misses["lookup"].isin(lookups["lookup"])]
-    said = tour.span.said.value
-    assert f"{len(lookups)} of 48 lookups" in said and tour.span.layout.display == ""
+    assert f"{len(lookups)} of 48 lookups" in tour.span.said.value and tour.span.layout.display == ""
     for name in PANES:
         state.pane = name
         assert is_query_of(tour, scope), name
@@ -623,5 +619,4 @@ def test_captured_contexts_are_named_by_their_files() -> None:
     scope = cachescope.read(cachescope.sample("isolation_context"))
     figure = figures.context_sharing(scope.context_groups(), scope.contexts)
     assert figure.layout.xaxis.ticktext == ("base.json", "settings.json", "run 0", "run 1")
-    explorer = Explorer(scope)
-    assert "base.json" in opened(explorer, "Machines").side_by_side.value.partition("</thead>")[0]
+    assert "base.json" in opened(Explorer(scope), "Machines").side_by_side.value.partition("</thead>")[0]

@@ -62,8 +62,7 @@ def test_every_pane_is_harmless(name: str, explorer: Explorer) -> None:
 
 def test_a_search_for_a_hostile_text(explorer: Explorer) -> None:
     explorer.state.show_lookups(text=MARK)
-    assert explorer.state.error == ""
-    assert "<script" not in explorer._line.value
+    assert explorer.state.error == "" and "<script" not in explorer._line.value
     found = eval(explorer.query, {"scope": explorer._scope})
     pd.testing.assert_frame_equal(found, explorer.frame())
     assert len(found) > 0

@@ -162,8 +162,7 @@ def copied(table: Table, monkeypatch: pytest.MonkeyPatch, **asked: object) -> li
 
 
 def test_a_page_or_all_of_it_is_copied(tour: cachescope.Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = LookupRows(lookups_frame(tour))
-    table = Table(rows, "lookups", page_size=5)
+    table = Table(LookupRows(lookups_frame(tour)), "lookups", page_size=5)
     table.page = 1
     (page,) = copied(table, monkeypatch, copy="tsv", all=False)
     assert [line.split("\t")[0] for line in page.splitlines()] == ["lookup", "10", "12", "14", "16", "18"]
@@ -183,8 +182,7 @@ def test_a_page_or_all_of_it_is_copied(tour: cachescope.Scope, monkeypatch: pyte
 )
 def test_no_text_of_a_log_is_a_formula_where_it_is_pasted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = lookups_frame(cachescope.read(cachescope.sample("config_flip"))).assign(function=text)
-    table = Table(LookupRows(frame), "lookups")
-    (pasted,) = copied(table, monkeypatch, copy="tsv", all=True)
+    (pasted,) = copied(Table(LookupRows(frame), "lookups"), monkeypatch, copy="tsv", all=True)
     at = pasted.splitlines()[0].split("\t").index("function")
     for line in pasted.splitlines()[1:]:
         assert line.split("\t")[at][0] not in "=+-@\t\x1b"

@@ -148,8 +148,7 @@ def test_the_rows_of_a_figure_are_shown_when_they_are_asked_for() -> None:
 
 def test_a_click_in_a_figure() -> None:
     clicks: list[dict[str, Any]] = []
-    plot = Plot(lambda dark: go.Figure(), "a figure", clicks.append)
-    plot.clicked = {"data": 3}
+    Plot(lambda dark: go.Figure(), "a figure", clicks.append).clicked = {"data": 3}
     assert clicks == [{"data": 3}]
 
 

@@ -34,8 +34,7 @@ def work(number: int) -> dict[str, Any]:
 def test_what_to_do_is_folded_away_from_the_sixth_cause_on(page: Any) -> None:
     works = {"works": [work(i) for i in range(8)], "apart": [work(8)], "apart_title": "Apart", "notes": []}
     page.evaluate(MODEL, [WorklistView._esm, works])
-    titles = page.locator("button.cs-link")
-    assert titles.all_text_contents() == [f"cause {i}" for i in range(9)]
+    assert page.locator("button.cs-link").all_text_contents() == [f"cause {i}" for i in range(9)]
     seen = [page.get_by_text(f"advice {i}", exact=True).is_visible() for i in range(9)]
     assert seen == [True] * 5 + [False] * 3 + [True]
     page.get_by_label("What to do: cause 6").click()
@@ -75,8 +74,7 @@ def picked(picker: Any) -> list[Any]:
 def test_what_is_picked_is_seen_without_scrolling_within(picker: Any) -> None:
     rows = picker.locator("tbody tr")
     # The newest, and the older one that is picked.
-    assert rows.count() == 13
-    assert rows.last.inner_text().split()[-1] == "20"
+    assert rows.count() == 13 and rows.last.inner_text().split()[-1] == "20"
     assert rows.last.get_by_role("button", name="A: run 20").get_attribute("aria-pressed") == "true"
     picker.get_by_role("button", name="Show 27 older").click()
     assert rows.count() == COUNT
