@@ -15,7 +15,7 @@ from tests.conftest import RECORDINGS
 
 # By version and name.
 RECORDED = sorted(
-    (path.parent.name, path.name.removesuffix(".tar.xz")) for path in RECORDINGS.glob("*/*.tar.xz")
+    (one.parent.name, one.name.removesuffix(".tar.xz")) for one in RECORDINGS.glob("*/*.tar.xz")
 )
 
 

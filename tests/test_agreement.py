@@ -94,7 +94,7 @@ def report_agrees(scope: Scope) -> None:
     (group,) = parts
     assert isinstance(group, Group) and isinstance(group.parts[0], Replayable)
     beside = {
-        one["name"]: one["saves"] for form in WhatIfView(scope).tree.groups for one in (form, *form["fields"])
+        i["name"]: i["saves"] for form in WhatIfView(scope).tree.groups for i in (form, *form["fields"])
     }
     for form in group.parts[0].forms:
         for toggle in (form, *form.fields):

@@ -25,9 +25,7 @@ needs_its_python = pytest.mark.skipif(
 
 
 def locked() -> dict[str, str]:
-    lines = [
-        line for line in (BINDER / "requirements.txt").read_text().splitlines() if not line.startswith("#")
-    ]
+    lines = [one for one in (BINDER / "requirements.txt").read_text().splitlines() if not one.startswith("#")]
     pairs = [re.fullmatch(r"([\w.-]+)==([\w.]+)", line) for line in lines]
     assert all(pairs), lines
     return {canonicalize_name(pair[1]): pair[2] for pair in pairs if pair}
@@ -98,9 +96,7 @@ def test_all_notebooks_but_the_live_one_pass_strictly_there(built: FreshVenv) ->
         cwd=built.where, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    code = sum(
-        cell["cell_type"] == "code" for path in quiet for cell in json.loads(path.read_text())["cells"]
-    )
+    code = sum(one["cell_type"] == "code" for path in quiet for one in json.loads(path.read_text())["cells"])
     assert f"{code} passed" in done.stdout
 
 

@@ -178,9 +178,7 @@ def hold_answer(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
     assert headline_counts(lines[0].text) == shown_of(outcomes)
     assert counts_of_causes(lines) == shown_of(outcomes)[2:]
     few = answer_lines(Why.of(scope, most=1))
-    (rest,) = [int(m[1]) for line in few if (m := re.search(r"more causes? of (\d+) lookup", line.text))] or [
-        0
-    ]
+    (rest,) = [int(m[1]) for one in few if (m := re.search(r"more causes? of (\d+) lookup", one.text))] or [0]
     assert sum(counts_of_causes(few)) + rest == sum(shown_of(outcomes)[2:])
 
 

@@ -288,9 +288,7 @@ def test_bytes_become_an_answer_without_numpy_pandas_and_pyarrow(
     assert sum(name.split(".")[0] == "cachescope" for name in loaded) <= 155
 
 
-def test_a_trace_is_explained_without_the_readers_of_other_sources(
-    recording: Callable[[str, str], Path],
-) -> None:
+def test_a_trace_is_explained_without_other_readers(recording: Callable[[str, str], Path]) -> None:
     trace = recording("2.13.0", "config_flip") / "trace"
     code = "import sys; from cachescope.cli import main; main(['explain', sys.argv[1]]); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code, trace], capture_output=True, text=True, check=True)

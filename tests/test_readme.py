@@ -59,9 +59,7 @@ def test_the_six_lines_run_and_print() -> None:
 def test_the_line_that_answers_each_of_the_six_questions_runs() -> None:
     questions = re.split(r"^\*\*\d\. ", section("Six questions"), flags=re.MULTILINE)[1:]
     assert len(questions) == 6
-    lines = {
-        code for question in questions for code in re.findall(r"`((?:scope\.|cachescope\.)[^`]*)`", question)
-    }
+    lines = {code for one in questions for code in re.findall(r"`((?:scope\.|cachescope\.)[^`]*)`", one)}
     scope = cachescope.read(cachescope.sample("config_flip"))
     on_one_scope = {line for line in lines if line.startswith("scope.")}
     assert len(on_one_scope) == 8
@@ -111,9 +109,7 @@ def test_the_workflow_records_a_second_run_and_checks_it_with_its_cache() -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("runs", "status"), [([2], 0), ([0, 1, 2], 3)])
-def test_the_check_of_the_workflow_passes_a_warm_run_only(
-    runs: list[int], status: int, tmp_path: Path
-) -> None:
+def test_the_workflows_check_passes_a_warm_run_only(runs: list[int], status: int, tmp_path: Path) -> None:
     samples = ROOT / "cachescope" / "samples"
     (tmp_path / "warm").mkdir()
     sources = cachescope.read(samples / "config_flip" / "trace").runs["source"]
@@ -133,9 +129,7 @@ def test_the_lines_that_lock_a_cache_and_verify_it_run(recording: Recording, tmp
     made = recording("2.13.0", "training")
     shutil.copytree(made / "cache", tmp_path / "inductor-cache")
     shutil.copytree(made / "trace", tmp_path / "cachescope-runs")
-    lines = re.findall(
-        r"^    (cachescope (?:lock|verify) .*)", section("Before anyone compiles"), re.MULTILINE
-    )
+    lines = re.findall(r"(?m)^    (cachescope (?:lock|verify) .*)", section("Before anyone compiles"))
     lock, verify = (shlex.split(line, comments=True) for line in lines)
 
     assert (status_of(lock, tmp_path), status_of(verify, tmp_path)) == (0, 0)

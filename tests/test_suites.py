@@ -71,9 +71,7 @@ CHANGES = pytest.mark.parametrize(
 
 
 @CHANGES
-def test_on_main_what_changed_since_everything_ran_counts(
-    root: Path, changed: str, left: set[object]
-) -> None:
+def test_on_main_what_changed_since_all_ran_counts(root: Path, changed: str, left: set[object]) -> None:
     commit(root, changed)
     commit(root, "CHANGELOG.md")
     assert set(left_out(root)) == left

@@ -100,9 +100,7 @@ def test_of_two_saves_torch_loads_the_second(covered: Path) -> None:
     loaded = json.loads((covered / "load_late.json").read_text())["loaded"]
     inside = entries_inside(str(covered / "late.bin"), Reading())
     assert sorted(one.cache_key or "" for one in inside if one.cache == "fxgraph") == loaded["inductor"]
-    assert (
-        sorted(one.cache_key or "" for one in inside if one.cache == "aotautograd") == loaded["aot_autograd"]
-    )
+    assert sorted(i.cache_key or "" for i in inside if i.cache == "aotautograd") == loaded["aot_autograd"]
     (entry,) = cachescope.read(covered / "late.bin").entries["detail"]
     assert entry.endswith("; torch loads only what was saved last, 6 of 16")
     (once,) = cachescope.read(covered / "load_early.bin").entries["detail"]
@@ -156,9 +154,7 @@ def test_two_directories_have_no_coverage(covered: Path) -> None:
     assert cachescope.compare(covered / "early.bin", covered / "late.bin").coverage is None
 
 
-def test_other_kinds_are_compared_by_content(
-    covered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_compare_by_content(covered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """torch's own functions, called directly, write the bundle and the files: a best configuration needs a GPU."""
     pytest.importorskip("torch")
     from torch._dynamo.package import PrecompileCacheEntry

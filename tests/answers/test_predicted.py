@@ -101,9 +101,7 @@ def test_no_reading_says_what_hits_would_save(sample: cachescope.Scope) -> None:
 
 
 @pytest.mark.slow
-def test_every_form_says_whose_times_they_are(
-    sample: cachescope.Scope, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_form_says_whose_times(sample: cachescope.Scope, capsys: pytest.CaptureFixture[str]) -> None:
     said = "its own times; it compiled nothing"
     path = str(cachescope.sample("preflight"))
     assert main(["time", path]) == 0

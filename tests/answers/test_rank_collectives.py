@@ -46,9 +46,7 @@ def test_compiles_name_the_collectives_that_their_graphs_have(version: str, rank
 
 
 @pytest.mark.parametrize("version", _VERSIONS)
-def test_a_function_that_ranks_compiled_with_different_collectives_is_named(
-    version: str, ranks: Ranks
-) -> None:
+def test_a_function_compiled_with_different_collectives_is_named(version: str, ranks: Ranks) -> None:
     scope = read_once(ranks(version, "apart"))
     spent = TimeSpent.of(scope)
     (apart,) = spent.apart
@@ -67,9 +65,7 @@ def test_a_function_that_ranks_compiled_with_different_collectives_is_named(
 
 @pytest.mark.parametrize("version", _VERSIONS)
 @pytest.mark.parametrize("way", ["alike", "warm"])
-def test_nothing_is_said_of_equal_ones_and_of_graphs_from_a_cache(
-    version: str, way: str, ranks: Ranks
-) -> None:
+def test_nothing_is_said_of_equal_ones_and_of_cached_graphs(version: str, way: str, ranks: Ranks) -> None:
     """Torch writes no schedule of a graph that it does not compile."""
     scope = read_once(ranks(version, way))
     assert bool(scope.lookups["outcome"].eq("hit").any()) == (way == "warm")

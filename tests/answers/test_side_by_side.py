@@ -26,9 +26,7 @@ def test_runs_alike_are_one_column_and_the_setting_that_differs_is_named(recordi
 
 
 @pytest.mark.slow
-def test_captured_files_have_their_names_and_what_only_they_tell_is_open_for_runs(
-    recording: Recording,
-) -> None:
+def test_captured_files_have_names_and_what_only_they_tell_is_open_for_runs(recording: Recording) -> None:
     scope = read_once(recording("2.13.0", "isolation_context"))
     assert list(context_names(scope).values())[:2] == ["base.json", "settings.json"]
     found = SideBySide.of(scope)

@@ -178,9 +178,7 @@ def test_paths_are_held_against_each_other_by_their_slowest(recording: Any) -> N
     assert found.contrast.longer_ns == max(slowest) - min(slowest)
 
 
-def test_one_path_or_one_in_another_holds_all_processes_against_each_other(
-    scope: tuple[Path, cachescope.Scope],
-) -> None:
+def test_one_path_or_one_in_another_compares_all_processes(scope: tuple[Path, cachescope.Scope]) -> None:
     trace, read = scope
     runs = TimeSpent.of(read).runs
     for paths in (

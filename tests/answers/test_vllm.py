@@ -94,9 +94,7 @@ def test_what_to_do_is_said_of_vllm_and_not_of_torch(scope: Scope) -> None:
     (home,) = (work for title, work in works.items() if "VLLM_CONFIG_ROOT" in title)
     assert {change.field for change in home.changes} == {"env[VLLM_CONFIG_ROOT]", "env[VLLM_XLA_CACHE_PATH]"}
     assert all("does not count" in " ".join(change.advice) for change in home.changes)
-    said = " ".join(
-        " ".join(one.advice) + one.left_out for work in works.values() for one in changes_of(work)
-    )
+    said = " ".join(" ".join(one.advice) + one.left_out for w in works.values() for one in changes_of(w))
     assert "code generation" not in said and "Not known whether the key" not in said
 
 
@@ -112,9 +110,7 @@ def test_runs_of_vllm_have_no_context_and_no_prediction(scope: Scope, beside_tor
     )
 
 
-def test_past_misses_of_a_cache_are_said_beside_logs_of_vllm(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_past_misses_are_said_beside_logs_of_vllm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     vllm_run = recorded("0.33.0", tmp_path)
     assert main(["explain", "--no-index", str(vllm_run.cache), str(vllm_run.logs / "first.log")]) == 0
     assert "entries were made although the graph had been stored before" in capsys.readouterr().out
@@ -127,9 +123,7 @@ def test_a_report_is_made(scope: Scope, tmp_path: Path) -> None:
     assert "env[VLLM_NIXL_SIDE_CHANNEL_PORT]" in page and "reconstructed from hash details" not in page
 
 
-def test_two_folders_are_held_against_each_other(
-    vllm_run: Recorded, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_folders_are_compared(vllm_run: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
     keys = vllm_run.folder("first"), vllm_run.folder("variable")
     assert main(["diff", "--no-index", "--json", *keys, str(vllm_run.cache), str(vllm_run.logs)]) == 0
     (changed,) = json.loads(capsys.readouterr().out)["differences"]
@@ -198,9 +192,7 @@ def test_without_vllm_there_is_no_word_of_it() -> None:
     assert VllmFolders.of(cachescope.read(cachescope.sample("config_flip"))) is None
 
 
-def test_the_folders_of_a_thousand_ports_are_one_row(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folders_of_many_ports_are_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for port in range(7000, 7040):
         make_folder(tmp_path, {**ENV, "VLLM_SIDE_PORT": port}, time=NOON + port)
     text = explained(capsys, tmp_path)

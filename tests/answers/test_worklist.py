@@ -235,8 +235,6 @@ def test_advice_on_several_fields_stands_beside_each(recording: Recording) -> No
             for fields, sentence in parts:
                 assert set(fields) <= changed
                 # What is said of an option is what the list of fields says of it.
-                assert [
-                    s for field in fields if field in OPTIONS and (s := field_advice(field)) != sentence
-                ] == []
+                assert not [i for i in fields if i in OPTIONS and field_advice(i) != sentence]
             found.append(len(parts))
     assert found

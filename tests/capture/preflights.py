@@ -186,10 +186,8 @@ def tree_hash(root: Path) -> str:
     """Names, sizes, times and bytes of everything below a folder."""
     digest = hashlib.sha256()
     for path in [root, *sorted(root.rglob("*"))]:
-        about = path.lstat()
-        digest.update(
-            f"{path.relative_to(root)} {about.st_mode} {about.st_size} {about.st_mtime_ns}\n".encode()
-        )
+        at = path.lstat()
+        digest.update(f"{path.relative_to(root)} {at.st_mode} {at.st_size} {at.st_mtime_ns}\n".encode())
         if path.is_file():
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -21,9 +21,7 @@ from cachescope.readers.kinds import looks_like_snapshot
 from cachescope.readers.snapshot import read_snapshot
 
 
-def test_a_captured_context_has_torchs_key_under_every_schema(
-    caching_context: ModuleType, tmp_path: Path
-) -> None:
+def test_a_context_has_torchs_key_under_every_schema(caching_context: ModuleType, tmp_path: Path) -> None:
     captured = contexts.write_snapshot(tmp_path / "snapshot.json")
     read_back = read_snapshot(tmp_path / "snapshot.json")
     assert captured["context_source"] == "torch" and captured["not_json"] == []
@@ -53,9 +51,7 @@ def test_a_snapshot_is_read_back_as_it_was_captured(cache_root: Path, tmp_path: 
     assert [entry.name for entry in tmp_path.iterdir()] == ["snapshot.json"]
 
 
-def test_the_environment_holds_the_switches_and_no_secret(
-    cache_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_holds_switches_only(cache_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_COMPILE_CACHE_KEY_TAG", "tag")
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("TORCHINDUCTOR_REDIS_URL", "redis://user:password@host")
@@ -67,9 +63,7 @@ def test_the_environment_holds_the_switches_and_no_secret(
     assert "AWS_SECRET_ACCESS_KEY" not in environment
 
 
-def test_values_json_cannot_hold_are_kept_as_text_and_named(
-    caching_context: ModuleType, tmp_path: Path
-) -> None:
+def test_values_json_cannot_hold_are_kept_as_text(caching_context: ModuleType, tmp_path: Path) -> None:
     torch = caching_context.torch
     path = tmp_path / "snapshot.json"
     with torch._inductor.config.patch({"cpp.cxx": ("g++", math.sin), "cpu_gpu_bw": math.nan}):
@@ -86,9 +80,7 @@ def test_values_json_cannot_hold_are_kept_as_text_and_named(
     assert math.isnan(configs["cpu_gpu_bw"])
 
 
-def test_devices_are_kept_as_torchs_text(
-    caching_context: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_devices_are_kept_as_a_text(caching_context: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = caching_context.torch.cuda
     monkeypatch.setattr(cuda, "is_available", lambda: True)
     monkeypatch.setattr(cuda, "device_count", lambda: 2)
@@ -140,9 +132,7 @@ def failing_import(error: ImportError) -> Any:
         (ImportError("libcudart.so.12: cannot open"), "does not import.*libcudart"),
     ],
 )
-def test_without_torch_one_line_says_what_to_do(
-    error: ImportError, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_torch_it_says_so(error: ImportError, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib, "import_module", failing_import(error))
     with pytest.raises(CachescopeError, match=message) as caught:
         contexts.capture()

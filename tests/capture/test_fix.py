@@ -146,10 +146,7 @@ def really_run(folder: Path, cache: Path | None, changed: Variables) -> tuple[in
     own = {} if cache is None else {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
     environment = {**os.environ, **BAKED, **own, **changed}
     counted = folder / "counted.json"
-    ran(
-        [sys.executable, PROGRAM, counted],
-        {name: value for name, value in environment.items() if value is not None},
-    )
+    ran([sys.executable, PROGRAM, counted], {name: to for name, to in environment.items() if to is not None})
     told = json.loads(counted.read_text())
     inductor, aot = told["inductor"], told["aot_autograd"]
     return tuple(
@@ -249,9 +246,7 @@ print(counters["inductor"]["fxgraph_cache_hit"], counters["aot_autograd"]["autog
 
 
 @pytest.mark.models
-def test_what_the_program_changes_after_the_first_compile_is_not_set_before_it(
-    tmp_path: Path, fixed: Fixed
-) -> None:
+def test_what_changes_after_the_first_compile_is_not_set_before_it(tmp_path: Path, fixed: Fixed) -> None:
     program, cache = tmp_path / "program.py", tmp_path / "cache"
     program.write_text(CHANGED_LATER)
 
@@ -262,9 +257,7 @@ def test_what_the_program_changes_after_the_first_compile_is_not_set_before_it(
     assert hits(cache) == "0 0"
     found = fixed(cache, {"LATER": "1"}, 0, program=program)
     assert (found["before"]["would_hit"], found["after"]["would_hit"]) == (2, 4)
-    assert [one["code"] for one in found["settings"]] == [
-        'torch.compile(…, options={"epilogue_fusion": True})'
-    ]
+    assert [i["code"] for i in found["settings"]] == ['torch.compile(…, options={"epilogue_fusion": True})']
     assert hits(Path(shutil.copytree(cache, tmp_path / "unfixed"))) == "1 1"
     assert hits(cache, OPTION="1") == "2 2"
 

@@ -30,9 +30,7 @@ LOGGERS = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_c
 
 def recorded(folder: Path, **variables: str) -> tuple[dict[str, dict[str, str]], cachescope.Scope]:
     """The snapshot of a process and what its compiles recorded."""
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("TORCH_TRACE", "TORCH_LOGS")
-    }
+    environment = {name: to for name, to in os.environ.items() if name not in ("TORCH_TRACE", "TORCH_LOGS")}
     environment |= {
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
         "TORCH_TRACE": str(folder / "trace"),
@@ -49,9 +47,7 @@ def recorded(folder: Path, **variables: str) -> tuple[dict[str, dict[str, str]],
     [{}, {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"}],
     ids=["as is", "set"],
 )
-def test_captured_fields_are_those_of_every_lookup_of_the_process(
-    variables: dict[str, str], tmp_path: Path
-) -> None:
+def test_captured_fields_are_those_of_every_lookup(variables: dict[str, str], tmp_path: Path) -> None:
     snapshot, scope = recorded(tmp_path, **variables)
     process_wide = snapshot["key_fields"]
     assert snapshot["key_fields_problem"] is None
@@ -81,9 +77,7 @@ def test_key_fields_follow_the_process(caching_context: ModuleType) -> None:
         after, _ = key_fields()
         after_aot, _ = aot_key_fields()
     assert before is not None and after is not None and before_aot is not None and after_aot is not None
-    assert [field for field in before if before[field] != after[field]] == [
-        "inductor_config[epilogue_fusion]"
-    ]
+    assert [one for one in before if before[one] != after[one]] == ["inductor_config[epilogue_fusion]"]
     assert [field for field in before_aot if before_aot[field] != after_aot[field]] == ["grad_enabled"]
     assert before.keys().isdisjoint(before_aot)
 
@@ -96,9 +90,7 @@ def test_a_process_whose_keys_torch_would_not_make_says_so(caching_context: Modu
     assert problem
 
 
-def test_a_torch_of_another_shape_gives_no_fields(
-    codecache: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_torch_gives_no_fields(codecache: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(codecache, "FxGraphHashDetails")
     fields, problem = key_fields()
     assert fields is None
@@ -115,8 +107,6 @@ def test_the_manifest_is_made_of_the_bytes_of_torchs_own_key(codecache: ModuleTy
     assert len(manifest["files"]) > 2000
 
 
-def test_a_torch_with_another_key_has_no_complete_manifest(
-    codecache: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_torch_has_no_whole_manifest(codecache: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codecache, "torch_key", lambda: b"another key")
     assert not torch_manifest()["is_complete"]

@@ -44,9 +44,7 @@ def test_a_cell_is_explained_below_it(cells: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "is_shown"), [("valued", True), ("silenced", False), ("valued_again", True)]
 )
-def test_a_semicolon_at_the_end_keeps_the_value_back(
-    name: str, is_shown: bool, cells: dict[str, Any]
-) -> None:
+def test_a_semicolon_at_the_end_keeps_it_back(name: str, is_shown: bool, cells: dict[str, Any]) -> None:
     assert cells[name]["success"]
     assert "no lookup of this run is recorded" in shown(cells[name])
     values = [output["text/plain"] for output in cells[name]["shown"][:-1]]

@@ -138,9 +138,7 @@ def test_options_of_the_only_compile_are_not_taken_for_another_process(tmp_path:
     assert set(cachescope.read(other / "trace").lookups["outcome"]) == {"hit"}
 
 
-def test_an_entry_whose_graphs_were_looked_up_under_another_key_is_not_found(
-    baked: Path, others: Others
-) -> None:
+def test_an_entry_whose_graphs_have_another_key_is_not_found(baked: Path, others: Others) -> None:
     before = cachescope.read(baked / "cache")
     other = others["donated", 2]
     lookups = cachescope.read(other / "trace").lookups
@@ -149,9 +147,7 @@ def test_an_entry_whose_graphs_were_looked_up_under_another_key_is_not_found(
     assert_agrees_with(cachescope.will_hit(before, other / "trace"), hit)
     # A snapshot cannot tell: entries do not store what only AOTAutograd's key has.
     by_snapshot = cachescope.will_hit(before, other / "host.json")
-    taken_for_found = by_snapshot[
-        (by_snapshot["will_hit"] == "yes") & (by_snapshot["cache"] == "aotautograd")
-    ]
+    taken_for_found = by_snapshot.query("will_hit == 'yes' and cache == 'aotautograd'")
     assert all("AOTAutograd fields" in assuming[-1] for assuming in taken_for_found["assuming"])
 
 

@@ -58,9 +58,7 @@ def test_a_warm_cache_hits_as_predicted(flown: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("which", "how"), [("fxgraph", "deleted"), ("aotautograd", "truncated")])
-def test_what_is_gone_or_damaged_misses_as_predicted(
-    flown: Path, tmp_path: Path, which: str, how: str
-) -> None:
+def test_what_is_gone_or_damaged_misses_as_told(flown: Path, tmp_path: Path, which: str, how: str) -> None:
     cache = copied(flown / "cache", tmp_path / "cache")
     entry = entries_of(cache, which)[0]
     if how == "deleted":
@@ -232,9 +230,7 @@ print(counters["aot_autograd"]["autograd_cache_hit"])
 """
 
 
-def test_a_directory_that_the_program_derives_from_the_variable_is_the_one_of_the_real_run(
-    tmp_path: Path,
-) -> None:
+def test_a_directory_derived_from_the_variable_is_the_one_of_the_real_run(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     command = [sys.executable, "-c", DERIVED]
     assert [ran(command, environment(cache)).stdout for _ in range(2)] == ["0\n", "1\n"]

@@ -121,9 +121,7 @@ def test_what_expired_would_miss(filled: tuple[int, Path], port: int, tmp_path: 
     training_came_true(told, tmp_path, **settings(port))
 
 
-def test_a_value_that_torch_cannot_load_would_miss(
-    filled: tuple[int, Path], port: int, tmp_path: Path
-) -> None:
+def test_a_value_torch_cannot_load_would_miss(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
     for key in client_of(port).scan_iter(match="pt2:autograd-experimental::*"):
         client_of(port).set(key, '{"data": "gASV"}')
     told = predicted(traces_in(filled[1]), address(port))
@@ -131,9 +129,7 @@ def test_a_value_that_torch_cannot_load_would_miss(
     training_came_true(told, tmp_path, **settings(port))
 
 
-def test_a_changed_config_is_in_no_key_of_the_server(
-    filled: tuple[int, Path], port: int, tmp_path: Path
-) -> None:
+def test_a_changed_config_is_in_no_stored_key(filled: tuple[int, Path], port: int, tmp_path: Path) -> None:
     changed = settings(port, PREFLIGHT_PROGRAM_CONFIG="epilogue_fusion")
     traces = preflown(program("training"), tmp_path / "none", tmp_path / "preflight", **changed)
     told = predicted(traces, address(port))

@@ -61,9 +61,7 @@ def test_misses_of_a_child_are_not_taken_for_none_because_the_parent_is_recorded
     ("kind", "missing"),
     [("own TORCH_LOGS", "TORCH_LOGS"), ("disable", "logging.disable"), ("own TORCH_TRACE", "no trace")],
 )
-def test_one_of_the_two_logs_is_enough_and_the_other_is_named(
-    tmp_path: Path, kind: str, missing: str
-) -> None:
+def test_one_of_two_logs_is_enough_and_the_other_is_named(tmp_path: Path, kind: str, missing: str) -> None:
     told = recorded(tmp_path, PROGRAM, kind)
     assert outcomes(told) == MISSES
     (note,) = told["recorded"]["not_recorded"]

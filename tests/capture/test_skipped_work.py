@@ -101,9 +101,7 @@ class Meta(type):
         (_NANOBIND + _ENDS, "torch", "taken apart\n"),
     ],
 )
-def test_what_files_hold_is_written_when_a_process_ends(
-    tmp_path: Path, code: str, imported: str, printed: str
-) -> None:
+def test_what_files_hold_is_kept_at_the_end(tmp_path: Path, code: str, imported: str, printed: str) -> None:
     log = tmp_path / "log"
     done = ran([sys.executable, "-c", code, imported, log], os.environ)
     assert log.read_text() == "loss 0.5"
@@ -137,9 +135,7 @@ def test_a_template_is_parsed_when_it_is_rendered(has_jinja: bool) -> None:
 
 
 @pytest.mark.torch
-def test_the_place_where_an_operator_is_registered_is_what_torch_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_place_where_an_operator_is_registered_is_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
     utils: Any = importlib.import_module("torch._library.utils")
 
     def places() -> list[str]:

@@ -65,9 +65,7 @@ def test_the_status_says_whether_something_was_found(
     assert tuple(run("audit", path, *options).status for path in (clean, sound, hostile)) == statuses
 
 
-def test_what_cannot_be_read_is_status_2_and_hides_nothing_else(
-    run: Run, hostile: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_read_is_2_and_hides_nothing_else(run: Run, hostile: Path, tmp_path: Path) -> None:
     done = run("audit", tmp_path / "gone", hostile)
     assert done.status == 2
     assert done.err == f"cachescope: {tmp_path / 'gone'}: is not there\n"

@@ -59,9 +59,7 @@ def test_it_is_a_problem_beside_what_was_read(good: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_answers_and_ends_with_status_1(
-    command: str, good: Path, tmp_path: Path, run: Run
-) -> None:
+def test_every_command_answers_and_ends_with_1(command: str, good: Path, tmp_path: Path, run: Run) -> None:
     options = [*COMMANDS[command], *([tmp_path / "page.html"] if command == "report" else [])]
     bad = [str(make_bad(what, tmp_path)) for what in ("missing", "empty")]
     answer, said = run(command, good, *options), run(command, good, *bad, *options)

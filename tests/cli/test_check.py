@@ -114,9 +114,7 @@ def test_no_new_cause_names_the_new_one_only(run: Run, flip: Path, recording: Re
     assert run("check", flip, "--no-new-cause", "--baseline", three).status == 0
 
 
-def test_a_cut_log_is_checked_as_far_as_it_goes_and_said_to_be_cut(
-    run: Run, flip: Path, tmp_path: Path
-) -> None:
+def test_a_cut_log_is_checked_as_far_as_it_goes_and_told(run: Run, flip: Path, tmp_path: Path) -> None:
     for trace in flip.iterdir():
         shutil.copy(trace, tmp_path)
     with trace.open("rb") as whole:

@@ -68,9 +68,7 @@ def test_json_has_the_frames(run: Run, trace: Path) -> None:
     assert printed["problems"] == []
 
 
-def test_what_a_program_calls_its_things_does_nothing_and_can_be_hidden(
-    run: Run, trace: Path, tmp_path: Path
-) -> None:
+def test_names_of_a_program_do_nothing_and_can_be_hidden(run: Run, trace: Path, tmp_path: Path) -> None:
     (log,) = trace.iterdir()
     data = log.read_bytes()
     planted = [*SHORT, "acme_secret_function"]

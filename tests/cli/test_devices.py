@@ -90,9 +90,7 @@ def test_without_a_path_it_tells_of_this_machine(run: Run, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_a_gpu_of_this_machine_is_measured_beside_its_datasheet(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_is_measured_beside_its_datasheet(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_devices, "_torch", lambda: fake_torch(H100))
     monkeypatch.setattr(capture_devices, "_benchmark_gpu", lambda: lambda run: 1.0)
     monkeypatch.setattr(live, "nvml_mentions", lambda nvml, asked=live.nvml_mentions: asked(FakeNvml()))

@@ -90,9 +90,7 @@ def test_what_was_built_otherwise_under_equal_keys(run: Run, archive: Archive) -
     assert [row["name"] for row in rows if row["result"] == "choice"] == ["packed_linear"]
 
 
-def test_what_is_not_there_is_wrong_usage_and_what_cannot_be_read_is_1(
-    run: Run, recording: Recording
-) -> None:
+def test_what_is_not_there_is_wrong_usage_and_unreadable_is_1(run: Run, recording: Recording) -> None:
     flip = recording("2.13.0", "config_flip")
     for sides in (("fzzz", "fhcz"), ("f", "fhcz"), ("run:9", "run:0"), ("99", "1")):
         assert run("diff", *sides, flip).status == 2
@@ -119,7 +117,7 @@ def test_two_snapshots_are_told_apart_down_to_the_field(run: Run, recording: Rec
     both = (contexts / "base.json", contexts / "settings.json")
     printed = json.loads(run("diff", *both, "--json").out)
     found = {
-        (row["form"], row["field"]): (row["before"], row["after"]) for row in printed["context_difference"]
+        (one["form"], one["field"]): (one["before"], one["after"]) for one in printed["context_difference"]
     }
     # What the second process set: deterministic algorithms, and "high" matmul precision.
     assert found == {

@@ -128,9 +128,7 @@ def test_without_a_directory_it_is_the_one_torch_would_use(
     assert done.err == f"cachescope: 'zz' is no path; in {cache}: no key 'zz' in what was read\n"
 
 
-def test_a_directory_that_is_not_there_is_not_made(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_directory_is_not_made(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "absent"))
     done = run("entries", "fabc")
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)

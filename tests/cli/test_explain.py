@@ -74,9 +74,7 @@ def test_the_answer_names_field_values_runs_and_baseline(run: Run, flip: Path) -
         ("inputs", ["shape [8, 16] -> [12, 16]"]),
     ],
 )
-def test_what_changed_is_shown_as_what_it_is(
-    run: Run, recording: Recording, scenario: str, shown: list[str]
-) -> None:
+def test_a_change_is_shown_as_is(run: Run, recording: Recording, scenario: str, shown: list[str]) -> None:
     out = run("explain", recording("2.13.0", scenario)).out
     assert all(text in out for text in shown)
 
@@ -118,9 +116,7 @@ def test_the_baseline_can_be_chosen(run: Run, recording: Recording) -> None:
         ("cache", "0", "(none was read)"),
     ],
 )
-def test_a_baseline_that_is_not_there_is_wrong_usage(
-    kind: str, baseline: str, said: str, run: Run, flip: Path
-) -> None:
+def test_a_missing_baseline_is_wrong_usage(kind: str, baseline: str, said: str, run: Run, flip: Path) -> None:
     done = run("explain", flip / kind, "--baseline", baseline)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("cachescope: no ") and said in done.err
@@ -157,9 +153,7 @@ def test_colour_is_for_terminals_without_no_color(flip: Path) -> None:
     assert "\x1b" not in piped.stdout + piped.stderr and piped.stderr == ""
 
 
-def test_possible_false_hits_are_a_line_where_there_is_one(
-    run: Run, flip: Path, recording: Recording
-) -> None:
+def test_possible_false_hits_are_a_line_where_there_are(run: Run, flip: Path, recording: Recording) -> None:
     assert "false hits" not in run("explain", flip).out
     assert json.loads(run("explain", flip, "--json").out)["false_hits"] == []
     # Keys of 2.10 do not hold the number of threads, in which the runs of the tour differ.

@@ -139,9 +139,7 @@ def whole(recording: Recording) -> cachescope.Scope:
 @pytest.mark.sweep
 @pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize("turn", range(0, len(SHORT), 3))
-def test_a_text_in_any_column_acts_on_nothing(
-    turn: int, run: Run, whole: cachescope.Scope, tmp_path: Path
-) -> None:
+def test_a_text_in_a_column_is_inert(turn: int, run: Run, whole: cachescope.Scope, tmp_path: Path) -> None:
     plant_in_columns(whole, turn).save(tmp_path / "saved")
     explained, *others = all_of(run, tmp_path / "saved")
     assert "2 hit, 4 missed" in explained.out
@@ -192,9 +190,7 @@ def test_github_reads_back_what_was_meant(run: Run, copied: Path) -> None:
     assert any("100% %0A::error::x%0D%25,:;" in cause for cause in unquote(data).split("\n"))
 
 
-def test_a_list_of_paths_holds_only_what_can_be_printed(
-    run: Run, recording: Recording, tmp_path: Path
-) -> None:
+def test_a_list_of_paths_holds_what_can_be_printed(run: Run, recording: Recording, tmp_path: Path) -> None:
     for name in ("plain", "a\u202eb", "c\n::error::d", "##vso[task.complete]", "é"):
         shutil.copytree(recording("2.13.0", "entry_truncated") / "cache", tmp_path / name / "cache")
     scope = cachescope.read(tmp_path)

@@ -191,9 +191,7 @@ def test_no_text_of_a_lock_acts_where_it_is_shown(name: str, run: Run, made: Pat
         assert acting_in(done.out) == []
 
 
-def test_what_identifies_is_hidden(
-    run: Run, made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_identities_are_hidden(run: Run, made: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cache / "private-thing").write_bytes(b"")
     monkeypatch.setenv("TORCHINDUCTOR_PROFILE", "/home/alice/private-thing")
     for options in (["--redact"], ["--redact", "--json"]):

@@ -169,9 +169,7 @@ def test_two_runs_have_a_column_for_their_difference(run: Run, training: Path) -
     assert printed["longer_ns"] == first - second == sum(printed["phases"].values())
 
 
-def test_a_recorded_command_says_what_came_before_its_first_record(
-    run: Run, training: Path, tmp_path: Path
-) -> None:
+def test_a_recording_says_what_came_before_its_first_record(run: Run, training: Path, tmp_path: Path) -> None:
     log = next(path for path in training.iterdir() if b" 5429 torch" in path.read_bytes()[:100])
     (tmp_path / log.name).write_bytes(log.read_bytes())
     (begun,) = cachescope.read(log).runs["start_time"]

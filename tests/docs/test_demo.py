@@ -32,9 +32,7 @@ def page(browser: Any) -> Iterator[Any]:
     beyond: list[str] = []
     page = browser.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on(
-        "request", lambda request: None if request.url.startswith("file:") else beyond.append(request.url)
-    )
+    page.on("request", lambda one: None if one.url.startswith("file:") else beyond.append(one.url))
     yield page
     assert (errors, beyond) == ([], [])
     page.close()
@@ -55,9 +53,7 @@ def test_every_recording_can_be_chosen(page: Any, first: Path) -> None:
         assert page.locator("figure.plot").count() == page.locator("figure.plot:has(.cs-drawing)").count() > 0
 
 
-def test_its_numbers_are_those_of_the_kernel_and_of_the_script_alone(
-    browser: Any, page: Any, first: Path
-) -> None:
+def test_its_numbers_are_those_of_kernel_and_script_alone(browser: Any, page: Any, first: Path) -> None:
     alone = blank_page(browser)
     tried = set()
     for name in sample_names():

@@ -48,9 +48,7 @@ def test_the_workflow_verifies_what_it_locked_and_then_trains() -> None:
     assert lock[lock.index("--expect") + 1] == record[record.index("--output") + 1]
     assert verify[2:] == [lock[lock.index("-o") + 1], lock[2]]
     (saved,) = [step["with"] for step in WORKFLOW["jobs"]["bake"]["steps"] if "save" in step.get("uses", "")]
-    (restored,) = [
-        step["with"] for step in WORKFLOW["jobs"]["train"]["steps"] if "restore" in step.get("uses", "")
-    ]
+    (restored,) = [i["with"] for i in WORKFLOW["jobs"]["train"]["steps"] if "restore" in i.get("uses", "")]
     assert saved == restored
     assert set(saved["path"].split()) == set(verify[2:])
     assert WORKFLOW["jobs"]["train"]["needs"] == "bake"

@@ -58,9 +58,7 @@ def test_the_costliest_cause_is_on_top(tour: cachescope.Scope) -> None:
 
 
 def test_causes_without_times_are_ranked_by_misses() -> None:
-    rows = [
-        {"cause": i, "verdict": "bypassed", "misses": n, "summary": f"c{n}"} for i, n in enumerate((1, 9))
-    ]
+    rows = [{"cause": i, "verdict": "bypassed", "misses": n, "summary": f"c{n}"} for i, n in ((0, 1), (1, 9))]
     made = figures.causes(frame("causes", rows))
     assert list(made.data[0].x) == [9, 1] and made.data[0].text[0] == "9 misses · time not recorded"
 
@@ -231,9 +229,7 @@ def test_no_two_schemas_have_the_same_label() -> None:
 
 
 def test_the_names_of_many_contexts_are_not_cut() -> None:
-    groups = frame(
-        "context_groups", [{"schema": "s", "without": (), "group": 0, "contexts": tuple(range(70))}]
-    )
+    groups = frame("context_groups", [{"schema": "s", "without": (), "group": 0, "contexts": (*range(70),)}])
     contexts = frame("contexts", [{"context": run, "run": run, "source": "x"} for run in range(70)])
     axis = figures.context_sharing(groups, contexts).layout.xaxis
     assert list(axis.ticktext) == [f"run {run}" for run in axis.tickvals] and len(axis.tickvals) >= 8
@@ -455,9 +451,7 @@ def test_of_many_runs_the_phases_share_rows() -> None:
 
 def test_an_axis_of_minutes_says_minutes(tour: cachescope.Scope) -> None:
     causes = tour.causes
-    short, long = (
-        figures.causes(causes.assign(time_lost_ns=causes["time_lost_ns"] * times)) for times in (1, 20)
-    )
+    short, long = (figures.causes(causes.assign(time_lost_ns=causes["time_lost_ns"] * n)) for n in (1, 20))
     assert short.layout.xaxis.ticksuffix == " s"
     # 268 s
     assert long.layout.xaxis.ticktext == ("0 s", "1 min", "2 min", "3 min", "4 min")

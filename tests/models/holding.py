@@ -118,9 +118,7 @@ def plain(name: str, allowed: frozenset[str]) -> str:
 
 def allowed_fields(mine: Program, other: Program) -> tuple[frozenset[str], bool]:
     """What two programs can differ in, and whether they differ in all of it."""
-    changes = [
-        CHANGES[change] for change in (mine.change, other.change) if change and mine.change != other.change
-    ]
+    changes = [CHANGES[one] for one in (mine.change, other.change) if one and mine.change != other.change]
     fields = frozenset().union(*(change.fields for change in changes))
     if mine.program == other.program and mine.step != other.step:
         return fields, len(changes) == 1 and changes[0].is_exact
@@ -265,9 +263,7 @@ def hold(folder: Path, way: str) -> Held:
         else:
             word, wrong = judge_miss(row, mine, program_of)
         held.told[word] += 1
-        where = (
-            f"lookup {row.lookup}, {row.cache}, {'?' if mine is None else f'{mine.program} in {mine.step}'}"
-        )
+        where = f"lookup {row.lookup}, {row.cache}, {f'{mine.program} in {mine.step}' if mine else '?'}"
         if wrong:
             held.faults.append(Fault(word, where, wrong))
         if row.cache == "aotautograd" and row.outcome != "hit" and not row.root:

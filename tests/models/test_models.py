@@ -29,9 +29,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_lookups_of_real_models_are_told_as_they_were(
-    recorded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lookups_of_models_are_told_as_they_were(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held = [hold(recorded / session.name, way) for session in SESSIONS for way in WAYS]
     with capsys.disabled():
         print("\n" + tally(held))

@@ -57,9 +57,7 @@ def test_the_seconds_of_a_recorded_start_are_those_of_the_clock(tmp_path: Path) 
 @pytest.mark.models
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_the_seconds_of_a_start_are_those_of_the_clock(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_seconds_are_those_of_the_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     subprocess.run([sys.executable, str(HERE / "record_start.py"), str(tmp_path / "start")], check=True)
     with capsys.disabled():
         check(held(tmp_path / "start"))

@@ -234,9 +234,7 @@ def test_the_object_is_json_and_names_the_causes(flip: cachescope.Scope) -> None
 
 
 @pytest.mark.parametrize("side", ["checked", "baseline"])
-def test_a_source_that_was_not_read_is_said_in_every_form(
-    side: str, recording: Recording, tmp_path: Path
-) -> None:
+def test_a_source_not_read_is_said_in_every_form(side: str, recording: Recording, tmp_path: Path) -> None:
     missing = tmp_path / "100%,a: b"
     trace = recording("2.13.0", "config_flip") / "trace"
     scope = cachescope.read(trace, *([missing] if side == "checked" else []))

@@ -81,9 +81,7 @@ def test_of_many_candidates_the_first_and_the_entry_itself_are_shown(recording: 
     assert "21 candidates under the key" in text and "… and 12 more: .guards has all" in text
 
 
-def test_a_miss_that_made_it_is_told_with_its_field_and_the_first_one_knows_the_second(
-    recording: Recording,
-) -> None:
+def test_a_miss_that_made_it_is_told_with_its_field_and_knows_the_second(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip") / "cache")
     (miss,) = scope.past_misses.itertuples()
     second = scope.entry(miss.entry)

@@ -60,11 +60,7 @@ def section(page: Page, anchor: str) -> Section:
 
 
 def parts_of(parts: Iterable[Part]) -> list[Part]:
-    return [
-        inner
-        for part in parts
-        for inner in (part, *(parts_of(part.parts) if isinstance(part, Group) else ()))
-    ]
+    return [i for one in parts for i in (one, *(parts_of(one.parts) if isinstance(one, Group) else ()))]
 
 
 def table(page: Page, anchor: str, name: str) -> Table:
@@ -165,9 +161,7 @@ def test_guards_that_failed_are_named(page: PageOf) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_figures_come_with_the_frames_they_are_drawn_from(sample: str, page: PageOf) -> None:
-    drawings = [
-        part for one in page(sample).sections for part in parts_of(one.parts) if isinstance(part, Drawing)
-    ]
+    drawings = [i for one in page(sample).sections for i in parts_of(one.parts) if isinstance(i, Drawing)]
     assert len(drawings) >= 5
     for drawing in drawings:
         assert all(isinstance(frame, pd.DataFrame) for frame in drawing.frames), drawing.name

@@ -51,9 +51,7 @@ def column(table: Any, at: int) -> list[str]:
 
 
 @pytest.mark.parametrize("sample", ["four_ranks", "tour", "training"])
-def test_on_a_narrow_page_the_reason_is_seen_without_scrolling(
-    browser: Any, written: Written, sample: str
-) -> None:
+def test_on_a_narrow_page_the_reason_is_in_sight(browser: Any, written: Written, sample: str) -> None:
     with opened(browser, written(sample), width=900) as shown:
         table = shown.page.locator(".lookups .cs-scroll")
         wide, seen = table.evaluate("one => [one.scrollWidth, one.clientWidth]")
@@ -244,9 +242,7 @@ def test_hostile_texts_do_nothing(browser: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", ["markup", "formulas"])
-def test_markup_in_every_column_is_text(
-    browser: Any, recording: Recording, tmp_path: Path, first: str
-) -> None:
+def test_markup_in_a_column_is_text(browser: Any, recording: Recording, tmp_path: Path, first: str) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip"))
     path = plant_in_columns(scope, SHORT.index(TEXTS[first]), turns=1).report(tmp_path / "planted.html")
     with opened(browser, path) as shown:

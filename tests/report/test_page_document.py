@@ -81,9 +81,7 @@ def truncated(scope_of: Callable[[str], Scope]) -> Scope:
 
 
 @pytest.mark.parametrize("sample", ["tour", "config_flip", "training", "dynamic_guards", "entry_truncated"])
-def test_samples_stay_small_and_hold_every_figure_and_once_what_draws_them(
-    sample: str, written: Written
-) -> None:
+def test_samples_stay_small_and_hold_every_figure_and_one_drawing(sample: str, written: Written) -> None:
     text = written(sample).read_text()
     assert written(sample).stat().st_size < 1_500_000
     assert text.count(drawing_js()[:200]) == 1
@@ -98,9 +96,7 @@ def test_it_loads_nothing_and_runs_only_its_own_script(written: Written) -> None
     assert "src" not in dict(read.attributes)
     assert all(value.startswith("#") for name, value in read.attributes if name == "href" and value)
     assert not [name for name, _ in read.attributes if name.startswith("on")]
-    (policy,) = (
-        value for name, value in read.attributes if name == "content" and value and "default-src" in value
-    )
+    (policy,) = (to for name, to in read.attributes if name == "content" and to and "default-src" in to)
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == "'none'" and "connect-src" not in rules
     (run,) = read.scripts

@@ -37,9 +37,7 @@ def test_every_column_can_be_read_back(tour: Scope) -> None:
 
 def test_of_many_the_costliest_are_kept_and_the_rest_is_counted(tour: Scope) -> None:
     part = lookup_table(tour, {}, most=5)
-    costliest = tour.lookups.sort_values("time_taken_ns", ascending=False, na_position="last")["lookup"].head(
-        5
-    )
+    costliest = tour.lookups.sort_values("time_taken_ns", ascending=False)["lookup"].head(5)
     assert set(part.frame["lookup"]) == set(costliest)
     assert part.note == "The first 5 of 48 lookups by compile time; scope.lookups has all."
     # What is left out has no row to be below.

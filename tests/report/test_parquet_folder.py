@@ -21,15 +21,11 @@ SETS = [{"gm": f"g{number}", **{f"x[{at}]": "1" for at in range(number)}} for nu
 
 def made() -> Scope:
     """A scope with five sets of one to five components."""
-    return scope_of(
-        run(*(fx(f"f{number}", details=details, at=number) for number, details in enumerate(SETS)))
-    )
+    return scope_of(run(*(fx(f"f{at}", details=details, at=at) for at, details in enumerate(SETS))))
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 4096])
-def test_sets_of_some_lookups_come_back(
-    at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sets_of_lookups_come_back(at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_folder, "_SETS_AT_ONCE", 3)
     monkeypatch.setattr(stored_frames, "_ROWS_AT_ONCE", at_once)
     made().save(tmp_path / "saved")

@@ -155,9 +155,7 @@ def test_so_have_histories_that_nobody_wrote(page: Any, record_property: Any) ->
 @given(st.lists(st.integers(-3, 3) | st.integers(-(2**53), 2**53), max_size=60))
 def test_packed_numbers_are_read_back(numbers: list[int]) -> None:
     found = packed(numbers)
-    assert [
-        value for one in found for value in ([one] if isinstance(one, int) else [one[0]] * one[1])
-    ] == numbers
+    assert [i for one in found for i in ([one] if isinstance(one, int) else [one[0]] * one[1])] == numbers
     assert all(isinstance(one, int) or one[1] > 1 for one in found)
 
 

@@ -25,9 +25,7 @@ SECRET = "inductor_config[project_nightjar]"
 _BOXES = 12
 
 
-def test_a_toggle_changes_the_numbers_and_is_taken_back(
-    browser: Any, written: Written, scope_of: Any
-) -> None:
+def test_a_toggle_changes_numbers_and_is_taken_back(browser: Any, written: Written, scope_of: Any) -> None:
     scope = scope_of("tour")
     with opened(browser, written("tour")) as shown:
         page = shown.page
@@ -50,9 +48,7 @@ def test_a_toggle_changes_the_numbers_and_is_taken_back(
         assert not box(page, FUSION).is_visible()
 
 
-def test_a_warning_stays_while_other_fields_are_left_out_too(
-    browser: Any, recording: Recording, tmp_path: Path
-) -> None:
+def test_a_warning_stays_while_others_are_out(browser: Any, recording: Recording, tmp_path: Path) -> None:
     scope = cachescope.read(recording("2.13.0", "four_graphs"))
     with opened(browser, scope.report(tmp_path / "out.html")) as shown:
         graph, other = (box(shown.page, name) for name in ("gm", "aot_config"))

@@ -74,10 +74,7 @@ def test_a_row_opens_why(pane: Compare, tour: Scope) -> None:
     assert pane.table.total == 2 and pane._state.change == "regressed"
     pane.table.chosen = [pane.table.ids[0], 0]
     assert pane._state.pane == "Why"
-    assert tour.lookups.set_index("lookup").loc[pane._state.lookup, ["run", "outcome"]].tolist() == [
-        2,
-        "full_miss",
-    ]
+    assert [*tour.lookups.set_index("lookup").loc[pane._state.lookup, ["run", "outcome"]]] == [2, "full_miss"]
 
 
 def test_the_ranks_of_a_job_are_behind_its_row() -> None:

@@ -55,9 +55,7 @@ def test_lookups_of_graphs_are_below_their_own(filters: dict[str, Any], tour: ca
     groups = by_hand(passing)
     rows = LookupRows(frame)
     rows.filter(filters)
-    assert every_line(rows) == [
-        (one["lookup"], 1, len(groups.get(one["lookup"], []))) for one in groups[None]
-    ]
+    assert every_line(rows) == [(at := one["lookup"], 1, len(groups.get(at, []))) for one in groups[None]]
     for one in groups[None]:
         rows.fold(one["lookup"])
     assert [lookup for lookup, _, _ in every_line(rows)] == [

@@ -97,9 +97,7 @@ def test_a_log_that_is_cut_anywhere_does_no_harm(traces: list[Path], tmp_path: P
     watched(act, tmp_path)
 
 
-def test_a_field_left_out_that_is_in_no_key_any_longer_counts_again(
-    traces: list[Path], tmp_path: Path
-) -> None:
+def test_a_field_left_out_that_is_in_no_key_any_more_counts_again(traces: list[Path], tmp_path: Path) -> None:
     log = copy(traces[0], tmp_path)
     field = "inductor_config[epilogue_fusion]"
 
@@ -182,9 +180,7 @@ def test_nothing_is_read_while_nobody_looks(traces: list[Path], tmp_path: Path) 
     watched(act, tmp_path)
 
 
-def test_the_pause_grows_with_the_work(
-    traces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pauses_grow_with_work(traces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy(traces[0], tmp_path)
     follows = Following(cachescope.read(tmp_path))
     times = iter([100.0, 103.0])

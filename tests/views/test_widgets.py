@@ -130,9 +130,7 @@ def test_a_theme_that_changed_while_a_figure_was_made_wins() -> None:
 
 
 def test_the_rows_of_a_figure_are_shown_when_they_are_asked_for() -> None:
-    frames = [
-        pd.DataFrame({"run": [0, 1], "time_taken_ns": [10**9, 113_500_000_000], "hit_rate": [0.5, 1.0]})
-    ]
+    frames = [pd.DataFrame({"run": [0, 1], "time_taken_ns": [10**9, 1135 * 10**8], "hit_rate": [0.5, 1.0]})]
     tabled = Tabled(Plot(lambda dark: go.Figure(), "a figure"), lambda: frames[-1])
     assert tabled.table is None and len(tabled.children) == 2
     tabled.show.value = True
