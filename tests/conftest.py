@@ -36,12 +36,9 @@ settings.register_profile("few", settings.get_profile("steady"), max_examples=20
 if sys.platform == "win32":
     # What drives the signals, terminals and limits of Unix.
     collect_ignore_glob = [
-        "capture/*",
-        "fuzz/*",
-        "readers/index/test_kept_logs.py",
-        "readers/logs/test_run_notes.py",
+        "capture/*", "fuzz/*", "readers/index/test_kept_logs.py", "readers/logs/test_run_notes.py",
         "test_patterns.py",
-    ]
+    ]  # fmt: skip
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 VERSION = re.compile(r"(?<![\d.])2\.\d+\.\d+(?![\d.])")

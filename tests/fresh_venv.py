@@ -27,13 +27,9 @@ class FreshVenv:
         """Run a command of the environment, found as a shell would find it."""
         found = shutil.which(command, path=str(self.folder / "bin")) or command
         return subprocess.run(
-            [found, *arguments],
-            cwd=self.where,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
+            [found, *arguments], cwd=self.where, env=self.environment(), capture_output=True, text=True,
             check=False,
-        )
+        )  # fmt: skip
 
     def environment(self) -> dict[str, str]:
         """The variables of its commands."""

@@ -29,27 +29,19 @@ MANY_GLOBALS = b"".join(b"0" * (number > 0) + b"cm\nn%d\n" % number for number i
 
 
 # Those that ask for more than the reader gives: nothing says that an unpickler without limits could not read them.
-BEYOND_LIMITS = frozenset(
-    {
-        *(f"10,000 {what} deep" for what in ("calls", "dicts", "lists", "marks", "tuples")),
-        *(
-            "2**31 - 1 in an int",
-            "an int of many digits",
-            "big ints that collide",
-            "comparison bomb",
-            "deep tuple as a key",
-        ),
-        *(
-            "hash bomb",
-            "hash bomb in a frozenset",
-            "hash bomb in a set",
-            "hash bomb through the memo",
-            "many globals",
-        ),
-        *("memo bomb", "memo bomb in text", "memo bomb, 2**31 - 1"),
-        *("one wide key again and again", "wide arguments again and again"),
-    }
-)
+BEYOND_LIMITS = frozenset({
+    *(f"10,000 {what} deep" for what in ("calls", "dicts", "lists", "marks", "tuples")),
+    *(
+        "2**31 - 1 in an int", "an int of many digits", "big ints that collide", "comparison bomb",
+        "deep tuple as a key",
+    ),
+    *(
+        "hash bomb", "hash bomb in a frozenset", "hash bomb in a set", "hash bomb through the memo",
+        "many globals",
+    ),
+    *("memo bomb", "memo bomb in text", "memo bomb, 2**31 - 1"),
+    *("one wide key again and again", "wide arguments again and again"),
+})  # fmt: skip
 
 
 def hostile(sentinel: str) -> dict[str, bytes]:

@@ -48,12 +48,7 @@ def hostile_scope() -> Scope:
     entries.loc[1, "damage"] = HOSTILE
     runs.loc[:, "torch_version"] = HOSTILE
     problems.loc[0, ["kind", "source", "message"]] = HOSTILE
-    return Scope(
-        replace(
-            tables,
-            lookups=Table(LookupRow, frame=lookups),
-            entries=Table(EntryRow, frame=entries),
-            runs=Table(RunRow, frame=runs),
-            problems=Table(ProblemRow, frame=problems),
-        )
-    )
+    return Scope(replace(
+        tables, lookups=Table(LookupRow, frame=lookups), entries=Table(EntryRow, frame=entries),
+        runs=Table(RunRow, frame=runs), problems=Table(ProblemRow, frame=problems),
+    ))  # fmt: skip

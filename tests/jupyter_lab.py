@@ -27,12 +27,9 @@ CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := s
 LAB = Path(sys.executable).parent / "jupyter-lab"
 PATIENCE_MS = 300_000
 _FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
+    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update",
-]
+]  # fmt: skip
 _SETTINGS: dict[str, dict[str, Any]] = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     # Cells out of view are drawn too, so that what a test looks for is there.
@@ -119,13 +116,10 @@ def lab(folder: Path, code: str, theme: str = "JupyterLab Light") -> Iterator[st
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(values))
     homes = {
-        "JUPYTERLAB_SETTINGS_DIR": "settings",
-        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-        "JUPYTER_CONFIG_DIR": "config",
-        "JUPYTER_RUNTIME_DIR": "runtime",
-        "JUPYTER_DATA_DIR": "data",
+        "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "JUPYTER_CONFIG_DIR": "config", "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_DATA_DIR": "data",
         "IPYTHONDIR": "ipython",
-    }
+    }  # fmt: skip
     env = os.environ | {name: str(folder / place) for name, place in homes.items()}
     env["PATH"] = f"{LAB.parent}{os.pathsep}{env['PATH']}"
     port = _free_port()

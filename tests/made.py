@@ -99,15 +99,9 @@ def entry(
     **told: Any,
 ) -> Stored:
     made = EntryRow(
-        cache=cache,
-        path=f"{root}/{cache}/{key[1:3]}/{key}/{name}",
-        root=root,
-        size_bytes=100,
-        modified_time=ns(at),
-        cache_key=key,
-        status=status,
-        changed_time=ns(at),
-    )
+        cache=cache, path=f"{root}/{cache}/{key[1:3]}/{key}/{name}", root=root, size_bytes=100,
+        modified_time=ns(at), cache_key=key, status=status, changed_time=ns(at),
+    )  # fmt: skip
     for attribute, value in told.items():
         setattr(made, attribute, value)
     return made, details  # fmt: skip
@@ -143,12 +137,9 @@ def _details(reading: Reading, details: Details | None) -> int | None:
 
 def _lookup(reading: Reading, made: Made) -> LookupRow:
     lookup = LookupRow(
-        cache=made.cache,
-        time=ns(made.at),
-        cache_key=made.key,
-        outcome=made.outcome,
+        cache=made.cache, time=ns(made.at), cache_key=made.key, outcome=made.outcome,
         detail_set=_details(reading, made.details),
-    )
+    )  # fmt: skip
     if made.took is not None:
         lookup.time_taken_ns = int(made.took * SECOND_NS)
     for name, value in made.told.items():

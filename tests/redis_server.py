@@ -67,17 +67,8 @@ def redis_server(*options: str) -> Iterator[int]:
         port: int = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         words = [
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--dir",
-            folder,
-        ]
+            "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", folder,
+        ]  # fmt: skip
         assert SERVER is not None
         with subprocess.Popen([SERVER, *words, *options], stdout=subprocess.DEVNULL) as server:
             try:

@@ -13,14 +13,8 @@ from cachescope.locking.lock_text import SCHEMA
 from tests.locking.test_lock_text import ODD, places
 
 FILE = {
-    "path": "a/b",
-    "kind": "fxgraph",
-    "size": 1,
-    "sha256": "0" * 64,
-    "key": "f1",
-    "context": 0,
-    "needs": ["f2"],
-}
+    "path": "a/b", "kind": "fxgraph", "size": 1, "sha256": "0" * 64, "key": "f1", "context": 0, "needs": ["f2"],
+}  # fmt: skip
 MACHINE = [
     "torch_version", "torch_key", "cuda", "hip", "triton_version", "triton_key", "devices", "cpu_features",
 ]  # fmt: skip

@@ -19,11 +19,8 @@ def traced(program: Path, folder: Path, *arguments: str) -> str:
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
     }
     done = subprocess.run(
-        [sys.executable, program, *arguments],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
+        [sys.executable, program, *arguments], env={**os.environ, **variables}, capture_output=True, text=True,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

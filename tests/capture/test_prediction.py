@@ -103,12 +103,9 @@ def assert_agrees_with(predicted: pd.DataFrame, hit: set[Any]) -> None:
 
 # Caches that each variant does not look into, whatever its keys are.
 OFF = {
-    "force_disabled": {"fxgraph", "aotautograd"},
-    "fx_off": {"fxgraph", "aotautograd"},
-    "aot_off": {"aotautograd"},
-    "custom_pass": {"fxgraph", "aotautograd"},
-    "precompile": {"aotautograd"},
-}
+    "force_disabled": {"fxgraph", "aotautograd"}, "fx_off": {"fxgraph", "aotautograd"},
+    "aot_off": {"aotautograd"}, "custom_pass": {"fxgraph", "aotautograd"}, "precompile": {"aotautograd"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("variant", OFF)

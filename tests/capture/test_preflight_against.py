@@ -82,14 +82,8 @@ def test_what_guards_a_locked_entry_has_is_not_known(tmp_path: Path) -> None:
 
 def test_the_command_takes_a_lock(trained: Path) -> None:
     words = [
-        "preflight",
-        "--min-hit-rate",
-        "1",
-        "--against",
-        trained / "cache.lock",
-        "--",
-        *program("training"),
-    ]
+        "preflight", "--min-hit-rate", "1", "--against", trained / "cache.lock", "--", *program("training"),
+    ]  # fmt: skip
     done = told_by(words, environment(trained / "other"))
     assert done.stdout.startswith("a real run would make 5 lookups: 5 would hit, 0 would miss")
     assert f"checked against {trained / 'cache.lock'}" in done.stdout

@@ -163,13 +163,9 @@ def test_the_module_of_a_frame_is_what_python_says() -> None:
     module = SimpleNamespace(inspect=inspect)
     skipped_work.patch_library(module, setattr)
     frames = [
-        sys._getframe(),
-        _frame(__name__=__name__),
-        _frame(__name__="json"),
-        _frame(__name__="of no module"),
-        _frame(__name__="__main__"),
-        _frame(),
-    ]
+        sys._getframe(), _frame(__name__=__name__), _frame(__name__="json"), _frame(__name__="of no module"),
+        _frame(__name__="__main__"), _frame(),
+    ]  # fmt: skip
     for of in (*frames, sys, gc.collect, skipped_work.patch_library):
         assert module.inspect.getmodule(of) is inspect.getmodule(of), of
     assert module.inspect.getmodule(frames[0]) is sys.modules[__name__]

@@ -51,13 +51,10 @@ def hostile(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("level", "statuses"),
     [
-        ("danger", (0, 0, 1)),
-        ("warning", (0, 0, 1)),
-        ("note", (0, 1, 1)),
-        ("never", (0, 0, 0)),
+        ("danger", (0, 0, 1)), ("warning", (0, 0, 1)), ("note", (0, 1, 1)), ("never", (0, 0, 0)),
         (None, (0, 0, 1)),
     ],
-)
+)  # fmt: skip
 def test_the_status_says_whether_something_was_found(
     run: Run, clean: Path, sound: Path, hostile: Path, level: str | None, statuses: tuple[int, ...]
 ) -> None:

@@ -18,16 +18,9 @@ from tests.nobody import as_nobody
 pytestmark = pytest.mark.slow
 
 COMMANDS = {
-    "explain": [],
-    "check": ["--min-hit-rate", "0"],
-    "report": ["-o"],
-    "what-if": [],
-    "time": [],
-    "compiles": [],
-    "entries": [],
-    "devices": [],
-    "contexts": [],
-}
+    "explain": [], "check": ["--min-hit-rate", "0"], "report": ["-o"], "what-if": [], "time": [],
+    "compiles": [], "entries": [], "devices": [], "contexts": [],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

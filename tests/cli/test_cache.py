@@ -54,17 +54,10 @@ def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Pat
 
 # Every command that reads what it is given, and what else it needs.
 READING = {
-    "explain": (),
-    "what-if": (),
-    "time": (),
-    "compiles": (),
-    "diff": (cachescope.sample("config_flip"),),
-    "entries": (),
-    "contexts": (),
-    "devices": (),
-    "check": ("--min-hit-rate", "0"),
+    "explain": (), "what-if": (), "time": (), "compiles": (), "diff": (cachescope.sample("config_flip"),),
+    "entries": (), "contexts": (), "devices": (), "check": ("--min-hit-rate", "0"),
     "report": ("-o", "out.html"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", READING)

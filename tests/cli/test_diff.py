@@ -103,11 +103,8 @@ def test_a_directory_and_a_run_tell_which_entries_that_run_would_find(run: Run, 
     printed = json.loads(run("diff", flip / "cache", flipped, "--json").out)
     found = {row["cache_key"][:4]: (row["will_hit"], row["fields"]) for row in printed["predictions"]}
     assert found == {
-        "ft4g": ("no", [FIELD]),
-        "a4eo": ("no", [FIELD]),
-        "fhcz": ("yes", []),
-        "azfh": ("yes", []),
-    }
+        "ft4g": ("no", [FIELD]), "a4eo": ("no", [FIELD]), "fhcz": ("yes", []), "azfh": ("yes", []),
+    }  # fmt: skip
     text = run("diff", flip / "cache", flipped).out
     assert text.startswith("4 entries: 2 would be found, 2 not, 0 unknown")
 

@@ -39,30 +39,12 @@ pytestmark = [
 
 BAR = ["check", "--min-hit-rate", "0.9"]
 COMMANDS = (
-    ["explain"],
-    ["explain", "--json"],
-    ["explain", "--lookup", "2"],
-    ["explain", "--lookup", "2", "--json"],
-    ["time"],
-    ["time", "--json"],
-    ["compiles"],
-    ["compiles", "--json"],
-    ["what-if"],
-    ["what-if", "--json"],
-    ["what-if", "--without", "gm", "--sensitivity"],
-    ["entries"],
-    ["entries", "--locks"],
-    ["entries", "--json"],
-    ["entries", "--prune-list"],
-    ["contexts"],
-    ["contexts", "--json"],
-    ["devices"],
-    ["devices", "--json"],
-    BAR,
-    [*BAR, "--json"],
-    [*BAR, "--format", "github"],
-    [*BAR, "--format", "junit"],
-)
+    ["explain"], ["explain", "--json"], ["explain", "--lookup", "2"], ["explain", "--lookup", "2", "--json"],
+    ["time"], ["time", "--json"], ["compiles"], ["compiles", "--json"], ["what-if"], ["what-if", "--json"],
+    ["what-if", "--without", "gm", "--sensitivity"], ["entries"], ["entries", "--locks"], ["entries", "--json"],
+    ["entries", "--prune-list"], ["contexts"], ["contexts", "--json"], ["devices"], ["devices", "--json"], BAR,
+    [*BAR, "--json"], [*BAR, "--format", "github"], [*BAR, "--format", "junit"],
+)  # fmt: skip
 AUDITS = (["audit"], ["audit", "--json"], ["audit", "--format", "sarif"])
 SIDES = (["diff", "run:0", "run:1"], ["diff", "run:0", "run:1", "--json"])
 # The only commands that cachescope means: with one property, in which nothing ends it.

@@ -58,15 +58,10 @@ def test_version(run: Run) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
-        ("explain",),
-        ("explode",),
-        ("explain", "x", "--no-such"),
-        ("record",),
-        ("explain", "x", "--causes", "-1"),
-        ("entries", "x", "--most", "-1"),
+        (), ("explain",), ("explode",), ("explain", "x", "--no-such"), ("record",),
+        ("explain", "x", "--causes", "-1"), ("entries", "x", "--most", "-1"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage_is_status_2(run: Run, arguments: tuple[str, ...]) -> None:
     assert run(*arguments).status == 2
 
@@ -205,12 +200,7 @@ def test_a_command_that_is_recorded_finds_them_closed_as_without(redirections: s
 def test_a_full_disk_is_one_line(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            command(*arguments),
-            env=environment(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+            command(*arguments), env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "cachescope: standard output cannot be written: No space left on device\n"

@@ -116,12 +116,9 @@ def test_names_of_events_do_nothing_where_they_are_printed(run: Run, training: P
 
 def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> None:
     done = subprocess.run(
-        command("time", training),
-        env=environment(PYTHONIOENCODING="ascii"),
-        capture_output=True,
-        text=True,
+        command("time", training), env=environment(PYTHONIOENCODING="ascii"), capture_output=True, text=True,
         check=True,
-    )
+    )  # fmt: skip
     assert done.stderr == "" and "C++ compiler" in done.stdout
     closed = in_pipe(["bash", "-c", f"{sys.executable} -m cachescope time --json {training} | head -1"])
     assert (closed.stdout, closed.stderr) == ("{\n", "")
@@ -137,12 +134,9 @@ def test_the_total_is_most_of_the_time_that_a_clock_outside_measures(state: str,
         shutil.rmtree(trace, ignore_errors=True)
         variables = {"TORCH_TRACE": str(trace), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
+            [sys.executable, "-c", PROGRAM], env={**os.environ, **variables}, capture_output=True, text=True,
             check=True,
-        )
+        )  # fmt: skip
     wall_ns = json.loads(done.stdout) * 1e9
     scope = cachescope.read(trace)
     assert wall_ns / 2 <= scope.phases["self_time_ns"].sum() <= wall_ns
@@ -213,13 +207,10 @@ dist.destroy_process_group()
 def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tmp_path: Path) -> None:
     """Ranks that agree on their guards, as `torch.compiler.set_enable_guard_collectives` has it: a clock outside says who waited."""
     shared = {
-        "TORCH_TRACE": str(tmp_path / "trace"),
-        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(_free_port()),
-        "GLOO_SOCKET_IFNAME": "lo",
+        "TORCH_TRACE": str(tmp_path / "trace"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo",
         "WORLD_SIZE": "2",
-    }
+    }  # fmt: skip
     ranks = [
         subprocess.Popen(
             [sys.executable, "-c", RANKS],

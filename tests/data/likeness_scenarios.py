@@ -214,18 +214,9 @@ def upgrade(earlier: str) -> Scenario:
 
 
 EVERYWHERE: tuple[Scenario, ...] = (
-    TWO_PROGRAMS,
-    SAME_NAME,
-    OTHER_FUNCTION,
-    EDITED,
-    INFER_TRAIN,
-    TRAIN_INFER,
-    RECOMPILES,
-    without_aot(SAME_NAME),
-    without_aot(EDITED),
-    without_aot(INFER_TRAIN),
-    without_aot(TRAIN_INFER),
-)
+    TWO_PROGRAMS, SAME_NAME, OTHER_FUNCTION, EDITED, INFER_TRAIN, TRAIN_INFER, RECOMPILES,
+    without_aot(SAME_NAME), without_aot(EDITED), without_aot(INFER_TRAIN), without_aot(TRAIN_INFER),
+)  # fmt: skip
 MAIN: tuple[Scenario, ...] = (
     *EVERYWHERE,
     SAME_CLASS,

@@ -54,14 +54,9 @@ def _row(cache: str, message: str) -> dict[str, Any]:
     if known is None:
         raise SystemExit(f"say in bypass_sources/known.py what {message!r} of {cache} means, and what to do")
     return {
-        "message": message,
-        "caches": [],
-        "versions": [],
-        "meaning": known.meaning,
-        "advice": known.advice,
-        "basis": known.basis,
-        "raised_in": [],
-    }
+        "message": message, "caches": [], "versions": [], "meaning": known.meaning, "advice": known.advice,
+        "basis": known.basis, "raised_in": [],
+    }  # fmt: skip
 
 
 def _check_all_found(rows: dict[tuple[str, str], dict[str, Any]]) -> None:

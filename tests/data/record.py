@@ -173,17 +173,11 @@ def run_group(
                 copied = (step.lead, started[-1].stderr, folder / log)
                 streams.append(Thread(target=copy_behind, args=copied))
                 streams[-1].start()
-            described.append(
-                {
-                    "step": label,
-                    **{name: getattr(step, name) for name in TOLD},
-                    "command": command[1:],
-                    "environment": environment,
-                    "damage": damage,
-                    "expected_return_code": step.returns,
-                    "log": str(log),
-                }
-            )
+            described.append({
+                "step": label, **{name: getattr(step, name) for name in TOLD}, "command": command[1:],
+                "environment": environment, "damage": damage, "expected_return_code": step.returns,
+                "log": str(log),
+            })  # fmt: skip
         for process, description in zip(started, described, strict=True):
             description["return_code"] = process.wait(timeout=STEP_TIMEOUT_S)
             description["pid"] = process.pid

@@ -155,14 +155,9 @@ def logged(
     """Run one process with its output in logs/<name>.log; returns its status."""
     with (work / "logs" / f"{name}.log").open("wb") as log:
         status = subprocess.run(
-            command,
-            env=variables,
-            cwd=folder,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            timeout=STEP_TIMEOUT_S,
+            command, env=variables, cwd=folder, stdout=log, stderr=subprocess.STDOUT, timeout=STEP_TIMEOUT_S,
             check=False,
-        ).returncode
+        ).returncode  # fmt: skip
     print(name, status, flush=True)
     return status
 

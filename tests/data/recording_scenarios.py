@@ -187,20 +187,10 @@ CAPTURED = scenario("captured_tensor", "only the values of a tensor constant cha
     step("high", "other values in the constant", *functions("captured_high")))  # fmt: skip
 
 EVERY_VERSION: tuple[Scenario, ...] = (
-    COLD_WARM,
-    CONFIG_FLIP,
-    training(),
-    DYNAMIC_GUARDS,
-    CUSTOM_PASS,
-    damaged("entry_deleted", "delete", "fxgraph"),
-    RELU_TANH,
-    COMBINED,
-    TRACE_ONLY,
-    INPUTS,
-    without_aot(COLD_WARM),
-    without_aot(CONFIG_FLIP),
-    without_aot(DYNAMIC_GUARDS),
-)
+    COLD_WARM, CONFIG_FLIP, training(), DYNAMIC_GUARDS, CUSTOM_PASS,
+    damaged("entry_deleted", "delete", "fxgraph"), RELU_TANH, COMBINED, TRACE_ONLY, INPUTS,
+    without_aot(COLD_WARM), without_aot(CONFIG_FLIP), without_aot(DYNAMIC_GUARDS),
+)  # fmt: skip
 
 MAIN_VERSION: tuple[Scenario, ...] = (
     *EVERY_VERSION,

@@ -30,12 +30,9 @@ def status_of(command: list[str], folder: Path, **changed: str) -> int:
     assert command[0] == "cachescope"
     env = {name: value for name, value in os.environ.items() if name != "TORCHINDUCTOR_CACHE_DIR"}
     return subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=folder,
-        env={**env, "PYTHONPATH": str(ROOT), **changed},
-        check=False,
-        capture_output=True,
-    ).returncode
+        [sys.executable, "-m", *command], cwd=folder, env={**env, "PYTHONPATH": str(ROOT), **changed},
+        check=False, capture_output=True,
+    ).returncode  # fmt: skip
 
 
 def test_the_workflow_verifies_what_it_locked_and_then_trains() -> None:

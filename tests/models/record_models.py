@@ -65,14 +65,9 @@ def run_process(python: str, folder: Path, session: Session, number: int) -> dic
     started = time.monotonic()
     with (folder / "text" / f"{label}.log").open("wb") as log:
         done = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment(folder),
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            timeout=PROCESS_TIMEOUT_S,
-            check=False,
-        )
+            command, cwd=folder, env=environment(folder), stdout=subprocess.DEVNULL, stderr=log,
+            timeout=PROCESS_TIMEOUT_S, check=False,
+        )  # fmt: skip
     if done.returncode:
         end = (folder / "text" / f"{label}.log").read_text(errors="replace")[-2000:]
         raise RuntimeError(f"{session.name}, {label} ended with {done.returncode}:\n{end}")

@@ -25,13 +25,9 @@ FUSION = "inductor_config[epilogue_fusion]"
 # What the schema of Jenkins allows (xunit-plugin, junit-10.xsd); others take as much.
 COUNTS = {"name", "tests", "failures", "errors", "time"}
 JUNIT = {
-    "testsuites": COUNTS,
-    "testsuite": COUNTS | {"skipped"},
-    "testcase": {"name", "classname", "time"},
-    "failure": {"message", "type"},
-    "error": {"message", "type"},
-    "system-out": set(),
-}
+    "testsuites": COUNTS, "testsuite": COUNTS | {"skipped"}, "testcase": {"name", "classname", "time"},
+    "failure": {"message", "type"}, "error": {"message", "type"}, "system-out": set(),
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -37,14 +37,9 @@ def choices(scope: Scope) -> list[tuple[str, ...]]:
     codes = ReplayCodes.of(scope.replayed)
     fields, forms = codes.fields, tuple(form.name for form in codes.forms)
     return [
-        (),
-        *((name,) for name in (*fields, *forms)),
-        *combinations(fields[:5], 2),
-        *combinations(forms, 2),
-        *combinations(forms, 3),
-        (*fields[:1], *forms),
-        fields,
-    ]
+        (), *((name,) for name in (*fields, *forms)), *combinations(fields[:5], 2), *combinations(forms, 2),
+        *combinations(forms, 3), (*fields[:1], *forms), fields,
+    ]  # fmt: skip
 
 
 def readings(folder: Path) -> Iterator[Scope]:

@@ -18,12 +18,8 @@ from cachescope.views.lookup_rows import Folding, LookupRows
 from cachescope.views.table import Table
 
 FILTERS: list[dict[str, Any]] = [
-    {},
-    {"outcome": "full_miss"},
-    {"cache": "fxgraph"},
-    {"cache": "aotautograd"},
-    {"run": 3},
-]
+    {}, {"outcome": "full_miss"}, {"cache": "fxgraph"}, {"cache": "aotautograd"}, {"run": 3},
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -209,8 +209,5 @@ def test_stamps_tell_every_file(tmp_path: Path) -> None:
     (tmp_path / "b.log").write_text("22")
     after = stamps([str(tmp_path / "*.log")])
     assert after == {
-        str(tmp_path / "b.log"): (
-            (tmp_path / "b.log").stat().st_size,
-            (tmp_path / "b.log").stat().st_mtime_ns,
-        )
-    }
+        str(tmp_path / "b.log"): ((tmp_path / "b.log").stat().st_size, (tmp_path / "b.log").stat().st_mtime_ns),
+    }  # fmt: skip

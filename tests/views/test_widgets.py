@@ -209,21 +209,10 @@ def test_no_field_no_tree() -> None:
 
 def ranked(fields: tuple[str, ...], safety: str, hits: int, staggered: int = 0) -> SensitivityRow:
     return SensitivityRow(
-        fields=fields,
-        misses_alone=hits,
-        time_alone_ns=hits * 10**9 or None,
-        misses_together=hits,
-        staggered=staggered,
-        staggered_time_ns=staggered * 10**9 or None,
-        needs_all=False,
-        unknown=0,
-        example_lookup=0,
-        affects="unknown",
-        same_code=0,
-        different_code=0,
-        safety=safety,
-        advice="advice",
-    )
+        fields=fields, misses_alone=hits, time_alone_ns=hits * 10**9 or None, misses_together=hits,
+        staggered=staggered, staggered_time_ns=staggered * 10**9 or None, needs_all=False, unknown=0,
+        example_lookup=0, affects="unknown", same_code=0, different_code=0, safety=safety, advice="advice",
+    )  # fmt: skip
 
 
 def test_a_ranking_has_safe_fields_apart_and_says_what_only_a_staggered_start_saves() -> None:

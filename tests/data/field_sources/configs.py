@@ -110,11 +110,8 @@ def _is_option(name: str, node: ast.Assign | ast.AnnAssign, scope: _Scope) -> bo
     value = node.value
     # A name for a type or a function is no value that torch would save.
     is_type = isinstance(value, ast.Subscript) and ast.unparse(value.value) in {
-        "Literal",
-        "Callable",
-        "Optional",
-        "Union",
-    }
+        "Literal", "Callable", "Optional", "Union",
+    }  # fmt: skip
     is_function = isinstance(value, ast.Name) and isinstance(scope.find(value.id), ast.FunctionDef)
     return not (name.startswith("__") or isinstance(value, ast.Lambda) or is_type or is_function)
 

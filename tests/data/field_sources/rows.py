@@ -103,17 +103,10 @@ class Rows:
 
     def _known(self, known: Known) -> Row:
         row: Row = {
-            "in_key": True,
-            "python_name": known.python_name,
-            "environment": list(known.environment),
-            "option": known.option,
-            "default": None,
-            "meaning": known.meaning,
-            "context_forms": list(known.forms),
-            "affects": known.affects,
-            "basis": known.basis,
-            "read_by": [],
-        }
+            "in_key": True, "python_name": known.python_name, "environment": list(known.environment),
+            "option": known.option, "default": None, "meaning": known.meaning,
+            "context_forms": list(known.forms), "affects": known.affects, "basis": known.basis, "read_by": [],
+        }  # fmt: skip
         return row | self._facts_of_option(known)
 
     def _facts_of_option(self, known: Known) -> Row:
