@@ -52,9 +52,7 @@ SCENARIOS: dict[str, list[Run]] = {
     "config_env": [COLD, changed("inductor_config[coordinate_descent_tuning]"), HIT],
     "deterministic": [COLD, changed(*DETERMINISTIC, aot_only=("deterministic_algorithms",)), HIT],
     "isolation_context": [
-        COLD,
-        changed(*DETERMINISTIC, "cuda_matmul_settings", aot_only=("deterministic_algorithms",)),
-    ],
+        COLD, changed(*DETERMINISTIC, "cuda_matmul_settings", aot_only=("deterministic_algorithms",))],
     "matmul_precision": [COLD, changed("cuda_matmul_settings"), changed("cuda_matmul_settings")],
     "inputs": [
         COLD,
@@ -65,12 +63,8 @@ SCENARIOS: dict[str, list[Run]] = {
         HIT,
     ],
     "inputs_fx": [
-        COLD_FX,
-        changed_fx("example_inputs[0]"),
-        changed_fx("example_inputs[0]", "example_inputs[1]"),
-        changed_fx("example_inputs[0]"),
-        HIT_FX,
-    ],
+        COLD_FX, changed_fx("example_inputs[0]"), changed_fx("example_inputs[0]", "example_inputs[1]"),
+        changed_fx("example_inputs[0]"), HIT_FX],
     "graph_relu_tanh": [COLD, changed("gm")],
     "graph_relu_tanh_fx": [COLD_FX, changed_fx("gm")],
     "graph_constant": [COLD, changed("gm")],
@@ -89,11 +83,7 @@ SCENARIOS: dict[str, list[Run]] = {
     "cache_key_tag": [COLD, changed("cache_key_tag"), changed("cache_key_tag"), HIT],
     "bypass_custom_pass": [BYPASS, BYPASS, COLD, changed("post_grad_custom_post_pass")],
     "bypass_custom_pass_fx": [
-        ["F bypass bypassed"],
-        ["F bypass bypassed"],
-        COLD_FX,
-        changed_fx("post_grad_custom_post_pass"),
-    ],
+        ["F bypass bypassed"], ["F bypass bypassed"], COLD_FX, changed_fx("post_grad_custom_post_pass")],
     # Two reasons: AOTAutograd refuses frozen graphs, FX cannot pickle their weights.
     "bypass_freezing": [COLD, *[["A bypass bypassed", "F bypass bypassed"]] * 2],
     "entry_deleted": [COLD, HIT, GRAPH_ENTRY_GONE, HIT],
@@ -110,43 +100,25 @@ SCENARIOS: dict[str, list[Run]] = {
     "new_graph": [FOUR, [*HIT, *COLD, *HIT, *HIT, *HIT]],
     "new_graph_fx": [FOUR_FX, [*HIT_FX, *COLD_FX, *HIT_FX, *HIT_FX, *HIT_FX]],
     "tour": [
-        FOUR,
-        HIT * 4,
-        [*HIT, *changed("gm"), *HIT, *HIT],
-        changed(FUSION) * 4,
-        HIT * 4,
-        changed("cpp_runtime_thread_count") * 4,
-    ],
+        FOUR, HIT * 4, [*HIT, *changed("gm"), *HIT, *HIT], changed(FUSION) * 4, HIT * 4,
+        changed("cpp_runtime_thread_count") * 4],
     "training": [
-        COLD_TRAINING,
-        HIT_TRAINING,
-        [*changed(FUSION), f"B full_miss key_changed {FUSION} <"],
-        HIT_TRAINING,
-    ],
+        COLD_TRAINING, HIT_TRAINING, [*changed(FUSION), f"B full_miss key_changed {FUSION} <"], HIT_TRAINING],
     "training_fx": [
-        [*COLD_FX, "B full_miss first_lookup <"],
-        [*HIT_FX, "B hit"],
-        [*changed_fx(FUSION), f"B full_miss key_changed {FUSION} <"],
-        [*HIT_FX, "B hit"],
-    ],
+        [*COLD_FX, "B full_miss first_lookup <"], [*HIT_FX, "B hit"],
+        [*changed_fx(FUSION), f"B full_miss key_changed {FUSION} <"], [*HIT_FX, "B hit"]],
     "trace_only": [COLD, HIT, ["A full_miss details_not_recorded", f"F full_miss key_changed {FUSION}"]],
     # Each rank has an output path of its own in its key.
     "rank_in_config": [COLD, *[changed("inductor_config[aot_inductor.output_path]")] * 3],
     "force_disabled": [
-        COLD,
-        ["F disabled disabled"],
-        ["F disabled disabled"],
-        ["A bypass bypassed", "F disabled disabled"],
-        HIT,
-    ],
+        COLD, ["F disabled disabled"], ["F disabled disabled"], ["A bypass bypassed", "F disabled disabled"],
+        HIT],
     "combined": [COLD, changed(*COMBINED, aot_only=("deterministic_algorithms",))],
     "combined_fx": [COLD_FX, changed_fx(*COMBINED)],
     # Compared with the run before, which shares the config.
     "three_changes": [
-        COLD,
-        changed(FUSION),
-        changed("example_inputs[0]", *DETERMINISTIC, aot_only=("deterministic_algorithms",)),
-    ],
+        COLD, changed(FUSION),
+        changed("example_inputs[0]", *DETERMINISTIC, aot_only=("deterministic_algorithms",))],
     "in_process": [[*COLD, *changed(FUSION), *HIT, *changed("inductor_config[shape_padding]")], HIT * 4],
     "cpp_wrapper": [
         COLD,
@@ -160,7 +132,7 @@ SCENARIOS: dict[str, list[Run]] = {
     ],
     "text_short": [COLD, changed(FUSION), HIT],
     "logs_out": [COLD, changed(FUSION), HIT],
-}
+}  # fmt: skip
 
 _OTHER_VERSIONS = (
     "cold_warm", "cold_warm_fx", "config_flip", "config_flip_fx", "dynamic_guards", "dynamic_guards_fx",

@@ -44,67 +44,44 @@ def rank(number: int) -> str:
 CASES = {
     "config": Case(
         {"CHANGE": "torch._inductor.config.epilogue_fusion = False"},
-        ["torch._inductor.config.epilogue_fusion = True"],
-    ),
+        ["torch._inductor.config.epilogue_fusion = True"]),
     "option": Case(
-        {"OPTIONS": '{"epilogue_fusion": false}'}, ['torch.compile(…, options={"epilogue_fusion": True})']
-    ),
+        {"OPTIONS": '{"epilogue_fusion": false}'}, ['torch.compile(…, options={"epilogue_fusion": True})']),
     "variable": Case(
-        {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"}, ["unset TORCHINDUCTOR_COORDINATE_DESCENT_TUNING"]
-    ),
+        {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"}, ["unset TORCHINDUCTOR_COORDINATE_DESCENT_TUNING"]),
     "threads": Case({"OMP_NUM_THREADS": "1"}, ["export OMP_NUM_THREADS=2"]),
     "set_num_threads": Case({"CHANGE": "torch.set_num_threads(1)"}, ["torch.set_num_threads(2)"]),
     "deterministic": Case(
-        {"CHANGE": "torch.use_deterministic_algorithms(True)"}, ["torch.use_deterministic_algorithms(False)"]
-    ),
+        {"CHANGE": "torch.use_deterministic_algorithms(True)"}, ["torch.use_deterministic_algorithms(False)"]),
     "dtype": Case(
-        {"CHANGE": "torch.set_default_dtype(torch.float64)"}, ["torch.set_default_dtype(torch.float32)"]
-    ),
+        {"CHANGE": "torch.set_default_dtype(torch.float64)"}, ["torch.set_default_dtype(torch.float32)"]),
     "matmul_precision": Case(
         {"CHANGE": "torch.set_float32_matmul_precision('high')"},
-        ["torch.backends.cuda.matmul.fp32_precision = 'none'"],
-    ),
+        ["torch.backends.cuda.matmul.fp32_precision = 'none'"]),
     "tag": Case({"TORCH_COMPILE_CACHE_KEY_TAG": "other"}, ["unset TORCH_COMPILE_CACHE_KEY_TAG"]),
     "rank": Case({"CHANGE": rank(1)}, ["torch._inductor.config.aot_inductor.metadata = {}"]),
     # It is of the ranks that are recorded: what is stored for one is found by another, if it says that it is that one.
     "another rank": Case(
-        {"CHANGE": rank(1)},
-        [rank(0)],
-        {"CHANGE": rank(0)},
-        "apparently holds the rank of the process: keep it out of the key",
-    ),
+        {"CHANGE": rank(1)}, [rank(0)], {"CHANGE": rank(0)},
+        "apparently holds the rank of the process: keep it out of the key"),
     "variable that is missing": Case(
         {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": None},
         ["torch._inductor.config.coordinate_descent_tuning = True"],
-        {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"},
-    ),
+        {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"}),
     # It fails where the variable is unset, which is tried first.
     "variable that is needed": Case(
-        {
-            "CHANGE": "os.environ['TORCHINDUCTOR_COORDINATE_DESCENT_TUNING']",
-            "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1",
-        },
-        ["torch._inductor.config.coordinate_descent_tuning = False"],
-    ),
+        {"CHANGE": "os.environ['TORCHINDUCTOR_COORDINATE_DESCENT_TUNING']", "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"},
+        ["torch._inductor.config.coordinate_descent_tuning = False"]),
     "tag of the program": Case(
         {"CHANGE": "torch.compiler.config.cache_key_tag = 'other'"},
-        ["torch.compiler.config.cache_key_tag = ''"],
-    ),
+        ["torch.compiler.config.cache_key_tag = ''"]),
     "memory that is filled": Case(
-        {
-            "CHANGE": "torch.use_deterministic_algorithms(True, warn_only=True); "
-            "torch.utils.deterministic.fill_uninitialized_memory = False"
-        },
-        [
-            "torch.use_deterministic_algorithms(False)",
-            "torch.utils.deterministic.fill_uninitialized_memory = True",
-        ],
-    ),
+        {"CHANGE": "torch.use_deterministic_algorithms(True, warn_only=True); "
+                   "torch.utils.deterministic.fill_uninitialized_memory = False"},
+        ["torch.use_deterministic_algorithms(False)", "torch.utils.deterministic.fill_uninitialized_memory = True"]),
     "order of a set": Case(
-        {"CHANGE": SET, "PYTHONHASHSEED": None},
-        ["export PYTHONHASHSEED=0"],
-        {"CHANGE": SET, "PYTHONHASHSEED": "0"},
-    ),
+        {"CHANGE": SET, "PYTHONHASHSEED": None}, ["export PYTHONHASHSEED=0"],
+        {"CHANGE": SET, "PYTHONHASHSEED": "0"}),
     "several": Case(
         {
             "CHANGE": "torch._inductor.config.epilogue_fusion = False; torch.use_deterministic_algorithms(True)",
@@ -120,7 +97,7 @@ CASES = {
     "directory": Case({"TORCHINDUCTOR_CACHE_DIR": "/nowhere/else"}, []),
     # Where no directory is named, it is one of the temporary folder.
     "temporary folder": Case({"TORCHINDUCTOR_CACHE_DIR": None, "TMPDIR": "OTHER"}, []),
-}
+}  # fmt: skip
 QUICK = ("several",)
 Bakes = Callable[[dict[str, str]], Path]
 

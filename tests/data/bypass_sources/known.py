@@ -67,41 +67,30 @@ _METHOD = "No option lifts it. Call the method on a tensor, or do what it does o
 KNOWN: dict[str, Known] = {
     "Unsupported post grad custom pass": Known(
         "post_grad_custom_pre_pass or post_grad_custom_post_pass is set to something without uuid(), or its uuid() returns nothing",
-        _GRAPH_PASS,
-        "post_grad_pass",
-    ),
+        _GRAPH_PASS, "post_grad_pass"),
     "Unsupported joint custom pass": Known(
         "joint_custom_pre_pass or joint_custom_post_pass is set to something without uuid(), or its uuid() returns nothing",
-        _GRAPH_PASS,
-        "joint_pass",
-    ),
+        _GRAPH_PASS, "joint_pass"),
     "Unsupported pre grad custom pass": Known(
         "pre_grad_custom_pass is no CustomGraphPass with a uuid(), and pre-grad passes run after the lookup",
         f"{_GRAPH_PASS} With torch._inductor.config.pre_grad_pass_timing left at its default, a pass without one runs before the lookup "
         "and is no reason.",
     ),
     "Unsupported _pre_fusion_custom_pass": Known(
-        "_pre_fusion_custom_pass is a plain function",
-        f"{_SCHEDULER_PASS}; torch 2.8 to 2.12 want a CustomGraphPass.",
-        "pre_fusion_pass",
-    ),
+        "_pre_fusion_custom_pass is a plain function", f"{_SCHEDULER_PASS}; torch 2.8 to 2.12 want a CustomGraphPass.",
+        "pre_fusion_pass"),
     "Unsupported _post_fusion_custom_pass": Known(
-        "_post_fusion_custom_pass is a plain function", f"{_SCHEDULER_PASS}.", "post_fusion_pass"
-    ),
+        "_post_fusion_custom_pass is a plain function", f"{_SCHEDULER_PASS}.", "post_fusion_pass"),
     "Unsupported _fuse_ddp_communication_pass": Known(
-        "_fuse_ddp_communication_passes has a plain function in it", _GRAPH_PASS, "ddp_pass"
-    ),
+        "_fuse_ddp_communication_passes has a plain function in it", _GRAPH_PASS, "ddp_pass"),
     "Uncacheable nested region config '…': callable value": Known(
         "options of a nested compile region have a function, class or pass as a value",
-        "No value that can be called may be among the options of a nested compile region: set it for the whole graph.",
-    ),
+        "No value that can be called may be among the options of a nested compile region: set it for the whole graph."),
     "Uncacheable nested region config '…': custom pass": Known(
         "options of a nested compile region have a custom pass",
-        "Set custom passes for the whole graph, not for a nested compile region.",
-    ),
+        "Set custom passes for the whole graph, not for a nested compile region."),
     "Cannot cache a graph with freezing enabled": Known(
-        "torch._inductor.config.freezing is on (TORCHINDUCTOR_FREEZING=1)", _FREEZE, "freezing"
-    ),
+        "torch._inductor.config.freezing is on (TORCHINDUCTOR_FREEZING=1)", _FREEZE, "freezing"),
     "mkldnn tensors unpickleable": Known(
         "freezing on a CPU packed weights into mkldnn tensors, which cannot be pickled",
         "Leave torch._inductor.config.freezing off; or set torch._inductor.config.cpp.weight_prepack = False, and the FX graph cache "
@@ -111,26 +100,19 @@ KNOWN: dict[str, Known] = {
     ),
     "Skipping graph with frozen constants": Known(
         "freezing made constants of weights, and Meta's switch pytorch/inductor:allow_freezing_with_caching is off",
-        "Leave torch._inductor.config.freezing off. Outside of Meta the switch is always on.",
-    ),
+        "Leave torch._inductor.config.freezing off. Outside of Meta the switch is always on."),
     "Freezing may introduce constants that aren't static across runs": Known(
         "freezing or aot_inductor.use_runtime_constant_folding is on",
-        "Leave both options off, or use torch 2.6 or later, whose FX graph cache takes frozen graphs without mkldnn tensors.",
-    ),
+        "Leave both options off, or use torch 2.6 or later, whose FX graph cache takes frozen graphs without mkldnn tensors."),
     "Runtime constant folding can introduce constants that aren't static across runs": Known(
-        "torch._inductor.config.aot_inductor.use_runtime_constant_folding is on",
-        _FOLDING,
-        "runtime_constant_folding",
-    ),
+        "torch._inductor.config.aot_inductor.use_runtime_constant_folding is on", _FOLDING, "runtime_constant_folding"),
     "FX graph cache is not enabled": Known(
         "the AOTAutograd cache is on and the FX graph cache that it needs is off",
         "Leave the FX graph cache on: TORCHINDUCTOR_FX_GRAPH_CACHE=1, torch._inductor.config.fx_graph_cache = True.",
-        "fx_cache_off",
-    ),
+        "fx_cache_off"),
     "Cannot cache a graph with compiled autograd enabled": Known(
         "the graph was compiled by compiled autograd",
-        "From torch 2.7 on this is no reason any more. Before, nothing lifts it but leaving compiled autograd off.",
-    ),
+        "From torch 2.7 on this is no reason any more. Before, nothing lifts it but leaving compiled autograd off."),
     "Cannot cache a graph with functional tensor": Known(
         "an output is a view of an input and view_replay_for_aliased_outputs is on, as it is by default",
         "Use torch 2.9 or later, where this is no reason any more; before, set torch._functorch.config.view_replay_for_aliased_outputs "
@@ -138,15 +120,12 @@ KNOWN: dict[str, Known] = {
     ),
     "Won't cache a graph with fakify_first_call enabled": Known(
         "DDP splits the graph into one for each bucket of gradients",
-        "torch._dynamo.config.optimize_ddp = False leaves the graph whole; all-reduces then wait for the whole backward pass.",
-    ),
+        "torch._dynamo.config.optimize_ddp = False leaves the graph whole; all-reduces then wait for the whole backward pass."),
     "AOTAutogradCache requires triton 3.2.0": Known(
-        "an older Triton is installed", "Use Triton 3.2.0 or later: torch 2.6 and later come with it."
-    ),
+        "an older Triton is installed", "Use Triton 3.2.0 or later: torch 2.6 and later come with it."),
     "Failed to reload cache entry from disk": Known(
         "an AOTAutograd entry was found, and the generated code of its graph could not be loaded",
-        "The graph is compiled anew. The log of the FX graph cache may say what failed.",
-    ),
+        "The graph is compiled anew. The log of the FX graph cache may say what failed."),
     "Unsupported call_function target …. \n Function module: …, \nFunction name: …": Known(
         "the graph calls a function that torch does not know to be safe: one that torch.compiler.allow_in_graph or torch.fx.wrap left "
         "in it, a higher-order operator, or one of torch's own functions",
@@ -157,46 +136,29 @@ KNOWN: dict[str, Known] = {
     ),
     "Unsupported call_function target …": Known(
         "the graph calls a function that torch does not know to be safe",
-        "Make the function an operator with torch.library.custom_op, which is always cached.",
-    ),
-    "Unsupported call_method target …": Known(
-        "the graph calls a method of something that is no tensor", _METHOD
-    ),
+        "Make the function an operator with torch.library.custom_op, which is always cached."),
+    "Unsupported call_method target …": Known("the graph calls a method of something that is no tensor", _METHOD),
     "Unsupported call_method target …. \nMethod module: …, \nMethod name: …": Known(
-        "the graph calls a method of something that is no tensor", _METHOD
-    ),
+        "the graph calls a method of something that is no tensor", _METHOD),
     "Unsupported call_method … on receiver …, which has no example_value and so is not known to be a Tensor": Known(
-        "the graph calls a method of something that is not known to be a tensor", _METHOD
-    ),
+        "the graph calls a method of something that is not known to be a tensor", _METHOD),
     "Unsupported call_method method …": Known("the graph calls something that is no method by name", _METHOD),
-    "Unsupported call_method method …: …": Known(
-        "the graph calls something that is no method by name", _METHOD
-    ),
+    "Unsupported call_method method …: …": Known("the graph calls something that is no method by name", _METHOD),
     "Unsupported node op …": Known(
-        "the graph has a node of a kind that torch does not know",
-        "Nothing lifts it: Dynamo's graphs have no such nodes.",
-    ),
+        "the graph has a node of a kind that torch does not know", "Nothing lifts it: Dynamo's graphs have no such nodes."),
     "Can't cache HigherOrderOperator: …": Known(
-        "the graph has a higher-order operator that torch does not cache",
-        _UNSAFE.format("torch.ops.higher_order.NAME"),
-        "higher_order_operator",
-    ),
+        "the graph has a higher-order operator that torch does not cache", _UNSAFE.format("torch.ops.higher_order.NAME"),
+        "higher_order_operator"),
     "Can't cache HigherOrderOperators": Known(
         "the graph has a higher-order operator, such as activation checkpointing or a Triton kernel of the program's",
-        "Nothing lifts it in torch 2.5. Torch 2.6 and later cache graphs with some of them.",
-    ),
+        "Nothing lifts it in torch 2.5. Torch 2.6 and later cache graphs with some of them."),
     "Can't cache torchbind objects": Known(
         "the graph holds a torchbind object (torch.ScriptObject)",
-        "Nothing lifts it: keep the object out of the compiled function.",
-    ),
+        "Nothing lifts it: keep the object out of the compiled function."),
     "Reduce unsupported": Known(
         "the graph has a BackwardState, as a tensor hook registered within a compiled function makes under compiled autograd",
-        "Register the hook outside of the compiled function, or leave compiled autograd off.",
-        "hook_with_compiled_autograd",
-    ),
-    "Failed to pickle cache key": Known(
-        "something in the key cannot be pickled", _NO_PICKLE, "unpicklable_option"
-    ),
+        "Register the hook outside of the compiled function, or leave compiled autograd off.", "hook_with_compiled_autograd"),
+    "Failed to pickle cache key": Known("something in the key cannot be pickled", _NO_PICKLE, "unpicklable_option"),
     "Config options may be unpickleable": Known("something in the key cannot be pickled", _NO_PICKLE),
     "Cannot produce stable cache key for unpicklable type …": Known(
         "something of this type is in the key: in the graph, its inputs or an option",
@@ -205,10 +167,8 @@ KNOWN: dict[str, Known] = {
     ),
     "No shape env": Known("compiled without a ShapeEnv", _SHAPES, "no_shape_env"),
     "compiler bisector enabled": Known(
-        "torch's compiler bisector runs",
-        "It is only so while torch._inductor.compiler_bisector runs; it goes away with it.",
-        "bisector",
-    ),
+        "torch's compiler bisector runs", "It is only so while torch._inductor.compiler_bisector runs; it goes away with it.",
+        "bisector"),
     "SAC context_fn does not have a cache_hash attribute. To enable caching with selective activation checkpointing, add a 'cache_hash' "
     "attribute to your context_fn. This can be a string or any hashable value that uniquely identifies the checkpointing behavior (e.g., "
     "based on source code hash and closed-over globals). For functools.partial objects, set cache_hash on the partial itself": Known(
@@ -219,12 +179,10 @@ KNOWN: dict[str, Known] = {
     ),
     "CustomRuntimeEstimator.uuid() returned None, bypassing cache": Known(
         "torch._functorch.config.activation_memory_budget_runtime_estimator has no uuid",
-        "Let its uuid() return something that changes whenever the estimator does.",
-    ),
+        "Let its uuid() return something that changes whenever the estimator does."),
     "CustomKnapsackSolver.uuid() returned None, bypassing cache": Known(
         "torch._functorch.config.activation_memory_budget_solver has no uuid",
-        "Let its uuid() return something that changes whenever the solver does.",
-    ),
+        "Let its uuid() return something that changes whenever the solver does."),
     "activation_memory_budget_runtime_estimator is a raw callable without uuid() method, bypassing cache. Use CustomRuntimeEstimator for "
     "cache support": Known(
         "torch._functorch.config.activation_memory_budget_runtime_estimator is a plain function",
@@ -239,9 +197,8 @@ KNOWN: dict[str, Known] = {
     ),
     "Unable to pickle non-standard op: …": Known(
         "a graph is sent to another process to be compiled or stored, with an operator that is not torch's own",
-        "No option lifts it. It concerns compiling in another process and precompiled packages, not the lookups of torch.compile.",
-    ),
-}
+        "No option lifts it. It concerns compiling in another process and precompiled packages, not the lookups of torch.compile."),
+}  # fmt: skip
 # Bypasses for which torch gives no reason, by cache.
 NO_REASON: dict[str, Known] = {
     "fxgraph": Known(
