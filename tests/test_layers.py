@@ -24,7 +24,7 @@ LAYERS = (
     (
         "version", "errors", "terms", "rows", "table", "verdict_kinds", "columns", "notebook_cells",
         "wording", "json_types", "checked_json", "whole_file", "catalogue", "frames", "components",
-        "component_sets", "grouping", "details",
+        "component_sets", "grouping", "collector", "details",
     ),
     ("keys",),
     ("readers",),

@@ -247,10 +247,9 @@ def _is_top_level(body: str, at: int) -> bool:
 def _tensor_change(
     field: str, before: str, after: str, old: dict[str, str], new: dict[str, str]
 ) -> FieldChange:
-    names = list(dict.fromkeys([*old, *new]))
     parts = tuple(
         (name, old.get(name, "not there"), new.get(name, "not there"))
-        for name in names
+        for name in dict.fromkeys([*old, *new])
         if old.get(name) != new.get(name)
     )
     if not parts:

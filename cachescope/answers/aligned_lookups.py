@@ -215,5 +215,4 @@ def _at_one_place(
 def _share(rows: Sequence[LookupRow]) -> tuple[float, float]:
     """The least and the greatest share of hits that some lookups may have had."""
     hits = sum(row.outcome in _HITS for row in rows)
-    unseen = sum(row.outcome in _NOT_SEEN for row in rows)
-    return hits / len(rows), (hits + unseen) / len(rows)
+    return hits / len(rows), (hits + sum(row.outcome in _NOT_SEEN for row in rows)) / len(rows)

@@ -157,7 +157,6 @@ def _cause_line(read: Recording, cause: CauseRow) -> str:
     roots = read.facts.roots_of(cause.cause)
     changes = read.changes(roots[0].lookup) if roots else ()
     what = _changes_text(changes) if changes else cause.summary
-    count = lookups_of_cause(cause, cause.misses)
-    counts = f"{count} in {plural(len(cause.runs), 'run')}"
+    counts = f"{lookups_of_cause(cause, cause.misses)} in {plural(len(cause.runs), 'run')}"
     lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
     return f"{what}: {counts}{lost}"

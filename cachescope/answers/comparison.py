@@ -117,8 +117,7 @@ def _form_differences(read: Recording, one: Side, other: Side) -> list[FormDiffe
 
 def _built(read: Recording, one: Side, other: Side) -> list[Built]:
     old, new = ([row for row in side.entries if row.cache in COMPARED] for side in (one, other))
-    timings = read.tables.autotune.rows
-    return [*built_alike(old, new, timings, read.generated_code, read.kernel_binaries)]
+    return [*built_alike(old, new, read.tables.autotune.rows, read.generated_code, read.kernel_binaries)]
 
 
 def _covered(read: Recording, one: Side, other: Side) -> list[CoverageRow] | None:

@@ -105,13 +105,11 @@ def _where(row: _Place) -> object:
 
 def _as_symbol(row: SymbolRow) -> object:
     """The common part of symbols that are shown as one: another branch leaves another range."""
-    guards = tuple(map(of_any_process, row.guards))
-    return row.source, _where(row), row.range_after, guards, row.specialized
+    return row.source, _where(row), row.range_after, tuple(map(of_any_process, row.guards)), row.specialized
 
 
 def _looked_up(compiles: Sequence[CompileRow]) -> tuple[LookedUp, ...]:
-    of_place = by_key((_where(row), row) for row in compiles if row.lookups)
-    found = map(LookedUp.of, of_place.values())
+    found = map(LookedUp.of, by_key((_where(row), row) for row in compiles if row.lookups).values())
     return tuple(sorted(found, key=lambda one: -(one.full_misses + one.guard_misses)))
 
 

@@ -237,8 +237,7 @@ def side_named(read: Recording, name: str) -> Side:
         if int(number) not in runs:
             raise NotFoundError(f"no run {number}; there are runs 0 to {len(runs) - 1}")
         return Side(name, side_of_runs(read, [int(number)], []), [int(number)], [], [])
-    everything = side_of_runs(read, runs, [""])
-    return Side(name, [_one_key(read, everything, name)], [], [], [])
+    return Side(name, [_one_key(read, side_of_runs(read, runs, [""]), name)], [], [], [])
 
 
 def _one_key(read: Recording, everything: Iterable[SeenKey], name: str) -> SeenKey:

@@ -73,8 +73,7 @@ class Facts:
     @cached_property
     def files(self) -> dict[str, str]:
         """What each file of the program is called in a line."""
-        files = dict.fromkeys(row.file for row in self.lookups.values() if row.file is not None)
-        return short_names(files)
+        return short_names(dict.fromkeys(row.file for row in self.lookups.values() if row.file is not None))
 
     def misses_of(self, cause: int, among: Container[int] | None = None) -> Sequence[MissRow]:
         """The misses of one cause, in the order of the lookups; of all, or among some lookups."""

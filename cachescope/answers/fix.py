@@ -211,11 +211,11 @@ def _differing(read: Recording) -> dict[str, tuple[Detail, Detail] | None]:
 
 def _on_process_values(read: Recording) -> Iterator[str]:
     """What to do about each value of one process by which lookups differ, once."""
-    missed = [row.lookup for row in read.facts.lookups.values() if row.outcome == "would_miss"]
     found = (
         sentence
-        for lookup in missed
-        for change in read.changes(lookup)
+        for row in read.facts.lookups.values()
+        if row.outcome == "would_miss"
+        for change in read.changes(row.lookup)
         for sentence in process_advice(change)
     )
     yield from dict.fromkeys(found)

@@ -50,9 +50,8 @@ class GuardMiss:
             Traces that were not read for compiles before are read if they have together no more than so many bytes.
         """
         row = read.facts.lookups[lookup]
-        stored = _stored_before(read, row)
-        runs = {row.run, *(one.run for one in stored)}
-        if not read.has_symbols_of(runs, most_bytes):
+        stored = [read.facts.lookups[one.lookup] for one in _that_stored(read, row)[-_STORED:]]
+        if not read.has_symbols_of({row.run, *(one.run for one in stored)}, most_bytes):
             return None
         failed = _failed(read, row, stored)
         if failed is None:
@@ -93,11 +92,6 @@ def _guards(read: Recording, row: LookupRow) -> list[str]:
     """The guards of the entries that were there: the one that torch names, and those that earlier lookups of the key show."""
     before = read.history.guards_before(read.history.index_of[row.lookup])
     return list(dict.fromkeys(text for text in (row.guards_expr, *before) if text))
-
-
-def _stored_before(read: Recording, row: LookupRow) -> list[LookupRow]:
-    """The latest lookups that stored an entry under the key before."""
-    return [read.facts.lookups[one.lookup] for one in _that_stored(read, row)[-_STORED:]]
 
 
 def _how_many_stored(read: Recording, row: LookupRow) -> int:

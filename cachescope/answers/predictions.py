@@ -117,10 +117,9 @@ class PredictionSummary:
     def of(cls, rows: Iterable[PredictionRow]) -> Self:
         """Of some predictions."""
         rows = list(rows)
-        counts = {answer: sum(row.will_hit == answer for row in rows) for answer in _ANSWERS}
         return cls(
             tuple(sorted(rows, key=lambda row: (not row.is_unsafe, _WORST_FIRST.index(row.will_hit)))),
-            counts,
+            {answer: sum(row.will_hit == answer for row in rows) for answer in _ANSWERS},
             _folded((row.unsafe_reason or "", row) for row in rows if row.is_unsafe),
             _folded((row.unsafe_reason, row) for row in rows if row.unsafe_reason and not row.is_unsafe),
             _folded((row.reason, row) for row in rows if row.will_hit == "no"),
@@ -136,6 +135,5 @@ class PredictionSummary:
 
 def _folded(rows: Iterable[tuple[str, PredictionRow]]) -> tuple[Reason, ...]:
     """The rows by the reason that each comes with."""
-    groups = by_key((reason, row) for reason, row in rows)
-    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    ordered = sorted(by_key(rows).items(), key=lambda item: -len(item[1]))
     return tuple(Reason(text, tuple(members)) for text, members in ordered)

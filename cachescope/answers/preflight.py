@@ -50,21 +50,17 @@ class PreflightAnswer:
         open_ = Counter(row.prediction or "" for row in rows if row.outcome == "not_known")
         missed = [row for row in rows if row.cache == FXGRAPH and row.outcome == "would_miss"]
         costs = [_cost(read, row) for row in missed]
+        recorded = tuple(run.source for run in facts.runs.values() if not run.is_preflight)
         return cls(
             {outcome: counts.get(outcome, 0) for outcome in OUTCOMES},
             len({row.run for row in rows}),
-            _held_against(read),
+            read.tables.cache_roots or recorded,
             tuple(open_.most_common()),
             known_sum(row.time_saved_ns for row in rows if row.cache == FXGRAPH),
             known_sum(costs),
             costs.count(None),
             Why.of(read, runs),
         )
-
-
-def _held_against(read: Recording) -> tuple[str, ...]:
-    recorded = tuple(run.source for run in read.facts.runs.values() if not run.is_preflight)
-    return read.tables.cache_roots or recorded
 
 
 def _cost(read: Recording, row: LookupRow) -> int | None:

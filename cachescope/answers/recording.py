@@ -14,7 +14,7 @@ from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
-from cachescope.capture.preflight.skipped_work import no_collections
+from cachescope.collector import no_collections
 from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow

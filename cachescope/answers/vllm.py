@@ -55,7 +55,6 @@ class VllmFolders:
         named = {row.folder: row for row in reversed(rows) if row.name_is == "recomputed"}
         others = {row.folder: row for row in reversed(rows) if row.folder not in named}
         sglang = tuple(row for row in others.values() if row.name_is == "of_torch")
-        packages = sum(row.prefix is None for row in others.values())
         return cls(
             named=len(named),
             again=_again([row for row in rows if named.get(row.folder) is row and row.baseline is not None]),
@@ -65,15 +64,14 @@ class VllmFolders:
                 row for row in others.values() if row.prefix is not None and row.name_is != "of_torch"
             ),
             sglang=sglang,
-            packages=packages,
+            packages=sum(row.prefix is None for row in others.values()),
         )
 
 
 def _again(rows: list[FolderRow]) -> tuple[Again, ...]:
-    counts = Counter(row.changed for row in rows)
     return tuple(
         Again(changed, tuple(row for row in rows if row.changed == changed))
-        for changed, _ in counts.most_common()
+        for changed, _ in Counter(row.changed for row in rows).most_common()
     )
 
 

@@ -89,8 +89,7 @@ class WhatIf:
     @cached_property
     def lookup_table(self) -> Table[WhatIfRow]:
         """The rows of `frame`."""
-        rows = lookup_rows(self._input, self.read.facts.lookups, self._after, self._names)
-        return Table(WhatIfRow, rows)
+        return Table(WhatIfRow, lookup_rows(self._input, self.read.facts.lookups, self._after, self._names))
 
     @cached_property
     def rate_table(self) -> Table[WhatIfRate]:

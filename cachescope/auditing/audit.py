@@ -334,8 +334,7 @@ class _Run:
         else:
             root, leads = os.path.realpath(self.path), os.path.realpath(item.path)
             is_there = os.path.exists(leads)
-        is_inside = leads == root or leads.startswith(root + os.sep)
-        if not is_inside:
+        if not (leads == root or leads.startswith(root + os.sep)):
             is_cutlass = os.path.basename(os.path.dirname(item.path)) == "torch_cutlass"
             if is_cutlass and item.name in _OF_CUTLASS and os.path.basename(target) == item.name:
                 return Finding("link-inside", item.path, f"{where}, as torch makes it for CUTLASS")

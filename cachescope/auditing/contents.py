@@ -91,8 +91,7 @@ def audit_mega_cache(path: str, data: bytes) -> Iterator[Finding]:
 
 def _key(path: str, kind: str, key: str, at: int) -> Iterator[Finding]:
     # The key of PGO is a job's name, from which torch removes anything that leads elsewhere (`code_state_path`).
-    pattern = _KEYS.get(kind, _NO_PATH)
-    if kind != "pgo" and not pattern.fullmatch(key):
+    if kind != "pgo" and not _KEYS.get(kind, _NO_PATH).fullmatch(key):
         message = f"its {kind} artifact is written to the place {shown(key)}"
         yield Finding("path-escapes", path, message, at, MEGA_CACHE)
 

@@ -93,8 +93,7 @@ def audit_pickle(data: bytes, place: Place) -> Audited:
         if place.kind == VLLM_AOT and error.what == "persistent id":
             return Audited(_each_once([*found, _graph(place)]))
         message = f"what is in it could not be looked at: {error.what}"
-        where = place.at(start + (error.offset or 0))
-        found.append(place.finding("entry-not-read", message, where))
+        found.append(place.finding("entry-not-read", message, place.at(start + (error.offset or 0))))
         return Audited(_each_once(found))
     for rule, message, text in audit_object(value):
         found.append(place.finding(rule, message, _place_of(text, data, place)))
@@ -131,8 +130,7 @@ def _place_of(text: object, data: bytes, place: Place) -> int | None:
     """The offset of a text; the start of the pickle if the text is written in another form."""
     if not isinstance(text, str) or not text:
         return place.at(0)
-    at = data.find(text.encode("utf-8", "surrogatepass"))
-    return place.at(max(at, 0))
+    return place.at(max(data.find(text.encode("utf-8", "surrogatepass")), 0))
 
 
 def _each_once(found: list[Finding]) -> list[Finding]:

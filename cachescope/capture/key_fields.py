@@ -71,8 +71,7 @@ def _aot_fields(codecache: Any) -> Fields:
     graph = _empty_graph()
     with _as_in_a_compile(), _configured_for_a_compile():
         details = autograd_cache.AOTAutogradCacheDetails(graph, [], None, {})
-        shared = vars(codecache.FxGraphHashDetails(graph, [], {}, []))
-        for name in shared.keys() & vars(details).keys():
+        for name in vars(codecache.FxGraphHashDetails(graph, [], {}, [])).keys() & vars(details).keys():
             delattr(details, name)
         return _fields_of(details, autograd_cache.AOTAutogradCachePickler(graph))
 

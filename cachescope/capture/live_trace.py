@@ -113,8 +113,7 @@ def _is_wanted(metadata: JsonObject) -> bool:
 
 def _version_record(pathname: str) -> logging.LogRecord:
     """A record like that of torch's ``_log_torch_version`` (torch/_logging/_internal.py, 2.13)."""
-    version = str(torch_module("torch").__version__)
-    payload = json.dumps({"pytorch_version": version}, indent=0)
+    payload = json.dumps({"pytorch_version": str(torch_module("torch").__version__)}, indent=0)
     record = logging.LogRecord(TRACE_LOGGER, logging.DEBUG, pathname, 0, "", (), None)
     record.metadata = {
         "artifact": {"name": "torch_version", "encoding": "json"},

@@ -98,8 +98,7 @@ def record(
     }
     _write_manifest(run_folder, about)
     before = entries_here()
-    environment = child_environment(os.environ, run_folder.absolute())
-    changed = {**environment, **(more_environment or {})}
+    changed = {**child_environment(os.environ, run_folder.absolute()), **(more_environment or {})}
     status, stopped_by = _run(
         command, {name: value for name, value in changed.items() if value is not None}, output
     )
@@ -109,11 +108,10 @@ def record(
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
     """The environment of the command: `base`, plus the variables that make torch write everything into `run_folder`."""
-    loggers = ",".join(part for part in (base.get("TORCH_LOGS", ""), LOGGERS) if part.strip())
     changed = {
         **base,
         "TORCH_TRACE": str(run_folder),
-        "TORCH_LOGS": loggers,
+        "TORCH_LOGS": ",".join(part for part in (base.get("TORCH_LOGS", ""), LOGGERS) if part.strip()),
         "TORCH_LOGS_OUT": str(run_folder / LOG_NAME),
     }
     # In another format the lines of a record look like those of the program.

@@ -91,8 +91,7 @@ def _first_of_each(files: Iterable[str]) -> dict[str, str]:
     for file in files:
         name, dot, rest = file.partition(".")
         if name and dot + rest in _ORDER:
-            known = found.get(name, file)
-            found[name] = min(known, file, key=lambda one: _ORDER[one[one.index(".") :]])
+            found[name] = min(found.get(name, file), file, key=lambda one: _ORDER[one[one.index(".") :]])
     return found
 
 

@@ -102,10 +102,9 @@ def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None)
         return
     if redaction is not None:
         # Before anything is escaped.
-        bars = tuple(replace(bar, reason=redaction(bar.reason)) for bar in checked.bars)
         checked = replace(
             checked,
-            bars=bars,
+            bars=tuple(replace(bar, reason=redaction(bar.reason)) for bar in checked.bars),
             causes=redaction(checked.causes),
             headline=redaction(checked.headline),
             unread=redaction(checked.unread),

@@ -37,8 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.comparison import comparison_lines, comparison_object
     from cachescope.report.why_missed import problem_lines
 
-    paths = args.paths or [args.before, args.after]
-    scope = read_given(args, paths)
+    scope = read_given(args, args.paths or [args.before, args.after])
     if not args.paths and not {args.before, args.after}.isdisjoint(args.unread):
         # There is nothing to compare with.
         return 1

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare, and print. Loads no pandas, but to hide, and for a pre-flight."""
-    from cachescope.capture.preflight.skipped_work import no_collections
+    from cachescope.collector import no_collections
     from cachescope.report.verification import verification_lines, verification_object, verify
 
     if args.preflight is not None:
@@ -78,8 +78,7 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     found = verify(args.lock, args.directory)
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
         # What the program prints is no part of the JSON.
-        output = STDERR if args.json else None
-        recorded = preflight(command, folder, [found.directory], output=output)
+        recorded = preflight(command, folder, [found.directory], output=STDERR if args.json else None)
         flown = answered(args, recorded, [found.directory])
         if flown is None:
             return failed_status(recorded)

@@ -14,6 +14,7 @@ from cachescope.figures.palette import GREEN, GREY, VERMILLION, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import escaped, hover, plain, shown
 from cachescope.frames.directory_rows import TimingRow
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.wording import plural
 
@@ -42,10 +43,10 @@ def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
     """
     if autotune.empty:
         return empty("Nothing was autotuned: no directory with timings of max-autotune was read.", dark)
-    groups: dict[tuple[object, ...], list[TimingRow]] = {}
-    for row in rows_of(autotune, TimingRow):
-        place = (row.entry, row.op, row.inputs, row.precision, row.device_name)
-        groups.setdefault(place, []).append(row)
+    groups = by_key(
+        ((row.entry, row.op, row.inputs, row.precision, row.device_name), row)
+        for row in rows_of(autotune, TimingRow)
+    )
     ordered = sorted(groups.values(), key=lambda rows: -_fastest(rows))
     top = ordered[:_MOST_OPERATORS]
     figure = canvas(

@@ -26,6 +26,7 @@ from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import GroupRow
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.rows import names_of
 from cachescope.wording import listed, plural, short_names
@@ -57,9 +58,7 @@ def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dar
     """
     if context_groups.empty:
         return empty("There are no contexts: none was captured, and no run with hash details was read.", dark)
-    schemas: dict[str, list[GroupRow]] = {}
-    for row in rows_of(context_groups, GroupRow):
-        schemas.setdefault(row.schema, []).append(row)
+    schemas = by_key((row.schema, row) for row in rows_of(context_groups, GroupRow))
     numbers = sorted({c for groups in schemas.values() for row in groups for c in row.contexts})
     columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
     shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -28,6 +27,7 @@ from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.terms import AOTAUTOGRAD, CACHES
 from cachescope.wording import duration, plural
@@ -182,9 +182,7 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
 
 
 def _blocks(cells: list[Cell]) -> tuple[list[_Block], int]:
-    of_block: dict[tuple[str, str], list[tuple[Cell, Graph]]] = defaultdict(list)
-    for cell in cells:
-        of_block[cell.cache, cell.direction].append((cell, cell.graph))
+    of_block = by_key(((cell.cache, cell.direction), (cell, cell.graph)) for cell in cells)
     share = max(1, _MOST_GRAPHS // max(1, len(of_block)))
     blocks, left_out = [], 0
     for cache, direction in sorted(of_block, key=_place_of_block):

@@ -89,8 +89,7 @@ def torch_versions(lock: CacheLock) -> tuple[str, ...]:
     found = {process.torch_version for process in lock.processes} - {None}
     machine = lock.machine
     hashes = {context[_TORCH].detail_hash for context in lock.contexts if _TORCH in context}
-    mine = _torch_hashes(machine.torch_key)
-    if machine.torch_version is not None and (hashes & mine or not hashes):
+    if machine.torch_version is not None and (hashes & _torch_hashes(machine.torch_key) or not hashes):
         found.add(machine.torch_version)
     return tuple(sorted(text for text in found if text))
 
@@ -199,8 +198,7 @@ def _python(lock: CacheLock, here: Machine) -> Fact:
     if mine in map(_minor, versions):
         state = EQUAL if {*map(_minor, versions)} == {mine} else PARTLY
         return Fact("Python", state, made, here.python_version, "patch releases count as one")
-    protocols = {_protocol(version) for version in versions}
-    if protocols == {_protocol(here.python_version)}:
+    if {_protocol(version) for version in versions} == {_protocol(here.python_version)}:
         reason = "no key holds it; the code that torch reads of a program may be another"
         return Fact("Python", DIFFERS, made, here.python_version, reason)
     reason = "pickles, and with them all keys, are other ones from Python 3.14 on"

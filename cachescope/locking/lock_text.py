@@ -191,11 +191,10 @@ class _LikeTheFirst(Mapping[str, KeyField]):
 
 def lock_text(lock: CacheLock) -> str:
     """The lock as JSON: equal locks have equal texts."""
-    machine = asdict(lock.machine)
     parts = [
         f'"cachescope_lock": {LOCK_VERSION}',
         f'"cachescope": {_line(__version__)}',
-        f'"machine": {_line(machine)}',
+        f'"machine": {_line(asdict(lock.machine))}',
         f'"variables": {_lines(_variables(lock))}',
         f'"contexts": {_listed(_contexts_text(lock.contexts))}',
         f'"processes": {_listed(_line(asdict(process)) for process in lock.processes)}',

@@ -106,8 +106,7 @@ def _link(root: str, name: str, path: str) -> Found:
 
 def is_within(path: str, directory: str) -> bool:
     """Whether a path, which need not be there, is in a directory, links followed."""
-    root = os.path.realpath(directory)
-    return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
+    return os.path.realpath(path).startswith(os.path.realpath(directory).rstrip(os.sep) + os.sep)
 
 
 def contents(files: Iterable[Found], sizes: Mapping[str, int] | None = None) -> dict[str, Content]:

@@ -148,8 +148,7 @@ def _findings(lock: CacheLock, found: Iterable[Found]) -> Iterator[FileFinding]:
             continue
         else:
             yield _odd(one, locked, lock.links.get(one.name))
-    sizes = {file.path: file.size for file in lock.files.values()}
-    for name, content in contents(files, sizes).items():
+    for name, content in contents(files, {file.path: file.size for file in lock.files.values()}).items():
         if (finding := _compared(lock.files[name], content)) is not None:
             yield finding
     for path, file in lock.files.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -14,6 +13,7 @@ from cachescope.answers.names import lookup_name
 from cachescope.answers.predictions import PredictionSummary, Reason
 from cachescope.frames.compared import Built, CoverageRow
 from cachescope.frames.sharing_rows import FormDifference
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows, whole_change_object
 from cachescope.report.contexts import difference_line
@@ -56,10 +56,7 @@ def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str, seve
     unknown = f"; of {number} it is not known" if (number := _number(rows, "unknown")) else ""
     total = f"{plural(_number(rows), one, several)} of {whole}{unknown}"
     yield Line(f"the bundle {holds} {_number(rows, 'yes')} of {total}", style="bold")
-    groups: dict[tuple[str, str], list[CoverageRow]] = defaultdict(list)
-    for row in rows:
-        if row.held in _WORST_FIRST:
-            groups[row.held, row.reason].append(row)
+    groups = by_key(((row.held, row.reason), row) for row in rows if row.held in _WORST_FIRST)
     for (held, reason), members in sorted(groups.items(), key=lambda group: _WORST_FIRST.index(group[0][0])):
         yield from _reason(held, reason, plural(_number(members), one, several), map(_named, members))
 

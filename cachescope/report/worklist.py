@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cachescope.answers.worklist import FieldWork, Work, Worklist, short_field
+from cachescope.grouping import by_key
 from cachescope.wording import plural
 
 NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
@@ -37,9 +38,7 @@ def changes_of(work: Work) -> list[ChangeText]:
 
 def _said_once(changes: list[ChangeText]) -> list[ChangeText]:
     """Whether a key needs several fields, at the last of them if it is the same of all."""
-    names: dict[str, list[str]] = {}
-    for one in changes:
-        names.setdefault(one.left_out, []).append(one.name)
+    names = by_key((one.left_out, one.name) for one in changes)
     for text, of in names.items():
         if not text or len(of) < 2:
             continue

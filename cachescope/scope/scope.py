@@ -68,8 +68,7 @@ class Scope(Read):
         """
         from cachescope.report.explanation import Explanation
 
-        read = self if baseline is None else self.with_baseline(baseline)
-        return Explanation.of(read, which)
+        return Explanation.of(self if baseline is None else self.with_baseline(baseline), which)
 
     def entry(self, which: int | str) -> OneEntry:
         """One entry and everything that is known about it.

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cachescope.capture.preflight import skipped_work
+from cachescope.collector import no_collections
 from tests.capture.preflights import ran
 
 
@@ -28,8 +29,8 @@ def _as_before() -> Iterator[None]:
 @pytest.mark.parametrize("is_on", [True, False])
 def test_collections_are_as_before_afterwards(is_on: bool) -> None:
     gc.enable() if is_on else gc.disable()
-    with skipped_work.no_collections():
-        with suppress(ValueError), skipped_work.no_collections():
+    with no_collections():
+        with suppress(ValueError), no_collections():
             raise ValueError
         assert not gc.isenabled()
     assert gc.isenabled() is is_on
@@ -73,7 +74,6 @@ def test_what_a_compile_leaves_is_gone_through_once(is_on: bool) -> None:
 _ENDS = """
 import sys
 from cachescope.capture.preflight import skipped_work
-from tests.capture.preflights import ran
 skipped_work.end_quickly()
 sys.modules[sys.argv[1]] = sys
 class Logger:

@@ -206,8 +206,7 @@ class _AsPython(ast.NodeTransformer):
         return parsed_expression(f"L[{node.id!r}]")
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        arguments = [self.visit(argument) for argument in node.args]
-        match node.func, arguments:
+        match node.func, [self.visit(argument) for argument in node.args]:
             case ast.Name(id="Eq"), [left, right]:
                 return ast.Compare(left, [ast.Eq()], [right])
             case ast.Name(id="Ne"), [left, right]:

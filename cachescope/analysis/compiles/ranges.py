@@ -102,8 +102,7 @@ def remaining_ranges(symbols: Sequence[Symbol]) -> dict[str, Bounds]:
         if (bounds := bounds_of(symbol.range)) is not None:
             name = first[symbol.name]
             found[name] = found[name].narrowed(bounds) if name in found else bounds
-    exprs = {guard.expr for symbol in whole for guard in symbol.guards}
-    for expr in exprs:
+    for expr in {guard.expr for symbol in whole for guard in symbol.guards}:
         for name, bounds in guarded_bounds(expr, first).items():
             if name in found:
                 found[name] = found[name].narrowed(bounds)

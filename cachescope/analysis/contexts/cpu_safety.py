@@ -184,7 +184,8 @@ class CpuSafety:
     def _of_code(self, code: tuple[VectorCode, ...]) -> Safety:
         if not code:
             return SAFE
-        code_is = f"its code is written in {_vectors_of(code)}"
+        widths = sorted({width for kernel in code for width in kernel.widths})
+        code_is = f"its code is written in vectors of {' or '.join(map(str, widths))} bits"
         if self._width is None:
             return Safety(None, f"{code_is}, and what the process's CPU has is not known")
         has = f"{self._width} bits" if self._width else "none"
@@ -198,11 +199,6 @@ class CpuSafety:
             is_unsafe=True,
             reason=f"it was built for another CPU: {other}; numbers may be wrong, or the process ends",
         )
-
-
-def _vectors_of(code: tuple[VectorCode, ...]) -> str:
-    widths = sorted({width for kernel in code for width in kernel.widths})
-    return f"vectors of {' or '.join(map(str, widths))} bits"
 
 
 def worst(found: Iterable[Safety]) -> Safety:

@@ -40,7 +40,11 @@ class KnownContext:
 
     def lacking(self, schema: IsolationSchema) -> tuple[str, ...]:
         """The chosen forms whose values are unknown."""
-        missing = [form for form in chosen_forms(schema) if not self._has(form)]
+        missing = [
+            form
+            for form in chosen_forms(schema)
+            if not any(form in values for values in self.context.values())
+        ]
         return (*missing, *self.chosen_newer(schema))
 
     def chosen_newer(self, schema: IsolationSchema) -> tuple[str, ...]:
@@ -57,9 +61,6 @@ class KnownContext:
         if self.lacking(schema) or self.chosen_text_only(schema):
             return None
         return isolation_key(self.context, schema)
-
-    def _has(self, form: str) -> bool:
-        return any(form in values for values in self.context.values())
 
 
 def chosen_forms(schema: IsolationSchema) -> tuple[str, ...]:

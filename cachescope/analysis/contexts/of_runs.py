@@ -124,10 +124,9 @@ class _Reader:
 
     def forms(self, sets: Iterable[int]) -> dict[str, str | None]:
         """The forms that all of the sets agree on and that could be read, and torch's hash of its own key."""
-        every = [self._parts_of(number) for number in sets]
         agreed = tuple(
             parts[0][1] if len({number for number, _ in parts}) == 1 else ()
-            for parts in zip(*every, strict=True)
+            for parts in zip(*(self._parts_of(number) for number in sets), strict=True)
         )
         if agreed not in self._read:
             self._read[agreed] = self._read_forms(dict(zip(ATTRIBUTE_OF_FORM, agreed, strict=False)))

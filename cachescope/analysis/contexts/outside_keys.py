@@ -106,7 +106,8 @@ def different_circumstances(
         for key, lookups in of_key.items():
             if fact.is_of_cpu_code and key not in cpu_keys:
                 continue
-            sides = _sides({row.run for row in lookups}, fact.of_run)
+            mine = {row.run for row in lookups} & fact.of_run.keys()
+            sides = by_key((fact.of_run[run], run) for run in sorted(mine))
             if len(sides) > 1:
                 yield _doubt(fact.kind, key, fact.name, sides)
 
@@ -168,14 +169,9 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _sides(runs: set[int], of_run: Mapping[int, str]) -> dict[str, list[int]]:
-    return by_key((of_run[run], run) for run in sorted(runs & of_run.keys()))
-
-
 def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Doubt:
     shown = " and ".join(f"{_value(name, value)} ({_runs(runs)})" for value, runs in sides.items())
-    evidence = f"one key was looked up by runs whose {name} differs: {shown}"
-    return Doubt(kind, key, evidence, (name,))
+    return Doubt(kind, key, f"one key was looked up by runs whose {name} differs: {shown}", (name,))
 
 
 def _value(name: str, value: str) -> str:

@@ -232,8 +232,7 @@ class _Comparison:
             codes = self._details.sets[detail_set]
             differing = [name for code in codes if (name := self._check(code)) is not None]
             there = {self._details.fields[self._details.field_codes[code]] for code in codes}
-            gone = sorted(self._always - there)
-            self._of_set[detail_set] = (*differing, *gone)
+            self._of_set[detail_set] = (*differing, *sorted(self._always - there))
         return self._of_set[detail_set]
 
     def _check(self, component: int) -> str | None:

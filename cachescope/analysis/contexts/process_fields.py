@@ -94,8 +94,7 @@ def never_looked(lookups: Sequence[LookupRow]) -> dict[str, str]:
     """The caches that were disabled at every lookup of a run, with the reason."""
     off = {}
     for cache in CACHES:
-        outcomes = {row.outcome for row in lookups if row.cache == cache}
-        if outcomes == {"disabled"}:
+        if {row.outcome for row in lookups if row.cache == cache} == {"disabled"}:
             off[cache] = "the cache was disabled at every lookup of the process"
     has_aot_keys = any(row.cache == AOTAUTOGRAD and row.cache_key is not None for row in lookups)
     if FXGRAPH in off and not has_aot_keys:

@@ -83,8 +83,7 @@ def _numbers(entries: Iterable[EntryRow]) -> tuple[int, ...]:
 
 def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Iterator[Doubt]:
     """Entries that torch would confuse: one key and equal guards."""
-    groups = by_key(((key_of(row), row.guards_expr), row) for row in stored)
-    for (key, _), rows in groups.items():
+    for (key, _), rows in by_key(((key_of(row), row.guards_expr), row) for row in stored).items():
         if len(rows) < 2:
             continue
         if (evidence := _different_code(rows, source_of)) is not None:

@@ -184,8 +184,7 @@ def code_links(files: Files) -> Iterator[Link]:
                 yield from _kernel(files, row, key)
         elif is_cpp(row):
             if row.code_key is not None:
-                headers = files.of_key(row.root, CODE, row.code_key)
-                yield Link(row, CODE, row.code_key, INCLUDE, headers)
+                yield Link(row, CODE, row.code_key, INCLUDE, files.of_key(row.root, CODE, row.code_key))
             compiled = [other for other in files.of_key(row.root, CODE, row.cache_key) if other is not row]
             if compiled:
                 yield Link(row, CODE, row.cache_key, SAME_NAME, compiled)

@@ -37,11 +37,12 @@ def past_misses(
     """The rows of the frame past_misses."""
     of_root = by_key((entry.root, entry) for entry in entries)
     resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
-    graphs: dict[tuple[int, str | None], list[EntryRow]] = defaultdict(list)
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok"]
-    for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry)):
-        if entry.detail_set is not None and (graph := keys.graph(entry.detail_set)) is not None:
-            graphs[graph, details.direction(entry.detail_set)].append(entry)
+    graphs = by_key(
+        ((graph, details.direction(entry.detail_set)), entry)
+        for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry))
+        if entry.detail_set is not None and (graph := keys.graph(entry.detail_set)) is not None
+    )
     return [
         miss
         for number, ((_, direction), of_graph) in enumerate(graphs.items())

@@ -302,6 +302,5 @@ def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[Orphan
     speaking -= {row.root for row in rows if row.status in ("damaged", UNREADABLE)}
     referred = {link.child for link in referring}
     for row in rows:
-        is_judged = is_metadata(row) and row.status == "ok" and row.root in speaking
-        if is_judged and row.entry not in referred:
+        if is_metadata(row) and row.status == "ok" and row.root in speaking and row.entry not in referred:
             yield _orphan(row, UNUSED_TRITON)

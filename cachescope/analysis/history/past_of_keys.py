@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from cachescope.analysis.history.history import History, is_miss
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 
 _Compile = tuple[int, str | None]
 """A run and a compile id."""
@@ -133,16 +134,13 @@ class PastOfKeys:
 
     def of_each(self, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
         """Some lookups, those of them that have a past, key by key, each with it; it is valid until the next one is taken."""
-        of_key: dict[int, list[int]] = defaultdict(list)
         key_of, every_of = self._history.key, self._history.of_key
-        for at in chosen:
-            key = key_of[at]
-            if key is not None and every_of[key][0] != at:
-                of_key[key].append(at)
+        of_key = by_key(
+            (key, at) for at in chosen if (key := key_of[at]) is not None and every_of[key][0] != at
+        )
         for key, asking in of_key.items():
-            every = self._history.of_key[key]
             for mine in self._by_whom(asking):
-                yield from self._walk(self._seen_by(mine[0], every), mine)
+                yield from self._walk(self._seen_by(mine[0], every_of[key]), mine)
 
     def _walk(self, every: Sequence[int], asking: Sequence[int]) -> Iterator[tuple[int, KeyPast]]:
         past = KeyPast(self._history, self._directories)

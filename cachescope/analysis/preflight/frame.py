@@ -45,8 +45,7 @@ def with_predictions(tables: Tables) -> Tables:
 
 def commands(preflights: Iterable[RunRow]) -> list[list[RunRow]]:
     """The processes of each command: their traces are in one folder."""
-    of_folder = by_key((os.path.dirname(run.source), run) for run in preflights)
-    return list(of_folder.values())
+    return list(by_key((os.path.dirname(run.source), run) for run in preflights).values())
 
 
 def _with_directory(runs: list[RunRow], entries: StoredEntries) -> list[RunRow]:

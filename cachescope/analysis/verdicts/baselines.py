@@ -11,7 +11,7 @@ Lookups are named by their index in time order.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +29,7 @@ from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.notebook_cells import code_file
 from cachescope.wording import percent
 
@@ -265,11 +266,8 @@ class Baselines:
     @cached_property
     def _of_kind(self) -> dict[_Kind, list[int]]:
         """The lookups with hash details by cache and direction."""
-        found: dict[_Kind, list[int]] = defaultdict(list)
-        for at, row in enumerate(self._lookups):
-            if row.detail_set is not None:
-                found[_kind_of(row)].append(at)
-        return found
+        described = ((at, row) for at, row in enumerate(self._lookups) if row.detail_set is not None)
+        return by_key((_kind_of(row), at) for at, row in described)
 
     def _index(self) -> None:
         """Number the graphs, and find the lookups of each."""
@@ -360,8 +358,7 @@ class Baselines:
         other_calls = self._other_calls(at, group)
         if not (is_of_run or is_finished or other_calls):
             return self._or_entry(at, *self._nearest_of(group, self._of_group[group], at), entries)
-        run = self._choice.run
-        lookups = self._in_run(group, run) if is_of_run else self._of_group[group]
+        lookups = self._in_run(group, self._choice.run) if is_of_run else self._of_group[group]
         earlier = (lookups[number] for number in range(bisect_left(lookups, at) - 1, -1, -1))
         may_be = (
             one

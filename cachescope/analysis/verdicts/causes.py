@@ -5,16 +5,17 @@ An AOTAutograd miss is followed by FX lookups of the same compile; one changed c
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.history.history import History
+from cachescope.analysis.rates import known_sum
 from cachescope.analysis.verdicts.advice import advice
 from cachescope.analysis.verdicts.misses import Miss, SameCause, Why
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 from cachescope.verdict_kinds import UPGRADE
 
@@ -122,10 +123,8 @@ def _root_of(miss: Miss) -> Miss:
 
 def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | None = None) -> list[CauseRow]:
     """Give every miss its cause, and return the causes, the costliest first."""
-    groups: dict[_CauseKey, list[Miss]] = defaultdict(list)
-    for miss in misses:
-        groups[_cause_key(_root_of(miss))].append(miss)
-    lost = {key: _time_lost(members) for key, members in groups.items()}
+    groups = by_key((_cause_key(_root_of(miss)), miss) for miss in misses)
+    lost = {key: known_sum(miss.row.time_taken_ns for miss in members) for key, members in groups.items()}
     ordered = sorted(groups.items(), key=lambda group: (-(lost[group[0]] or 0), -len(group[1])))
     found = []
     for cause, (key, members) in enumerate(ordered):
@@ -150,12 +149,6 @@ def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | No
             )
         )
     return found
-
-
-def _time_lost(misses: Iterable[Miss]) -> int | None:
-    """The compile time lost to some misses; None if none is recorded."""
-    times = [miss.row.time_taken_ns for miss in misses if miss.row.time_taken_ns is not None]
-    return sum(times) if times else None
 
 
 def _summary(root: Why, is_of_vllm: bool) -> str:

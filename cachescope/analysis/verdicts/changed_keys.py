@@ -82,8 +82,7 @@ class ChangedKeys:
             graph = f"compiled again in one process, after compile {found.compile_id}"
         if change.alone is None:
             return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
-        summary = self._summary(change.alone)
-        return f"{graph}, and one field of the key differs: {changed[0]}, {summary}"
+        return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary(change.alone)}"
 
     def _summary(self, components: tuple[int | None, int | None]) -> str:
         """What changed in a field, in one line."""

@@ -251,8 +251,7 @@ class NewKeys:
         first = self._first_of_compile[row.run, row.compile_id, row.cache]
         is_same_autograd = first.aot_lookup == row.aot_lookup
         may_be_backward = is_same_autograd and first.direction != "inference"
-        is_cut = first.details == "incomplete"
-        return first.cache_key != row.cache_key and (is_cut or not may_be_backward)
+        return first.cache_key != row.cache_key and (first.details == "incomplete" or not may_be_backward)
 
 
 def _lines_are_missing(cache: str) -> Why:

@@ -14,6 +14,7 @@ from typing import Final
 from cachescope.details import HashDetails
 from cachescope.frames.ranks import RankDifference
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 
 _GRAPH: Final = "gm"
 
@@ -42,10 +43,11 @@ def rank_differences(
 ) -> list[RankDifference]:
     """See ``describe("rank_differences")``: the field that most places differ in comes first."""
     rank_of = {run.run: run.rank for run in runs if run.rank is not None}
-    same: dict[tuple[str, tuple[int, ...], bool], list[_Difference]] = defaultdict(list)
-    for members in _of_several_ranks(lookups, rank_of):
-        for difference in _differences(members, rank_of, details):
-            same[difference.what].append(difference)
+    same = by_key(
+        (difference.what, difference)
+        for members in _of_several_ranks(lookups, rank_of)
+        for difference in _differences(members, rank_of, details)
+    )
     rows = [_row(differences, details) for differences in same.values()]
     return sorted(rows, key=lambda row: (-row.graphs, -row.misses, len(row.ranks), row.field))
 
@@ -94,9 +96,7 @@ def _differences(
         of_graph = [members]
     else:
         yield _difference(_GRAPH, members, graphs, rank_of)
-        by_graph: dict[int, list[LookupRow]] = defaultdict(list)
-        for row, graph in zip(members, graphs, strict=True):
-            by_graph[graph].append(row)
+        by_graph = by_key(zip(graphs, members, strict=True))
         of_graph = [by_graph[graph] for graph in sorted(by_graph)]
     for mine in of_graph:
         within = varying if mine is members else _values(mine, details)

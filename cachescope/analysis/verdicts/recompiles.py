@@ -41,7 +41,8 @@ class Recompiles:
             if _compile_of(other) > number:
                 break
             number = _compile_of(other)
-            if is_recompiled(other, row) and _may_be_one(other, row):
+            # A forward and a backward graph are never forms of each other.
+            if is_recompiled(other, row) and (other.direction == "backward") == (row.direction == "backward"):
                 before.append(one)
         return min(before, key=lambda one: self._history.distance(one, at), default=None)
 
@@ -57,11 +58,6 @@ def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
     if other.run != row.run:
         return False
     return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
-
-
-def _may_be_one(other: LookupRow, row: LookupRow) -> bool:
-    """Whether two graphs of one function may be forms of each other: never a forward and a backward graph."""
-    return (other.direction == "backward") == (row.direction == "backward")
 
 
 def _frame_of(row: LookupRow) -> _Frame | None:

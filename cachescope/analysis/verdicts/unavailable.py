@@ -60,8 +60,7 @@ class UnavailableEntries:
         if row.load_error is None:
             return None
         damaged = self._damaged_entries(row)
-        error = last_line(row.load_error)
-        reason = f"the same key had been stored, but it could not be loaded: {error}"
+        reason = f"the same key had been stored, but it could not be loaded: {last_line(row.load_error)}"
         kind = "damaged" if damaged else "load error"
         return _unavailable(kind, reason, "recorded", "torch wrote the error", _known_index(past))
 
@@ -86,8 +85,7 @@ class UnavailableEntries:
     def _damaged(self, row: LookupRow, past: KeyPast) -> Judged | None:
         """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
         damaged = self._damaged_entries(row)
-        of_key = self._of_key(row)
-        if not damaged or len(damaged) == len(of_key):
+        if not damaged or len(damaged) == len(self._of_key(row)):
             return None
         reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
         why = "a damaged entry lies under the key, and a sound one that was written since"

@@ -29,9 +29,10 @@ from cachescope.analysis.verdicts.vllm_reasons import (
 )
 from cachescope.analysis.vllm.changes import Beside, between, field_changes_of
 from cachescope.analysis.vllm.factors import CODE, CONFIGURATION, Named, named_folders
-from cachescope.analysis.vllm.starts import LOGGED, Part, Parts, Started, clock_off, part_of
+from cachescope.analysis.vllm.starts import LOGGED, Parts, Started, clock_off, part_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, StartRow
+from cachescope.grouping import by_key
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
 
@@ -83,9 +84,7 @@ class VllmMisses:
             return
         parts = Parts(self._factors, self._entries)
         starts = _with_clock(self._starts(history), parts)
-        of_part: dict[Part, list[Started]] = defaultdict(list)
-        for start in starts:
-            of_part[start.part].append(start)
+        of_part = by_key((start.part, start) for start in starts)
         entries = {entry.entry: entry for entry in self._entries}
         for start in starts:
             if start.row.is_disabled:

@@ -59,7 +59,11 @@ def process_kinds(factor: str, before: str, after: str) -> DiffersBy | None:
 
 def name_kinds(rows: Sequence[FactorsRow]) -> dict[int, NameIs]:
     """By entry: whether the name of the folder follows from these factors, or from others in it."""
-    recomputed = {row.entry for row in rows if _name(row) == row.folder}
+    recomputed = {
+        row.entry
+        for row in rows
+        if vllm_folder_name(row.env_hash, row.config_hash, row.code_hash, row.compiler_hash) == row.folder
+    }
     named = {row.folder for row in rows if row.entry in recomputed}
     found: dict[int, NameIs] = {}
     for row in rows:
@@ -90,10 +94,6 @@ def named_folders(rows: Sequence[FactorsRow], entries: Iterable[EntryRow]) -> li
         values = {variable(name): json.dumps(value) for name, value in json.loads(row.env).items()}
         found[row.folder] = Named(row.folder, values | hashes, written)
     return sorted(found.values(), key=lambda one: (one.written or 0, one.name))
-
-
-def _name(row: FactorsRow) -> str:
-    return vllm_folder_name(row.env_hash, row.config_hash, row.code_hash, row.compiler_hash)
 
 
 def _earliest(*times: int | None) -> int | None:

@@ -69,8 +69,7 @@ def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side, tuple[str, ..
     Of two that are nearest to each other, that of the lower rank is the other. Where a folder has the first rank, and the
     nearest has it as well, it looks the same as a start whose other ranks stopped: it is left out.
     """
-    sets = list(dict.fromkeys(side.ranks for side in sides))
-    every = frozenset[tuple[int, int]]().union(*sets)
+    every = frozenset[tuple[int, int]]().union(*(side.ranks for side in sides))
     apart = [number for number, side in enumerate(sides) if side.ranks != every][:_MOST_APART]
     if not apart:
         return

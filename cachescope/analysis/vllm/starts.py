@@ -74,7 +74,9 @@ class Parts:
             part = Part(row.rank, row.dp_rank, row.prefix)
             if row.folder in named:
                 values = named[row.folder].values
-                groups[_root(path, row), part].append((Named(row.folder, values, written), row))
+                # The tree that the part is in.
+                root = path.rpartition(f"/{row.folder}/rank_{row.rank}_{row.dp_rank}")[0]
+                groups[root, part].append((Named(row.folder, values, written), row))
             elif row.folder is not None:
                 kept = StoredPart(row.entry, path, written, NAME_TEXTS[names[row.entry]])
                 self._kept[row.folder, part].append(kept)
@@ -96,11 +98,6 @@ class Parts:
     def has(self, part: Part) -> bool:
         """Whether any folder has a part."""
         return any(one == part for _, one in self._kept)
-
-
-def _root(path: str, row: FactorsRow) -> str:
-    """The tree that a part is in."""
-    return path.rpartition(f"/{row.folder}/rank_{row.rank}_{row.dp_rank}")[0]
 
 
 class Started(NamedTuple):

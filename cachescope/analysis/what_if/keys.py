@@ -70,7 +70,9 @@ class KeyTable:
         # For each field that varies, its number in each key of `with_details`; 0 where it is absent.
         self._columns: dict[int, list[int]] = {}
         self._read(details)
-        self.fields = [details.fields[code] for code in sorted(self._present())]
+        present = {field for held in self._shared.values() for field in held}
+        present |= {field for field, column in self._columns.items() if any(column)}
+        self.fields = [details.fields[code] for code in sorted(present)]
         self.varying = [details.fields[code] for code in self._columns]
         totals = self._sums(Removed())
         count = Counter(totals)
@@ -97,10 +99,6 @@ class KeyTable:
             hashes = [one.patch.get(field, in_base[one.base]) for one in of_key]
             numbers = {one: 0 if one is None else number(field, one) for one in set(hashes)}
             self._columns[field] = [numbers[one] for one in hashes]
-
-    def _present(self) -> set[int]:
-        shared = {field for held in self._shared.values() for field in held}
-        return shared | {field for field, column in self._columns.items() if any(column)}
 
     def is_tensor(self, field: str) -> bool:
         """Whether a field contains the metadata of a tensor in some key."""

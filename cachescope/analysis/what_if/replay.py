@@ -8,7 +8,6 @@ stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hi
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -17,6 +16,7 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.what_if.cells import Cell, Cells
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Outcomes, Recorded
+from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
 from cachescope.terms import AOTAUTOGRAD
 
@@ -110,11 +110,12 @@ class Replay:
 
     def groups(self, joined: Iterable[list[int]]) -> list[list[Cell]]:
         """The cells that share a what-if key and a directory with others."""
-        found: dict[tuple[int, int], list[Cell]] = defaultdict(list)
-        for keys in joined:
-            for key in keys:
-                for cell in self.cells.of_key.get(key, ()):
-                    found[keys[0], cell.directory].append(cell)
+        found = by_key(
+            ((keys[0], cell.directory), cell)
+            for keys in joined
+            for key in keys
+            for cell in self.cells.of_key.get(key, ())
+        )
         return [cells for cells in found.values() if len(cells) > 1]
 
 

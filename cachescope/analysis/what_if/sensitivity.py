@@ -35,8 +35,7 @@ def sensitivity_rows(
     trial = _Trial(replay, times, spoken)
     alone = [frozenset([field]) for field in replay.table.varying]
     tried = dict.fromkeys([*alone, *field_sets(replay, largest), *map(frozenset, of_causes)])
-    found = [row for row in map(trial.row, tried) if row is not None]
-    return sorted(found, key=_rank)
+    return sorted((row for row in map(trial.row, tried) if row is not None), key=_rank)
 
 
 def _rank(row: SensitivityRow) -> tuple[object, ...]:
@@ -70,8 +69,7 @@ class _Trial:
             staggered.difference_update(known.staggered)
         if not together and not staggered:
             return None
-        helped = result.turned or result.staggered
-        costliest = max(helped, key=self._times.taken.__getitem__)
+        costliest = max(result.turned or result.staggered, key=self._times.taken.__getitem__)
         return SensitivityRow(
             fields=tuple(sorted(fields, key=_by_number)),
             misses_alone=len(result.turned),

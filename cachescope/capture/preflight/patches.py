@@ -21,6 +21,7 @@ from cachescope.capture.preflight import (
     stand_in,
     without_weights,
 )
+from cachescope.collector import no_collections
 
 Replace = Callable[[Any, str, Any], None]
 """Replaces an attribute of a class or module by another value."""
@@ -120,7 +121,7 @@ class _PatchingLoader(importlib.abc.Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        with skipped_work.no_collections():
+        with no_collections():
             self._loader.exec_module(module)
             if module.__name__ == "torch":
                 # Its modules are no garbage as long as the program runs: they are not looked at again.

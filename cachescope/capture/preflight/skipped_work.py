@@ -18,21 +18,11 @@ from contextlib import contextmanager, suppress
 from types import FrameType, ModuleType
 from typing import Any, Final
 
+from cachescope.collector import no_collections
+
 _MANY: Final = 100_000
 """That many new objects are worth a collection at once; where parts of torch are imported, there are more."""
 _BUFFERED: Final = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
-
-
-@contextmanager
-def no_collections() -> Iterator[None]:
-    """Let Python collect no garbage meanwhile; what the program itself asks for is done."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def patch_callback(module: Any, replace: Any) -> None:

@@ -117,8 +117,7 @@ def _strides_of(output: Any) -> Callable[[dict[Any, Any]], tuple[int, ...] | Non
 
 
 def _symbol_of(placeholder: Any) -> Any:
-    value = placeholder.meta.get("val")
-    node = getattr(value, "node", None)
+    node = getattr(placeholder.meta.get("val"), "node", None)
     return None if node is None else node.expr
 
 

@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import Final
 
 from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow
+from cachescope.grouping import by_key
 from cachescope.readers.logs.log_prefix import moment_ns, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.restarts import parts_by_trace
@@ -41,9 +42,7 @@ def join_processes(processes: list[Process]) -> list[Process]:
     """
     known = _Known()
     traces = [process for process in processes if process.kind == "trace"]
-    of_pid: dict[int | None, list[Process]] = defaultdict(list)
-    for trace in traces:
-        of_pid[trace.pid].append(trace)
+    of_pid = by_key((trace.pid, trace) for trace in traces)
     of_vllm = [process for process in processes if process.kind == VLLM]
     others = (process for process in processes if process.kind not in ("trace", VLLM))
     for process in [
@@ -187,11 +186,12 @@ def _shift_ns(to: Process, of: Process) -> int:
 
 def _moments_apart_ns(run: Process, other: Process) -> int | None:
     shift = _shift_ns(run, other)
-    times: dict[tuple[str, str | None], list[int]] = defaultdict(list)
-    for lookup in run.lookups:
-        times[lookup.cache, lookup.cache_key] += [
-            t for t in (lookup.time, lookup.logged_time) if t is not None
-        ]
+    times = by_key(
+        ((lookup.cache, lookup.cache_key), time)
+        for lookup in run.lookups
+        for time in (lookup.time, lookup.logged_time)
+        if time is not None
+    )
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
     if not shared and _began_in(run, _ended_by_exception(run, other), shift):
         return _SAME_MOMENT_NS

@@ -14,6 +14,7 @@ from typing import Final
 
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.readers.reading import Process
 
 _FIRST_ID: Final = "0/0"
@@ -102,11 +103,12 @@ def _clock(process: Process, lookup: LookupRow) -> int | None:
 
 
 def _belongs_to(trace: Process, process: Process) -> bool:
-    moments: dict[tuple[str, str | None], list[int]] = {}
-    for lookup in trace.lookups:
-        for moment in (_clock(trace, lookup), _logged(trace, lookup)):
-            if moment is not None:
-                moments.setdefault((lookup.cache, lookup.cache_key), []).append(moment)
+    moments = by_key(
+        ((lookup.cache, lookup.cache_key), moment)
+        for lookup in trace.lookups
+        for moment in (_clock(trace, lookup), _logged(trace, lookup))
+        if moment is not None
+    )
     return any(
         abs(mine - moment) <= _SAME_MOMENT_US
         for lookup in process.lookups

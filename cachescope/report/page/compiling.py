@@ -9,6 +9,7 @@ from cachescope.answers.compiled import Compiled
 from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
+from cachescope.grouping import by_key
 from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import NOTHING, timed
 from cachescope.report.page.parts import Column, Drawing, Part, Section, Sorted, Text
@@ -102,8 +103,5 @@ def _could_save(ns: int | None) -> Sorted | None:
 
 def _phases(spent: TimeSpent) -> list[tuple[str, list[int]]]:
     """The time of each phase in each run, the longest first."""
-    of_phases: dict[str, list[int]] = {}
-    for one in spent.runs:
-        for name, ns in one.phases.items():
-            of_phases.setdefault(name, []).append(ns)
+    of_phases = by_key(phase for one in spent.runs for phase in one.phases.items())
     return sorted(of_phases.items(), key=lambda item: -sum(item[1]))

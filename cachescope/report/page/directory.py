@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.answers.directory import Directory, Total, newest_first, size_of
+from cachescope.answers.directory import Directory, newest_first, size_of
 from cachescope.answers.read import Read
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
+from cachescope.grouping import by_key
 from cachescope.report.page.outcomes import timed, written
 from cachescope.report.page.parts import Column, Drawing, Group, Numbers, Part, Section, Sorted, Table, Text
 from cachescope.report.page.truncation import table
@@ -89,9 +89,7 @@ def _numbers(found: Directory) -> Numbers:
 
 
 def _kinds(found: Directory) -> Table:
-    by_kind: dict[str, list[Total]] = defaultdict(list)
-    for total in found.totals:
-        by_kind[total.cache].append(total)
+    by_kind = by_key((total.cache, total) for total in found.totals)
     rows = sorted(by_kind.items(), key=lambda item: -sum(t.size_bytes for t in item[1]))
     columns = (
         Column("Kind", "word", lambda row: row[0]),

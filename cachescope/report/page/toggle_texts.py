@@ -10,6 +10,7 @@ from typing import Final, Self
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.grouping import by_key
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import form_fields
 from cachescope.keys.key_schema import KeySchema
@@ -20,9 +21,7 @@ def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence
     """What leaving out each form with varying fields, and each varying field, saves by itself."""
     texts = dict.fromkeys(varying, NOTHING_ALONE)
     texts |= {row.fields[0]: saves(row) for row in ranking if len(row.fields) == 1}
-    fields_of: dict[str, list[str]] = {}
-    for name, form in forms_of(varying).items():
-        fields_of.setdefault(form, []).append(name)
+    fields_of = by_key((form, name) for name, form in forms_of(varying).items())
     for form, fields in fields_of.items():
         before, after = WhatIf.of(scope, KeySchema(without=(form,))).rate_table.rows
         more = after.hits - before.hits
