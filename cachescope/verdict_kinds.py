@@ -243,6 +243,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _UNAVAILABLE,
         advice="torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the "
         "process must be allowed to write there, and there must be room.",
+        vllm_advice="vLLM says why it could not save the model, and compiles it at each start until that is mended.",
     ),
     ("entry_unavailable", "never stored"): replace(_UNAVAILABLE, advice_from="save"),
     ("entry_unavailable", "partly stored"): _UNAVAILABLE,

@@ -114,6 +114,10 @@ def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
     row = start.row
     here = [other for other in others if other.row.path == row.path]
     if before := [other for other in here if other.is_stored and other.ended_before(start)]:
+        if (error := before[-1].row.save_error) is not None:
+            reason = f"run {before[-1].run} had used the same folder and could not save the whole compiled model: {error}"
+            why = "vLLM wrote the error; that nothing else was there that this start could have used, is not said"
+            return Judged(Why("entry_unavailable", reason, "inferred", why, kind="not saved"), before[-1].at)
         why = "why what it had stored was not used, the log does not say"
         reason = f"run {before[-1].run} had used the same folder, and it was compiled again: {why}"
         return Judged(Why("entry_unavailable", reason, "not_known", why, kind=NOT_KNOWN), before[-1].at)

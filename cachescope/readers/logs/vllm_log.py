@@ -60,12 +60,15 @@ _MESSAGES: Final = {
         "aot_loaded": r"Directly load AOT compilation from path (?P<package>.+)",
         "aot_failed": r"(?:Compiling model again due to a load failure from|Cannot load aot compilation from path) "
         r"(?P<package>.+?), (?:reason|error): (?P<why>.*)",
+        # The first words since 0.13 at the latest, the others before.
+        "aot_not_saved": r"(?:unable to save AOT compiled function to|Cannot save aot compilation to path) "
+        r"(?P<package>.+?)(?:, error)?: (?P<not_saved>.*)",
         "ends": rf"torch\.compile (?:takes|took|and initial profiling/warmup run together took) {_SECONDS} in total",
     }.items()
 }
 
 # Nothing after the last word shows that the line is complete.
-_OPEN_ENDED: Final = frozenset({"factors", "aot_loaded", "aot_failed"})
+_OPEN_ENDED: Final = frozenset({"factors", "aot_loaded", "aot_failed", "aot_not_saved"})
 
 
 def read_json_line(line: bytes) -> tuple[dict[str, str | None], str] | None:

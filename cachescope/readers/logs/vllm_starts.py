@@ -99,6 +99,7 @@ class _Start:
             is_partial=is_loaded and outcome == "compiled",
             is_disabled="disabled" in self.said,
             load_error=self.texts.get("why"),
+            save_error=self.texts.get("not_saved"),
             dynamo_time_ns=self.times.get("dynamo"),
             compile_time_ns=self.times.get("compiled"),
             total_time_ns=self.times.get("ends"),
@@ -146,6 +147,11 @@ class Starts:
         if process is None:
             return
         start = self._open.get(process)
+        if start is None and said.name == "aot_not_saved":
+            # Some releases save once the start has ended.
+            if process in self._closed:
+                self._closed[process][-1][-1][1].save_error = well_formed(said.values["not_saved"])
+            return
         if start is not None and said.name == "aot_failed" and start.is_attempt():
             del self._open[process]
             start, self._count = None, self._count - 1

@@ -11,7 +11,7 @@ import pytest
 import cachescope
 from cachescope.scope import Scope
 from tests.vllm_folders import ENV, folder_name, make_folder
-from tests.vllm_logs import NOON, start, write_log
+from tests.vllm_logs import NOON, said, start, write_log
 from tests.vllm_recordings import CHANGED, VERSIONS, Recorded, recorded, recorded_ranks
 
 # What was stored for these steps: by the release, as it counts other things.
@@ -283,3 +283,13 @@ def test_a_clock_of_another_time_zone_is_told_by_two_folders(hours: int, tmp_pat
 def test_two_that_compile_at_once_race(tmp_path: Path) -> None:
     log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 5, pid=2))
     assert [miss.verdict for miss in verdicts(log)] == ["first_lookup", "compiled_concurrently"]
+
+
+def test_a_model_that_could_not_be_saved_is_why_the_next_start_compiled(tmp_path: Path) -> None:
+    path = f"/c/torch_compile_cache/torch_aot_compile/{'e' * 64}/rank_0_0/model"
+    failed = said(f"unable to save AOT compiled function to {path}: Can't pickle f", NOON + 11)
+    log = write_log(tmp_path / "a.log", start("a" * 10), failed)
+    again = write_log(tmp_path / "b.log", start("a" * 10, NOON + 3600, pid=2))
+    _, miss = verdicts(log, again)
+    assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "not saved", "inferred")
+    assert "could not save the whole compiled model: Can't pickle f" in miss.reason

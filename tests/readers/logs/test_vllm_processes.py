@@ -131,6 +131,23 @@ def test_what_was_refused_is_said_of_the_start_that_follows_not_of_one_that_cras
     assert [row.load_error for row in rows] == [None, "Source code has changed"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["unable to save AOT compiled function to {}: {}", "Cannot save aot compilation to path {}, error: {}"],
+)
+@pytest.mark.parametrize("is_last", [False, True])
+def test_why_a_model_could_not_be_saved_is_said_of_its_start(
+    words: str, is_last: bool, tmp_path: Path
+) -> None:
+    """Before the start has ended, or after it: by the release."""
+    why = "Can't pickle <function f>: it's not the same object as m.f"
+    failed = words.format(f"/c/torch_compile_cache/torch_aot_compile/{'e' * 64}/rank_1_0/model", why)
+    ends = [ENDS.format(4), failed] if is_last else [failed, ENDS.format(4)]
+    (row,) = starts(tmp_path, *said(TP1, NAMED, COMPILED.format(3), *ends))
+    assert (row.folder, row.outcome, row.save_error) == (FOLDER, "compiled", why)
+    assert starts(tmp_path, *said(TP1, failed)) == []
+
+
 def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) -> None:
     attempt = said(TP1, DIRECTORY.format(FOLDER, 1), LOADED, REFUSED.format("e" * 64))
     compiled = ("Starting torch.compile", DIRECTORY.format(FOLDER, 1), COMPILED.format(3), ENDS.format(4))
