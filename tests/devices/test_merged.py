@@ -65,10 +65,8 @@ AS_CUDA = Mention("inputs", "cuda", runs=OF_RUN, index=0)
             {"AMD Instinct MI300X": ["snapshot keys code inputs"]},
         ),
         # Units that differ are not one device.
-        (
-            [of_properties(A100, "a"), of_kernel({"type": "cuda", "cc": "80", "multi_processor_count": "42"}, "code")],
-            {"NVIDIA A100-SXM4-80GB": ["a"], "cuda sm_80": ["code"]},
-        ),
+        ([of_properties(A100, "a"), of_kernel({"type": "cuda", "cc": "80", "multi_processor_count": "42"}, "code")],
+         {"NVIDIA A100-SXM4-80GB": ["a"], "cuda sm_80": ["code"]}),
     ],
 )  # fmt: skip
 def test_which_mentions_are_of_one_device(mentions: list[Mention], wanted: dict[str, list[str]]) -> None:

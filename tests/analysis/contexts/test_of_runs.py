@@ -73,10 +73,8 @@ CASES: list[tuple[list[str], dict[str, str | None]]] = [
     # What JSON cannot hold is in no context.
     ([line("inductor_config[a]", b"x")], {}),
     ([line("inductor_config_comms[a]", 1)], {}),
-    (
-        [line("deterministic_algorithms_settings", (True, False, True))],
-        {"torch_determinism_configs": json.dumps(dict(zip(DETERMINISM, (True, False, True), strict=True)), sort_keys=True)},
-    ),
+    ([line("deterministic_algorithms_settings", (True, False, True))],
+     {"torch_determinism_configs": json.dumps(dict(zip(DETERMINISM, (True, False, True), strict=True)), sort_keys=True)}),
     ([line("deterministic_algorithms_settings", (True, False))], {}),
     ([line("deterministic_algorithms_settings", [True, False, True])], {}),
     # Through 2.8 the first is another setting.
@@ -91,10 +89,8 @@ CASES: list[tuple[list[str], dict[str, str | None]]] = [
     ([line("cuda_matmul_settings", (True,))], {}),
     ([line("cuda_matmul_settings", [True, False, True])], {}),
     # The system, as far as it names what it is.
-    (
-        [line("system_info[version]", {"triton": "3.4-abc", "cuda": "12.8"})],
-        {"triton_version_hash": "3.4-abc", "runtime": "CUDA", "runtime_version": "12.8"},
-    ),
+    ([line("system_info[version]", {"triton": "3.4-abc", "cuda": "12.8"})],
+     {"triton_version_hash": "3.4-abc", "runtime": "CUDA", "runtime_version": "12.8"}),
     ([line("system_info[version]", {"hip": "6.4"})], {"runtime": "HIP", "runtime_version": "6.4"}),
     ([line("system_info[version]", {"triton": None})], {"triton_version_hash": None}),
     ([line("system_info[version]", {"triton": 3})], {}),

@@ -50,9 +50,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     ),
     "compiled to the end": (again(graph("f11", **SAVED)), ("deleted", "inferred", "deleted, moved or cleared")),
     "no text log to say that it was stored": (
-        again(graph("f11", at=0)),
-        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
-    ),
+        again(graph("f11", at=0)), ("not known", "not_known", "nothing that was read says that run 0 stored it")),
     "cut within its compile": (
         again(graph("f11", at=0, took=None, compile_ended=False)),
         ("not known", "not_known", "its log ends within that compile"),
@@ -66,11 +64,9 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("not known", "not_known", "whether both used one cache directory is not recorded"),
     ),
     "being compiled for another directory": (
-        (
-            run(fx("f11", "unknown", G, at=0), **HERE),
-            run(graph("f11", at=50, took=500.0, entry_path=WRITTEN), cache_dir="/other"),
-            run(graph("f11", at=100), **HERE),
-        ),
+        (run(fx("f11", "unknown", G, at=0), **HERE),
+         run(graph("f11", at=50, took=500.0, entry_path=WRITTEN), cache_dir="/other"),
+         run(graph("f11", at=100), **HERE)),
         ("not known", "not_known", "it was compiling it for another directory"),
     ),
     "without times": (
@@ -86,19 +82,13 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("deleted", "recorded", "deleted, moved or cleared"),
     ),
     "found since nothing had been stored": (
-        (
-            run(graph("f11", at=0, save_error="OSError: full"), **HERE),
-            run(fx("f11", "hit", G, at=50), **HERE),
-            run(graph("f11", at=100), **HERE),
-        ),
+        (run(graph("f11", at=0, save_error="OSError: full"), **HERE), run(fx("f11", "hit", G, at=50), **HERE),
+         run(graph("f11", at=100), **HERE)),
         ("deleted", "recorded", "deleted, moved or cleared"),
     ),
     "stored since nothing had been stored": (
-        (
-            run(graph("f11", at=0, save_error="OSError: full"), **HERE),
-            run(graph("f11", at=50, entry_path=WRITTEN), **HERE),
-            run(graph("f11", at=100), **HERE),
-        ),
+        (run(graph("f11", at=0, save_error="OSError: full"), **HERE),
+         run(graph("f11", at=50, entry_path=WRITTEN), **HERE), run(graph("f11", at=100), **HERE)),
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
     "it cannot be loaded": (
@@ -106,9 +96,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("load error", "recorded", "could not be loaded: EOFError: Ran out of input"),
     ),
     "it cannot be loaded, and nothing is known of before": (
-        (run(graph("f11", at=100, load_error=LOAD_ERROR), **HERE),),
-        ("load error", "recorded", "EOFError"),
-    ),
+        (run(graph("f11", at=100, load_error=LOAD_ERROR), **HERE),), ("load error", "recorded", "EOFError")),
     "the directory cannot be used": (
         again(graph("f11", **SAVED), took=None, compile_error=NO_ROOM),
         ("load error", "inferred", "this process could not use the directory"),
@@ -118,9 +106,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
     "a graph that torch calls a hit": (
-        again(graph("f11", **SAVED), status_detailed="hit"),
-        ("deleted", "inferred", "deleted, moved or cleared"),
-    ),
+        again(graph("f11", **SAVED), status_detailed="hit"), ("deleted", "inferred", "deleted, moved or cleared")),
     "missed or refused by its guards": (
         (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100), **HERE)),
         ("not known", "not_known", "it was not found, or its guards did not hold"),
@@ -174,10 +160,8 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("graph entry", "recorded", "the FX graph entry that it points to"),
     ),
     "graphs that were found are not looked up for it again": (
-        (
-            run(*pair("a11", graph("f11", **SAVED), entry_path=WRITTEN), **HERE),
-            run(*pair("a11", graph("f11", at=101, outcome="hit"), graph("f11", at=102, outcome="hit"), at=100), **HERE),
-        ),
+        (run(*pair("a11", graph("f11", **SAVED), entry_path=WRITTEN), **HERE),
+         run(*pair("a11", graph("f11", at=101, outcome="hit"), graph("f11", at=102, outcome="hit"), at=100), **HERE)),
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
     "begun anew": (
@@ -193,17 +177,13 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("never stored", "recorded", "torch restarted its compile"),
     ),
     "killed": (
-        (
-            run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=137),
-            run(*pair("a11", at=100), **HERE),
-        ),
+        (run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=137),
+         run(*pair("a11", at=100), **HERE)),
         ("process ended", "recorded", "its process ended before that: signal SIGKILL"),
     ),
     "a graph of a compile in which the process was killed": (
-        (
-            run(*pair("a11", graph("f11", at=1, took=None), compile_ended=False), **HERE, exit_status=137),
-            run(graph("f11", at=100), **HERE),
-        ),
+        (run(*pair("a11", graph("f11", at=1, took=None), compile_ended=False), **HERE, exit_status=137),
+         run(graph("f11", at=100), **HERE)),
         ("process ended", "recorded", "signal SIGKILL"),
     ),
 }  # fmt: skip

@@ -127,50 +127,22 @@ X2 = {**G, "x": "2"}
 @pytest.mark.parametrize(
     ("runs", "verdict", "evidence", "text"),
     [
-        (
-            (run(key("1", 0, None, compile_id="0/0"), key("2", 5, None, compile_id="1/0")),),
-            "first_lookup",
-            "inferred",
-            "no earlier run and no entry that was there before was read",
-        ),
-        (
-            (run(key("1", 0, None)), run(key("2", 5, None))),
-            "details_not_recorded",
-            "not_known",
-            "torch did not record the hash details of this key",
-        ),
-        (
-            (run(key("1", 0, None)), run(key("2", 5, None, is_details_cut=True))),
-            "details_not_recorded",
-            "not_known",
-            "lines of its hash details are missing from the log",
-        ),
-        (
-            (run(key("1", 0, None)), run(key("2", 5, X2))),
-            "first_lookup",
-            "not_known",
-            "the hash details of earlier lookups were not recorded",
-        ),
-        (
-            (run(key("1", 0, None, compile_id="0/0"), key("2", 5, X2, compile_id="1/0")),),
-            "first_lookup",
-            "inferred",
-            "no earlier lookup or entry that was read is of this graph",
-        ),
-        (
-            (run(key("1", 0, None, outcome="hit", took=None)), run(key("2", 5, X2))),
-            "first_lookup",
-            "inferred",
-            "no earlier lookup or entry that was read is of this graph",
-        ),
-        (
-            (run(key("1", 0, X2)), run(key("2", 5, X2), key("3", 9, None, compile_id="1/0"))),
-            "details_not_recorded",
-            "not_known",
-            "torch did not record the hash details of this key",
-        ),
+        ((run(key("1", 0, None, compile_id="0/0"), key("2", 5, None, compile_id="1/0")),), "first_lookup", "inferred",
+         "no earlier run and no entry that was there before was read"),
+        ((run(key("1", 0, None)), run(key("2", 5, None))), "details_not_recorded", "not_known",
+         "torch did not record the hash details of this key"),
+        ((run(key("1", 0, None)), run(key("2", 5, None, is_details_cut=True))), "details_not_recorded", "not_known",
+         "lines of its hash details are missing from the log"),
+        ((run(key("1", 0, None)), run(key("2", 5, X2))), "first_lookup", "not_known",
+         "the hash details of earlier lookups were not recorded"),
+        ((run(key("1", 0, None, compile_id="0/0"), key("2", 5, X2, compile_id="1/0")),), "first_lookup", "inferred",
+         "no earlier lookup or entry that was read is of this graph"),
+        ((run(key("1", 0, None, outcome="hit", took=None)), run(key("2", 5, X2))), "first_lookup", "inferred",
+         "no earlier lookup or entry that was read is of this graph"),
+        ((run(key("1", 0, X2)), run(key("2", 5, X2), key("3", 9, None, compile_id="1/0"))), "details_not_recorded",
+         "not_known", "torch did not record the hash details of this key"),
     ],
-)
+)  # fmt: skip
 def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: str, text: str) -> None:
     row = last(*runs)
     assert (row["verdict"], row["evidence"]) == (verdict, evidence)

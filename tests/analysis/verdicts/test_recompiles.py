@@ -109,12 +109,9 @@ TENSOR = "TensorMetadata(dtype={}, shape={})"
         ({"example_inputs[0]": "1"}, {"example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
         ({"a": "1"}, {"a": "1", "example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
         ({"example_inputs[0]": TENSOR.format(1, 2)}, {"example_inputs[0]": TENSOR.format(1, 3)}, 1, {"example_inputs[0].shape"}),
-        (
-            {"a": "1", "example_inputs[0]": TENSOR.format(1, 2), "example_inputs[1]": TENSOR.format(1, 2)},
-            {"a": "2", "example_inputs[0]": TENSOR.format(2, 3), "example_inputs[1]": TENSOR.format(1, 3)},
-            3,
-            {"example_inputs[0].dtype", "example_inputs[0].shape", "example_inputs[1].shape"},
-        ),
+        ({"a": "1", "example_inputs[0]": TENSOR.format(1, 2), "example_inputs[1]": TENSOR.format(1, 2)},
+         {"a": "2", "example_inputs[0]": TENSOR.format(2, 3), "example_inputs[1]": TENSOR.format(1, 3)}, 3,
+         {"example_inputs[0].dtype", "example_inputs[0].shape", "example_inputs[1].shape"}),
     ],
 )  # fmt: skip
 def test_how_far_two_keys_are_apart(

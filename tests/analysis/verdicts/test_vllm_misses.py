@@ -120,10 +120,8 @@ BEFORE, NOW = folder(ENV, -500), folder(OTHER, 3)
 FOLDERS: dict[str, tuple[list[tuple[str, dict[str, Any]]], str, tuple[str, str, tuple[str, ...], str]]] = {
     "made by this start": ([BEFORE, NOW], "compiled", ("key_changed", "", ("env[VLLM_A]",), "inferred")),
     "a variable is no longer counted": (
-        [folder({**ENV, "VLLM_RAY_BUNDLE_INDICES": "0"}, -500), folder(ENV, 3)],
-        "compiled",
-        ("key_changed", "", ("env[VLLM_RAY_BUNDLE_INDICES]",), "inferred"),
-    ),
+        [folder({**ENV, "VLLM_RAY_BUNDLE_INDICES": "0"}, -500), folder(ENV, 3)], "compiled",
+        ("key_changed", "", ("env[VLLM_RAY_BUNDLE_INDICES]",), "inferred")),
     "there before": ([BEFORE, folder(OTHER, -300)], "compiled", ("entry_unavailable", "not known", (), "not_known")),
     "copied": ([folder(ENV, 80_000), folder(OTHER, 80_001)], "compiled", ("first_lookup", "not known", (), "not_known")),
     "its name does not follow": (
@@ -131,9 +129,7 @@ FOLDERS: dict[str, tuple[list[tuple[str, dict[str, Any]]], str, tuple[str, str, 
     "partly stored before": ([BEFORE, NOW], "partial", ("entry_unavailable", "partly stored", (), "recorded")),
     "a tree in two places": (
         [folder(ENV, -500, "one"), folder(OTHER, 3, "one"), folder({**ENV, "VLLM_LIST": []}, -500, "two"), folder(OTHER, 3, "two")],
-        "compiled",
-        ("details_not_recorded", "vllm", (), "not_known"),
-    ),
+        "compiled", ("details_not_recorded", "vllm", (), "not_known")),
 }  # fmt: skip
 
 

@@ -88,15 +88,11 @@ FRAGMENTS: dict[str, tuple[list[dict[str, Any]], list[str], dict[tuple[str, ...]
     "two that change together": (
         [port(n, VLLM_ROOT=f"/home/user{n}/cache") for n in range(10)], ["cfg"], {(ROOT, PORT): (1, ("path", "port"))}),
     "values of processes are told together besides": (
-        [port(n, VLLM_ROOT=f"/home/user{n // 5}/cache") for n in range(10)],
-        ["cfg"],
-        {(ROOT, PORT): (1, ("path", "port")), (PORT,): (2, ("port",)), (ROOT,): (10, ("path",))},
-    ),
+        [port(n, VLLM_ROOT=f"/home/user{n // 5}/cache") for n in range(10)], ["cfg"],
+        {(ROOT, PORT): (1, ("path", "port")), (PORT,): (2, ("port",)), (ROOT,): (10, ("path",))}),
     "groups of such variables are told together too": (
-        [port(n // 2, VLLM_DP_RANK=n % 2, VLLM_ROOT=f"/home/user{n // 2}/c") for n in range(4)],
-        ["cfg"],
-        {(DP_RANK, ROOT, PORT): (1, ("rank", "path", "port")), (ROOT, PORT): (2, ("path", "port")), (DP_RANK,): (2, ("rank",))},
-    ),
+        [port(n // 2, VLLM_DP_RANK=n % 2, VLLM_ROOT=f"/home/user{n // 2}/c") for n in range(4)], ["cfg"],
+        {(DP_RANK, ROOT, PORT): (1, ("rank", "path", "port")), (ROOT, PORT): (2, ("path", "port")), (DP_RANK,): (2, ("rank",))}),
     # One that makes a folder by being counted is no value of a process, nor is one that differs by more than the process.
     "one that is not counted everywhere": ([{}, port(0), port(1)], ["cfg"], {(PORT,): (1, ())}),
     "one with another of no process": ([port(n, VLLM_A="abcd"[n]) for n in range(4)], ["cfg"], {("env[VLLM_A]", PORT): (1, ())}),

@@ -60,10 +60,8 @@ CASES: dict[str, tuple[list[Any], list[tuple[int, int, tuple[str, tuple[str, ...
             [(rank, 0, (f"env[{variable}]", (kind,), True)) for rank in (1, 2, 3)],
         )
         for variable, kind, values in (
-            ("VLLM_DP_RANK", "rank", range(4)),
-            ("VLLM_NIXL_SIDE_CHANNEL_PORT", "port", range(5600, 5604)),
-            ("VLLM_RAY_BUNDLE_INDICES", "bundle index", ("0,4", "1,5", "2,6", "3,7")),
-        )
+            ("VLLM_DP_RANK", "rank", range(4)), ("VLLM_NIXL_SIDE_CHANNEL_PORT", "port", range(5600, 5604)),
+            ("VLLM_RAY_BUNDLE_INDICES", "bundle index", ("0,4", "1,5", "2,6", "3,7")))
     },
 }  # fmt: skip
 

@@ -74,61 +74,40 @@ CASES: dict[str, Case] = {
         (here(f1()), run(fx("f9", details=XY, at=1, took=1.0), cache_dir="/other"), run(f2())), [], "mmm"),
     "one that found what only that directory held": (
         (here(f1()), run(f2(5), cache_dir="/other"), run(f2(8, "hit"), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
-        [],
-        "mmhh",
-    ),
+        [], "mmhh"),
     "beside a key of two directories": (
-        (
-            here(fx("f9", details={**XY, "y": "9"}, at=0, took=1.0)),
-            run(fx("f9", details={**XY, "y": "9"}, at=1, took=1.0), cache_dir="/other"),
-            here(f1(5)),
-            here(f2()),
-        ),
+        (here(fx("f9", details={**XY, "y": "9"}, at=0, took=1.0)),
+         run(fx("f9", details={**XY, "y": "9"}, at=1, took=1.0), cache_dir="/other"), here(f1(5)), here(f2())),
         [],
         "mmmh",
     ),
     "of two directories, each by itself": (
         (here(f1()), run(f1(1), cache_dir="/other"), here(f2()), run(f2(11), cache_dir="/other"), run(f2(12), cache_dir="/third")),
-        [],
-        "mmhhm",
-    ),
+        [], "mmhhm"),
     # Only hits say where a run was, and only what a run stored is there to be found.
     "one that found what only that directory held, and missed another key": (
         (here(OTHER, f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))), [], "mmmhh"),
     "one that found what two directories held": (
-        (here(OTHER, f1(1)), THERE, run(OTHER, cache_dir="/other"), run(OTHER_HIT, f2(30, compile_id="1/0"))),
-        [],
-        "mmmmhm",
-    ),
+        (here(OTHER, f1(1)), THERE, run(OTHER, cache_dir="/other"), run(OTHER_HIT, f2(30, compile_id="1/0"))), [],
+        "mmmmhm"),
     "one that found what nobody stored": (
         (here(replace(OTHER, told={"compile_error": "E: x"}, took=None), f1(1)), THERE, run(OTHER_HIT, f2(30, compile_id="1/0"))),
-        [],
-        "mmmhm",
-    ),
+        [], "mmmhm"),
     "one that missed what another directory held": (
         (here(f1()), run(f2(5), cache_dir="/other"), run(f2(8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
-        [],
-        "mmmm",
-    ),
+        [], "mmmm"),
     "a hit without a key says nothing": (
-        (
-            run(fx(None, at=0, took=1.0), cache_dir="/other"),
-            here(f1(2)),
-            run(f2(5), cache_dir="/other"),
-            run(fx(None, "hit", at=8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0")),
-        ),
+        (run(fx(None, at=0, took=1.0), cache_dir="/other"), here(f1(2)), run(f2(5), cache_dir="/other"),
+         run(fx(None, "hit", at=8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
         [],
         "mmmhm",
     ),
     # Keys of equal details, in several directories: their groups are no others'.
     "keys of two directories beside those that become one": (
-        (
-            here(f1(), f2(10, compile_id="1/0")),
-            here(fx("f3", details={**G, "y": "3"}, at=20, took=1.0)),
-            run(fx("f3", details={**G, "y": "3"}, at=21, took=1.0), cache_dir="/other"),
-            here(fx("f4", details={**G, "y": "4"}, at=30, took=1.0)),
-            run(fx("f4", details={**G, "y": "4"}, at=31, took=1.0), cache_dir="/other"),
-        ),
+        (here(f1(), f2(10, compile_id="1/0")), here(fx("f3", details={**G, "y": "3"}, at=20, took=1.0)),
+         run(fx("f3", details={**G, "y": "3"}, at=21, took=1.0), cache_dir="/other"),
+         here(fx("f4", details={**G, "y": "4"}, at=30, took=1.0)),
+         run(fx("f4", details={**G, "y": "4"}, at=31, took=1.0), cache_dir="/other")),
         [],
         "mhmmmm",
     ),
@@ -150,14 +129,10 @@ CASES: dict[str, Case] = {
     "an entry without a time": ((here(f2()),), [entry("fxgraph", "f1", G)], "h"),
     "an entry in another directory": (
         (here(f2()), run(fx("f9", details=XY, at=60, took=1.0), cache_dir="/other")),
-        [entry("fxgraph", "f1", G, at=5, root="/other")],
-        "mm",
-    ),
+        [entry("fxgraph", "f1", G, at=5, root="/other")], "mm"),
     "an entry in a directory that was moved": (
         (here(f2()), run(fx("f9", details=X3, at=60, took=1.0), cache_dir="/other")),
-        [entry("fxgraph", "f1", G, at=5, root="/moved"), entry("fxgraph", "f2", X, at=11, root="/moved")],
-        "hm",
-    ),
+        [entry("fxgraph", "f1", G, at=5, root="/moved"), entry("fxgraph", "f2", X, at=11, root="/moved")], "hm"),
     "a damaged entry": ((here(f2()),), [entry("fxgraph", "f1", G, at=5, status="damaged")], "m"),
     "an entry without details": ((here(f2()),), [entry("fxgraph", "f1", at=5)], "m"),
     # Gone from outside.
@@ -184,9 +159,7 @@ CASES: dict[str, Case] = {
     ),
     "of another compile": (
         (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY, compile_id="1/0"))),
-        [],
-        "mmhm",
-    ),
+        [], "mmhm"),
 }  # fmt: skip
 
 

@@ -29,39 +29,27 @@ STAYS: dict[str, tuple[tuple[Run, ...], str]] = {
         "the runs were concurrent: 2 keys become 1; with a staggered start, 1 of 2 would hit",
     ),
     "one run, which had not stored it": (
-        (here(f1(took=20.0), f2(compile_id="1/0")),),
-        "1 miss came before the same process had stored the entry",
-    ),
+        (here(f1(took=20.0), f2(compile_id="1/0")),), "1 miss came before the same process had stored the entry"),
     "another directory": (
-        (run(f1(), cache_dir="/other"), here(f2())),
-        "the entry of 1 miss was in another cache directory",
-    ),
+        (run(f1(), cache_dir="/other"), here(f2())), "the entry of 1 miss was in another cache directory"),
     "an entry that was gone, beside one that would not have been stored": (
-        (
-            here(f1()),
-            here(fx("f8", "hit", {**G, "x": "8"}, at=2)),
-            here(fx("f8", details={**G, "x": "8"}, at=15, took=20.0)),
-            here(f2(17)),
-        ),
+        (here(f1()), here(fx("f8", "hit", {**G, "x": "8"}, at=2)),
+         here(fx("f8", details={**G, "x": "8"}, at=15, took=20.0)), here(f2(17))),
         "the entry of 1 miss was gone by then",
     ),
     "an entry that was gone": (
-        (here(f1()), here(f1(5, took=20.0)), here(f2())),
-        "the entry of 1 miss was gone by then",
-    ),
+        (here(f1()), here(f1(5, took=20.0)), here(f2())), "the entry of 1 miss was gone by then"),
     "an entry whose guards no log has": (
         (here(f1(), f1(5, "guard_miss", guards_expr="s > 4", compile_id="1/0")), here(f2(20))),
         "whether the guards of an entry would hold for 1 miss is not recorded",
     ),
     "a graph of which nothing was recorded": (
-        (
-            run(aot("a1", details=G, at=0.0), f1(1), cache_dir="/other"),
-            here(fx("f8", details={**G, "gm": "another"}, at=5.0, took=1.0, compile_id="8/0")),
-            here(aot("a2", details=X, at=10.0), fx("f9", at=30.0, took=1.0)),
-        ),
+        (run(aot("a1", details=G, at=0.0), f1(1), cache_dir="/other"),
+         here(fx("f8", details={**G, "gm": "another"}, at=5.0, took=1.0, compile_id="8/0")),
+         here(aot("a2", details=X, at=10.0), fx("f9", at=30.0, took=1.0))),
         "the entry of 1 miss was in another cache directory; the fields of the key of 1 miss are not recorded",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", STAYS)
