@@ -22,15 +22,11 @@ def test_a_field_that_describes_the_inputs(field: str, is_so: bool) -> None:
 @pytest.mark.parametrize(
     ("field", "is_so"),
     [
-        ("gm", True),
-        ("example_inputs[0]", True),
-        ("triton_kernel_source_codes[0]", True),
-        ("cpp_runtime_thread_count", True),
-        ("default_cuda_device_index", True),
-        ("inductor_config[epilogue_fusion]", False),
-        ("torch_version", False),
+        ("gm", True), ("example_inputs[0]", True), ("triton_kernel_source_codes[0]", True),
+        ("cpp_runtime_thread_count", True), ("default_cuda_device_index", True),
+        ("inductor_config[epilogue_fusion]", False), ("torch_version", False),
     ],
-)
+)  # fmt: skip
 def test_a_field_that_follows_from_the_program(field: str, is_so: bool) -> None:
     assert is_from_the_graph(field) is is_so
 

@@ -32,13 +32,10 @@ def test_the_last_miss_of_a_key_or_a_number(named: int | str, lookup: int) -> No
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("fab", "fab"),
-        ("fnothing", "fnothing"),
-        ("", ""),
-        (9, "no lookup 9; there are 5"),
+        ("fab", "fab"), ("fnothing", "fnothing"), ("", ""), (9, "no lookup 9; there are 5"),
         ("fent", "no lookup of it was recorded"),
     ],
-)
+)  # fmt: skip
 def test_what_is_nothing_or_several_is_said(named: int | str, said: str) -> None:
     with pytest.raises(NotFoundError) as error:
         SCOPE.explain(named)
@@ -59,14 +56,11 @@ def test_hash_details_by_key_and_by_lookup() -> None:
 @pytest.mark.parametrize(
     ("baseline", "wanted"),
     [
-        ("auto", Choice("auto")),
-        ("nearest", Choice("nearest")),
-        (0, Choice("run", run=0)),
-        ("0", Choice("run", run=0)),
-        ("fxyz", Choice("key", cache_key="fxyz3")),
+        ("auto", Choice("auto")), ("nearest", Choice("nearest")), (0, Choice("run", run=0)),
+        ("0", Choice("run", run=0)), ("fxyz", Choice("key", cache_key="fxyz3")),
         ("fent", Choice("key", cache_key="fent4")),
     ],
-)
+)  # fmt: skip
 def test_what_a_baseline_may_be(baseline: str | int, wanted: Choice) -> None:
     assert baseline_choice(SCOPE.tables, baseline) == wanted
 
@@ -99,13 +93,10 @@ def test_a_baseline_that_is_not_there(runs: int, baseline: str | int, said: str)
 @pytest.mark.parametrize(
     ("start", "wanted"),
     [
-        ("fabc", "fabc1"),
-        ("fent", "fent4"),
-        ("cabc", "no key 'cabc' in what was read"),
-        ("", "no key '' in what was read"),
-        ("fab", "'fab' begins 2 keys: fabc1, fabd2"),
+        ("fabc", "fabc1"), ("fent", "fent4"), ("cabc", "no key 'cabc' in what was read"),
+        ("", "no key '' in what was read"), ("fab", "'fab' begins 2 keys: fabc1, fabd2"),
     ],
-)
+)  # fmt: skip
 def test_the_whole_of_a_key(start: str, wanted: str) -> None:
     try:
         found = full_key(SCOPE.tables, start)

@@ -80,12 +80,9 @@ def test_a_file_is_matched_to_the_machine_it_is_for(at: int, directory: Director
     assert set(configs["cache_key"]) == set(written)
     for key in configs["cache_key"]:
         (found,) = cutlass_requests(
-            key,
-            archs=["75", "80", "90", "100"],
-            toolkit_versions=["12.4", "12.8", "12.9"],
-            instantiation_levels=["0", "3332"],
-            file_hashes=recorded_hashes(step),
-        )
+            key, archs=["75", "80", "90", "100"], toolkit_versions=["12.4", "12.8", "12.9"],
+            instantiation_levels=["0", "3332"], file_hashes=recorded_hashes(step),
+        )  # fmt: skip
         row = written[key]
         assert found == CutlassRequest(row["arch"], row["toolkit"], row["level"])
 

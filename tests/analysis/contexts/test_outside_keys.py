@@ -49,15 +49,12 @@ def said(runs: list[RunRow], *snapshots: ContextRow, **told: Any) -> list[tuple[
 @pytest.mark.parametrize(
     ("name", "one", "other", "differs"),
     [
-        ("torch_version", "2.13.0", "2.14.0", True),
-        ("torch_version", "2.13.0", "2.13.1", True),
-        ("torch_version", "2.13.0", "2.13.0", False),
-        ("torch_version", "2.13.0", None, False),
-        ("python_version", "3.11.7", "3.12.1", True),
-        ("python_version", "3.11.7", "3.11.8", False),
+        ("torch_version", "2.13.0", "2.14.0", True), ("torch_version", "2.13.0", "2.13.1", True),
+        ("torch_version", "2.13.0", "2.13.0", False), ("torch_version", "2.13.0", None, False),
+        ("python_version", "3.11.7", "3.12.1", True), ("python_version", "3.11.7", "3.11.8", False),
         ("python_version", None, "3.11.8", False),
     ],
-)
+)  # fmt: skip
 def test_versions_of_runs(name: str, one: str | None, other: str | None, differs: bool) -> None:
     runs = [run_row(0, **{name: one}), run_row(1, **{name: other})]
     assert said(runs) == ([("different_versions", (name,))] if differs else [])

@@ -222,13 +222,10 @@ def test_the_fields_of_a_run_are_those_of_its_fx_lookups() -> None:
         return {"gm": "g", "fx_kwargs[x]": kwargs, **told}
 
     lookups = [
-        aot("a1", details={"aot_only": "1"}),
-        fx("f1", details=one("1", x="1", y="1")),
-        fx("f1", "hit", one("1", x="1", y="1")),
-        fx("f2", "hit", one("2", x="2", y="1")),
-        fx("f3", "hit"),
+        aot("a1", details={"aot_only": "1"}), fx("f1", details=one("1", x="1", y="1")),
+        fx("f1", "hit", one("1", x="1", y="1")), fx("f2", "hit", one("2", x="2", y="1")), fx("f3", "hit"),
         fx(None, "bypass"),
-    ]
+    ]  # fmt: skip
     scope = scope_of(run(*lookups))
     found = ProcessFields.of_lookups(list(scope.history.lookups), scope.tables.hash_details, "2.13.0")
     assert found.hashes == {"x": {hash_of("x", "1"), hash_of("x", "2")}, "y": {hash_of("y", "1")}}

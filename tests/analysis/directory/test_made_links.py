@@ -231,14 +231,11 @@ def test_what_is_alone(files: list[Stored], wanted: list[tuple[int, str]]) -> No
 @pytest.mark.parametrize(
     ("name", "others", "is_alone"),
     [
-        (A, [py(A)], False),
-        (A, [py(B)], True),
-        (A, [py(A, root="/other")], True),
+        (A, [py(A)], False), (A, [py(B)], True), (A, [py(A, root="/other")], True),
         # Some lock the beginning of a name.
-        (A[:4], [py(A)], False),
-        ("dir", [entry("memoizer", "x", name="x")], True),
+        (A[:4], [py(A)], False), ("dir", [entry("memoizer", "x", name="x")], True),
     ],
-)
+)  # fmt: skip
 def test_what_a_lock_is_for(name: str, others: list[Stored], is_alone: bool) -> None:
     lock = entry("lock", name, name=f"{name}.lock", root="/cache")
     found = alone(lock, *others)

@@ -89,25 +89,15 @@ def shifts(*before_end: int) -> list[int | None]:
 @pytest.mark.parametrize(
     ("before_end", "shift"),
     [
-        ((0, 0), 0),
-        ((HOUR,), None),
-        ((HOUR, HOUR), HOUR),
-        ((-HOUR, -HOUR), -HOUR),
+        ((0, 0), 0), ((HOUR,), None), ((HOUR, HOUR), HOUR), ((-HOUR, -HOUR), -HOUR),
         # 3 s apart, and as much as the clock may be off.
-        ((HOUR, HOUR + 3 * S + 1), HOUR),
-        ((HOUR + 3 * S + 1, HOUR), HOUR),
-        ((HOUR, HOUR + 3 * S + 2), None),
-        ((HOUR, HOUR + 2 * S, HOUR + S), HOUR + S),
-        ((HOUR, 0), None),
+        ((HOUR, HOUR + 3 * S + 1), HOUR), ((HOUR + 3 * S + 1, HOUR), HOUR), ((HOUR, HOUR + 3 * S + 2), None),
+        ((HOUR, HOUR + 2 * S, HOUR + S), HOUR + S), ((HOUR, 0), None),
         # One of them off by more than a step of the clock.
-        ((0, 1), 0),
-        ((0, 2), 0),
-        ((1, 2), 1),
-        ((0, -5 * S), 0),
-        ((0, -5 * S - 1), None),
+        ((0, 1), 0), ((0, 2), 0), ((1, 2), 1), ((0, -5 * S), 0), ((0, -5 * S - 1), None),
         ((-3 * S, -6 * S), -6 * S),
     ],
-)
+)  # fmt: skip
 def test_by_how_much_a_clock_is_off(before_end: tuple[int, ...], shift: int | None) -> None:
     assert shifts(*before_end) == [shift] * len(before_end)
 

@@ -82,13 +82,10 @@ def test_the_compile_of_a_lookup(
 
 def test_hits_of_both_caches_and_of_other_compiles() -> None:
     made = [
-        lookup("aotautograd", "hit", 50),
-        lookup("fxgraph", "hit", 40),
-        lookup("aotautograd", "hit", 5, compile_id="1/0"),
-        lookup("aotautograd", "hit", compile_id="2/0"),
-        lookup("fxgraph", "full_miss", compile_id="3/0"),
-        lookup("aotautograd", "hit", 9, compile_id="3/0"),
-    ]
+        lookup("aotautograd", "hit", 50), lookup("fxgraph", "hit", 40),
+        lookup("aotautograd", "hit", 5, compile_id="1/0"), lookup("aotautograd", "hit", compile_id="2/0"),
+        lookup("fxgraph", "full_miss", compile_id="3/0"), lookup("aotautograd", "hit", 9, compile_id="3/0"),
+    ]  # fmt: skip
     found = readings([*ROWS, phase(6, True, compile_id="9/9", unended=2), phase(0, None, unended=1)], made)
     assert (found.saved_ns, found.hits, found.hits_without_time) == (45, 3, 1)
     assert (found.total_ns, found.could_save_ns, found.stays_ns, found.unended) == (20, 6, 14, 3)

@@ -16,20 +16,16 @@ FX, AOT = ("fxgraph", "f1"), ("aotautograd", "a1")
 @pytest.mark.parametrize(
     ("told", "sizes", "fits"),
     [
-        ({}, [8], "yes"),
-        ({"guards": ""}, [8], "yes"),
+        ({}, [8], "yes"), ({"guards": ""}, [8], "yes"),
         # A recording and a lock say nothing of the guards of what is stored.
-        ({"are_guards_known": False}, [8], "maybe"),
-        ({"guards": "L['t0'] <= 8"}, [8], "yes"),
-        ({"guards": "L['t0'] <= 8"}, [9], "no"),
-        ({"guards": "L['t1'] <= 8"}, [9, 8], "yes"),
+        ({"are_guards_known": False}, [8], "maybe"), ({"guards": "L['t0'] <= 8"}, [8], "yes"),
+        ({"guards": "L['t0'] <= 8"}, [9], "no"), ({"guards": "L['t1'] <= 8"}, [9, 8], "yes"),
         ({"guards": "L['t1'] <= 8"}, [8, 9], "no"),
         # A size that is not known, or none of that number; what no guard of torch is.
-        ({"guards": "L['t1'] <= 8"}, [8, None], "maybe"),
-        ({"guards": "L['t1'] <= 8"}, [8], "maybe"),
+        ({"guards": "L['t1'] <= 8"}, [8, None], "maybe"), ({"guards": "L['t1'] <= 8"}, [8], "maybe"),
         ({"guards": "open('x')"}, [8], "maybe"),
     ],
-)
+)  # fmt: skip
 def test_whether_guards_hold_for_sizes(
     told: dict[str, object], sizes: list[float | None], fits: Sure
 ) -> None:

@@ -162,26 +162,17 @@ Z, Z9, Z5 = "ABCDEFGHIJ", "ABCDEFGHIz", "ABCDEvwxyz"
 @pytest.mark.parametrize(
     ("old", "new", "pairs"),
     [
-        ([], [A], []),
-        ([A], [], []),
-        ([A], [A9], [(0, 0)]),
-        ([A], [Z], []),
+        ([], [A], []), ([A], [], []), ([A], [A9], [(0, 0)]), ([A], [Z], []),
         # The most alike, wherever it stands.
-        ([A], [A5, A9], [(0, 1)]),
-        ([A], [A9, A5], [(0, 0)]),
-        ([A5, A9], [A], [(1, 0)]),
+        ([A], [A5, A9], [(0, 1)]), ([A], [A9, A5], [(0, 0)]), ([A5, A9], [A], [(1, 0)]),
         ([A9, A5], [A], [(0, 0)]),
         # In order; of two that cross the more alike.
-        ([A, Z], [A9, Z9], [(0, 0), (1, 1)]),
-        ([A, Z], [Z9, A5], [(1, 0)]),
-        ([A, Z], [Z5, A9], [(0, 1)]),
+        ([A, Z], [A9, Z9], [(0, 0), (1, 1)]), ([A, Z], [Z9, A5], [(1, 0)]), ([A, Z], [Z5, A9], [(0, 1)]),
         # A5 has six words of A9 and five of A.
-        ([A5, Z], [A, A9, Z9], [(0, 1), (1, 2)]),
-        ([A, A], [A5, A5], [(0, 0), (1, 1)]),
-        ([Z, A, Z], [A9, Z9], [(1, 0), (2, 1)]),
-        ([A, Z], [Z9, A9, Z5], [(0, 1), (1, 2)]),
+        ([A5, Z], [A, A9, Z9], [(0, 1), (1, 2)]), ([A, A], [A5, A5], [(0, 0), (1, 1)]),
+        ([Z, A, Z], [A9, Z9], [(1, 0), (2, 1)]), ([A, Z], [Z9, A9, Z5], [(0, 1), (1, 2)]),
     ],
-)
+)  # fmt: skip
 def test_the_pairs_of_the_greatest_score_in_order(
     old: list[str], new: list[str], pairs: list[tuple[int, int]]
 ) -> None:

@@ -254,16 +254,13 @@ def test_an_entry_that_no_recorded_miss_wrote_was_there_before(
 @pytest.mark.parametrize(
     ("earlier", "evidence"),
     [
-        (fx("f1", details=None, at=0), "not_known"),
-        (fx("f1", "guard_miss", None, at=0), "not_known"),
+        (fx("f1", details=None, at=0), "not_known"), (fx("f1", "guard_miss", None, at=0), "not_known"),
         (fx("f1", "unknown", None, at=0), "not_known"),
         # What hit was stored before and is of another graph; a bypass stores nothing.
-        (fx("f1", "hit", None, at=0), "inferred"),
-        (fx(None, "bypass", None, at=0), "inferred"),
-        (aot("a1", details=None, at=0), "inferred"),
-        (fx("f1", details=None, at=20), "inferred"),
+        (fx("f1", "hit", None, at=0), "inferred"), (fx(None, "bypass", None, at=0), "inferred"),
+        (aot("a1", details=None, at=0), "inferred"), (fx("f1", details=None, at=20), "inferred"),
     ],
-)
+)  # fmt: skip
 def test_an_earlier_miss_without_details_may_be_of_the_same_graph(earlier: Made, evidence: str) -> None:
     rows = miss_rows(scope_of(run(earlier), run(key("2", 10, X2))))
     (row,) = (

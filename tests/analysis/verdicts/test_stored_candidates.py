@@ -90,13 +90,10 @@ def test_until_its_first_lookup_an_entry_is_there_if_that_hit() -> None:
 
 def test_entries_are_those_of_the_cache_the_direction_and_the_graph() -> None:
     entries = [
-        entry(0, "f10", AT),
-        entry(1, "f11", AT + 1, OF_B),
-        entry(2, "f12", AT + 2, BACKWARD),
-        entry(3, "a13", AT + 3, cache="aotautograd"),
-        entry(4, "f14", AT + 4, detail_set=None),
+        entry(0, "f10", AT), entry(1, "f11", AT + 1, OF_B), entry(2, "f12", AT + 2, BACKWARD),
+        entry(3, "a13", AT + 3, cache="aotautograd"), entry(4, "f14", AT + 4, detail_set=None),
         entry(5, "f15", AT + 5, WITHOUT_GRAPH),
-    ]
+    ]  # fmt: skip
     asked = [
         lookup("f1", 2 * AT),
         lookup("f2", 2 * AT, OF_B),

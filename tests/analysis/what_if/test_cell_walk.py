@@ -79,19 +79,16 @@ def test_the_entries_over_time(
 @pytest.mark.parametrize(
     ("text", "since", "entries"),
     [
-        ("m h", (1,), [(1, -1, None)]),
-        ("h", (0,), [(0, -1, None)]),
+        ("m h", (1,), [(1, -1, None)]), ("h", (0,), [(0, -1, None)]),
         # A copied directory has the times of the copy.
-        ("h", (5,), [(0, -1, None)]),
-        ("h m", (5, 7), [(0, -1, 1), (7, -1, None)]),
+        ("h", (5,), [(0, -1, None)]), ("h m", (5, 7), [(0, -1, 1), (7, -1, None)]),
         # Not so once it was looked for and was not there.
-        ("m h", (5,), [(5, -1, None), (1, -1, None)]),
-        ("m m h", (1, 2), [(1, -1, 1), (2, -1, None)]),
+        ("m h", (5,), [(5, -1, None), (1, -1, None)]), ("m m h", (1, 2), [(1, -1, 1), (2, -1, None)]),
         ("g h", (5,), [(5, -1, None), (1, -1, None)]),
         # What was stored next came sooner than the records show, whatever comes after it.
         ("m5 h", (9,), [(9, -1, None), (1, 0, None)]),
     ],
-)
+)  # fmt: skip
 def test_entries_of_a_directory(
     text: str, since: tuple[int, ...], entries: list[tuple[int, int, int | None]]
 ) -> None:

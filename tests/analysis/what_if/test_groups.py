@@ -40,15 +40,11 @@ class Entry:
 
 misses = st.lists(
     st.builds(
-        Miss,
-        cell=st.integers(0, CELLS - 1),
-        is_nested=st.sampled_from([False] * 5 + [True]),
-        stored_after=st.none() | st.integers(1, 6),
-        guards=guards,
-        stays=st.integers(1, 8),
+        Miss, cell=st.integers(0, CELLS - 1), is_nested=st.sampled_from([False] * 5 + [True]),
+        stored_after=st.none() | st.integers(1, 6), guards=guards, stays=st.integers(1, 8),
     ),
     max_size=20,
-)
+)  # fmt: skip
 outside = st.lists(
     st.builds(
         Entry, cell=st.integers(0, CELLS - 1), since=st.integers(0, 20), gone=st.just(NEVER),
