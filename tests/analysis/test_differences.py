@@ -32,9 +32,7 @@ def changes_of(folder: Path, run: int, cache: str) -> dict[str, FieldChange]:
         (3, "example_inputs[0]", {"stride"}),
     ],
 )
-def test_the_part_of_the_tensor_that_changed_is_named(
-    run: int, field: str, parts: set[str], recording: Recording
-) -> None:
+def test_the_part_that_changed_is_named(run: int, field: str, parts: set[str], recording: Recording) -> None:
     # Batch size, then dtype, then a transposed input. The first run is nearest to each of them: the run before differs
     # in what it had changed as well.
     change = changes_of(recording("2.13.0", "inputs"), run, "fxgraph")[field]

@@ -72,9 +72,7 @@ def key(graph: str, first: str, second: str) -> list[tuple[str, str]]:
 # Of two that differ in as many fields the later one, though a content of the other was seen again since, with another graph.
 @example([key("1", "2", "2"), key("1", "3", "3"), key("2", "2", "2"), key("1", "1", "1")])
 @given(sets)
-def test_the_nearest_earlier_key_is_the_one_that_a_full_search_finds(
-    found: list[list[tuple[str, str]]],
-) -> None:
+def test_the_nearest_earlier_key_is_what_a_full_search_finds(found: list[list[tuple[str, str]]]) -> None:
     store, codes = stored(found)
     earlier = EarlierKeys(KeyDistances(store), [(10 * at, code) for at, code in enumerate(codes)])
     # In the order of time, and then once more from the beginning.

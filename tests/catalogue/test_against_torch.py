@@ -52,9 +52,7 @@ def from_sources(tmp_path: Path) -> Path:
 
 
 @pytest.mark.torch
-def test_made_anew_from_the_installed_sources_it_is_the_same(
-    from_sources: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_made_anew_from_sources_it_is_the_same(from_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(from_sources.read_text())["versions"] == [VERSION]
     shipped = fields(VERSION).drop(columns=ACROSS_VERSIONS)
     facts._document.cache_clear()
@@ -134,9 +132,7 @@ def site_packages() -> Path:
 
 
 @pytest.mark.torch
-def test_bypasses_made_anew_from_the_installed_sources_are_the_same(
-    site_packages: Path, tmp_path: Path
-) -> None:
+def test_bypasses_made_anew_from_installed_sources_are_the_same(site_packages: Path, tmp_path: Path) -> None:
     output = tmp_path / "bypasses.json"
     script = DATA / "make_bypasses.py"
     subprocess.run([sys.executable, script, site_packages, "--output", output], check=True)

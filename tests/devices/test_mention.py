@@ -92,9 +92,7 @@ def test_order_does_not_count() -> None:
     ],
     ids=["2.5", "2.8", "rocm", "2.15", "cpu"],
 )  # fmt: skip
-def test_device_properties_of_generated_code_are_read_by_keyword(
-    text: str, expected: tuple[object, ...]
-) -> None:
+def test_devices_of_generated_code_are_read_by_keyword(text: str, expected: tuple[object, ...]) -> None:
     source = f"triton_meta={{'device': DeviceProperties({text}), 'constants': {{}}}}"
     (parts,) = kernel_device_parts(source * 2)
     found = of_kernel(parts, "here")

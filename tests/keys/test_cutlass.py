@@ -62,9 +62,7 @@ def test_the_request_key_is_torchs(directory: Directory) -> None:
     assert versions == ["2.13.0", "2.10.0", "2.8.0", "2.13.0"]
 
 
-def test_the_hashes_are_those_of_the_files_of_the_installed_torch(
-    directory: Directory, installed: str
-) -> None:
+def test_the_hashes_are_those_of_files_of_the_installed_torch(directory: Directory, installed: str) -> None:
     (step, *_) = [step for step in steps(directory) if step["versions"]["torch_version"] == installed]
     assert recorded_hashes(step) == file_hashes()
 
@@ -87,9 +85,7 @@ def test_a_file_is_matched_to_the_machine_it_is_for(at: int, directory: Director
         assert found == CutlassRequest(row["arch"], row["toolkit"], row["level"])
 
 
-def test_the_hashes_of_releases_are_those_of_the_recorded_ones_and_of_the_installed_one(
-    directory: Directory, installed: str
-) -> None:
+def test_hashes_of_releases_are_the_recorded_and_installed_ones(directory: Directory, installed: str) -> None:
     for step in steps(directory):
         release = step["versions"]["torch_version"].partition("+")[0]
         shown = TORCH_FILE_HASHES[tuple(recorded_hashes(step))]

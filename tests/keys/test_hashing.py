@@ -48,9 +48,7 @@ def test_code_hash_is_torchs(codecache: ModuleType, code: str | bytes, extra: st
         (b"\x7fELF", "g", "cubin", "czhgcjmtaorhi4t5lq2emycpymb2ohdmmwhjz5r3hq2vldwfhe6k"),
     ],
 )
-def test_what_get_hash_of_torch_2_13_returned(
-    code: str | bytes, extra: str, hash_type: str, wanted: str
-) -> None:
+def test_what_get_hash_of_2_13_returned(code: str | bytes, extra: str, hash_type: str, wanted: str) -> None:
     assert get_hash(code, extra, hash_type) == wanted
 
 
@@ -73,9 +71,7 @@ def test_half_a_surrogate_fails_as_in_torch(codecache: ModuleType) -> None:
 
 
 @given(content=TEXT)
-def test_stored_code_hash_is_the_stem_torch_writes(
-    codecache: ModuleType, cache_root: Path, content: str
-) -> None:
+def test_stored_code_hash_is_torchs_stem(codecache: ModuleType, cache_root: Path, content: str) -> None:
     key, path = codecache.write(content, "txt")
     assert stored_code_hash(content) == key == Path(path).stem
 

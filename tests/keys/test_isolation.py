@@ -175,9 +175,7 @@ def test_keys_of_this_process_are_torchs(real: Context, caching_context: ModuleT
     assert isolation_key(real) == caching_context._isolation_key()
 
 
-def test_keys_of_this_process_with_other_settings_are_torchs(
-    real: Context, caching_context: ModuleType
-) -> None:
+def test_keys_with_other_settings_are_torchs(real: Context, caching_context: ModuleType) -> None:
     torch = caching_context.torch
     config = torch._inductor.config
     torch.use_deterministic_algorithms(True, warn_only=True)

@@ -58,9 +58,7 @@ def test_the_key_of_the_installed_torch_is_torchs_own(codecache: ModuleType) -> 
 
 
 @pytest.mark.torch
-def test_what_torch_leaves_as_it_is_stays_as_locked(
-    made: tuple[Path, CacheLock], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_left_stays_as_locked(made: tuple[Path, CacheLock], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", THREADS["OMP_NUM_THREADS"])
     cache, lock = made
     assert ran(cache) == ALL
@@ -177,9 +175,7 @@ def triton_in(folder: Path, **changed: str) -> Path:
     return folder
 
 
-def test_the_key_of_the_installed_triton_is_tritons_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_of_the_installed_triton_is_tritons_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = triton_in(tmp_path)
     code = "from triton.runtime.cache import triton_key; print(triton_key())"
     env = environment(PYTHONPATH=str(folder))
@@ -217,9 +213,7 @@ TORCH: dict[str, Any] = {
 }
 
 
-def test_a_torch_that_makes_its_key_otherwise_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_torch_that_makes_keys_otherwise_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: no such torch is there."""
     for name, text in TORCH.items():
         path = tmp_path / "torch" / name

@@ -59,9 +59,7 @@ def torch_key(recording: Recording) -> str:
 
 
 @pytest.mark.parametrize("scenario", ["training", "config_flip", "deterministic"])
-def test_the_torch_of_the_keys_is_known_by_its_sources(
-    scenario: str, recording: Recording, torch_key: str
-) -> None:
+def test_torch_of_the_keys_is_known_by_sources(scenario: str, recording: Recording, torch_key: str) -> None:
     lock = cachescope.lock(recording("2.13.0", scenario) / "cache")
     mine = Machine("3.11.7", "x86_64", torch_version="2.13.0+cpu", torch_key=torch_key)
     assert fact(lock, mine, "torch").state == "equal"
@@ -284,9 +282,7 @@ def test_caches_that_are_switched_off_cost_everything(
     assert not found.passed
 
 
-def test_a_variable_that_some_program_may_override_is_not_blamed(
-    recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_may_be_overridden_is_not_blamed(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys hold neither what it gives nor what it gave: an option, or another shell."""
     cache = recording("2.13.0", "training") / "cache"
     lock = cachescope.lock(cache)

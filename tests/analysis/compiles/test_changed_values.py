@@ -31,7 +31,5 @@ SIZE = "tensor 'x' size mismatch at index 1. expected 3, actual 5"
         ("L['n']", "2", [], None),
     ],
 )  # fmt: skip
-def test_the_value_before(
-    source: str | None, value: str | None, reasons: list[str], before: str | None
-) -> None:
+def test_value_before(source: str | None, value: str | None, reasons: list[str], before: str | None) -> None:
     assert value_before(source, value, reasons) == before

@@ -113,9 +113,7 @@ def test_a_trace_that_is_not_there_any_more_tells_no_line(recorded: Recorded, tm
         assert sizes is None or (" is " in sizes and ", from " not in sizes)
 
 
-def test_large_traces_are_read_only_for_a_lookup_that_is_asked_for(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_traces_are_read_when_asked_for(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachescope.answers.causes._MOST_BYTES", 10)
     scope = cachescope.read(recorded.folder / "trace")
     assert all(struck.guards is None for struck in Causes.of(scope).struck)

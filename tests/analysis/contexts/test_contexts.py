@@ -53,9 +53,7 @@ def written(folder: Path, *snapshots: object) -> list[Path]:
         ),
     ],
 )
-def test_every_form_of_a_run_is_torchs_or_listed_missing(
-    parts: tuple[str, ...], recording: Recording
-) -> None:
+def test_each_form_of_a_run_is_torchs_or_listed_missing(parts: tuple[str, ...], recording: Recording) -> None:
     folder = recording("2.13.0", "isolation_context")
     scope = cachescope.read(*(folder / part for part in parts))
     assert len(scope.contexts) == 2

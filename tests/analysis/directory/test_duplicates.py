@@ -21,9 +21,7 @@ def files_of(scope: cachescope.Scope, group: tuple[int, ...]) -> list[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["torch_2.10.0", "torch_2.13.0", "torch_2.15.0"])
-def test_what_is_said_to_be_equal_is_equal_byte_for_byte_and_nothing_is_missed(
-    name: str, directory: Directory
-) -> None:
+def test_what_is_called_equal_is_so_byte_for_byte_and_none_missed(name: str, directory: Directory) -> None:
     scope = cachescope.read(directory(name))
     duplicates = scope.duplicates
     # A mega-cache was saved from one directory and loaded into another.

@@ -36,9 +36,7 @@ from tests.made import NOON_NS, SECOND_NS, Details, Stored, entry, scope_of
         ("matmul_precision", "cuda_matmul_settings"),
     ],
 )
-def test_the_directory_alone_names_the_field_that_the_log_named(
-    name: str, fields: str, recording: Recording
-) -> None:
+def test_a_directory_alone_names_the_field_of_the_log(name: str, fields: str, recording: Recording) -> None:
     folder = recording("2.13.0", name)
     past = cachescope.read(folder / "cache").past_misses
     log = cachescope.read(folder / "trace")
@@ -178,9 +176,7 @@ def test_what_is_known_of_a_miss() -> None:
         ((1, 1), ("/c", "/d"), False),
     ],
 )  # fmt: skip
-def test_whether_the_order_is_known(
-    times: tuple[float | None, float], roots: tuple[str, str], is_known: bool
-) -> None:
+def test_known_order(times: tuple[float | None, float], roots: tuple[str, str], is_known: bool) -> None:
     first, second = (
         fx(letter, at, details, root=root)
         for letter, at, details, root in zip("ab", times, (G, X2), roots, strict=True)

@@ -24,9 +24,7 @@ HOUR_NS = 3_600_000_000_000
 
 
 @pytest.mark.slow
-def test_an_entry_that_holds_its_graphs_writes_their_code_again_and_stays(
-    directory: Directory, tmp_path: Path
-) -> None:
+def test_an_entry_with_graphs_writes_their_code_again_and_stays(directory: Directory, tmp_path: Path) -> None:
     cache = Path(shutil.copytree(directory("torch_2.13.0") / "cache", tmp_path / "cache", symlinks=True))
     entries = cachescope.read(cache).entries
     bundled = entries[(entries["cache"] == "aotautograd") & entries["code_key"].notna()].iloc[0]

@@ -62,9 +62,7 @@ ANY = LONG_AGO, NEVER
         (T - HOUR, {"cache_key": "f9"}, (T - HOUR, T - HOUR + 1)),
     ],
 )
-def test_when_one_entry_was_stored(
-    modified: int | None, told: dict[str, object], wanted: tuple[int, int]
-) -> None:
+def test_when_it_was_stored(modified: int | None, told: dict[str, object], wanted: tuple[int, int]) -> None:
     made = entry("f1", modified)
     lookup = miss("f1", T)
     history = history_of([replace(lookup, **told)], entries=[made])  # type: ignore[arg-type]

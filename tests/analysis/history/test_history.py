@@ -38,9 +38,7 @@ def test_when_a_compile_ended(told: dict[str, Any], end: int | None) -> None:
         ([{"time": None, "time_taken_ns": 10}], 9),
     ],
 )
-def test_the_compile_of_autograd_ends_with_the_last_of_its_graphs(
-    graphs: list[dict[str, Any]], end: int
-) -> None:
+def test_a_compile_of_autograd_ends_with_its_last_graph(graphs: list[dict[str, Any]], end: int) -> None:
     aot = replace(TEMPLATE, cache="aotautograd", time=5, end_time=9, time_taken_ns=None)
     inner = [
         replace(TEMPLATE, lookup=n, aot_lookup=0, end_time=None, **told) for n, told in enumerate(graphs, 1)

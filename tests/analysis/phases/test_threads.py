@@ -56,9 +56,7 @@ def test_every_event_of_threads_has_its_end(phases: pd.DataFrame) -> None:
     assert (phases["unended"] == 0).all()
 
 
-def test_a_backward_graph_that_waits_for_another_thread_takes_none_of_its_time(
-    phases: pd.DataFrame, measured: Any
-) -> None:
+def test_a_backward_graph_that_waits_takes_none_of_the_time(phases: pd.DataFrame, measured: Any) -> None:
     waits = phases[phases["event"].str.contains("entire_backward_compile|bw_compiler")]
     assert waits["self_time_ns"].sum() < SLACK_NS
     # One works after the other: the second while its function compiles, and again when the first one's backward graph is done.

@@ -26,9 +26,7 @@ FX, AOT = ("fxgraph", "f1"), ("aotautograd", "a1")
         ({"guards": "open('x')"}, [8], "maybe"),
     ],
 )  # fmt: skip
-def test_whether_guards_hold_for_sizes(
-    told: dict[str, object], sizes: list[float | None], fits: Sure
-) -> None:
+def test_if_guards_hold_for_sizes(told: dict[str, object], sizes: list[float | None], fits: Sure) -> None:
     candidate = Candidate("the FX entry", **told)  # type: ignore[arg-type]
     assert candidate.fits(sizes, skips_guards=False) == fits
     # Where they are skipped, or no size is a symbol, no guard fails.

@@ -67,9 +67,7 @@ def test_what_a_process_finds_of_another(
         ({"is_local": False, "is_remote": True}, {"is_local": False, "is_remote": True}, ["yes"]),
     ],
 )
-def test_what_one_stores_is_found_where_both_look(
-    asks: dict[str, Any], of_other: dict[str, Any], found: list[str]
-) -> None:
+def test_what_one_stores_is_found(asks: dict[str, Any], of_other: dict[str, Any], found: list[str]) -> None:
     assert seen(SECOND, replace(note(100), **asks), FIRST, replace(note(), **of_other)) == found
 
 

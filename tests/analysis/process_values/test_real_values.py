@@ -78,9 +78,7 @@ def truths(folder: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_got_into_a_key_is_named_in_every_form(
-    name: str, values: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_got_into_a_key_is_named(name: str, values: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case, folder = CASES[name], values / name
     scope, lookup, change = change_of(folder)
     # What the processes hashed, as they tell it themselves.

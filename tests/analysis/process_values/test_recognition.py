@@ -186,9 +186,7 @@ def test_a_time_of_one_process_may_be_any_number(sides: tuple[Process | None, Pr
 
 
 @pytest.mark.parametrize("sides", [(ONE, None), (None, OTHER)])
-def test_one_rank_that_is_another_one_is_enough_against_it(
-    sides: tuple[Process | None, Process | None],
-) -> None:
+def test_one_rank_that_is_another_is_enough_against_it(sides: tuple[Process | None, Process | None]) -> None:
     assert differs_by("metadata", "{'rank': '2'}", "{'rank': '0'}", sides) is None
 
 

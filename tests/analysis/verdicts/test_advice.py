@@ -118,9 +118,7 @@ def test_behind_an_input_that_is_gone_the_others_are_not_compared() -> None:
     ],
 )
 @pytest.mark.parametrize("verdict", ["bypassed", "entry_unavailable"])
-def test_what_torch_did_not_cache_is_advised_on_by_its_reason(
-    verdict: Verdict, reason: str, said: str
-) -> None:
+def test_what_was_not_cached_is_advised_on_by_its_reason(verdict: Verdict, reason: str, said: str) -> None:
     kind = "never stored" if verdict == "entry_unavailable" else reason
     advice = cause_advice(AdviceFacts(verdict, kind, cache="aotautograd", bypass_reason=reason))
     assert said in (advice or "")

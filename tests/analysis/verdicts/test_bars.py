@@ -41,9 +41,7 @@ def bar(found: Scope, **asked: Any) -> dict[str, Any]:
         ({"hits": 3, "unknown": 2}, 0.75, False, 0.6, "the outcome of 2 lookups was not seen"),
     ],
 )  # fmt: skip
-def test_a_least_hit_rate(
-    counts: dict[str, int], least: float, passed: bool, found: float, reason: str
-) -> None:
+def test_min_hit_rate(counts: dict[str, int], least: float, passed: bool, found: float, reason: str) -> None:
     row = bar(scope(**counts), min_hit_rate=least)
     assert (row["passed"], row["found"]) == (passed, found)
     assert reason in row["reason"]
@@ -62,9 +60,7 @@ def test_a_least_hit_rate(
         ({"misses": 1, "unknown": 1}, 1, False, 2, "1 of 2 lookups did not hit"),
     ],
 )  # fmt: skip
-def test_a_most_time_lost(
-    counts: dict[str, Any], most: int, passed: bool, found: float | None, reason: str
-) -> None:
+def test_time_lost(counts: dict[str, Any], most: int, passed: bool, found: float | None, reason: str) -> None:
     row = bar(scope(**counts), max_time_lost_ns=most * SECOND)
     assert row["passed"] is passed
     assert (None if row["found"] != row["found"] else row["found"]) == (

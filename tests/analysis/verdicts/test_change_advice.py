@@ -109,9 +109,7 @@ def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
         ([("example_inputs[0]", "class0", "class1")], None),
     ],
 )  # fmt: skip
-def test_whether_sizes_are_symbolic(
-    changes: list[tuple[str, str | None, str | None]], said: str | None
-) -> None:
+def test_if_sizes_are_symbolic(changes: list[tuple[str, str | None, str | None]], said: str | None) -> None:
     found = dynamism_advice([field_change(*change) for change in changes])
     assert found is None if said is None else said in (found or "")
 
@@ -130,9 +128,7 @@ def test_whether_sizes_are_symbolic(
         ([("example_inputs[0]", "[4]", None)], True),
     ],
 )  # fmt: skip
-def test_whether_inputs_have_other_places(
-    changes: list[tuple[str, str | None, str | None]], are_moved: bool
-) -> None:
+def test_whether_inputs_moved(changes: list[tuple[str, str | None, str | None]], are_moved: bool) -> None:
     assert are_inputs_moved(field_change(*change) for change in changes) is are_moved
 
 

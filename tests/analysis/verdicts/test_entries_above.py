@@ -134,9 +134,7 @@ def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
 
 
 @pytest.mark.parametrize(("is_there", "changed"), [(True, ("x",)), (False, ("gm",))])
-def test_an_entry_of_this_form_says_more_than_another_form_of_the_process(
-    is_there: bool, changed: tuple[str, ...]
-) -> None:
+def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, changed: tuple[str, ...]) -> None:
     """It was compiled with another graph before, and in the directory there is this one with another x."""
     sides = [{"gm": gm, "x": "2"} for gm in (OTHER["gm"], CODE)]
     lookups = [

@@ -37,9 +37,7 @@ def test_a_graph_that_no_earlier_run_had_is_new_in_a_warm_cache(name: str, recor
 
 
 @pytest.mark.parametrize(("version", "name"), [("2.13.0", "two_programs"), ("2.6.0", "entries_not_writable")])
-def test_a_run_that_hit_nothing_does_not_show_that_its_cache_held_anything(
-    version: str, name: str, recording: Recording
-) -> None:
+def test_a_run_without_hits_shows_nothing_of_its_cache(version: str, name: str, recording: Recording) -> None:
     """What others stored may lie on another machine, and a trace does not say that torch could not write."""
     assert {found[0] for found in first_lookups(*traces(recording(version, name)))} == {COLD}
 

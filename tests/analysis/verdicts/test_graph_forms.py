@@ -173,9 +173,7 @@ Z, Z9, Z5 = "ABCDEFGHIJ", "ABCDEFGHIz", "ABCDEvwxyz"
         ([Z, A, Z], [A9, Z9], [(1, 0), (2, 1)]), ([A, Z], [Z9, A9, Z5], [(0, 1), (1, 2)]),
     ],
 )  # fmt: skip
-def test_the_pairs_of_the_greatest_score_in_order(
-    old: list[str], new: list[str], pairs: list[tuple[int, int]]
-) -> None:
+def test_pairs_of_the_greatest_score(old: list[str], new: list[str], pairs: list[tuple[int, int]]) -> None:
     made = Made()
     before, after = ([made.graph(words, F) for words in side] for side in (old, new))
     for at, graph in enumerate(before):

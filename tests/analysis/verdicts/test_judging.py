@@ -98,9 +98,7 @@ NEEDED = "The FX graphs below were found"
         ([fx("f2", "unknown", G, at=11)], False),
     ],
 )
-def test_advice_on_an_autograd_key_says_whether_its_graphs_were_found(
-    graphs: list[Made], is_said: bool
-) -> None:
+def test_advice_on_an_autograd_key_says_if_its_graphs_were_found(graphs: list[Made], is_said: bool) -> None:
     changed = aot("a2", details={**G, "aot_config": "2"}, at=10)
     scope = scope_of(run(aot("a1", details={**G, "aot_config": "1"}, at=0)), run(changed, *graphs))
     (advice,) = scope.causes.loc[scope.causes["verdict"] == "key_changed", "advice"]

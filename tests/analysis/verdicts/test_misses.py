@@ -249,9 +249,7 @@ def test_an_entry_that_may_not_be_read_proves_nothing() -> None:
         ((0, None), 3, "entry_unavailable"),
     ],
 )
-def test_a_key_that_another_process_is_compiling(
-    first: tuple[float, float | None], second: float, verdict: str
-) -> None:
+def test_a_key_that_another_compiles(first: tuple[float, float | None], second: float, verdict: str) -> None:
     began, took = first
     runs = run(graph("f11", at=began, took=took), **HERE), run(graph("f11", at=second), **HERE)
     row = last(*runs)

@@ -147,9 +147,7 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(made=st.lists(lookups, max_size=10), entries=st.just([]) | st.lists(stored, max_size=4))
-def test_the_nearest_of_all_graphs_is_the_one_that_a_full_search_finds(
-    made: list[tuple], entries: list[tuple]
-) -> None:
+def test_nearest_of_all_graphs_is_what_a_full_search_finds(made: list[tuple], entries: list[tuple]) -> None:
     history = Made(made, entries, [None] * 4)
     baselines = Baselines(history.history, Choice("nearest"))
     for at, row in enumerate(history.lookups):
@@ -215,9 +213,7 @@ def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | N
 
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.none() | st.integers(0, 3), st.integers(0, 4)), max_size=30))
-def test_the_greatest_other_value_before_is_the_one_that_looking_back_finds(
-    pairs: list[tuple[int | None, int]],
-) -> None:
+def test_the_greatest_other_value_is_what_looking_back_finds(pairs: list[tuple[int | None, int]]) -> None:
     wanted = [
         None if one is None else max((v for g, v in pairs[:at] if g == one and v != value), default=None)
         for at, (one, value) in enumerate(pairs)

@@ -244,9 +244,7 @@ def test_a_compile_id_that_a_process_used_before_is_no_cold_start(lookups: list[
         ("f1", [key("1", 1, None), key("1", 5, None, outcome="hit", took=None)], COLD),
     ],
 )
-def test_an_entry_that_no_recorded_miss_wrote_was_there_before(
-    stored: str, lookups: list[Made], wanted: str
-) -> None:
+def test_an_entry_that_no_miss_wrote_was_there_before(stored: str, lookups: list[Made], wanted: str) -> None:
     runs = run(*lookups, key("2", 10, None, compile_id="9/0"), **HERE)
     assert last(runs, entries=[entry("fxgraph", stored, at=3)])["verdict"] == wanted
 

@@ -91,9 +91,7 @@ def test_the_nearest_earlier_compile(before: list[Told], now: Told, wanted: int 
         (at(None), at(None), False),
     ],
 )
-def test_whether_a_compile_is_an_earlier_one_of_the_same_function(
-    one: Told, other: Told, is_before: bool
-) -> None:
+def test_if_a_compile_is_an_earlier_one_of_a_function(one: Told, other: Told, is_before: bool) -> None:
     _, (before, after), _ = made(one, other)
     assert is_recompiled(before, after) is is_before
 
@@ -114,9 +112,7 @@ TENSOR = "TensorMetadata(dtype={}, shape={})"
          {"example_inputs[0].dtype", "example_inputs[0].shape", "example_inputs[1].shape"}),
     ],
 )  # fmt: skip
-def test_how_far_two_keys_are_apart(
-    before: dict[str, str], after: dict[str, str], fields: int, parts: set[str]
-) -> None:
+def test_key_distance(before: dict[str, str], after: dict[str, str], fields: int, parts: set[str]) -> None:
     store = HashDetails()
     one, other = (
         replace(TEMPLATE, detail_set=store.add(component(*each) for each in side.items())[0])

@@ -184,17 +184,13 @@ def test_where_no_function_is_named_runs_of_one_command_are_compared(
         ([graph("", 0, **AOT), graph("", 1, **AOT)], None),
     ],
 )
-def test_where_no_function_is_named_runs_that_share_a_program_are_compared(
-    shared: list[Told], wanted: int
-) -> None:
+def test_without_functions_runs_that_share_a_program_are_compared(shared: list[Told], wanted: int) -> None:
     before = graph(A, 0, **UNNAMED)
     assert Made(before, *shared, graph(like(6), 1, **UNNAMED)).of_last == wanted
 
 
 @pytest.mark.parametrize(("other", "wanted"), [(B, 1), (C, None)])
-def test_where_no_function_is_named_runs_with_an_equal_graph_before_it_are_compared(
-    other: str, wanted: int
-) -> None:
+def test_without_functions_runs_with_an_equal_graph_before_are_compared(other: str, wanted: int) -> None:
     graphs = [(B, 0), (A, 0), (other, 1), (like(6), 1)]
     assert Made(*(graph(words, run, **UNNAMED) for words, run in graphs)).of_last == wanted
 
@@ -207,9 +203,7 @@ def test_where_no_function_is_named_runs_with_an_equal_graph_before_it_are_compa
         ((0, 3), None), ((None, None), None), ((4, 5), None), ((6, 7), None), ((77, 77), None),
     ],
 )  # fmt: skip
-def test_graphs_that_autograd_made_from_one_program_are_forms_of_one(
-    above: tuple[int | None, int | None], wanted: int
-) -> None:
+def test_graphs_of_one_program_are_forms_of_one(above: tuple[int | None, int | None], wanted: int) -> None:
     graphs = [
         graph(B, 0, **AOT),
         graph(A, 0, aot_lookup=above[0], direction="forward"),

@@ -124,9 +124,7 @@ def test_without_entries_there_are_none() -> None:
         (AT, AT - 1, False), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
     ],
 )  # fmt: skip
-def test_an_entry_may_have_been_there_if_nothing_shows_it(
-    modified: int | None, time: int | None, may_be: bool
-) -> None:
+def test_an_entry_may_have_been_there(modified: int | None, time: int | None, may_be: bool) -> None:
     found = candidates(
         [lookup("f2", time)], entry(0, "f1", modified), replace(OTHER, detail_set=OF_B.detail_set)
     )

@@ -149,9 +149,7 @@ def test_a_start_beside_folders(case: str, tmp_path: Path) -> None:
         (80_000, "inferred", "no earlier start into this one was read"),
     ],
 )
-def test_why_is_known_after_a_start_that_used_the_other_folder(
-    copied: int, evidence: str, text: str, tmp_path: Path
-) -> None:
+def test_why_is_known_once_the_other_was_used(copied: int, evidence: str, text: str, tmp_path: Path) -> None:
     old = make_folder(tmp_path, time=NOON - 497 + copied)
     new = make_folder(tmp_path, OTHER, time=NOON + 3 + copied)
     scope = cachescope.read(
@@ -209,9 +207,7 @@ def test_without_hashes_it_is_not_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("prefix", "verdict"), [("backbone", "details_not_recorded"), ("eagle_head", "first_lookup")]
 )
-def test_a_folder_that_was_not_read_is_unknown_beside_another_that_has_its_part(
-    prefix: str, verdict: str, tmp_path: Path
-) -> None:
+def test_a_folder_not_read_is_unknown_beside_another(prefix: str, verdict: str, tmp_path: Path) -> None:
     make_folder(tmp_path, prefix=prefix, time=NOON - 500)
     (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start("aaaaaaaaaa")))
     assert (miss.verdict, miss.changed) == (verdict, ())

@@ -179,9 +179,7 @@ RELEASES = "variables are counted for one of them alone: releases of vLLM differ
          "; ".join(f"env[VLLM_N{at}]: not counted → {at}" for at in range(4)) + " and 1 more; the other 5 factors equal"),
     ],
 )  # fmt: skip
-def test_the_reason_says_what_differs_from_the_nearest(
-    env: dict[str, Any], code: str, reason: str, tmp_path: Path
-) -> None:
+def test_the_reason_says_what_differs(env: dict[str, Any], code: str, reason: str, tmp_path: Path) -> None:
     first = make_folder(tmp_path, time=NOON)
     new = make_folder(tmp_path, {**ENV, **env}, code=code, time=NOON + 1)
     rows = cachescope.read(tmp_path).vllm_folders.set_index("folder")

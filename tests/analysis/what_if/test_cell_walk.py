@@ -124,9 +124,7 @@ def guards(walk: CellWalk) -> list[Any]:
         ("m1", {"at0": "a"}, [...], True),
     ],
 )
-def test_guards_that_lookups_show(
-    text: str, told: dict[str, str], wanted: list[Any], has_guards: bool
-) -> None:
+def test_guards_of_lookups(text: str, told: dict[str, str], wanted: list[Any], has_guards: bool) -> None:
     walk = walked(text, **told)
     assert (guards(walk), walk.has_guards) == (wanted, has_guards)
 

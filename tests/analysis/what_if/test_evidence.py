@@ -61,9 +61,7 @@ def past_miss(
         ([(True, True), (False, None), (True, None)], (3, 2, 1, 1, 1)),
     ],
 )
-def test_pairs_of_one_set_of_fields_are_counted(
-    pairs: list[tuple[bool | None, bool | None]], wanted: tuple[int, ...]
-) -> None:
+def test_pairs_are_counted(pairs: list[tuple[bool | None, bool | None]], wanted: tuple[int, ...]) -> None:
     """Made by hand: what is known of the code and of the binaries of each pair."""
     rows = [
         past_miss(number, ("b", "a")[:: 1 if number else -1], code, binaries, 100 + number)

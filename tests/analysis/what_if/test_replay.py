@@ -193,9 +193,7 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
 
 @pytest.mark.slow
 @given(histories, stored_before)
-def test_it_equals_going_through_the_lookups_one_by_one(
-    history: list[Compile], before: list[tuple[Values, int]]
-) -> None:
+def test_it_equals_going_lookup_by_lookup(history: list[Compile], before: list[tuple[Values, int]]) -> None:
     recording = Recording(history, before)
     replay = Replay(history_of(recording.rows, recording.store, runs=recording.runs))
     for removed in SUBSETS:

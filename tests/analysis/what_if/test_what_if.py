@@ -109,9 +109,7 @@ def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recor
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CHANGED)
-def test_of_several_changed_fields_only_all_together_help(
-    version: str, name: str, recording: Recording
-) -> None:
+def test_of_several_changed_fields_only_all_help(version: str, name: str, recording: Recording) -> None:
     scope = read_way(recording(version, name), "all")
     expected = expected_lines(scope, name)
     sets = {frozenset(fields_of(line)) for run in expected for line in run if len(fields_of(line)) > 1}
