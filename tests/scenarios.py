@@ -36,10 +36,8 @@ GUARD: Run = ["A guard_miss guard_failed", "F guard_miss guard_failed <"]
 GUARD_FX: Run = ["F guard_miss guard_failed"]
 # The AOTAutograd entry is found, the FX entry it points to is not; then the graph is looked up by itself.
 GRAPH_ENTRY_GONE: Run = [
-    "A full_miss entry_unavailable <",
-    "F full_miss entry_unavailable",
-    "F full_miss entry_unavailable <",
-]
+    "A full_miss entry_unavailable <", "F full_miss entry_unavailable", "F full_miss entry_unavailable <",
+]  # fmt: skip
 COMBINED = ("example_inputs[0]", "cache_key_tag", *DETERMINISTIC, FUSION)
 FOUR = [*COLD, *COLD, *COLD, *COLD]
 FOUR_FX = [*COLD_FX, *COLD_FX, *COLD_FX, *COLD_FX]

@@ -46,8 +46,7 @@ def test_the_explorer_says_what_missed_and_what_to_fix(browser: Any, sanitized: 
     still = page.locator("div", has_text="The explorer itself is here when the notebook runs.").last
     assert still.is_visible()
     said = " ".join(still.inner_text().split())
-    assert headline(scope) in said
-    assert "46 % 22 of 48 lookups" in said
+    assert headline(scope) in said and "46 % 22 of 48 lookups" in said
     titles = [text.split(" ")[0] for text in still.locator("ol > li b").all_inner_texts()]
     assert titles[: len(works)] == [work.title.split(" ")[0] for work in works]
     assert "torch._inductor.config.epilogue_fusion = True" in said

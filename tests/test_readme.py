@@ -72,8 +72,7 @@ def test_every_command_is_named_and_has_help(capsys: pytest.CaptureFixture[str])
     named = set(re.findall(r"(?:`|^    |\$ )cachescope ([a-z][a-z-]+)", README, re.MULTILINE)) | {"record"}
     assert named == set(COMMANDS)
     for command in sorted(named):
-        assert main([command, "--help"]) == 0
-        assert command in capsys.readouterr().out
+        assert main([command, "--help"]) == 0 and command in capsys.readouterr().out
 
 
 def test_what_it_links_to_in_the_docs_is_there() -> None:

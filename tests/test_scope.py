@@ -60,8 +60,7 @@ def test_empty_sources_give_frames_of_the_same_types(recording: Recording) -> No
     scope = cachescope.read(recording("2.13.0", "cold_warm") / "cache")
     assert len(scope.lookups) == 0
     declared = {column.name: pandas_type(column.dtype) for column in columns_of(FRAMES["lookups"])}
-    assert dict(scope.lookups.dtypes) == declared
-    assert "3 entries" in repr(scope)
+    assert dict(scope.lookups.dtypes) == declared and "3 entries" in repr(scope)
 
 
 @pytest.mark.slow
@@ -71,8 +70,7 @@ def test_saved_and_read_back_is_the_same(scope: cachescope.Scope, tmp_path: Path
     for name in FROM_SOURCES:
         pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
     key = scope.lookups["cache_key"].iloc[-1]
-    assert again.hash_details(key).equals(scope.hash_details(key))
-    assert repr(again) == repr(scope)
+    assert again.hash_details(key).equals(scope.hash_details(key)) and repr(again) == repr(scope)
     again.save(tmp_path / "saved")
     (tmp_path / "mine").mkdir()
     with pytest.raises(FileExistsError):
@@ -118,12 +116,10 @@ def test_entries_alone_are_a_baseline_for_one_slow_run(recording: Recording, tmp
     shutil.copy(traces[1], tmp_path / "slow.log")
     scope = cachescope.read(tmp_path / "slow.log", folder / "cache")
     miss = scope.misses.merge(scope.lookups, on="lookup").query("cache == 'fxgraph'").iloc[0]
-    assert miss["verdict"] == "key_changed"
-    assert miss["changed"] == (FUSION,)
+    assert miss["verdict"] == "key_changed" and miss["changed"] == (FUSION,)
     assert pd.isna(miss["baseline_lookup"])
     entry = scope.entries.set_index("entry").loc[miss["baseline_entry"]]
-    assert entry["cache"] == "fxgraph"
-    assert entry["cache_key"] != miss["cache_key"]
+    assert entry["cache"] == "fxgraph" and entry["cache_key"] != miss["cache_key"]
 
 
 def test_an_explanation_tells_field_baseline_and_advice(recording: Recording) -> None:

@@ -59,8 +59,7 @@ def test_the_command_and_the_module_run(installed: FreshVenv) -> None:
 )
 def test_the_demo_runs(installed: FreshVenv, sample: str, said: str) -> None:
     done = installed.run("cachescope", "demo", sample)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert said in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and said in done.stdout
 
 
 def test_alone_without_its_dependencies_it_records(wheel: Path, tmp_path: Path) -> None:

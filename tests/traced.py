@@ -13,11 +13,9 @@ from cachescope.terms import LOGGERS
 def traced(program: Path, folder: Path, *arguments: str) -> str:
     """Run a program; its traces are in `folder` / trace. Returns what it printed."""
     variables = {
-        "TORCH_TRACE": str(folder / "trace"),
-        "TORCH_LOGS": LOGGERS,
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-    }
+        "TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": LOGGERS,
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    }  # fmt: skip
     done = subprocess.run(
         [sys.executable, program, *arguments], env={**os.environ, **variables}, capture_output=True, text=True,
         check=False,

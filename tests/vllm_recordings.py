@@ -21,11 +21,9 @@ _FACTORS = re.compile(
 )
 
 _IN_BOTH = {
-    "variable": ("env[VLLM_USE_TRITON_AWQ]",),
-    "port": ("env[VLLM_NIXL_SIDE_CHANNEL_PORT]",),
-    "config": ("config_hash",),
-    "edited": ("code_hash",),
-}
+    "variable": ("env[VLLM_USE_TRITON_AWQ]",), "port": ("env[VLLM_NIXL_SIDE_CHANNEL_PORT]",),
+    "config": ("config_hash",), "edited": ("code_hash",),
+}  # fmt: skip
 # In what alone the folder of a step differs from that of the first. 0.13.0 counts paths below HOME and no settings of
 # Inductor, 0.33.0 the other way round.
 CHANGED = {

@@ -82,10 +82,8 @@ def test_what_was_compiled_after_it_was_saved_is_not_in_it(covered: Path) -> Non
     said = json.loads((covered / "make.json").read_text())
     later = {kind: Counter(said["late"][kind]) - Counter(said["early"][kind]) for kind in said["late"]}
     assert {kind: sum(found.values()) for kind, found in later.items()} == {
-        "inductor": 2,
-        "aot_autograd": 2,
-        "pgo": 2,
-    }
+        "inductor": 2, "aot_autograd": 2, "pgo": 2,
+    }  # fmt: skip
     found = coverage(covered / "early.bin", covered / "make" / "cache")
     missing = found[found["held"] == "no"]
     for kind, cache in (("aot_autograd", "aotautograd"), ("inductor", "fxgraph")):

@@ -69,8 +69,7 @@ def failed(found: Fix) -> list[list[str]]:
 def test_a_way_that_the_program_fails_with_gives_way_to_the_next(reads: Reads) -> None:
     """The threads, which are tried with it, stay as they are."""
     found = fix(reads, [FUSION, FUSION_AS_OPTION], fails=lambda codes: FUSION in codes)
-    assert codes(found) == [THREADS, FUSION_AS_OPTION]
-    assert failed(found) == [[FUSION]]
+    assert codes(found) == [THREADS, FUSION_AS_OPTION] and failed(found) == [[FUSION]]
     assert found.after.counts["would_hit"] == 6
     assert f"left out, as the command failed with it: {FUSION}" in "\n".join(
         line.text for line in fix_lines(found)
@@ -117,10 +116,8 @@ def test_hits_that_come_once_are_not_claimed_where_sets_are_ordered_anew(
         return reads["as_baked" if hits else "changed"]
 
     found = find_fix(trial, variables)
-    assert found is not None
-    assert codes(found) == wanted
-    assert found.trials == len(tried)
-    assert (found.after.counts["would_hit"] == 6) is bool(wanted)
+    assert found is not None and codes(found) == wanted
+    assert found.trials == len(tried) and (found.after.counts["would_hit"] == 6) is bool(wanted)
 
 
 def test_a_half_that_brings_no_hit_is_no_fix(reads: Reads) -> None:

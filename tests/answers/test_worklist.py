@@ -191,8 +191,7 @@ def test_every_cause_has_a_name_of_its_own_and_what_cannot_be_fixed_comes_last(r
     assert sorted(causes) == sorted(scope.causes["cause"])
     found = Worklist.of(scope)
     titles = [work.title for work in (*found.works, *found.apart)]
-    assert list(names[: len(titles)]) == titles
-    assert names[-1] == "first lookups (cold start)"
+    assert list(names[: len(titles)]) == titles and names[-1] == "first lookups (cold start)"
 
 
 def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:

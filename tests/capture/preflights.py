@@ -79,10 +79,8 @@ def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
     """Run it for real on a cache."""
     folder.mkdir(parents=True)
     traced = {
-        "TORCH_TRACE": str(folder / "trace"),
-        "TORCH_LOGS": LOGGERS,
-        "TORCH_LOGS_OUT": str(folder / "log"),
-    }
+        "TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": LOGGERS, "TORCH_LOGS_OUT": str(folder / "log"),
+    }  # fmt: skip
     counters = folder / "counters"
     ran([*command, counters], environment(cache, **traced, **more))
     text = "".join(trace.read_text(errors="replace") for trace in sorted((folder / "trace").iterdir()))

@@ -73,11 +73,9 @@ def test_values_json_cannot_hold_are_kept_as_text(caching_context: ModuleType, t
         with pytest.raises(UnsupportedValueError) as caught:
             isolation_key(caching_context._isolation_context())
     name = "runtime_context[inductor_configs][cpp.cxx][1]"
-    assert captured["not_json"] == [name]
-    assert caught.value.path == name
+    assert captured["not_json"] == [name] and caught.value.path == name
     configs = read_snapshot(path)["context"]["runtime_context"]["inductor_configs"]
-    assert configs["cpp.cxx"] == ["g++", "math.sin"]
-    assert math.isnan(configs["cpu_gpu_bw"])
+    assert configs["cpp.cxx"] == ["g++", "math.sin"] and math.isnan(configs["cpu_gpu_bw"])
 
 
 def test_devices_are_kept_as_a_text(caching_context: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

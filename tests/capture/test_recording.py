@@ -105,8 +105,7 @@ def test_loggers_are_added_to_those_that_are_set(tmp_path: Path) -> None:
     changed = child_environment(
         {"TORCH_LOGS": "+dynamo", "TORCH_LOGS_FORMAT": "short", "HOME": "/h"}, tmp_path
     )
-    assert changed["TORCH_LOGS"] == f"+dynamo,{LOGGERS}"
-    assert changed["TORCH_TRACE"] == str(tmp_path)
+    assert changed["TORCH_LOGS"] == f"+dynamo,{LOGGERS}" and changed["TORCH_TRACE"] == str(tmp_path)
     assert changed["TORCH_LOGS_OUT"] == str(tmp_path / "torch.log")
     assert "TORCH_LOGS_FORMAT" not in changed and changed["HOME"] == "/h"
 
@@ -114,8 +113,7 @@ def test_loggers_are_added_to_those_that_are_set(tmp_path: Path) -> None:
 def test_each_run_has_a_folder_with_its_command_but_no_secrets(tmp_path: Path) -> None:
     program = [PYTHON, "-c", "import sys; sys.exit(7)", "--hf-token", "abc", "--api_key=def", "--lr", "1"]
     first, second = record(program, tmp_path / "runs"), record(program, tmp_path / "runs")
-    assert first.folder != second.folder
-    assert (first.exit_status, first.ended_by) == (7, None)
+    assert first.folder != second.folder and (first.exit_status, first.ended_by) == (7, None)
     about = json.loads((first.folder / "run.json").read_text())
     assert about["command"][3:] == ["--hf-token", "…", "--api_key=…", "--lr", "1"]
     assert about["exit_status"] == 7 and about["start_time"] < about["end_time"]
@@ -131,8 +129,7 @@ def test_a_command_that_cannot_be_started_leaves_nothing(tmp_path: Path, make: b
     assert caught.value.status == status
     assert not (tmp_path / "runs").exists()
     done = in_pipe(command("record", "-o", tmp_path / "runs", "--", program))
-    assert done.returncode == status
-    assert done.stderr.count("\n") == 1
+    assert done.returncode == status and done.stderr.count("\n") == 1
 
 
 # The streams and the exit status.
@@ -147,8 +144,7 @@ def test_streams_pass_in_a_pipe_and_the_exit_status_is_kept(tmp_path: Path) -> N
 
 def test_a_command_ended_by_a_signal(tmp_path: Path) -> None:
     done = in_pipe(recording_of(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"))
-    assert done.returncode == 128 + signal.SIGKILL
-    assert "ended by SIGKILL" in done.stderr
+    assert done.returncode == 128 + signal.SIGKILL and "ended by SIGKILL" in done.stderr
 
 
 def test_an_open_line_of_standard_error_arrives_before_the_command_goes_on(tmp_path: Path) -> None:
@@ -210,8 +206,7 @@ def test_a_signal_sent_to_us_is_passed_on(tmp_path: Path, number: signal.Signals
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     os.kill(process.pid, number)
     _, err = process.communicate(timeout=300)
-    assert process.returncode == 128 + number
-    assert f"ended by {number.name}" in err.decode()
+    assert process.returncode == 128 + number and f"ended by {number.name}" in err.decode()
 
 
 @pytest.mark.torch

@@ -72,21 +72,18 @@ def test_one_of_two_logs_is_enough_and_the_other_is_named(tmp_path: Path, kind: 
 def test_nothing_compiled(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     notes = recorded(tmp_path, PROGRAM, "nothing compiled")["recorded"]["not_recorded"]
-    assert "It compiled nothing" in notes[0]
-    assert notes[1].startswith("No entry came into ")
+    assert "It compiled nothing" in notes[0] and notes[1].startswith("No entry came into ")
 
 
 @pytest.mark.torch
 def test_caches_off_are_no_silence(tmp_path: Path) -> None:
     told = recorded(tmp_path, PROGRAM, "plain", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
-    assert outcomes(told) == [("fxgraph", "disabled")]
-    assert told["recorded"]["not_recorded"] == []
+    assert outcomes(told) == [("fxgraph", "disabled")] and told["recorded"]["not_recorded"] == []
 
 
 def test_no_torch_at_all(tmp_path: Path) -> None:
     notes = recorded(tmp_path, "-c", "pass")["recorded"]["not_recorded"]
-    assert len(notes) == 1
-    assert "imported torch" in notes[0]
+    assert len(notes) == 1 and "imported torch" in notes[0]
 
 
 def test_entries_that_were_there_before_are_no_witness(tmp_path: Path) -> None:
@@ -107,6 +104,5 @@ def test_runs_before_are_not_taken_for_this_one(tmp_path: Path) -> None:
         + b"\n"
     )
     told = recorded(tmp_path, "-c", "pass")
-    assert len(told["lookups"]) == 1
-    assert told["recorded"]["runs"] == []
+    assert len(told["lookups"]) == 1 and told["recorded"]["runs"] == []
     assert told["recorded"]["not_recorded"]

@@ -105,8 +105,7 @@ def test_what_files_hold_is_kept_at_the_end(tmp_path: Path, code: str, imported:
     log = tmp_path / "log"
     done = ran([sys.executable, "-c", code, imported, log], os.environ)
     assert log.read_text() == "loss 0.5"
-    assert done.stdout == printed
-    assert not done.stderr
+    assert done.stdout == printed and not done.stderr
 
 
 @pytest.mark.parametrize("has_jinja", [True, False])

@@ -42,8 +42,7 @@ def test_json_has_the_rows_of_the_frame(run: Run, h100: Path) -> None:
     answer = json.loads(run("devices", h100, "--json").out)
     assert answer.keys() == {"cachescope", "devices", "problems", "notes"}
     (device,) = answer["devices"]
-    assert device["peak_bf16_tflops"] == 989.5
-    assert device["uuid"] == UUID
+    assert device["peak_bf16_tflops"] == 989.5 and device["uuid"] == UUID
 
 
 @pytest.mark.slow

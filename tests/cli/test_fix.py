@@ -49,8 +49,7 @@ def lines(fix: Fix) -> list[str]:
 )
 def test_wrong_usage(words: list[str], said: str, run: Run) -> None:
     result = run("fix", *words)
-    assert result.status == 2
-    assert said in result.err
+    assert result.status == 2 and said in result.err
 
 
 def test_what_should_be_found_has_to_be_there(run: Run, tmp_path: Path) -> None:

@@ -26,8 +26,7 @@ pytestmark = pytest.mark.slow  # each test starts processes
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(run: Run, name: str) -> None:
     done = run(name, "--help")
-    assert done.status == 0
-    assert f"usage: cachescope {name}" in done.out
+    assert done.status == 0 and f"usage: cachescope {name}" in done.out
 
 
 def test_help_lists_every_command_and_loads_nothing_heavy() -> None:
@@ -91,8 +90,7 @@ def interrupted(arguments: list[str], ready: str, **changed: str) -> tuple[int, 
         arguments, env=environment(**changed),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline() == f"{ready}\n"
+    assert process.stdout is not None and process.stdout.readline() == f"{ready}\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=300)
     return process.returncode, err

@@ -34,8 +34,7 @@ def test_no_command_is_wrong_usage(run: Run, given: tuple[str, ...]) -> None:
 
 def test_no_share_is_wrong_usage(run: Run) -> None:
     done = run("preflight", "--min-hit-rate", "2", "--", "true")
-    assert done.status == 2
-    assert "--min-hit-rate" in lines_of(done.err)[-1]
+    assert done.status == 2 and "--min-hit-rate" in lines_of(done.err)[-1]
 
 
 @pytest.mark.parametrize("name", ["no-such-command", "no-\x1b[31msuch\u202e"])

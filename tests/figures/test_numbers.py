@@ -115,8 +115,7 @@ def test_a_cell_of_several_runs_shows_the_worst_of_its_lookups() -> None:
     rows = [{"lookup": i, "run": i, "order": 0, "cache": "fxgraph", "outcome": "full_miss" if i == 1 else "hit",
              "compile_id": "0/0"} for i in range(192)]  # fmt: skip
     heat = figures.runs_by_graph(frame("lookups", rows), runs_of(192)).data[-1]
-    assert len(heat.z) == 64
-    assert heat.z[0][0] == list(OUTCOME_COLOURS).index("full_miss")
+    assert len(heat.z) == 64 and heat.z[0][0] == list(OUTCOME_COLOURS).index("full_miss")
     assert heat.customdata[0][0] == 1 and "3 lookups, the worst shown" in heat.text[0][0]
 
 
@@ -166,11 +165,9 @@ def test_before_and_after_are_those_of_the_replay(tour: cachescope.Scope) -> Non
     made = figures.what_if_rates(tour.what_if(without="cpp_runtime_thread_count").rates)
     drawn = {(bar.name, bar.xaxis): [round(x, 1) for x in bar.x] for bar in made.data}
     assert drawn == {
-        ("hit", "x"): [22, 30],
-        ("missed", "x"): [26, 18],
-        ("saved", "x2"): [39.5, 41.4],
+        ("hit", "x"): [22, 30], ("missed", "x"): [26, 18], ("saved", "x2"): [39.5, 41.4],
         ("lost", "x2"): [18.4, 16.4],
-    }
+    }  # fmt: skip
     assert made.layout.annotations[0].text == "<b>lookups that hit</b>  46 % → 62 %"
 
 
@@ -336,11 +333,9 @@ def test_devices_show_their_datasheet_and_no_invented_number() -> None:
     assert list(made.layout.yaxis.ticktext) == ["bf16", "int8"]
     texts = [note.text for note in made.layout.annotations]
     assert texts == [
-        "<b>NVIDIA H100</b>",
-        "datasheet: H100 SXM, 3,350 GB/s",
-        "<b>Frobnicator</b>",
+        "<b>NVIDIA H100</b>", "datasheet: H100 SXM, 3,350 GB/s", "<b>Frobnicator</b>",
         "no datasheet, seen: sm_123",
-    ]
+    ]  # fmt: skip
 
 
 def test_many_lookups_stay_within_bounds() -> None:
@@ -354,8 +349,7 @@ def test_many_lookups_stay_within_bounds() -> None:
     assert sum(x or 0 for bar in outcomes.data for x in bar.x) == 100_000
     assert outcomes.layout.height < 900
     grid = figures.runs_by_graph(lookups, runs)
-    assert points(grid) < 64 * 400 + 20
-    assert len(grid.to_json()) < 2_000_000
+    assert points(grid) < 64 * 400 + 20 and len(grid.to_json()) < 2_000_000
 
 
 @pytest.mark.parametrize("runs", [1, 300])
@@ -444,8 +438,7 @@ def test_of_many_runs_the_phases_share_rows() -> None:
              "self_time_ns": 10**9} for run in range(1000)]  # fmt: skip
     made = figures.phases(frame("phases", rows), runs_of(1000))
     (bar,) = made.data
-    assert len(bar.y) <= 64
-    assert sum(bar.x) == pytest.approx(1000)
+    assert len(bar.y) <= 64 and sum(bar.x) == pytest.approx(1000)
     assert made.layout.height < 900
 
 

@@ -15,16 +15,14 @@ from tests.output_gates import acting_in, strict_json
 
 
 def test_missing_values_are_null_and_times_are_iso() -> None:
-    frame = pd.DataFrame(
-        {
-            "whole": pd.Series([1, None], dtype="Int64"),
-            "real": pd.Series([float("nan"), 2.5]),
-            "text": pd.Series(["x", None], dtype="str"),
-            "time": pd.to_datetime(pd.Series([0, None], dtype="Int64"), unit="ns", utc=True),
-            "tuple": pd.Series([("a", None), ()], dtype=object),
-            "detail_set": [1, 2],
-        }
-    )
+    frame = pd.DataFrame({
+        "whole": pd.Series([1, None], dtype="Int64"),
+        "real": pd.Series([float("nan"), 2.5]),
+        "text": pd.Series(["x", None], dtype="str"),
+        "time": pd.to_datetime(pd.Series([0, None], dtype="Int64"), unit="ns", utc=True),
+        "tuple": pd.Series([("a", None), ()], dtype=object),
+        "detail_set": [1, 2],
+    })  # fmt: skip
     assert frame_rows(frame) == [
         {"whole": 1, "real": None, "text": "x", "time": "1970-01-01T00:00:00+00:00", "tuple": ["a", None]},
         {"whole": None, "real": 2.5, "text": None, "time": None, "tuple": []},

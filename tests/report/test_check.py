@@ -48,8 +48,7 @@ def test_a_hit_rate_is_met_up_to_what_was_found_and_not_beyond(flip: cachescope.
     (row,) = flip.check(min_hit_rate=2 / 6).frame.itertuples()
     assert (row.bar, row.passed, row.found, row.causes) == ("min_hit_rate", True, 2 / 6, ())
     (row,) = flip.check(min_hit_rate=0.34).frame.itertuples()
-    assert not row.passed
-    assert row.causes == tuple(flip.causes["cause"])
+    assert not row.passed and row.causes == tuple(flip.causes["cause"])
     assert row.reason == "2 of 6 lookups hit"
 
 

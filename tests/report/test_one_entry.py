@@ -35,8 +35,7 @@ def test_the_source_is_the_file_that_torch_wrote_beside_it(version: str, recordi
     for row in graphs.itertuples():
         one = scope.entry(row.entry)
         code = scope.entry(row.code_key)
-        assert one.row.entry == row.entry
-        assert code.row.path.endswith(f"{row.code_key}.py")
+        assert one.row.entry == row.entry and code.row.path.endswith(f"{row.code_key}.py")
         assert one.source_code == code.source_code == Path(code.row.path).read_text()
         assert [kernel.name for kernel in kernels_of(one.source_code)] == one.kernels["kernel"].tolist()
         assert one.source.language == "python"
@@ -88,8 +87,7 @@ def test_a_miss_that_made_it_is_told_with_its_field_and_knows_the_second(recordi
     assert [change.field for change in second.changes] == ["inductor_config[epilogue_fusion]"]
     assert "inductor_config[epilogue_fusion]   True -> False" in repr(second)
     first = scope.entry(miss.baseline_entry)
-    assert first.changes == ()
-    assert f"a later miss made fxgraph {miss.cache_key}" in repr(first)
+    assert first.changes == () and f"a later miss made fxgraph {miss.cache_key}" in repr(first)
 
 
 def test_a_damaged_one_beside_a_sound_one(recording: Recording) -> None:

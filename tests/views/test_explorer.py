@@ -256,8 +256,7 @@ def test_ranking_and_tree_are_the_same_toggles_with_undo_and_reset(tour: Explore
     view.ranking.off = [fusion]
     assert view.tree.off == [fusion]
     view.tree.off = [fusion, threads]
-    assert view.ranking.off == [fusion, threads]
-    assert "46 % → 79 %" in view.numbers.value
+    assert view.ranking.off == [fusion, threads] and "46 % → 79 %" in view.numbers.value
     view.undo.click()
     assert view.tree.off == view.ranking.off == [fusion]
     view.reset.click()
@@ -316,8 +315,7 @@ def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> No
     assert "took 9.4 s longer than the quickest" in pane.said.value
     # A bar of a run chooses it, for Lookups as well; the same bar gives it back.
     pane.phases_plot.clicked = {"data": [2], "at": 0}
-    assert explorer.state.run == 2
-    assert is_query_of(explorer, scope)
+    assert explorer.state.run == 2 and is_query_of(explorer, scope)
     assert set(explorer.frame()["run"]) == {2}
     assert pane.phases_plot.figure != every
     assert len(explorer.pane("Lookups").frame()) == (scope.lookups["run"] == 2).sum()
@@ -381,8 +379,7 @@ def test_a_scope_without_lookups_says_what_to_do(recording: Any) -> None:
     scope = cachescope.read(recording("2.13.0", "tour") / "cache")
     explorer = scope.explore()
     for name in PANES:
-        assert not isinstance(opened(explorer, name), Failed)
-        assert is_query_of(explorer, scope)
+        assert not isinstance(opened(explorer, name), Failed) and is_query_of(explorer, scope)
     assert "cachescope record" in explorer.pane("Overview").children[0].value
     assert "No lookups were read" in explorer.pane("Why").children[0].value
     assert repr(explorer.pane("What-if")).startswith("WhatIfView(")

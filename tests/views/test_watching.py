@@ -106,8 +106,7 @@ def test_a_field_left_out_that_is_in_no_key_any_more_counts_again(traces: list[P
         explorer.state.without = (field, "torch_version_hash")
         log.write_bytes(log.read_bytes().replace(field.encode(), b"inductor_config[epilogue_fusiom]"))
         explorer.watching.step()
-        assert explorer.state.without == ("torch_version_hash",)
-        assert field in explorer.state.error
+        assert explorer.state.without == ("torch_version_hash",) and field in explorer.state.error
         pane = explorer.pane("What-if")
         assert pane.tree.off == ["torch_version_hash"]
         assert len(explorer.frame()) == len(explorer.scope.lookups) > 0

@@ -179,11 +179,9 @@ def test_fields_of_the_program_that_save_nothing_are_idle() -> None:
     savings = dict.fromkeys(fields, NOTHING_ALONE) | {"example_inputs[0]": "1 would hit"}
     (group,) = (one for one in tree_groups(fields, fields, SafetyOfFields([]), savings) if not one["is_form"])
     assert [(one["name"], one["idle"]) for one in group["fields"]] == [
-        ("cache_key_tag", False),
-        ("example_inputs[0]", False),
-        ("example_inputs[2]", True),
+        ("cache_key_tag", False), ("example_inputs[0]", False), ("example_inputs[2]", True),
         ("example_inputs[10]", True),
-    ]
+    ]  # fmt: skip
 
 
 def test_many_fields_that_save_nothing_are_idle() -> None:
@@ -226,10 +224,8 @@ def test_a_ranking_has_safe_fields_apart_and_says_what_only_a_staggered_start_sa
     (hostile,), (pair, late) = (group["rows"] for group in shown.groups)
     assert "\x1b" not in hostile["label"] and hostile["fields"] == [HOSTILE]
     assert (pair["forms"], pair["saves"], pair["later"]) == (
-        ["inductor_configs", ""],
-        "2 would hit, 2.0 s",
-        False,
-    )
+        ["inductor_configs", ""], "2 would hit, 2.0 s", False,
+    )  # fmt: skip
     assert late["saves"] == "4 would hit, 4.0 s, with a staggered start"
     assert (late["later"], late["share"], shown.notes) == (True, 1.0, [])
 
