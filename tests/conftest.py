@@ -1,7 +1,5 @@
 """Fixtures that every part of the tests shares: real recordings, and torch with a cache directory of its own."""
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import os

@@ -3,8 +3,6 @@
 ``make notebooks`` runs it. Where plotly.js is there, the figure itself is shown; nbval compares the figure, not the PNG.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -8,8 +8,6 @@ set ``PYTHONPATH`` to it. Recordings are unpacked to one fixed place, for their 
 clock stands still.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import difflib

@@ -1,7 +1,5 @@
 """A virtual environment of its own, and a copy of the checkout as a user gets it, for what has to be installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Hand-made pickles for the readers' tests: hostile ones, and entries of versions that were not recorded."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Texts that act where they are shown as they are, and a scope that holds them wherever a log could have put them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import cachescope

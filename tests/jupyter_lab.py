@@ -4,8 +4,6 @@ Nothing here waits on a clock that a busy machine breaks: a step has what a whol
 Nothing that belongs to the user is read or written: settings, workspaces and configuration are in a folder of its own.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -4,8 +4,6 @@ What is asked of them goes through `Scope`, frames in and frames out. Times are 
 a field and a text, of which the hash is made. They are nothing that torch wrote, and say so by the shortness of their keys.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Makes the parts of the README that are printed by cachescope itself: `make readme` writes them anew."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Work done by a user who may not read everything: tests may run as root, who may."""
 
-from __future__ import annotations
-
 import json
 import os
 import traceback

@@ -1,7 +1,5 @@
 """What no output may hold, told by rules of its own: those of the runners' sources and of Unicode, not cachescope's."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

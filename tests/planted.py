@@ -3,8 +3,6 @@
 The framing of records, lines and pickles stays sound, so that the texts arrive wherever cachescope reads one.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import pickletools

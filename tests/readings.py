@@ -4,8 +4,6 @@ A Scope never changes, and its frames are copies: what one test does with them n
 to it at the end.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import lru_cache

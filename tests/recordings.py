@@ -4,8 +4,6 @@ A check is a plain function beside the tests of its subject; `test_every_recordi
 once, and read once each way (`readings.read_once`), for all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path

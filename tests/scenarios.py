@@ -4,8 +4,6 @@ One string is one lookup in the order in which torch made it: cache (A AOTAutogr
 outcome, the verdict, the changed fields in any order, and ``<`` where it only follows from another miss.
 """
 
-from __future__ import annotations
-
 Run = list[str]
 
 COLD: Run = ["A full_miss first_lookup", "F full_miss first_lookup <"]

@@ -4,8 +4,6 @@ Every import counts: inside a function, under ``TYPE_CHECKING``, and a module th
 annotation is one of these imports too, or mypy would not know it.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

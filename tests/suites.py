@@ -4,8 +4,6 @@ Changed is what differs from where this branch left `origin/main`; on `main` its
 everything ran. Where git does not know, everything did.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

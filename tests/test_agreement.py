@@ -1,7 +1,5 @@
 """The time lost, and what a what-if would save of it, are the same wherever they are shown: the worklist, the command, the pane, the frames."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from pathlib import Path

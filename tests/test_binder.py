@@ -1,7 +1,5 @@
 """Binder: the lock covers the dependencies, installs alone, postBuild runs, and the notebooks pass in what it made."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

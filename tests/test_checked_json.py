@@ -1,7 +1,5 @@
 """The checker of declared JSON: what it refuses is what a library refuses, and it says where and why in one sentence."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

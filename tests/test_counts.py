@@ -1,7 +1,5 @@
 """Every count that is shown, over every recording: against torch's own counters, and against the frames."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

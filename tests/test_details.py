@@ -1,7 +1,5 @@
 """Hash details: one grammar, codes that stand for texts, a diff of hashes that has the laws of a diff, and sets kept as what differs."""
 
-from __future__ import annotations
-
 from array import array
 
 import numpy as np

@@ -3,8 +3,6 @@
 `CACHESCOPE_QUARTER` draws a quarter of them.
 """
 
-from __future__ import annotations
-
 import re
 import tarfile
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Every import counts: in a function, under ``TYPE_CHECKING``, in a string.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

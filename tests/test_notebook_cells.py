@@ -1,7 +1,5 @@
 """What files are called in a line, cells of notebooks among them, and what is the same of a cell in all processes."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.notebook_cells import cell_names, code_file, is_cell

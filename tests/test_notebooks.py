@@ -1,7 +1,5 @@
 """Committed notebooks are executed in order, small, and readable where no code runs; strict nbval runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

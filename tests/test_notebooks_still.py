@@ -1,7 +1,5 @@
 """The first notebook where no kernel and no script runs: in a browser, as nbviewer shows it, and without styles, as GitHub does."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

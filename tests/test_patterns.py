@@ -5,8 +5,6 @@ text that matches, then one of its own pieces over and over, then what it does n
 such a text more than a few times needs hours.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """The names of the package: loaded at their first use, and all of them there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

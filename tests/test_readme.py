@@ -1,7 +1,5 @@
 """The README holds: its output is what the command prints, its code runs, its commands are there."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

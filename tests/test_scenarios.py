@@ -1,7 +1,5 @@
 """Every lookup of every recording, read three ways, against what was changed; test_counts.py counts them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The Scope: frames that keep their contract, baselines that can be chosen, save and read back."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

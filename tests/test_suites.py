@@ -1,7 +1,5 @@
 """Which slow suites `make test` leaves out: those of which nothing changed, by git; and collecting all is quick."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Only the table of verdicts compares their words: elsewhere a miss is given one, and its kind is asked."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

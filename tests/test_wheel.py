@@ -1,7 +1,5 @@
 """The wheel installs alone, in an environment that has nothing else, and runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

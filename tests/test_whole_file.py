@@ -1,7 +1,5 @@
 """A file that is written at one stroke."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

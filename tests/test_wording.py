@@ -1,7 +1,5 @@
 """Texts made harmless: what is seen of them, what no runner obeys, and what stays as it was."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

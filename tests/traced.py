@@ -1,7 +1,5 @@
 """What one process of real torch writes to its trace, with a cache of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

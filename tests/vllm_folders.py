@@ -1,7 +1,5 @@
 """Folders of vLLM made by hand, with the names that vLLM would give them: its formula written out once more."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Logs of vLLM made by hand, in its words: one start of one part of a model."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What vLLM recorded (tests/data/record_vllm.py): its folders, what was changed, and what its own logs say."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """Causes where they struck: what is counted of all runs is what is counted run by run."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

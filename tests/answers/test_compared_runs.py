@@ -1,7 +1,5 @@
 """Runs held against runs: what is aligned, which hit on one side only, what is not known, and what is compared before anything is picked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import permutations
 from typing import Any

@@ -4,8 +4,6 @@
 save added. ``load_early.bin`` was saved once, by a process that loaded the first and compiled the rest.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """What is in a directory: totals add up, and every entry is in one of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is found by trying: the pre-flights are recorded ones, chosen by the settings that are tried."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is said of a pre-flight: it is known for what it is, its times are its own, and what it cannot know is not known."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

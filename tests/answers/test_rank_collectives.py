@@ -1,7 +1,5 @@
 """Collectives that ranks compiled: recorded with gloo, what `kind_programs.py` says by hand, and rows made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

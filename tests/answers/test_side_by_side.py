@@ -1,7 +1,5 @@
 """Contexts side by side: what differs is listed, what is alike is folded, what is not known is said to be."""
 
-from __future__ import annotations
-
 import pytest
 
 import cachescope

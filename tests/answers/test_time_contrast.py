@@ -1,7 +1,5 @@
 """Processes side by side: which was slower, where it spent longer, who waited; times made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Why vLLM compiled again, and its own lookups, in every answer: rates, checks, differences, what-if, what to do."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

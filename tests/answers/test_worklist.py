@@ -1,7 +1,5 @@
 """What to fix first: every cause is in the list or counted below it, under a name of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs programs as pre-flights and for real, and reads what torch then did: from its trace and its counters alone."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

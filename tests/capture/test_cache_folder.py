@@ -1,7 +1,5 @@
 """The cache directory that a program under a pre-flight would really use."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER, meant_cache_dir

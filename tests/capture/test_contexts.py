@@ -1,7 +1,5 @@
 """A captured context gives torch's keys, and a snapshot of it the same ones."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

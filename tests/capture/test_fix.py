@@ -1,7 +1,5 @@
 """What `cachescope fix` proposes is applied as it is printed, and the program really run: torch's counters say whether it hits."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

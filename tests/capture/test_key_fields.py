@@ -1,7 +1,5 @@
 """The hash details captured of a process are those its compiles have, and the manifest gives torch's own key."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

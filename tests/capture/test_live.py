@@ -1,7 +1,5 @@
 """Blocks recorded in a live process: the scenarios of live_program.py, all in one process with real compiles."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The cell magic, in a shell of IPython with real compiles."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The modules below a folder are those that torch's own walk finds, in its order: its key is a hash of them."""
 
-from __future__ import annotations
-
 import os
 import pkgutil
 import sysconfig

@@ -1,7 +1,5 @@
 """What is predicted for the entries of a baked cache, and what a process then really finds."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

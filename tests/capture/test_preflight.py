@@ -1,7 +1,5 @@
 """Pre-flights of one program, held against what torch then really does: on a cold, a warm and a changed cache."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Pre-flights held against a lock and against a mega-cache, and what torch then really did."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Pre-flights held against a Redis that torch filled, and what torch then really did with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Recording a command: what it sees, what is kept, what the terminal shows."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

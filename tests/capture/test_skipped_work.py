@@ -1,7 +1,5 @@
 """What a pre-flight leaves out to take less time: nothing that the program could notice later."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Pre-flights without weights, held against what torch then really does; and programs that need values."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

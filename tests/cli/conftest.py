@@ -1,7 +1,5 @@
 """The command line run in this process, as a pipe, and on a screen of 80 by 24."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -1,7 +1,5 @@
 """``cachescope audit``: its texts, JSON, SARIF, status, and what it hides."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """One source that cannot be read does not stop the others: they are answered for, and the exit status is 1."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

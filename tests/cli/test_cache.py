@@ -1,7 +1,5 @@
 """`cachescope cache` and the options that go with it."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path

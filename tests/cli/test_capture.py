@@ -1,7 +1,5 @@
 """``cachescope capture``: a snapshot as JSON, and one line where there is no torch."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

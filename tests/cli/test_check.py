@@ -1,7 +1,5 @@
 """``cachescope check``: its exit statuses, its formats, and what is wrong usage."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``cachescope compiles``: on a terminal, as JSON, hidden, hostile."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``cachescope contexts``: which processes are alike, and what differs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

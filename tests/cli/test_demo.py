@@ -1,7 +1,5 @@
 """``cachescope demo``: the shipped recordings, explained."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

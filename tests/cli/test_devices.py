@@ -1,7 +1,5 @@
 """``cachescope devices``: of sources, of this machine, measured, redacted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``cachescope diff``: runs, directories, keys and lookups."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``cachescope entries``: what is in a directory, what is damaged, and one entry with its source."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``cachescope explain``: the JSON contract, the terminal form, what it refuses, and what it tells of a directory alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command `fix`, as far as it needs no torch: how it is called, and how an answer is shown."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

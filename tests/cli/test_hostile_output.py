@@ -3,8 +3,6 @@
 Texts are planted into real recordings, and into every column that holds texts, and go through every command and format.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """``cachescope lock`` and ``cachescope verify``: their texts, JSON, statuses, what they load and what they hide."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The command line as a whole: help, wrong usage, interrupts, closed pipes and streams, a full disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

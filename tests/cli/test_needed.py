@@ -1,7 +1,5 @@
 """Recording and capturing need nothing but Python and torch: a training environment keeps its own packages."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

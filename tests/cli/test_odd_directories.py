@@ -1,7 +1,5 @@
 """``cachescope entries`` where something is in the way: an interrupt, missing rights, odd names."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

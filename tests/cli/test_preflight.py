@@ -1,7 +1,5 @@
 """``cachescope preflight`` on a pipe and on a screen: what is wrong usage, what cannot be read, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

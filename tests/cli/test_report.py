@@ -1,7 +1,5 @@
 """``cachescope report``: one file, and one line that says where it is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``cachescope time``: on a pipe, as JSON, hidden, hostile; and held against a clock outside of torch."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``cachescope what-if`` on the shipped sample."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

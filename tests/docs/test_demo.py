@@ -1,7 +1,5 @@
 """The demo without a server: every shipped recording can be chosen and looked at, and nothing leaves the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The recipes of the page on locks: their YAML holds together, and their very commands do what the page says."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The docs: whatever the program has is in its reference, and what leads from page to page arrives."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """Rows for figures, made by hand: small, huge, hostile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

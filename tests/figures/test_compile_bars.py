@@ -1,7 +1,5 @@
 """The bars of compiles: as many, as long and as deep as the compiles; from a recording and from rows made by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is drawn in the browser without plotly.js: every figure of the gallery, mark by mark."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import json

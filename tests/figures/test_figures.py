@@ -1,7 +1,5 @@
 """What holds for every figure: empty frames, one row, hostile texts, dark, the same between calls."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

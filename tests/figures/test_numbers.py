@@ -1,7 +1,5 @@
 """The right numbers in the figures, from real recordings and from frames made by hand."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 

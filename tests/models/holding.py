@@ -4,8 +4,6 @@ Nothing here asks cachescope what is right: which program made a lookup follows 
 changed from sessions.py.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator

@@ -6,8 +6,6 @@ Each session has a folder of its own: trace/, text/, cache/, and steps/ with wha
 the processes it starts need torch and the extra `models`: with CACHESCOPE_MODELS_PYTHON, of another Python.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

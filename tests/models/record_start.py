@@ -6,8 +6,6 @@ FOLDER then holds runs/, one folder for each start, and starts.json with the sec
 program needs torch and the extra `models`: with CACHESCOPE_MODELS_PYTHON, of another Python.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ changed setting touches is known from what torch 2.13 puts into its keys (`FxGra
 torch/_inductor/codecache.py and `AOTAutogradCacheDetails` in torch/_functorch/_aot_autograd/autograd_cache.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final

@@ -5,8 +5,6 @@
 reads sessions that are recorded (from `tests/`, as the tests import it).
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What holds the lookups of real models finds what does not fit: a session that did something else is not held."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Callable

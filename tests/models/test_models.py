@@ -3,8 +3,6 @@
 `make models` runs it, in half an hour to an hour of two cores; nothing else does. It says what it held.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Some of the sessions of real models, as they were recorded: what `make models` runs, without the models."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where the seconds of a start went, held against a clock outside: a real transformer, cold and warm."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reports of the samples, each made once: a page, and the file that was written from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

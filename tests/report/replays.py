@@ -1,7 +1,5 @@
 """Replays of the report in a browser, in its page or without one around them, beside those of the package."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Frames as plain rows, and JSON that every reader takes."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

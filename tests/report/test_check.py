@@ -1,7 +1,5 @@
 """`scope.check`: which bars are met, what stands against them, and the forms that CI reads."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

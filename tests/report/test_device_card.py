@@ -1,7 +1,5 @@
 """The card of one device: only what was seen and what a datasheet says. Texts of GPUs are made by hand (formats.md, 7.1)."""
 
-from __future__ import annotations
-
 import pytest
 
 import cachescope

@@ -1,7 +1,5 @@
 """What a notebook shows, and the report: texts of a source are texts in them, read by a parser of HTML as browsers have."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """One entry and everything known about it, from directories of real torch and Triton."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

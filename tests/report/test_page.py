@@ -1,7 +1,5 @@
 """What the report says, as data: its sections answer the six questions, and large things are cut aloud."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

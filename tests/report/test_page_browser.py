@@ -1,7 +1,5 @@
 """The report opened from disk in a real browser, without a network: drawn, sorted, searched, printed, harmless."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The report as a file: one document, bounded, harmless, without who and where when asked, and written as a whole."""
 
-from __future__ import annotations
-
 import base64
 import getpass
 import hashlib

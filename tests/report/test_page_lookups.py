@@ -1,7 +1,5 @@
 """The lookups of a page as data: all of them or the costliest, and what each row says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

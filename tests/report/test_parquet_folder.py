@@ -1,7 +1,5 @@
 """Sets of hash details of a saved scope: written and read some at a time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The replay in the browser gives the numbers of the package: on every recording, and on histories nobody wrote."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import zlib

@@ -1,7 +1,5 @@
 """Leaving fields out in the report, opened from disk in a real browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The line that `record` and the cell magic begin with, held against what tests/scenarios.py says of each run."""
 
-from __future__ import annotations
-
 import pytest
 from scenarios import VERSIONS
 

@@ -1,7 +1,5 @@
 """What the toggles of a replay say: a form and its fields do not contradict each other."""
 
-from __future__ import annotations
-
 import cachescope
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow

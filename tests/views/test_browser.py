@@ -1,7 +1,5 @@
 """The explorer in a real browser, used as a person would: chromium, JupyterLab, and the samples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

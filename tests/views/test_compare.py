@@ -1,7 +1,5 @@
 """The pane Compare: what a pick in the list of runs does, and that what is shown stays when more is read."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the tables copy and keep as CSV, read by pandas: numbers are numbers, in full."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The explorer: what each pane shows, what a click in one does to the others, and that its query gives its frame."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

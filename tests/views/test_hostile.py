@@ -1,7 +1,5 @@
 """Texts from logs that hold HTML, control characters or a megabyte: shown, and harmless."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ipywidgets

@@ -1,7 +1,5 @@
 """The rows of Lookups, folded and summed up: held against what plain Python finds in the frames."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

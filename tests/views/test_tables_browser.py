@@ -1,7 +1,5 @@
 """The tables of the explorer in a real browser: folding, copying, the focus of the keyboard."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A figure has the colours of the page, however quickly its theme changes and however busy the kernel is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

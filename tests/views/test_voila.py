@@ -1,7 +1,5 @@
 """The explorer as a page of its own, without code cells: Voila, in a real browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

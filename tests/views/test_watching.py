@@ -1,7 +1,5 @@
 """Following a job: a real trace that grows, in a folder of its own. Every look is taken by hand; nothing waits."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

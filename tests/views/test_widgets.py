@@ -1,7 +1,5 @@
 """The controls: tables in pages, figures made when they are seen, the tree of toggles. Callbacks run by setting traits."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Widgets drawn in chromium without a kernel, from models of our own: what to fix first, and the list of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
