@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from datetime import timedelta
@@ -15,6 +14,7 @@ import pytest
 import cachescope
 from tests.cli.conftest import Run, command, environment, in_pipe
 from tests.conftest import Recording
+from tests.data.packing import free_port
 from tests.output_gates import acting_in, strict_json
 from tests.planted import SHORT
 
@@ -205,7 +205,7 @@ def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tm
     """Ranks that agree on their guards, as `torch.compiler.set_enable_guard_collectives` has it: a clock outside says who waited."""
     shared = {
         "TORCH_TRACE": str(tmp_path / "trace"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo",
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "GLOO_SOCKET_IFNAME": "lo",
         "WORLD_SIZE": "2",
     }  # fmt: skip
     ranks = [
@@ -226,10 +226,3 @@ def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tm
     assert 1.5 < waited[0] <= waits[0] + 0.5
     assert waited[1] < 1.5
     assert rank_of[told["waited_for_ranks"]["waited_least"]] == 1
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
