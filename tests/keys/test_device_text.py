@@ -170,12 +170,9 @@ def test_other_texts_name_no_device(before: str, after: str) -> None:
     assert device_difference(before, after) is None
 
 
-def test_the_summary_of_a_changed_input_says_it_is_another_index() -> None:
+def test_the_summary_of_a_change_says_what_is_another_one() -> None:
     change = field_change("example_inputs[0]", tensor("cuda", 0), tensor("cuda", 1))
     assert change.summary == "another index: cuda:0 -> cuda:1"
     assert change.parts == (("device", "device(type='cuda', index=0)", "device(type='cuda', index=1)"),)
-
-
-def test_the_summary_of_a_changed_system_says_it_is_another_model() -> None:
     change = field_change("system_info[device]", "{'name': 'NVIDIA A10'}", "{'name': 'NVIDIA L4'}")
     assert change.summary == "another model: NVIDIA A10 -> NVIDIA L4"

@@ -6,7 +6,6 @@ What torch then did is known from the recordings: which keys each process looked
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,13 +25,9 @@ H100 = "NVIDIA H100 80GB HBM3"
 A100 = "NVIDIA A100-SXM4-80GB"
 
 
-def of(facts: Iterable[Fact], name: str) -> Fact:
-    (found,) = [fact for fact in facts if fact.name == name]
-    return found
-
-
 def fact(lock: CacheLock, here: Machine, name: str, **unknown: str) -> Fact:
-    return of(machine_facts(lock, here, unknown), name)
+    (found,) = [fact for fact in machine_facts(lock, here, unknown) if fact.name == name]
+    return found
 
 
 def made_by_hand(machine: Machine | None = None, *fields: dict[str, object], **more: object) -> CacheLock:

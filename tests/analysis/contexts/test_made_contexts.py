@@ -145,52 +145,36 @@ def test_pairs_of_contexts() -> None:
     assert context_pairs(known_contexts(contexts({}))) == []
 
 
+BOTH = {"aotautograd", "fxgraph"}
+
+
 @pytest.mark.parametrize(
-    ("settings", "off"),
+    ("settings", "off", "off_remotely", "inside"),
     [
-        ({}, set()),
-        ({FORCE_DISABLE: "True"}, {"aotautograd", "fxgraph"}),
-        ({FORCE_DISABLE: "False"}, set()),
-        ({FX_SWITCH: "False"}, {"aotautograd", "fxgraph"}),
-        ({FX_SWITCH: "True"}, set()),
-        ({AOT_SWITCH: "False"}, {"aotautograd"}),
-        ({BUNDLED_SWITCH: "True"}, {"fxgraph"}),
+        ({}, set(), set(), None),
+        ({FORCE_DISABLE: "True"}, BOTH, BOTH, None),
+        ({FORCE_DISABLE: "True", FX_REMOTE_SWITCH: "True"}, BOTH, BOTH, None),
+        ({FORCE_DISABLE: "False"}, set(), set(), None),
+        ({FX_SWITCH: "False"}, BOTH, set(), None),
+        ({FX_SWITCH: "True"}, set(), set(), None),
+        ({AOT_SWITCH: "False"}, {"aotautograd"}, set(), None),
+        ({FX_SWITCH: "False", AOT_SWITCH: "False"}, BOTH, set(), None),
+        ({FX_REMOTE_SWITCH: "None", AOT_REMOTE_SWITCH: "True"}, set(), {"fxgraph"}, None),
+        ({FX_REMOTE_SWITCH: "True", AOT_REMOTE_SWITCH: "False"}, set(), {"aotautograd"}, None),
+        ({BUNDLED_SWITCH: "True"}, {"fxgraph"}, {"fxgraph"}, True),
+        ({BUNDLED_SWITCH: "False"}, set(), set(), False),
+        ({PRECOMPILE_SWITCH: "True", BUNDLED_SWITCH: "False"}, set(), set(), True),
+        ({PRECOMPILE_SWITCH: "False"}, set(), set(), False),
     ],
 )
-def test_what_settings_switch_off(settings: dict[str, str], off: set[str]) -> None:
-    assert set(switched_off(settings)) == off
+def test_what_settings_switch_off(
+    settings: dict[str, str], off: set[str], off_remotely: set[str], inside: bool | None
+) -> None:
+    assert (set(switched_off(settings)), set(switched_off_remotely(settings))) == (off, off_remotely)
+    assert keeps_graphs_inside(settings) is inside
     # The first switch that says so is the reason.
     both = switched_off({**settings, FORCE_DISABLE: "True"})
     assert set(both.values()) == {f"the process has {FORCE_DISABLE} = True"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "off"),
-    [
-        ({}, set()),
-        ({FORCE_DISABLE: "True", FX_REMOTE_SWITCH: "True"}, {"aotautograd", "fxgraph"}),
-        ({FX_SWITCH: "False", AOT_SWITCH: "False"}, set()),
-        ({FX_REMOTE_SWITCH: "None", AOT_REMOTE_SWITCH: "True"}, {"fxgraph"}),
-        ({FX_REMOTE_SWITCH: "True", AOT_REMOTE_SWITCH: "False"}, {"aotautograd"}),
-        ({BUNDLED_SWITCH: "True"}, {"fxgraph"}),
-    ],
-)
-def test_which_remote_caches_settings_switch_off(settings: dict[str, str], off: set[str]) -> None:
-    assert set(switched_off_remotely(settings)) == off
-
-
-@pytest.mark.parametrize(
-    ("settings", "wanted"),
-    [
-        ({}, None),
-        ({BUNDLED_SWITCH: "True"}, True),
-        ({BUNDLED_SWITCH: "False"}, False),
-        ({PRECOMPILE_SWITCH: "True", BUNDLED_SWITCH: "False"}, True),
-        ({PRECOMPILE_SWITCH: "False"}, False),
-    ],
-)
-def test_whether_graphs_are_inside(settings: dict[str, str], wanted: bool | None) -> None:
-    assert keeps_graphs_inside(settings) is wanted
 
 
 def rows(*lookups: Made) -> list[LookupRow]:
