@@ -21,9 +21,7 @@ _LAST_HINT: Final = "# To see more debug info"
 def graph_words(code: str) -> Counter[str]:
     """The words of a graph's code, counted: its operations and constants, without what every graph contains."""
     return Counter(
-        word
-        for word in _WORD.findall(_body(code))
-        if word not in _EVERYWHERE and not _PLACEHOLDER.fullmatch(word)
+        w for w in _WORD.findall(_body(code)) if w not in _EVERYWHERE and not _PLACEHOLDER.fullmatch(w)
     )
 
 

@@ -171,10 +171,8 @@ def _binary(op: ast.operator, left: Any, right: Any) -> Any:
     return result
 
 
-def _compare(
-    left: Any, ops: list[ast.cmpop], comparators: list[ast.expr], sizes: Mapping[str, Number]
-) -> bool:
-    for op, comparator in zip(ops, comparators, strict=True):
+def _compare(left: Any, ops: list[ast.cmpop], others: list[ast.expr], sizes: Mapping[str, Number]) -> bool:
+    for op, comparator in zip(ops, others, strict=True):
         if type(op) not in _COMPARE:
             raise GuardError(f"not a comparison of guards: {type(op).__name__}")
         right = _evaluate(comparator, sizes)

@@ -92,9 +92,7 @@ class Check:
         unread += () if baseline is None else unread_sources(baseline)
         nothing = _why_nothing_was_checked(read)
         if nothing is not None:
-            bars = unchecked(
-                [(bar, value, unit) for bar, value, unit in wanted if value is not None], nothing
-            )
+            bars = unchecked([(bar, held, unit) for bar, held, unit in wanted if held is not None], nothing)
             return cls(tuple(bars), headline(read), {}, problems, unread=unread)
         rate = rates(read.facts.lookups.values())
         bars = []

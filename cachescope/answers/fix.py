@@ -238,7 +238,7 @@ def _remaining(read: Recording) -> list[Remaining]:
     chosen = Chosen.of_runs(read, runs)
     for struck in Causes.of(read, chosen).struck:
         is_final = bool(struck.row.fields) and all(
-            field.startswith(_OF_THE_INSTALLATION) for field in struck.row.fields
+            one.startswith(_OF_THE_INSTALLATION) for one in struck.row.fields
         )
         summary = ", ".join(f"{one.field} {one.summary}" for one in struck.changes) or struck.row.summary
         found.append(Remaining(summary, struck.misses, struck.advice, is_final))

@@ -134,9 +134,7 @@ def _lines(read: Recording, failed: FailedGuards, stored: Sequence[LookupRow]) -
 
 
 def _lines_of(symbols: Sequence[SymbolRow], failed: FailedGuards) -> Iterator[tuple[str, str]]:
-    values = {
-        symbol.symbol: value for symbol, value in failed.sizes if any(is_same(row, symbol) for row in symbols)
-    }
+    values = {one.symbol: value for one, value in failed.sizes if any(is_same(row, one) for row in symbols)}
     for row in symbols:
         if row.symbol not in values:
             continue

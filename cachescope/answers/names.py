@@ -48,9 +48,7 @@ def cache_name(row: LookupRow | SeenKey) -> str:
 def run_name(row: RunRow) -> str:
     """``run 1 (rank 0, pid 17905, 13:49:03)``; the clock is UTC."""
     facts = ["pre-flight"] if row.is_preflight else []
-    facts += [
-        f"{name} {number}" for name, number in (("rank", row.rank), ("pid", row.pid)) if number is not None
-    ]
+    facts += [f"{name} {one}" for name, one in (("rank", row.rank), ("pid", row.pid)) if one is not None]
     if row.start_time is not None:
         facts.append(clock(row.start_time))
     return f"run {row.run}" + (f" ({', '.join(facts)})" if facts else "")

@@ -88,9 +88,8 @@ class Recording:
     @cached_property
     def of_vllm_alone(self) -> frozenset[int]:
         """The runs that made no lookup in torch's caches, and some of vLLM's own."""
-        return frozenset(row.run for row in self.lookup_rows if row.cache == VLLM).difference(
-            self.asked_torch
-        )
+        of_vllm = {row.run for row in self.lookup_rows if row.cache == VLLM}
+        return frozenset(of_vllm.difference(self.asked_torch))
 
     @cached_property
     def asked_torch(self) -> list[int]:

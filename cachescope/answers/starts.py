@@ -55,9 +55,7 @@ class Start:
     @property
     def start_time(self) -> int | None:
         """When the first of them began."""
-        return min(
-            (one.row.start_time for one in self.members if one.row.start_time is not None), default=None
-        )
+        return min((time for one in self.members if (time := one.row.start_time) is not None), default=None)
 
     @property
     def end_time(self) -> int | None:

@@ -189,8 +189,7 @@ class _Run:
                 self._code.setdefault(kind, Counter())["entry"] += 1
             self._keep(audit_value(self.path, one))
         self._keep(
-            Finding("entry-damaged", self.path, f"{problem.where}: {problem.message}")
-            for problem in lines.problems
+            Finding("entry-damaged", self.path, f"{one.where}: {one.message}") for one in lines.problems
         )
         self._keep(self._unverified())
 

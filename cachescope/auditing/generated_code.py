@@ -70,9 +70,7 @@ def foreign_calls(text: str) -> list[str]:
     found = [f"calls {match[0].rstrip('( ')}" for match in _CALLS.finditer(text)]
     for include in _INCLUDES.findall(text):
         header = include.strip()
-        if _FOREIGN_INCLUDE.match(header) or (
-            not _LIBRARY_HEADER.match(header) and not _OWN_HEADER.match(header)
-        ):
+        if _FOREIGN_INCLUDE.match(header) or not (_LIBRARY_HEADER.match(header) or _OWN_HEADER.match(header)):
             found.append(f"includes {header[:100]}")
     return list(dict.fromkeys(found))
 

@@ -185,12 +185,7 @@ def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[li
         with suppress(ProcessLookupError):
             child.send_signal(number)
 
-    handlers = {
-        signal.SIGINT: pass_on,
-        signal.SIGQUIT: pass_on,
-        signal.SIGTERM: pass_on,
-        signal.SIGHUP: pass_on,
-    }
+    handlers = dict.fromkeys((signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP), pass_on)
     before = {}
     for number, handler in {**handlers, signal.SIGWINCH: resized}.items():
         # Under nohup a signal is ignored, and stays ignored.

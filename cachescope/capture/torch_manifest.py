@@ -55,9 +55,7 @@ def torch_manifest() -> JsonObject:
         hasher.update(content)
         files[os.path.relpath(path, root)] = hashlib.sha256(content).hexdigest()
     extra_files, is_complete = _extra_files(hasher, Path(codecache.__file__).parent, key)
-    files |= {
-        os.path.relpath(path, root): hashlib.sha256(path.read_bytes()).hexdigest() for path in extra_files
-    }
+    files |= {os.path.relpath(one, root): hashlib.sha256(one.read_bytes()).hexdigest() for one in extra_files}
     return {"torch_key": b64encode(key).decode(), "is_complete": is_complete, "files": files}
 
 

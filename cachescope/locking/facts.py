@@ -97,9 +97,7 @@ def torch_versions(lock: CacheLock) -> tuple[str, ...]:
 def made_by(lock: CacheLock) -> str | None:
     """Which torch made the keys, in short; None if nothing says it."""
     versions = list(torch_versions(lock))
-    others = len({context[_TORCH].detail_hash for context in lock.contexts if _TORCH in context}) - len(
-        versions
-    )
+    others = len({one[_TORCH].detail_hash for one in lock.contexts if _TORCH in one}) - len(versions)
     if versions and others > 0:
         versions.append("another" if others == 1 else f"{others} others")
     return listed(versions, _NAMED) if versions else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
@@ -191,12 +191,13 @@ class _LikeTheFirst(Mapping[str, KeyField]):
 
 def lock_text(lock: CacheLock) -> str:
     """The lock as JSON: equal locks have equal texts."""
+    contexts = (_context(lock.contexts[0] if at else None, one) for at, one in enumerate(lock.contexts))
     parts = [
         f'"cachescope_lock": {LOCK_VERSION}',
         f'"cachescope": {_line(__version__)}',
         f'"machine": {_line(asdict(lock.machine))}',
         f'"variables": {_lines(_variables(lock))}',
-        f'"contexts": {_listed(_contexts_text(lock.contexts))}',
+        f'"contexts": {_listed(contexts)}',
         f'"processes": {_listed(_line(asdict(process)) for process in lock.processes)}',
         f'"files": {_listed(_line(_file(file)) for file in lock.files.values())}',
         f'"links": {_lines(lock.links)}',
@@ -242,18 +243,11 @@ def _variables(lock: CacheLock) -> JsonObject:
     }
 
 
-def _contexts_text(contexts: Sequence[Mapping[str, KeyField]]) -> Iterator[str]:
-    for at, context in enumerate(contexts):
-        yield _context(contexts[0] if at else None, context)
-
-
 def _context(first: Mapping[str, KeyField] | None, context: Mapping[str, KeyField]) -> str:
     """A context whole, or by what it has other than the first."""
     base = first or {}
     fields = {
-        name: [field.detail_hash, field.text]
-        for name, field in sorted(context.items())
-        if base.get(name) != field
+        name: [one.detail_hash, one.text] for name, one in sorted(context.items()) if base.get(name) != one
     }
     without = sorted(base.keys() - context.keys())
     rows = ",\n".join(f"  {_line(name)}: {_line(value)}" for name, value in fields.items())

@@ -159,9 +159,7 @@ def variable_facts(lock: CacheLock, here: Mapping[str, str | None]) -> Iterator[
 
 def _threads(lock: CacheLock) -> Fact | None:
     """The number of threads, which keys of code for the CPU hold since torch 2.13; None if none does."""
-    held = {
-        field.text or "" for context in lock.contexts if (field := context.get(_THREAD_COUNT)) is not None
-    }
+    held = {field.text or "" for one in lock.contexts if (field := one.get(_THREAD_COUNT)) is not None}
     if not held:
         return None
     reason = (

@@ -186,13 +186,6 @@ class Reading:
             raise RecordError(source, where, kind, message)
         self.problems.append(ProblemRow(source, where, kind, message))
 
-    def add_details(self, components: list[str], source: str, where: str) -> int | None:
-        """Store the components of one key; a text that is no hash detail becomes a problem."""
-        set_code, rejected = self.details.add_or_join(components)
-        for text in rejected:
-            self.problem(source, where, "hash_detail", not_a_hash_detail(text))
-        return set_code
-
 
 def not_a_hash_detail(text: str) -> str:
     """The message of a problem about a text that is no hash detail."""

@@ -172,13 +172,10 @@ def time_lines(spent: TimeSpent) -> list[Line]:
 
 def _side_lines(spent: TimeSpent, contrast: Contrast) -> Iterator[Line]:
     yield Line(contrast_text(contrast), hang=3, style="bold")
-    for text in path_texts(spent.members):
-        yield Line(text, 3, "dim", hang=6)
+    yield from (Line(text, 3, "dim", hang=6) for text in path_texts(spent.members))
     if spent.ranks is not None:
-        for text in rank_texts(spent.ranks, spent.runs):
-            yield Line(text, hang=3)
-    for text in apart_texts(spent.apart):
-        yield Line(text, hang=3)
+        yield from (Line(text, hang=3) for text in rank_texts(spent.ranks, spent.runs))
+    yield from (Line(text, hang=3) for text in apart_texts(spent.apart))
 
 
 def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:

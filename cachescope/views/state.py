@@ -64,9 +64,7 @@ class State(traitlets.HasTraits):
     @property
     def filters(self) -> dict[str, object]:
         """The filters that are set, and the span."""
-        return {
-            name: value for name in (*FILTERS, "span") if (value := getattr(self, name)) not in (None, "")
-        }
+        return {name: one for name in (*FILTERS, "span") if (one := getattr(self, name)) not in (None, "")}
 
     def show_lookups(self, **filters: Any) -> None:
         """Open Lookups with these filters and no other; the span stays."""

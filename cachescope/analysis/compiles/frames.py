@@ -54,9 +54,7 @@ def with_lookups(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -
             places = named.get((row.run, compile_id, row.segment), [])
         else:
             # Only a text log has it, or its compile began before the trace: the time decides between compiles with this id.
-            places = [
-                place for place in of_id.get((row.run, compile_id), []) if _was_in(row, compiles[place])
-            ]
+            places = [at for at in of_id.get((row.run, compile_id), []) if _was_in(row, compiles[at])]
         if (own := _one_of(places, row, compiles)) is not None:
             found[own].append(row)
     return [_counted(one, found.get(place, [])) for place, one in enumerate(compiles)]

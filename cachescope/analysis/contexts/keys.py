@@ -41,9 +41,7 @@ class KnownContext:
     def lacking(self, schema: IsolationSchema) -> tuple[str, ...]:
         """The chosen forms whose values are unknown."""
         missing = [
-            form
-            for form in chosen_forms(schema)
-            if not any(form in values for values in self.context.values())
+            one for one in chosen_forms(schema) if not any(one in values for values in self.context.values())
         ]
         return (*missing, *self.chosen_newer(schema))
 
@@ -157,8 +155,7 @@ def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> It
     for number, group in enumerate(sorted(groups, key=lambda g: (-len(g), g[0].number))):
         keys = (key for known in group if (key := known.key(schema)) is not None)
         yield GroupRow(text, without, number, tuple(known.number for known in group), next(keys, None))
-    for known in undecided:
-        yield GroupRow(text, without, None, (known.number,), None)
+    yield from (GroupRow(text, without, None, (known.number,), None) for known in undecided)
 
 
 def joining_schemas(contexts: Sequence[KnownContext]) -> list[IsolationSchema]:
@@ -202,9 +199,7 @@ def _grouped(
 
 
 def _of_row(row: ContextRow, read: Callable[[str], object]) -> KnownContext:
-    texts: dict[str, str | None] = {
-        form: getattr(row, form) for form in FORMS if form not in row.missing_forms
-    }
+    texts: dict[str, str | None] = {one: getattr(row, one) for one in FORMS if one not in row.missing_forms}
     context: dict[str, dict[str, object]] = {
         "runtime_context": {form: read(texts[form] or "null") for form in RUNTIME_FORMS if form in texts},
         "compile_context": {form: texts[form] for form in COMPILE_FORMS if form in texts},

@@ -157,11 +157,7 @@ class _Reader:
 
     def _read_forms(self, agreed: Mapping[str, Codes]) -> dict[str, str | None]:
         names, of_component = self._details.fields, self._details.field_codes
-        parts = {
-            form: {names[of_component[code]]: code for code in codes}
-            for form, codes in agreed.items()
-            if codes
-        }
+        parts = {form: {names[of_component[c]]: c for c in codes} for form, codes in agreed.items() if codes}
         found = self._system(parts.get("system", {}))
         for form, read in (
             ("inductor_configs", self._configs),

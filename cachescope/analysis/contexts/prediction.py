@@ -199,9 +199,7 @@ class _Comparison:
         An option is a value that the entry has and torch's default does not. If the default is unknown: values set for the
         whole process differ in every entry of its directory.
         """
-        return all(
-            name.startswith("inductor_config[") and self._may_be_option(row, name) for name in differing
-        )
+        return all(one.startswith("inductor_config[") and self._may_be_option(row, one) for one in differing)
 
     def _may_be_option(self, row: EntryRow, name: str) -> bool:
         detail = None if row.detail_set is None else self._details.detail(row.detail_set, name)

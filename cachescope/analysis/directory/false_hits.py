@@ -49,9 +49,7 @@ def false_hits(
     equal guards whose code keys differ.
     """
     looked_up = [row for row in lookups if row.cache_key is not None]
-    stored = [
-        row for row in entries if row.status == "ok" and row.cache in CACHES and row.cache_key is not None
-    ]
+    stored = [e for e in entries if e.status == "ok" and e.cache in CACHES and e.cache_key is not None]
     of_key = by_key((key_of(row), row) for row in looked_up)
     cpu_keys = {key_of(row) for row in stored if "cpu" in row.device_types}
     doubts = [

@@ -293,9 +293,7 @@ def _reached(starts: list[int], children: dict[int, list[int]]) -> set[int]:
 def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[OrphanRow]:
     """Triton directories that nothing refers to, by the metadata of their kernel."""
     referring = [
-        link
-        for link in links
-        if link.child_kind == TRITON and link.child is not None and link.parent_kind != CODE
+        one for one in links if one.child_kind == TRITON and one.child is not None and one.parent_kind != CODE
     ]
     roots = {row.entry: row.root for row in rows}
     speaking = {roots[link.parent] for link in referring}

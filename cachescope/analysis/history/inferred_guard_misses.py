@@ -44,9 +44,7 @@ def _inferred_guard_misses(history: History) -> list[int]:
     if not asked:
         return []
     # Whether each key that had been looked up before had been stored before.
-    had_been_stored = {
-        at: past.latest_stored is not None for at, past in PastOfKeys(history, {}).of_each(asked)
-    }
+    was_stored = {at: past.latest_stored is not None for at, past in PastOfKeys(history, {}).of_each(asked)}
     # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
     local = (entry for entry in history.entries if not is_in_remote_cache(entry.path))
     of_key = by_key(((entry.cache, entry.cache_key), entry) for entry in local)
@@ -57,14 +55,14 @@ def _inferred_guard_misses(history: History) -> list[int]:
         if row.cache_key is None or row.load_error is not None:
             continue
         stored = of_key.get((row.cache, row.cache_key), [])
-        if at not in had_been_stored and not stored:
+        if at not in was_stored and not stored:
             continue
         detail_set = row.detail_set
         if detail_set is not None and detail_set not in symbolic:
             symbolic[detail_set] = _is_symbolic(detail_set, history.details)
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
         may_have_guards = symbolic[detail_set] or history.aot[at] in found
-        if may_have_guards and _is_there(had_been_stored.get(at, False), stored):
+        if may_have_guards and _is_there(was_stored.get(at, False), stored):
             found[at] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: the guards of its graphs failed.
     for at, row in enumerate(lookups):

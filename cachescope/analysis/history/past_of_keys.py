@@ -134,13 +134,11 @@ class PastOfKeys:
 
     def of_each(self, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
         """Some lookups, those of them that have a past, key by key, each with it; it is valid until the next one is taken."""
-        key_of, every_of = self._history.key, self._history.of_key
-        of_key = by_key(
-            (key, at) for at in chosen if (key := key_of[at]) is not None and every_of[key][0] != at
-        )
+        key_of, every = self._history.key, self._history.of_key
+        of_key = by_key((key, at) for at in chosen if (key := key_of[at]) is not None and every[key][0] != at)
         for key, asking in of_key.items():
             for mine in self._by_whom(asking):
-                yield from self._walk(self._seen_by(mine[0], every_of[key]), mine)
+                yield from self._walk(self._seen_by(mine[0], every[key]), mine)
 
     def _walk(self, every: Sequence[int], asking: Sequence[int]) -> Iterator[tuple[int, KeyPast]]:
         past = KeyPast(self._history, self._directories)

@@ -70,21 +70,14 @@ def places_by(groups: Iterable[int | None]) -> dict[int, Sequence[int]]:
 class Timeline:
     """What was compiled and stored, and when. Lookups are named by their index in time order."""
 
-    def __init__(
-        self, lookups: Sequence[LookupRow], aot: Sequence[int | None], runs: Iterable[RunRow]
-    ) -> None:
-        self._lookups = lookups
+    def __init__(self, rows: Sequence[LookupRow], aot: Sequence[int | None], runs: Iterable[RunRow]) -> None:
+        self._lookups = rows
         self._aot = aot
         self._graphs = places_by(aot)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
         # The last lookup of each run, which is in its last compile.
-        self._last: dict[int, LookupRow] = {}
-        self._has_text_log = set()
-        for row in lookups:
-            if row.cache != VLLM:
-                self._last[row.run] = row
-            if row.entry_path is not None:
-                self._has_text_log.add(row.run)
+        self._last = {row.run: row for row in rows if row.cache != VLLM}
+        self._has_text_log = {row.run for row in rows if row.entry_path is not None}
 
     def graphs_of(self, aot: int) -> Sequence[int]:
         """The FX lookups made under an AOTAutograd lookup."""
@@ -139,11 +132,8 @@ class Timeline:
     @cached_property
     def not_stored(self) -> Mapping[int, NotStored]:
         """Why nothing was stored after a lookup, for those of which that is known."""
-        found = {}
-        for at in range(len(self._lookups)):
-            if (why := self._why_not_stored(at)) is not None:
-                found[at] = why
-        return found
+        whys = map(self._why_not_stored, range(len(self._lookups)))
+        return {at: why for at, why in enumerate(whys) if why is not None}
 
     def _is_in_last_compile(self, row: LookupRow) -> bool:
         last = self._last.get(row.run)

@@ -187,11 +187,7 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
 _SYMBOL: Final = re.compile(r"\b[su]\d+\b")
 _INDEX: Final = re.compile(r"index=\d+|:\d+")
 # The parts that change along with the first.
-_FOLLOWS: Final = {
-    "shape": ("storage_bytes",),
-    "dtype": ("storage_bytes",),
-    "layout": ("is_sparse", "stride"),
-}
+_BRINGS: Final = {"shape": ("storage_bytes",), "dtype": ("storage_bytes",), "layout": ("is_sparse", "stride")}
 _SEVERAL_SIZES: Final = (
     "An input's size changed. Pad it to one size, or compile with dynamic=True or "
     "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
@@ -247,7 +243,7 @@ def tensor_advice(change: FieldChange) -> tuple[str, ...]:
     ("An input's dtype changed: cast it to one dtype before the compiled call.",)
     """
     parts = {name: (before, after) for name, before, after in change.parts}
-    for name, brought in _FOLLOWS.items():
+    for name, brought in _BRINGS.items():
         if name in parts:
             for other in brought:
                 parts.pop(other, None)

@@ -55,9 +55,7 @@ class _EntriesAbove:
         self._found = found
         times = EntryTimes(history)
         self._pointing_to: dict[_Graph, dict[int, int]] = defaultdict(dict)
-        described = {
-            (entry.root, entry.cache_key) for entry in history.entries if entry.detail_set is not None
-        }
+        described = {(row.root, row.cache_key) for row in history.entries if row.detail_set is not None}
         self._first = self._first_undescribed = NEVER
         for entry in history.entries:
             if entry.cache == AOTAUTOGRAD and not self._is_of_a_miss(entry):

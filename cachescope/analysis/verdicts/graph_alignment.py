@@ -212,11 +212,8 @@ def _enough(a: Graph, b: Graph, is_one_program: bool) -> float:
     if one is None or other is None:
         if is_one_program:
             return _ENOUGH
-        is_one_call = a.file is not None and (code_file(a.file), a.function) == (
-            code_file(b.file),
-            b.function,
-        )
-        return _ENOUGH_OF_ONE_CALL if is_one_call else _NEVER
+        is_same = a.file is not None and (code_file(a.file), a.function) == (code_file(b.file), b.function)
+        return _ENOUGH_OF_ONE_CALL if is_same else _NEVER
     if one == other:
         return _ENOUGH if _LIBRARY.search(one[1]) else _ENOUGH_OF_ONE_FUNCTION
     # A renamed function, or a program that was moved as a whole; a cell that was edited has another name.

@@ -38,9 +38,7 @@ class ReplacedGraphs:
         self._history = history
         self._stored = stored
         self._only_run = only_run
-        self._aligner: GraphAligner[LookupRow] = GraphAligner(
-            history.details, history.keys, self._graph_above
-        )
+        self._aligner = GraphAligner[LookupRow](history.details, history.keys, self._graph_above)
         self._partners: dict[tuple[_Stream, _Stream], dict[int, int]] = {}
         self._graphs_of_stream: dict[_Stream, list[int]] = {}
 

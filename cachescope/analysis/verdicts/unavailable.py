@@ -140,10 +140,8 @@ class UnavailableEntries:
         return self._entries.get((row.cache, row.cache_key), ())
 
 
-def _unavailable(
-    kind: str, reason: str, evidence: Evidence, evidence_text: str, baseline: int | None
-) -> Judged:
-    return Why("entry_unavailable", reason, evidence, evidence_text, kind=kind), baseline
+def _unavailable(kind: str, reason: str, evidence: Evidence, because: str, baseline: int | None) -> Judged:
+    return Why("entry_unavailable", reason, evidence, because, kind=kind), baseline
 
 
 def _not_known(run: int, why: str, earlier: int | None) -> Judged:

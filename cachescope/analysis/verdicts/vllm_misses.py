@@ -178,9 +178,7 @@ def _nearest(
     folders = {one.folder for one in others if one.folder is not None}
     if row.folder is None or row.folder in folders:
         return None
-    known = [
-        beside for name in sorted(folders) if (beside := mine.beside(row.folder, name, before)) is not None
-    ]
+    known = [one for name in sorted(folders) if (one := mine.beside(row.folder, name, before)) is not None]
     # As of starts of one scope: with another configuration and other code it may be another model.
     of_model = [one for one in known if one.changed and not {CONFIGURATION, CODE} <= set(one.changed)]
     return min(of_model, key=lambda one: (CONFIGURATION in one.changed, len(one.changed)), default=None)

@@ -38,9 +38,7 @@ def _of_factors(factors: Sequence[str]) -> Iterator[str]:
     variables = [name for one in factors if one not in _HASHES and (name := name_of_variable(one))]
     if variables:
         yield f"Give {listed(variables, _NAMED)} the same value in every engine, if it need not differ."
-    ignored = by_key(
-        (release, name) for name in variables if (release := no_longer_counted_by(name)) is not None
-    )
+    ignored = by_key((since, name) for name in variables if (since := no_longer_counted_by(name)) is not None)
     for release, names in ignored.items():
         yield f"vLLM {release} does not count {listed(names, _NAMED)}."
     yield from (_HASHES[one] for one in factors if one in _HASHES)

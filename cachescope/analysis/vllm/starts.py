@@ -63,10 +63,7 @@ class Parts:
         names = name_kinds(rows)
         named = {one.name: one for one in named_folders(rows, entries)}
         # By entry, the folder of a file and when it was written.
-        files = {
-            entry.entry: (os.path.dirname(os.path.abspath(entry.path)), entry.modified_time)
-            for entry in entries
-        }
+        files = {e.entry: (os.path.dirname(os.path.abspath(e.path)), e.modified_time) for e in entries}
         self._kept: dict[tuple[str, Part], list[StoredPart]] = defaultdict(list)
         groups: dict[tuple[str, Part], list[tuple[Named, FactorsRow]]] = defaultdict(list)
         for row in rows:

@@ -65,10 +65,8 @@ class SafetyOfFields:
         same = sum(one.same_code for one in speaking)
         different = sum(one.different_code for one in speaking)
         known = {_affects(name) for name in wanted}
-        affects = next((word for word in _ORDER if word in known), "unknown")
-        return Safety(
-            affects, same, different, _safety(affects, different), _advice(affects, same, different)
-        )
+        what = next((word for word in _ORDER if word in known), "unknown")
+        return Safety(what, same, different, _safety(what, different), _advice(what, same, different))
 
 
 def _safety(affects: str, different: int) -> str:

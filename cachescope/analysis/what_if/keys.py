@@ -76,9 +76,7 @@ class KeyTable:
         self.varying = [details.fields[code] for code in self._columns]
         totals = self._sums(Removed())
         count = Counter(totals)
-        self.can_join = {
-            key for key, total in zip(self.with_details, totals, strict=True) if count[total] == 1
-        }
+        self.can_join = {key for key, one in zip(self.with_details, totals, strict=True) if count[one] == 1}
         self._totals = self._told_apart(totals)
 
     def _read(self, details: HashDetails) -> None:
@@ -121,9 +119,7 @@ class KeyTable:
         found = [False] * len(self.keys)
         columns = [column for column in self._columns.values() if not symbolic.isdisjoint(column)]
         for place, key in enumerate(self.with_details):
-            found[key] = of_cache[self.keys[key].cache] or any(
-                column[place] in symbolic for column in columns
-            )
+            found[key] = of_cache[self.keys[key].cache] or any(one[place] in symbolic for one in columns)
         return found
 
     def joined(self, removed: Removed) -> list[list[int]]:

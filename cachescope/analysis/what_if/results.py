@@ -214,13 +214,9 @@ def warning_rows(
         keys = by_key((entry.cache_key, entry) for entry in entries)
         rows += [_warning(name, "generated code", *pair) for pair in _without_common_code(keys, code)]
     for miss in past_misses:
-        pair = miss.baseline_entry, miss.entry
-        if (
-            miss.same_binaries is False
-            and stored.keys() >= set(pair)
-            and name_of[pair[0]] == name_of[pair[1]]
-        ):
-            rows.append(_warning(name_of[pair[0]], "compiled kernels", *(stored[entry] for entry in pair)))
+        one, other = miss.baseline_entry, miss.entry
+        if miss.same_binaries is False and stored.keys() >= {one, other} and name_of[one] == name_of[other]:
+            rows.append(_warning(name_of[one], "compiled kernels", stored[one], stored[other]))
     return rows
 
 

@@ -89,9 +89,7 @@ class _Executed:
 
     def __call__(self, inputs: list[Any]) -> Any:
         torch: Any = importlib.import_module("torch")
-        sizes = {
-            symbol: value for symbol, value in zip(self._symbols, inputs, strict=False) if symbol is not None
-        }
+        sizes = {one: value for one, value in zip(self._symbols, inputs, strict=False) if one is not None}
         with torch.no_grad(), torch._C._DisableAutocast():
             outputs = self._interpreter.boxed_run(inputs)
             if len(outputs) != len(self._strides):

@@ -22,6 +22,7 @@ from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import FileFacts, Reading, entry_of
 from cachescope.terms import CODE, OTHER, UNREADABLE
+from cachescope.wording import readable
 
 NameFacts = tuple[str, str, ReadFile | None, str | None]
 """Kind, status and reader of a file, and its key if the name contains it."""
@@ -43,7 +44,7 @@ def read_cache_dir(path: str, reading: Reading) -> None:
     seen_ns = time.time_ns()
     walk = CacheWalk(path, reading)
     walk.scan()
-    reading.cache_roots.append(_shown(path))
+    reading.cache_roots.append(readable(path))
     opened = {number: walk.read(number) for number, read in enumerate(walk.readers) if read is not None}
     reading.entries.add(walk.files, opened, seen_ns)
 
@@ -52,11 +53,11 @@ def read_shipped_file(path: str, reading: Reading) -> None:
     """Read a file that is shipped by itself, in any folder."""
     seen_ns = time.time_ns()
     found = os.stat(path)
-    root = _shown(os.path.dirname(path) or ".")
-    facts = (OTHER, _shown(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
+    root = readable(os.path.dirname(path) or ".")
+    facts = (OTHER, readable(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
     entry = _opened(facts, _read_unknown, os.path.realpath(path), reading)
     if entry is not None and os.path.islink(path):
-        entry.link = _shown(os.path.realpath(path))
+        entry.link = readable(os.path.realpath(path))
     reading.entries.add([facts], {0: entry}, seen_ns)
 
 
@@ -88,7 +89,7 @@ class CacheWalk:
             return
         place = place_of(self.path) or ROOT
         key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
-        self._walk((self.path, place, _shown(self.path), key, False, None))
+        self._walk((self.path, place, readable(self.path), key, False, None))
 
     def read(self, number: int) -> EntryRow | None:
         """Read a file that has a reader; None if it no longer exists."""
@@ -97,7 +98,7 @@ class CacheWalk:
         target = self._targets.get(number)
         entry = _opened(facts, read, self._real_paths.get(number, facts[1]), self.reading)
         if entry is not None and target is not None:
-            entry.link = _shown(target)
+            entry.link = readable(target)
         return entry
 
     def _single_file(self) -> None:
@@ -109,7 +110,7 @@ class CacheWalk:
         if placed is not None:
             parent = os.path.dirname(os.path.abspath(self.path))
             key = _key_of(placed[0], os.path.basename(parent))
-            folder = (parent, placed[0], _shown(os.path.dirname(self.path) or "."), key, False, None)
+            folder = (parent, placed[0], readable(os.path.dirname(self.path) or "."), key, False, None)
             self._any_file(folder, self.path, os.path.basename(self.path), found)
 
     def _walk(self, outermost: _Folder) -> None:
@@ -176,11 +177,11 @@ class CacheWalk:
             key, read = None, _read_link if is_link else None
         elif not place.loads_all and (is_temporary or _TEMPORARY.fullmatch(name)):
             kind, key, status, read = place.kind, folder_key, "temporary", None
-        shown = _shown(path)
+        shown = readable(path)
         number = len(self.files)
         if shown != path:
             self._real_paths[number] = path
-            key = key and _shown(key)
+            key = key and readable(key)
         if target is not None or link is not None:
             self._targets[number] = target or link or ""
             read = _through(target, read)
@@ -190,7 +191,7 @@ class CacheWalk:
 
     def _unread(self, path: str, root: str, kind: str, key: str | None, why: str) -> None:
         """Add what may not be accessed: a folder, or a file in a folder that may only be listed."""
-        self.files.append((kind, _shown(path), root, None, None, key and _shown(key), UNREADABLE, None))
+        self.files.append((kind, readable(path), root, None, None, key and readable(key), UNREADABLE, None))
         self.readers.append(_unread_because(why))
 
     def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
@@ -218,7 +219,7 @@ class CacheWalk:
         if S_ISDIR(found.st_mode) and self._followed.leads_to_place(item.path, found, rule, is_inside):
             target = os.path.realpath(item.path)
             if rule is None:
-                return [(rank, (item.path, ROOT, _shown(item.path), None, False, target))]
+                return [(rank, (item.path, ROOT, readable(item.path), None, False, target))]
             key = self._key_in(rule.place, item.name, folder_key)
             return [(rank, (item.path, rule.place, root, key, is_temporary, target))]
         if S_ISDIR(found.st_mode) and rule is not None and rule.is_named:
@@ -234,7 +235,7 @@ class CacheWalk:
         rank, rule = self._names[around].folder(name)
         if rule is not None:
             if rule.place is ROOT:
-                return [(rank, (path, ROOT, _shown(path), None, is_temporary, link))]
+                return [(rank, (path, ROOT, readable(path), None, is_temporary, link))]
             key = self._key_in(rule.place, name, outer_key)
             return [(rank, (path, rule.place, root, key, is_temporary or rule.place.is_temporary, link))]
         if link is not None:
@@ -243,12 +244,12 @@ class CacheWalk:
             return [(rank, (path, around, root, outer_key, is_temporary, None))]
         # A cache in a cache: `fresh_cache` and force-disabled runs leave whole caches behind.
         place = place_of(path) or UNKNOWN
-        own_root = _shown(path) if place is ROOT else root
+        own_root = readable(path) if place is ROOT else root
         return [(rank, (path, place, own_root, _key_of(place, name), False, None))]
 
     @staticmethod
     def _key_in(place: Place, name: str, outer_key: str | None) -> str | None:
-        return outer_key if place.key_of is None else place.key_of(_shown(name))
+        return outer_key if place.key_of is None else place.key_of(readable(name))
 
 
 class _Names(dict[str, NameFacts]):
@@ -296,7 +297,7 @@ class _NamesByPlace(dict[Place, _Names]):
 
 def _key_of(place: Place, name: str) -> str | None:
     """The key of the files in a folder."""
-    return None if place.key_of is None else place.key_of(_shown(name))
+    return None if place.key_of is None else place.key_of(readable(name))
 
 
 def _read_unknown(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
@@ -316,7 +317,7 @@ def _read_unknown(entry: EntryRow, path: str, name: str, reading: Reading) -> bo
 
 def _read_link(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Note the target of a link that is not followed."""
-    entry.detail = _shown(shown_target(path))
+    entry.detail = readable(shown_target(path))
     return True
 
 
@@ -340,8 +341,3 @@ def _unread_because(why: str) -> ReadFile:
 def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> EntryRow | None:
     entry = entry_of(facts)
     return entry if read(entry, path, os.path.basename(path), reading) else None
-
-
-def _shown(path: str) -> str:
-    # A name that is not UTF-8 would make every later writer of text fail.
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -49,9 +49,7 @@ def fill_factors(entry: EntryRow, name: str, data: bytes, reading: Reading) -> N
         raise DamagedContent("no factors of vLLM: env is no object")
     if len(env) > _MOST_VARIABLES:
         raise NotRead(f"more than {_MOST_VARIABLES} variables: not read")
-    texts = [
-        text for text in hashes if isinstance(text, str) and text.isascii() and len(text) <= _LONGEST_HASH
-    ]
+    texts = [one for one in hashes if isinstance(one, str) and one.isascii() and len(one) <= _LONGEST_HASH]
     if len(texts) != len(_HASHES):
         raise DamagedContent(f"no factors of vLLM: {', '.join(_HASHES)} are not all there")
     place = place_in_tree(os.path.abspath(entry.path))

@@ -159,9 +159,7 @@ class CompiledFrames:
         self._collectives_since.pop(compile_id, None)
         if compile_id.endswith("/0"):
             # Ids may begin again: what was written for compiles whose beginning was lost is about other code.
-            self._reasons = {
-                name: reason for name, reason in self._reasons.items() if _frame_of(name) != frame
-            }
+            self._reasons = {name: why for name, why in self._reasons.items() if _frame_of(name) != frame}
         self._segments[compile_id] += 1
         one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
         one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)

@@ -241,9 +241,7 @@ def _name(lead: bytes) -> bytes:
 
 
 def _are_named(head: bytes) -> bool:
-    leads = [
-        head[head.rfind(b"\n", 0, at) + 1 : at] for at in (found.start() for found in _TORCH.finditer(head))
-    ]
+    leads = [head[head.rfind(b"\n", 0, at) + 1 : at] for at in (one.start() for one in _TORCH.finditer(head))]
     named = [name for lead in leads if (name := _name(lead))]
     # A text that differs from line to line is no name.
     return 2 * len(named) > len(leads) and 2 * len(set(named)) <= len(named) + 1

@@ -45,10 +45,7 @@ def join_processes(processes: list[Process]) -> list[Process]:
     of_pid = by_key((trace.pid, trace) for trace in traces)
     of_vllm = [process for process in processes if process.kind == VLLM]
     others = (process for process in processes if process.kind not in ("trace", VLLM))
-    for process in [
-        *traces,
-        *(part for other in others for part in parts_by_trace(other, of_pid[other.pid])),
-    ]:
+    for process in [*traces, *(part for one in others for part in parts_by_trace(one, of_pid[one.pid]))]:
         runs = known.runs_like(process)
         is_sure = len(of_pid[process.pid]) < 2
         apart = [_distance_ns(run, process, is_sure=is_sure) for run in runs]
@@ -193,11 +190,9 @@ def _moments_apart_ns(run: Process, other: Process) -> int | None:
         if time is not None
     )
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
-    if not shared and _began_in(run, _ended_by_exception(run, other), shift):
-        return _SAME_MOMENT_NS
-    if not shared and _were_cut_short(run, other):
-        return _SAME_MOMENT_NS
     if not shared:
+        if _began_in(run, _ended_by_exception(run, other), shift) or _were_cut_short(run, other):
+            return _SAME_MOMENT_NS
         return _SAME_MOMENT_NS if _may_tell_of_other_moments(run, other, shift) else None
     apart = [
         abs(at + shift - t)
