@@ -51,23 +51,15 @@ from cachescope.verdict_kinds import VERDICTS
 FRAMES: Final[dict[str, type]] = {
     frame_name(kind): kind
     for kind in (
-        *(RunRow, LookupRow, MissRow, CauseRow, EntryRow, ContextRow, DeviceRow, MeasurementRow, ProblemRow),
-        *(PhaseRow, CompileRow, SymbolRow, RecompileRow, Candidate, PastMiss, KernelRow, LinkRow, OrphanRow),
-        *(RemovableRow, DuplicateRow, LockRow, TimingRow, FolderRow, VllmChange, FragmentRow, RankRow),
-        *(FactorsRow, StartRow, Detail, ChangeRow, RateRow, WhatIfRow, WhatIfRate, WhatIfCause, WhatIfRun),
-        *(
-            WhatIfDifference,
-            WhatIfWarning,
-            CauseSaving,
-            SensitivityRow,
-            EvidenceRow,
-            IsolationKeyRow,
-            GroupRow,
-        ),
-        *(PairRow, FormDifference, ManifestDifference, CachingFile, DifferenceRow, ComparedLookup, Built),
-        *(RankDifference, PredictionRow, CoverageRow, FieldFacts, BypassFacts, Bar, FalseHit, AuditRow),
+        RunRow, LookupRow, MissRow, CauseRow, EntryRow, ContextRow, DeviceRow, MeasurementRow, ProblemRow,
+        PhaseRow, CompileRow, SymbolRow, RecompileRow, Candidate, PastMiss, KernelRow, LinkRow, OrphanRow,
+        RemovableRow, DuplicateRow, LockRow, TimingRow, FolderRow, VllmChange, FragmentRow, RankRow,
+        FactorsRow, StartRow, Detail, ChangeRow, RateRow, WhatIfRow, WhatIfRate, WhatIfCause, WhatIfRun,
+        WhatIfDifference, WhatIfWarning, CauseSaving, SensitivityRow, EvidenceRow, IsolationKeyRow,
+        GroupRow, PairRow, FormDifference, ManifestDifference, CachingFile, DifferenceRow, ComparedLookup,
+        Built, RankDifference, PredictionRow, CoverageRow, FieldFacts, BypassFacts, Bar, FalseHit, AuditRow,
     )
-}
+}  # fmt: skip
 """The class of the rows of each frame."""
 
 _WORDS: Final = {

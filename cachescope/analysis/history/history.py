@@ -12,16 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
-from typing import Final
 
 from cachescope.analysis.history.timeline import Timeline, places_by
 from cachescope.analysis.key_distance import Form, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.terms import CACHES
-
-MISSED: Final = ("full_miss", "guard_miss")
+from cachescope.terms import CACHES, MISSED
 
 
 class History:

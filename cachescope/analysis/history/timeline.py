@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED, VLLM
 from cachescope.verdict_kinds import NOT_KNOWN
 
 # A text log does not record when a compile ended; a race is over by then.
@@ -189,7 +189,7 @@ class Timeline:
     def _graph_not_stored(self, at: int) -> NotStored | None:
         """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""
         row, aot = self._lookups[at], self._aot[at]
-        if aot is not None and self._lookups[aot].outcome in ("full_miss", "guard_miss"):
+        if aot is not None and self._lookups[aot].outcome in MISSED:
             found = self._why_not_stored(aot)
             if found is not None and found.is_of_process:
                 return found

@@ -24,7 +24,7 @@ from cachescope.analysis.preflight.would_find import (
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.logs.preflight_notes import LookupNote
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
 _NO_VALUES = (
     "the graph holds a constant whose values are part of the key, and the program ran without weights: "
@@ -156,7 +156,7 @@ class PredictedRun:
         where = self._where(root)
         graphs_under = under if row.cache == AOTAUTOGRAD else None
         found = found_under(under(row.cache, row.cache_key), note, where, graphs_under)
-        if found.outcome not in ("full_miss", "guard_miss"):
+        if found.outcome not in MISSED:
             return found
         if self._world.is_empty:
             return PredictedOutcome(

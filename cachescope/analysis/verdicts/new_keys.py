@@ -20,7 +20,7 @@ from cachescope.analysis.verdicts.entries_above import judge_by_graphs
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, VLLM
+from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
 
 _COLD_START: Final = Why(
@@ -177,7 +177,7 @@ class NewKeys:
         """By cache, the first miss whose key has no recorded details."""
         found: dict[str, int] = {}
         for at, row in enumerate(self._lookups):
-            if row.detail_set is None and row.outcome in ("full_miss", "guard_miss", "unknown"):
+            if row.detail_set is None and row.outcome in (*MISSED, "unknown"):
                 found.setdefault(row.cache, at)
         return found
 
