@@ -1,7 +1,5 @@
 """The advice for a key whose fields changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cachescope.analysis.differences import FieldChange

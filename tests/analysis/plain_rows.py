@@ -1,7 +1,5 @@
 """Rows made by hand: what a test does not tell is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """What changed in one field, on what torch really printed."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where fields of hash details come from, and what sets them."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.analysis.fields import field_advice, is_from_the_graph, is_input

@@ -1,7 +1,5 @@
 """The words of printed graphs, how alike two are, and how they differ."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

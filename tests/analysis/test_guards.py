@@ -1,7 +1,5 @@
 """Guards are decided as torch decides them, and nothing else is evaluated."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import math

@@ -1,7 +1,5 @@
 """Distances between keys, and the nearest of earlier ones: against comparing each pair field by field."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

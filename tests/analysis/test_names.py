@@ -1,7 +1,5 @@
 """What a number or the beginning of a key names: frames in, a lookup or a set of hash details out; made by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.analysis.named import baseline_choice, detail_set_of, full_key, lookup_named

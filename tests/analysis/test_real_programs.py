@@ -1,7 +1,5 @@
 """What is said of inputs, of keys that lack a field, and of graphs within graphs, where torch compiles in this test."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

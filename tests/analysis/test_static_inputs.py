@@ -1,7 +1,5 @@
 """Inputs that are of the model, as every version of torch records them."""
 
-from __future__ import annotations
-
 import pytest
 
 import cachescope

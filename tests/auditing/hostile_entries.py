@@ -4,8 +4,6 @@ Nothing here was written by torch. Each case is a function that makes a cache in
 the rule, the file or folder, and a text at whose beginning in the file the finding has to point, where there is one.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import io

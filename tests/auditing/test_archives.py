@@ -1,7 +1,5 @@
 """Tar files are looked at as what they would unpack to, and never unpacked."""
 
-from __future__ import annotations
-
 import io
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Every hostile entry is found: by the rule it breaks, in its file, at its place."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from pathlib import Path

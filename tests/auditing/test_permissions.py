@@ -1,7 +1,5 @@
 """Owners and rights, on real files: who else can write, and who can exchange the whole cache."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Nothing stands against what real torch wrote: every recording and every whole directory, of every version."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 from pathlib import Path

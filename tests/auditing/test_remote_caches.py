@@ -1,7 +1,5 @@
 """What torch would do with the values of a remote cache: the dump of one, with one value changed."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is said against caches that vLLM wrote: no danger, and of each compiled model that its graphs are not looked at."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from pathlib import Path

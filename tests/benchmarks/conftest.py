@@ -1,7 +1,5 @@
 """Two tables at the end of the benchmarks: what each took beside the first of its group, and which goals are held."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ What does not vary: the order and the sizes of records, the other 571 settings, 
 Equal arguments give equal bytes. Nothing is kept in memory but the recording.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from base64 import b32encode

@@ -1,7 +1,5 @@
 """Whole commands, as whoever types them waits for them, beside `python -c pass` in the same run."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

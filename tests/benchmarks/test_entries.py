@@ -5,8 +5,6 @@ times ``pickle.loads``; `times_pickle_loads` says what it is. Nobody hashes ther
 takes for that is measured by itself.
 """
 
-from __future__ import annotations
-
 import gc
 import pickle
 import shutil

@@ -4,8 +4,6 @@ Aims: numbers within 1 s, every figure within 2.5 s, in a fresh page, imports in
 figure of the timeline as plotly shows it, for which the page loads plotly.js.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

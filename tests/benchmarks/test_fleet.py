@@ -6,8 +6,6 @@ that holds the rank: so every key is its own, and nothing of it could be taken f
 are equal.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -3,8 +3,6 @@
 It takes far less, as what reads is loaded at its first use; so that is measured as well.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

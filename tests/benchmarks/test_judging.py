@@ -6,8 +6,6 @@ prints what each step took (processor time, so that other work does not count) a
 ``--saved`` in a process that reads them from a saved scope.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Verifying a cache of 10,000 entries, as an init container does: a process of its own, the files in the page cache."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import subprocess

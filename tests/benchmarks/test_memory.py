@@ -4,8 +4,6 @@
 taken once does not count.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tracemalloc

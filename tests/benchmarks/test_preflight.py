@@ -11,8 +11,6 @@ takes beyond it. Importing Dynamo and Inductor and tracing the model are still i
 Cold runs are as torch has them by default: the compiler is tried first, and processes that compile are started.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -7,8 +7,6 @@ nothing of a cache. Readers in Python are timed in this process, without their s
 of its own, less what the same process needs for its imports.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

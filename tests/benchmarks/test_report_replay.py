@@ -3,8 +3,6 @@
 Aim of the design: under 100 ms at 10,000 lookups, made as made_lookups.py says. What the file carries for it is bounded.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ sizes and times that are measured. The aim is 1.5 times ``find``; `times_find` s
 ``CACHESCOPE_SCAN_FILES`` sets another number than 20,000.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import subprocess

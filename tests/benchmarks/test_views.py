@@ -5,8 +5,6 @@ browser's part); a toggle to a redrawn What-if, a brush, a filter and a sort of 
 at 100,000. Where others use the machine, ``--benchmark-timer=time.process_time`` measures processor time. The lookups are made as in made_lookups.py.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

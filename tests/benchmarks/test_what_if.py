@@ -6,8 +6,6 @@ names other sizes, ``1000,1000000`` for instance.
 Started as a program with a number of lookups, it prints its own peak of memory, the store of hash details included.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

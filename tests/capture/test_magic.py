@@ -85,7 +85,10 @@ def test_wrong_usage_is_one_line_and_runs_nothing(name: str, cells: dict[str, An
     )
 
 
-@pytest.mark.parametrize(("name", "error"), [("error", "ZeroDivisionError"), ("error_fresh", "ZeroDivisionError"), ("syntax", "SyntaxError")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("error", "ZeroDivisionError"), ("error_fresh", "ZeroDivisionError"), ("syntax", "SyntaxError")],
+)
 def test_an_error_is_shown_once_and_fails_the_cell(name: str, error: str, cells: dict[str, Any]) -> None:
     text = cells[name]["text"]
     assert not cells[name]["success"]

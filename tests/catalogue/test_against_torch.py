@@ -1,7 +1,5 @@
 """The catalogues of torch 2.13 against its sources, and against what torch itself says and does when it runs."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json

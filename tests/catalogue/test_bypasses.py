@@ -1,7 +1,5 @@
 """The catalogue of bypasses: reasons as torch's sources and real recordings have them, errors among them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The catalogue of fields: every recorded field is in it, and lookups by field and version."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Datasheets: every row sane, a spot table typed by hand from the vendors' pages, and names told apart."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

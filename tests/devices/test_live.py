@@ -1,7 +1,5 @@
 """Asking this machine. There is no GPU here: torch and NVML are fakes, and say so; real GPUs are tested where there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

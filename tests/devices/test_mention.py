@@ -1,7 +1,5 @@
 """What each form of a device's text says. All texts are made by hand, in the shapes of formats.md, section 7.1."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Which mentions are one device. Texts of GPUs are made by hand (formats.md, 7.1); directories and recordings are real."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -90,7 +88,11 @@ def test_what_one_mention_tells_is_told_of_the_device() -> None:
 
 def test_the_datasheet_stands_beside_its_device() -> None:
     (row,) = rows_of(of_properties(H100, "a"))
-    assert (row["datasheet"], row["peak_bf16_tflops"], row["sparsity_factor"]) == ("NVIDIA H100 SXM", 989.5, 2)  # fmt: skip
+    assert (row["datasheet"], row["peak_bf16_tflops"], row["sparsity_factor"]) == (
+        "NVIDIA H100 SXM",
+        989.5,
+        2,
+    )
     assert row["datasheet_bandwidth_gbs"] == 3350
     assert "https://" in str(row["source"]) and "halved" in str(row["datasheet_note"])
 
@@ -98,7 +100,11 @@ def test_the_datasheet_stands_beside_its_device() -> None:
 def test_an_unknown_device_shows_what_is_known_and_no_invented_number() -> None:
     text = H100.replace(NAME, "Acme X9000")
     (row,) = rows_of(of_properties(text, "a"))
-    assert (row["name"], row["sm_count"], row["matched_by"]) == ("Acme X9000", 132, "no datasheet of that name")  # fmt: skip
+    assert (row["name"], row["sm_count"], row["matched_by"]) == (
+        "Acme X9000",
+        132,
+        "no datasheet of that name",
+    )
     figures = [*RATE_COLUMNS.values(), "sparsity_factor", "datasheet_bandwidth_gbs", "datasheet_memory_gb"]
     assert all(row[column] is None for column in figures)
 

@@ -1,7 +1,5 @@
 """The classes of rows: what their fields declare, the frames made of them, and values of the types they say."""
 
-from __future__ import annotations
-
 import pkgutil
 import subprocess
 import sys

@@ -5,8 +5,6 @@ From the folder `tests`: ``python -m fuzz --seed 7 --inputs 1000000``. Each inpu
 status is 1 then. With atheris installed, ``--atheris`` lets coverage choose what the numbers are made of.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """One input after the other: made, watched while it is read, counted, and kept where it fails."""
 
-from __future__ import annotations
-
 import random
 import sys
 import time

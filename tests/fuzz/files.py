@@ -1,7 +1,5 @@
 """Files of cache directories, and whole directories, with names and contents changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Traces and text logs with some records changed: what was not touched is told, or a problem says what was lost."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Pickles by a grammar over all opcodes of protocols 0 to 5: mostly such as an unpickler can follow."""
 
-from __future__ import annotations
-
 import pickletools
 import random
 import struct

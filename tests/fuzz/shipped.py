@@ -1,7 +1,5 @@
 """Files that vLLM, SGLang and people ship: factors, handles, artifacts, models, packages, each with its content changed."""
 
-from __future__ import annotations
-
 import json
 import random
 import struct

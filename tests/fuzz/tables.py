@@ -1,7 +1,5 @@
 """Saved scopes and collected logs whose columns, nested values, pages or footers were changed."""
 
-from __future__ import annotations
-
 import random
 from contextlib import suppress
 from pathlib import Path

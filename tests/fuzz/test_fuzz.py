@@ -1,7 +1,5 @@
 """A short run of the fuzzing harness, the same inputs each time; and that the harness sees what it is there to see."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

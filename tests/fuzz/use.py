@@ -1,7 +1,5 @@
 """Everything that can be asked of a scope: what was read must answer, be saved, and be printed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

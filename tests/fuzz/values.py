@@ -1,7 +1,5 @@
 """Values that no torch writes, and changes of bytes and of JSON that put them into what torch wrote."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

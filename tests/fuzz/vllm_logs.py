@@ -1,7 +1,5 @@
 """Logs of vLLM with lines changed, lost, twice or of several processes, beside folders whose times and names change."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

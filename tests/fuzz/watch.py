@@ -3,8 +3,6 @@
 Audit events cannot be taken back, so one hook looks on for as long as the process lives, and only while it is asked to.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

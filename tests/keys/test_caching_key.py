@@ -1,7 +1,5 @@
 """File names of the caching package equal torch's, and where a name does not follow from values, that is said."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib
@@ -116,7 +114,10 @@ def interfaces(cache_root: Path) -> ModuleType:
     return importlib.import_module("torch._inductor.runtime.caching.interfaces")
 
 
-@given(args=st.lists(PLAIN, max_size=3), kwargs=st.dictionaries(st.text(min_size=1, max_size=3), PLAIN, max_size=2))  # fmt: skip
+@given(
+    args=st.lists(PLAIN, max_size=3),
+    kwargs=st.dictionaries(st.text(min_size=1, max_size=3), PLAIN, max_size=2),
+)
 def test_memoizer_keys_are_torchs(
     interfaces: ModuleType, args: list[object], kwargs: dict[str, object]
 ) -> None:

@@ -1,7 +1,5 @@
 """Request keys equal those that torch gave the recorded files."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import importlib.util

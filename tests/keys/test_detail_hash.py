@@ -1,7 +1,5 @@
 """The hash of one plain hash detail equals the one torch's pickler gives."""
 
-from __future__ import annotations
-
 import enum
 import importlib
 import pickle

@@ -1,7 +1,5 @@
 """Properties of a device are told apart from the text torch prints, whatever its name holds, and so is what differs between two."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

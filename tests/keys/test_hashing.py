@@ -1,7 +1,5 @@
 """Content hashes, the system hash and names of best configurations equal torch's, on random input and on this machine."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 from pathlib import Path
@@ -52,7 +50,11 @@ def test_what_get_hash_of_2_13_returned(code: str | bytes, extra: str, hash_type
     assert get_hash(code, extra, hash_type) == wanted
 
 
-@given(content=CODE, extra=TEXT, hash_type=st.sampled_from(["amdgcn", "code", "ptx", "spv", "cubin", "hsaco", "zebin"]))  # fmt: skip
+@given(
+    content=CODE,
+    extra=TEXT,
+    hash_type=st.sampled_from(["amdgcn", "code", "ptx", "spv", "cubin", "hsaco", "zebin"]),
+)
 def test_get_hash_is_torchs(codecache: ModuleType, content: str | bytes, extra: str, hash_type: str) -> None:
     assert get_hash(content, extra, hash_type) == codecache.get_hash(content, extra, hash_type)
 

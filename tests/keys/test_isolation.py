@@ -1,7 +1,5 @@
 """Isolation keys equal the ones torch's own function makes, for every schema."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

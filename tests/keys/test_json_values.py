@@ -1,7 +1,5 @@
 """What a snapshot keeps of values JSON cannot hold, and when a key survives JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

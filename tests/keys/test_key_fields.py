@@ -1,7 +1,5 @@
 """What names and patterns take out of the fields of a key, and what is said where they take nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.errors import NotFoundError
@@ -43,7 +41,10 @@ def test_a_name_is_of_its_own_elements_alone() -> None:
 
 def test_parts_are_those_of_tensors_alone() -> None:
     removed = pattern_fields("example_inputs[*].device", FIELDS, lambda name: name == "example_inputs[0]")
-    assert (removed.fields, dict(removed.parts)) == (frozenset(), {"example_inputs[0]": frozenset({"device"})})  # fmt: skip
+    assert (removed.fields, dict(removed.parts)) == (
+        frozenset(),
+        {"example_inputs[0]": frozenset({"device"})},
+    )
     for pattern, said in (
         ("gm.device", "no field 'gm.device', and no tensor 'gm'"),
         ("example_inputs[*].colour", "a tensor has no part 'colour'; it has "),
@@ -194,8 +195,13 @@ def test_the_arguments_of_a_tensor(text: str, wanted: str) -> None:
 
 def test_names_of_forms_may_have_been_meant_as_well() -> None:
     assert "near it: runtime_version" in refused("runtime_versions")
-    assert refused("cpp.thread") == "no field 'cpp.thread', and no tensor 'cpp'; near it: inductor_config[cpp.threads], inductor_config[cpp.simdlen]"  # fmt: skip
+    assert (
+        refused("cpp.thread")
+        == "no field 'cpp.thread', and no tensor 'cpp'; near it: inductor_config[cpp.threads], inductor_config[cpp.simdlen]"
+    )
     # What holds the word comes before what is spelled like it, and nothing is said twice.
     said = refused("thread", ["treads", "cpp_threads", "Threads"])
     assert said == "no field 'thread'; near it: cpp_threads, Threads, treads"
-    assert refused("[*]", ["gm", "x[1]"]).startswith("no field '[*]'; there are gm, x[…]; and the context forms inductor_configs, ")  # fmt: skip
+    assert refused("[*]", ["gm", "x[1]"]).startswith(
+        "no field '[*]'; there are gm, x[…]; and the context forms inductor_configs, "
+    )

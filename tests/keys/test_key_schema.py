@@ -1,7 +1,5 @@
 """What counts in a what-if key: its forms, its fields, and what they take out of the fields there are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Folders and paths equal torch's on random input, and none is made; where a file of vLLM is follows from its path."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Settings read out of pickles that were printed with replacement characters: what is said of one is what was pickled."""
 
-from __future__ import annotations
-
 import pickle
 
 from hypothesis import given

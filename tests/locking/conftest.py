@@ -1,7 +1,5 @@
 """Locks of caches that torch made, and copies of these to be tampered with."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass

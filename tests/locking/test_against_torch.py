@@ -1,7 +1,5 @@
 """The lock of a cache that torch makes now, and what torch then finds in it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -53,7 +51,11 @@ def test_the_key_of_the_installed_torch_is_torchs_own(codecache: ModuleType) -> 
     import torch
 
     found = installed_torch()
-    assert (found.version, found.cuda, found.hip) == (torch.__version__, torch.version.cuda, torch.version.hip)  # fmt: skip
+    assert (found.version, found.cuda, found.hip) == (
+        torch.__version__,
+        torch.version.cuda,
+        torch.version.hip,
+    )
     assert found.key == base64.b64encode(codecache.torch_key()).decode()
 
 

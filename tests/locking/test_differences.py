@@ -3,8 +3,6 @@
 What torch then did is known from the recordings: which keys each process looked up, and torch's own key in its snapshot.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +62,11 @@ def test_torch_of_the_keys_is_known_by_sources(scenario: str, recording: Recordi
     assert (found.state, found.lost) == ("differs", frozenset(range(len(lock.contexts))))
     absent = Machine("3.11.7", "x86_64")
     found = fact(lock, absent, "torch", torch="torch is not installed for this Python")
-    assert (found.state, found.lost, found.reason) == ("unknown", None, "torch is not installed for this Python")  # fmt: skip
+    assert (found.state, found.lost, found.reason) == (
+        "unknown",
+        None,
+        "torch is not installed for this Python",
+    )
 
 
 def test_a_cache_of_two_torches_serves_each(recording: Recording, torch_key: str) -> None:

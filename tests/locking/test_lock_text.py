@@ -1,7 +1,5 @@
 """The JSON of a lock: what is written is what is read, the schema says the same, and no bytes at all do harm."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """Every kind of tampering with a locked cache is found, and nothing in one that was left alone."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

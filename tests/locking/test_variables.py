@@ -1,7 +1,5 @@
 """The environment variables that enter keys, by torch's source in the catalogue."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.catalogue.facts import field_facts, versions

@@ -1,7 +1,5 @@
 """From processes and entries to frames: where the hash details of a lookup come from, and what is under what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """How long the compiles of bypassed lookups took, against the events of recorded traces."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

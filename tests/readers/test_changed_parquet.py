@@ -1,7 +1,5 @@
 """Saved scopes and collected logs that somebody changed: one line says what is wrong, whatever it is."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

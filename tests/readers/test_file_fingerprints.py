@@ -1,7 +1,5 @@
 """What shows that sources have changed: files in, sizes and times out."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Values of JSON objects: what is asked for and is there, and what is said of the rest."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Files made to fill a memory or to take for ever end in a row of `problems`, and what is around is read."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Snapshots: what is read, and what is refused with one clear line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

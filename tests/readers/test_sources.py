@@ -1,7 +1,5 @@
 """What is found at a path, and by what it is read: folders in, readers and paths out; by what is inside, not by names."""
 
-from __future__ import annotations
-
 import gzip
 import inspect
 import json

@@ -1,7 +1,5 @@
 """A file of a cache that others write to: what is read of it, and what is no file any more."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

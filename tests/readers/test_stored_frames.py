@@ -1,7 +1,5 @@
 """Frames of a saved scope that somebody changed: one value in, what is said of it out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A corpus of secrets to plant, the ways in which one is spelled, and the search that finds any of them again. Made by hand."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import html

@@ -1,7 +1,5 @@
 """Real recordings with secrets put into them by hand: values, names, paths, errors, commands, files, snapshots."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What is hidden by where it stands: every text column of every frame, and no list of columns has to be complete for it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Planted secrets through every command, in every form, and through the report: none comes out."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """No planted secret comes out of a text, however it is written there and however long it is; what stays of one, and what is put for it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

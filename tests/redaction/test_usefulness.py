@@ -1,7 +1,5 @@
 """A redacted answer is still one: the same verdicts, causes, fields and counts, and torch's own words in it."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """What one reading of a recording says, lookup by lookup, in a form that two readings can be compared in."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,8 +3,6 @@
 Each takes the folder of an unpacked recording and a generator of random numbers, and changes the files in place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

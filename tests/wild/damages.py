@@ -1,7 +1,5 @@
 """Every way in which a recording is damaged, with what the damage takes away from whoever reads it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -3,8 +3,6 @@
 Run as a program. One process for all directories: what it keeps in memory is cleared between them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Whether what a damaged recording says is still true: every lookup beside the same one in the whole recording."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Written down from what was done. Which hash details differ between two lookups was read off torch's own lines.
 """
 
-from __future__ import annotations
-
 from scenarios import (
     COLD,
     COLD_FX,

@@ -1,7 +1,5 @@
 """Every sentence that says what to do, followed with a real torch: its counters show the miss, and then the hit."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

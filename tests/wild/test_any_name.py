@@ -1,7 +1,5 @@
 """torch loads every file of a key's folder, whatever it is called: all of them are entries, and hostile ones are named."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

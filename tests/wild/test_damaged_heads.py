@@ -1,7 +1,5 @@
 """A trace that lost its beginning, or got another one, gives every lookup whose record is whole, and says so."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -38,8 +38,6 @@ No file of a damaged directory can go that had to stay in the whole one, but for
 each damage stand in the summary of pytest.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

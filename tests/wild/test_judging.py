@@ -1,7 +1,5 @@
 """What judges damaged recordings sees every kind of wrong answer. The answers here are made by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace

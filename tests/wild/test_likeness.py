@@ -1,7 +1,5 @@
 """What is the past of what: other programs, edited ones, training and inference, ranks, recompiles, upgrades."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Links are followed as torch follows them, and nothing else on the machine is walked."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import Counter

@@ -3,8 +3,6 @@
 Made by hand after the forms of public reports; the values are invented.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Entries made for one CPU, in a process limited to another: what is predicted, and what torch then does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

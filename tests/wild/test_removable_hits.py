@@ -1,7 +1,5 @@
 """What can go is not missed: torch finds in the pruned directory all that it finds in the same one left as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What can go of a directory of which less can be read can go of the whole one: over every recorded cache."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

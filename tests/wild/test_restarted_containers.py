@@ -3,8 +3,6 @@
 What was done: a cold start, another config, the first config again. torch's counters of each process say the same.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

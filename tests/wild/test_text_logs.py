@@ -7,8 +7,6 @@ Of the ways to thin the logs of a recording and the places to do it some are dra
 how many of each recording, or ``all``.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

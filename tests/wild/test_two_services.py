@@ -5,8 +5,6 @@ counted the same in each process. The stream is as `docker compose logs` prints 
 name, or as `kubectl logs --prefix` does, where a new pod has a new one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A log that ends before the outcome of its last lookup: counted apart, in no rate, and of no help to a bar."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

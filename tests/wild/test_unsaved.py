@@ -1,7 +1,5 @@
 """What is read of compiles that were never stored, against what was done to them and against torch's own counters."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

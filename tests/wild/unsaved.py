@@ -6,8 +6,6 @@ whose compile failed or did not end (torch writes about it afterwards): such a l
 so of the AOTAutograd lookup before it as well.
 """
 
-from __future__ import annotations
-
 Run = list[str]
 
 COLD: Run = ["A full_miss first_lookup", "F full_miss first_lookup <"]

@@ -1,7 +1,5 @@
 """Values that changed, from reasons to compile again: only those of the symbol itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.analysis.compiles.frames import value_before

@@ -1,7 +1,5 @@
 """Which sizes guards failed for: nothing is said where the recorded values do not make them fail, or a size is not known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

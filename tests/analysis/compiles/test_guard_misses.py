@@ -1,7 +1,5 @@
 """Guard misses that were recorded: the size, the line, and what torch counted where the advice was followed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -68,7 +66,10 @@ def check_told(recorded: Recorded) -> None:
         (line,) = (at for at, text in enumerate(_PROGRAM, 1) if text.strip() == f"{code}:")
         begin = f"{size}; the stored entry needs {needs}, from "
         # torch 2.6 does not write the text of lines.
-        assert told[name] in ({f"{begin}`{code}` at guard_programs.py:{line}"}, {f"{begin}guard_programs.py:{line}"})  # fmt: skip
+        assert told[name] in (
+            {f"{begin}`{code}` at guard_programs.py:{line}"},
+            {f"{begin}guard_programs.py:{line}"},
+        )
 
 
 def check_counted(recorded: Recorded) -> None:

@@ -1,7 +1,5 @@
 """The lookups of each compile, in recordings: against torch's counters, and the code that both were made for."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bounds that guards say of symbols, against their values one by one."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Guard misses of keys with several entries, against the number of files that lay under the key."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """Cells of notebooks that were recorded in two kernels and a shell, against what Python said in each."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compiles that were recorded, against what torch's counters, torch's own log and Python say of them."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """Symbols that were recorded: ranges and guards, against what torch's ShapeEnv knew and the lines of the program."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -121,7 +119,10 @@ def test_each_guard_has_the_line_that_added_it(
     }
     assert sorted(line for line, _, _ in found) == sorted(wanted)
     # torch 2.6 does not write the text of lines.
-    assert [code for _, code, _ in found] in ([""] * len(found), [PROGRAM[line - 1].strip() for line, _, _ in found])  # fmt: skip
+    assert [code for _, code, _ in found] in (
+        [""] * len(found),
+        [PROGRAM[line - 1].strip() for line, _, _ in found],
+    )
 
 
 def test_a_symbol_that_became_one_value_says_where(recorded: Recorded) -> None:

@@ -1,7 +1,5 @@
 """Which files of torch 2.10's caching package another isolation key would find, held against what torch stored."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

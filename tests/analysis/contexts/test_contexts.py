@@ -1,7 +1,5 @@
 """Contexts reconstructed from runs equal torch's own, and keys, groups and differences follow from the forms."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The CPU that generated code was made for: real code of one machine limited to three capabilities (see compile_for_cpus.py), and entries of such code."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Machines that were recorded, and the one that a request key stands for; made by hand."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

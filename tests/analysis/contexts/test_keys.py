@@ -1,7 +1,5 @@
 """What is known of contexts, and the keys and groups that follow; made by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -135,7 +133,12 @@ def test_forms_that_differ_or_may() -> None:
 
 
 def test_the_least_change_comes_first() -> None:
-    made = [context(), context(runtime="B"), context(runtime="B", runtime_version="2"), context(inductor_configs={})]  # fmt: skip
+    made = [
+        context(),
+        context(runtime="B"),
+        context(runtime="B", runtime_version="2"),
+        context(inductor_configs={}),
+    ]
     schemas = joining_schemas(known_snapshots([*made, *made]))
     left_out = [tuple(form for form in FORMS if form not in chosen_forms(schema)) for schema in schemas]
     assert left_out == [

@@ -1,7 +1,5 @@
 """Contexts and lookups made by hand: which forms differ and how that is shown, and which caches a process leaves out."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import astuple
 from typing import Any
@@ -110,7 +108,12 @@ def test_what_differs_between_two_contexts(
     before: dict[str, Any], after: dict[str, Any], wanted: list[tuple[Any, ...]]
 ) -> None:
     found = [astuple(row) for row in context_difference(contexts(dict(before), dict(after)), 0, 1)]
-    assert [tuple(None if v is None else str(v)[: len(w or "")] if w else v for v, w in zip(row, other, strict=True)) for row, other in zip(found, wanted, strict=True)] == wanted  # fmt: skip
+    assert [
+        tuple(
+            None if v is None else str(v)[: len(w or "")] if w else v for v, w in zip(row, other, strict=True)
+        )
+        for row, other in zip(found, wanted, strict=True)
+    ] == wanted
 
 
 def test_a_board_of_another_model_says_what_that_means() -> None:

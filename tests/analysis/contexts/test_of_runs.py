@@ -1,7 +1,5 @@
 """Contexts of runs: the hash details that a run printed in, the forms that follow from them out; made by hand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

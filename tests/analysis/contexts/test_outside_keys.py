@@ -1,7 +1,5 @@
 """Runs that looked one key up, what is known of each that keys do not hold, and how they are said to differ; made by hand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

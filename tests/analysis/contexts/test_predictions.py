@@ -3,8 +3,6 @@
 tests/capture/test_prediction.py holds them against what processes of torch then found.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether entries of equal source run equal binaries: rows of a directory in, what is told of both out; made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What was built under equal keys: recorded, with what was set before each run as the truth; and made by hand."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What two directories built under one key: choices of max-autotune and graphs in, what differs out; made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """AOTAutograd -> FX -> wrapper -> kernels -> compiled files, and timings -> code, in directories that real torch filled."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which lookups and entries a mega-cache covers: a few rows and what a bundle holds in, answers out; made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -193,7 +191,10 @@ def test_other_files_are_compared_by_their_content(row: EntryRow, name: tuple[st
     )
     assert answer("d1") == ("no", NOT_IN_IT)
     assert answer("d1", lost=frozenset({name})) == ("no", LOST)
-    assert answer("d1", files=files, refused="it is cut") == ("no", "torch loads nothing of the bundle: it is cut")  # fmt: skip
+    assert answer("d1", files=files, refused="it is cut") == (
+        "no",
+        "torch loads nothing of the bundle: it is cut",
+    )
 
 
 def test_of_several_bundles_each_covers_its_own() -> None:

@@ -1,7 +1,5 @@
 """Which files duplicate each other: told by names, sizes and guards, against the bytes of files; and rows made by hand."""
 
-from __future__ import annotations
-
 import shutil
 from operator import attrgetter
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing real is wrong in the recordings, so the wrong cases are real files with a few bytes changed, or made by hand.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -168,7 +166,12 @@ def test_a_field_that_older_keys_lack_and_newer_ones_differ_in() -> None:
         return [row for row in records(made.scope_of(*runs).false_hits) if row["kind"] == "missing_field"]
 
     (row,) = found({"gm": "g"}, "float32", "float64")
-    assert (row["fields"], row["lookups"], row["runs"], row["hits"]) == (("default_dtype",), (0, 2), (0, 1), 2)  # fmt: skip
+    assert (row["fields"], row["lookups"], row["runs"], row["hits"]) == (
+        ("default_dtype",),
+        (0, 2),
+        (0, 1),
+        2,
+    )
     assert "1 key of torch before 2.13" in str(row["evidence"])
     # Of a key of which nothing is recorded nobody knows what it lacks.
     assert found(None, "float32", "float64") == []
@@ -267,7 +270,9 @@ def test_what_entries_of_one_key_point_to(
     rows = found(*(stored(f"e{at}", **{name: value}) for at, value in enumerate(values)))
     assert [(row["kind"], row["fields"]) for row in rows] == ([] if kind is None else [(kind, (name,))])
     for row in rows:
-        assert row["evidence"] == f"entries of one key and equal guards {said}" or row["evidence"].endswith(said)  # fmt: skip
+        assert row["evidence"] == f"entries of one key and equal guards {said}" or row["evidence"].endswith(
+            said
+        )
         assert row["entries"] == tuple(range(len(values)))
 
 

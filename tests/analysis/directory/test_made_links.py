@@ -1,7 +1,5 @@
 """What belongs together in a directory: its files in, links and lonely files out; and which files a name means. Stored by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
@@ -263,7 +261,13 @@ def test_a_lock_guards_every_file_of_its_beginning_once() -> None:
 
 
 def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> EntryRow:
-    made = {"entry": number, "cache": cache, "cache_key": key, "path": f"/c/{key}/e{number}", "modified_time": 5}  # fmt: skip
+    made = {
+        "entry": number,
+        "cache": cache,
+        "cache_key": key,
+        "path": f"/c/{key}/e{number}",
+        "modified_time": 5,
+    }
     return EntryRow(**(made | told))
 
 

@@ -1,7 +1,5 @@
 """Why one graph has several entries: real directories against what the log said, and entries made by hand."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

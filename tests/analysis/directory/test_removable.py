@@ -3,8 +3,6 @@
 A second torch process would not miss it, and locks stay.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What lies beside an entry under its key, from directories in which it was made so by torch or by what was done."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

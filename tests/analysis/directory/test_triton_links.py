@@ -3,8 +3,6 @@
 The directories are of torch.compile and Triton themselves, compiling for sm_90 without a GPU (tests/data/compile_triton.py).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

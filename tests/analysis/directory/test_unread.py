@@ -1,7 +1,5 @@
 """What may lie unseen in a directory: its rows in, what is known of the rest out; made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -105,7 +103,10 @@ def test_files_by_key_and_kernel() -> None:
     meta = row("triton", entry=5, cache_key="t1", path="/d/triton/t1/k.json", root="/d")
     group = row("triton", entry=6, cache_key="t2", path="/c/triton/t2/__grp__k.json")
     best = row("best_config", entry=7, cache_key=None, path="/c/aa/x.best_config")
-    left_out = [row("code", status="temporary", cache_key="c1", path="/c/aa/c1.py"), row("lock", cache_key="c1")]  # fmt: skip
+    left_out = [
+        row("code", status="temporary", cache_key="c1", path="/c/aa/c1.py"),
+        row("lock", cache_key="c1"),
+    ]
     files = Files([wrapper, kernel, other, nameless, meta, group, best, *left_out])
     assert files.rows == [wrapper, kernel, other, nameless, meta, group, best]
     assert files.of_key("/c", "code", "c1") == [wrapper]

@@ -1,7 +1,5 @@
 """What could give a field its stored value: a field and its values in, lines of code out."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

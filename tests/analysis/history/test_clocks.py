@@ -1,7 +1,5 @@
 """How far times of modification are trusted: entries and the misses that wrote them in, intervals out; made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """How far times of modification are trusted: real directories whose times are changed as the world changes them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What was stored when: one history for whoever asks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

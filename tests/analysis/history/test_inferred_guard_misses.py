@@ -1,7 +1,5 @@
 """Misses of a text log that can only be guard misses: rows in, their places out; made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

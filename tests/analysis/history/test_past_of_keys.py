@@ -1,7 +1,5 @@
 """The past of a key, walked along in one go, against a look back at all earlier lookups from each of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """When compiles ended and what they stored: rows in, worked out by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

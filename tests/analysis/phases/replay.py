@@ -1,7 +1,5 @@
 """Chromium events of traces, read and replayed plainly: nothing here is of cachescope."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator

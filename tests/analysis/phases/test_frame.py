@@ -1,7 +1,5 @@
 """The frame phases: of the traces as they were read, whatever became of them since."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The names of events are those of torch's sources."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

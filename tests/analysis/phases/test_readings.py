@@ -1,7 +1,5 @@
 """What hits could save, what stays, and what hits saved; rows made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

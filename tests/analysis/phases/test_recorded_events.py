@@ -1,7 +1,5 @@
 """The frame phases against a plain replay of the events, on every recorded trace."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Self times of events, against a slow sweep that is right at a glance."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Two threads that compile at once: torch's lock lets one of them work, and a trace names neither."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a lookup that a pre-flight predicts could find, and whether its guards would hold; made by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -108,7 +106,12 @@ def test_only_entries_of_the_directory_and_of_the_key_are_found(tmp_path: Path) 
     one, other, linked = (str(tmp_path / name) for name in ("one", "other", "linked"))
     (tmp_path / "one").mkdir()
     (tmp_path / "linked").symlink_to(one)
-    made = [entry(*FX, root=one), entry(*FX, root=other), entry("fxgraph", "f2", root=one), entry(*AOT, root=one)]  # fmt: skip
+    made = [
+        entry(*FX, root=one),
+        entry(*FX, root=other),
+        entry("fxgraph", "f2", root=one),
+        entry(*AOT, root=one),
+    ]
     entries = stored(*made, entry("triton", "f1", root=one), roots=(one,))
     assert [found.entry for found in entries.under(FX, None)] == [0, 1]
     root = entries.root_of(linked)

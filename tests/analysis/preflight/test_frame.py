@@ -1,7 +1,5 @@
 """The frame lookups with what pre-flights predict: their lookups and a directory in, rows out; made by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What runs leave under their keys, and what one process of a command finds of another's. Made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

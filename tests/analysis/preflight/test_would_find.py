@@ -1,7 +1,5 @@
 """How a lookup that a pre-flight predicts would end, by what lies under its key; made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Values of one process that real torch hashed into keys: what they were is told by the processes themselves."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Values of one process in two printed values; the texts are made by hand, those of real keys are in `test_real_values.py`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import pytest
@@ -175,7 +173,10 @@ def test_a_small_number_is_a_pid_where_its_name_says_so() -> None:
 
 def test_a_time_may_be_of_any_day_of_a_long_process() -> None:
     day = 86_400 * SECOND
-    sides = (Process(start_time=BEGAN, end_time=BEGAN + 5 * day), Process(start_time=BEGAN, end_time=BEGAN + 5 * day))  # fmt: skip
+    sides = (
+        Process(start_time=BEGAN, end_time=BEGAN + 5 * day),
+        Process(start_time=BEGAN, end_time=BEGAN + 5 * day),
+    )
     texts = [str((BEGAN + days * day) // SECOND) for days in (3, 4)]
     assert differs_by("x", *texts, sides) is not None
     short = [replace(side, end_time=None) for side in sides]
@@ -207,7 +208,11 @@ def test_any_texts_are_judged_alike_in_both_directions(
         assert len(set(found.kinds)) == len(found.kinds)
 
 
-@given(before=st.integers(0, 10**9), after=st.integers(0, 10**9), name=st.from_regex(r"[a-z]{1,12}", fullmatch=True))  # fmt: skip
+@given(
+    before=st.integers(0, 10**9),
+    after=st.integers(0, 10**9),
+    name=st.from_regex(r"[a-z]{1,12}", fullmatch=True),
+)
 def test_a_number_alone_is_nothing_unless_its_name_says_so(before: int, after: int, name: str) -> None:
     found = differs_by("x", f"{{'{name}': {before}}}", f"{{'{name}': {after}}}")
     if not name.endswith(("rank", "pid", "port", "time", "seed", "date", "ts", "at", "now", "salt", "rand", "random",

@@ -3,8 +3,6 @@
 Metadata and graphs are written by hand as torch 2.13 prints them, but where a recording is named.
 """
 
-from __future__ import annotations
-
 import pytest
 
 import cachescope
@@ -208,7 +206,14 @@ def test_three_options_are_said_one_by_one() -> None:
 
 @pytest.mark.parametrize(("fields", "rest"), [(4, None), (5, "there is 1 more"), (6, "there are 2 more")])
 def test_four_sentences_are_said_and_the_others_are_counted(fields: int, rest: str | None) -> None:
-    names = ("default_dtype", "grad_enabled", "autocast_state", "cache_key_tag", "autograd_config", "aot_config")  # fmt: skip
+    names = (
+        "default_dtype",
+        "grad_enabled",
+        "autocast_state",
+        "cache_key_tag",
+        "autograd_config",
+        "aot_config",
+    )
     advice = changes_advice([field_change(name, "1", "2") for name in names[:fields]]) or ""
     assert advice.startswith("Set by torch.set_default_dtype(…). Set by torch.no_grad()")
     assert "Set by TORCH_COMPILE_CACHE_KEY_TAG" in advice

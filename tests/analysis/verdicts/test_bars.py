@@ -1,7 +1,5 @@
 """Bars and rates: lookups in, passed or not and the numbers out; made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which lookup or entry each miss is compared with: rows in, places out, worked out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What to do about an input or a graph that changed: its parts or its code in, sentences out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -3,8 +3,6 @@
 What really changed is known from the details that torch recorded of both keys.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Torch's own counters say what hit.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which graphs may be forms of one another, and which are paired: codes of words in, likeness worked out by counting them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

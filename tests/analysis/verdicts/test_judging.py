@@ -1,7 +1,5 @@
 """How misses are judged, and the frames that it becomes; made by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -54,7 +52,10 @@ def test_several_bypasses_each_have_their_own_reason() -> None:
     ]
     made += [fx(None, "disabled", at=9, bypass_reason="a", compile_id="9/0")]
     kinds = [(row["verdict"], row["kind"]) for row in miss_rows(scope_of(run(*made)))]
-    assert kinds == [*(("bypassed", reason or "torch gave no reason") for reason in reasons), ("disabled", "")]  # fmt: skip
+    assert kinds == [
+        *(("bypassed", reason or "torch gave no reason") for reason in reasons),
+        ("disabled", ""),
+    ]
 
 
 def guarded(*lookups: Made, **told: Any) -> str:

@@ -1,7 +1,5 @@
 """Which miss follows from which: reasons in, numbers out, without the reasons being judged before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -82,7 +80,10 @@ def test_whether_an_autograd_miss_explains_the_miss_of_a_graph(above: Why, below
 
 def test_a_miss_of_autograd_under_another_does_not_follow() -> None:
     assert follows([AOT, replace(AOT, lookup=1, aot_lookup=0, cache_key="a2")], X, X) == [NONE, NONE]
-    assert follows([replace(FX, lookup=0, aot_lookup=None), replace(FX, compile_id="1/0")], X, X) == [NONE, NONE]  # fmt: skip
+    assert follows([replace(FX, lookup=0, aot_lookup=None), replace(FX, compile_id="1/0")], X, X) == [
+        NONE,
+        NONE,
+    ]
 
 
 GRAPH_GONE, REFUSED = why("entry_unavailable", "graph entry"), why("entry_unavailable", "load error")
@@ -115,7 +116,10 @@ def test_if_a_backward_graph_is_new_as_its_forward_graph_is(forward: Why, backwa
     assert follows([FORWARD, BACKWARD], forward, backward) == [NONE, 0 if is_so else NONE]
     # Not before it, and not of another compile or another process.
     if forward != backward:
-        assert follows([replace(BACKWARD, lookup=0), replace(FORWARD, lookup=1)], backward, forward) == [NONE, NONE]  # fmt: skip
+        assert follows([replace(BACKWARD, lookup=0), replace(FORWARD, lookup=1)], backward, forward) == [
+            NONE,
+            NONE,
+        ]
     for other in (
         replace(BACKWARD, compile_id="1/0"),
         replace(BACKWARD, run=5),
@@ -148,4 +152,7 @@ def test_of_one_cause_in_one_compile_the_first_is_the_root() -> None:
     assert follows([one, above], X, X) == [NONE, NONE]
     assert follows([replace(AOT, lookup=0), above], X, X) == [NONE, 0]
     assert follows([replace(AOT, lookup=0), replace(above, cache_key="a2")], X, X) == [NONE, NONE]
-    assert follows([replace(AOT, lookup=0, cache_key=None), replace(above, cache_key=None)], X, X) == [NONE, NONE]  # fmt: skip
+    assert follows([replace(AOT, lookup=0, cache_key=None), replace(above, cache_key=None)], X, X) == [
+        NONE,
+        NONE,
+    ]

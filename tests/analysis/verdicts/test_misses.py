@@ -1,7 +1,5 @@
 """Rows in, verdict out: each way in which a miss can be judged, by small histories made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -262,7 +260,11 @@ def test_a_key_that_another_compiles(first: tuple[float, float | None], second: 
 def test_a_key_that_another_process_is_compiling_for_another_directory() -> None:
     compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
     row = last(compiling, run(graph("f11", at=3), **HERE))
-    assert (row["verdict"], row["kind"], row["evidence"]) == ("entry_unavailable", "another directory", "recorded")  # fmt: skip
+    assert (row["verdict"], row["kind"], row["evidence"]) == (
+        "entry_unavailable",
+        "another directory",
+        "recorded",
+    )
     assert "looked up, but in another directory: /other, not /cache" in row["reason"]
     # Where a directory is not known, it may be the same.
     assert last(compiling, run(graph("f11", at=3)))["verdict"] == "compiled_concurrently"

@@ -1,7 +1,5 @@
 """The baseline of every lookup of small made histories, against a search that looks at all that came before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

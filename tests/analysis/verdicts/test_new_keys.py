@@ -1,7 +1,5 @@
 """Keys that were never seen: upgrades, edits, what is not recorded and what is not known; small histories made by hand."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any
@@ -366,7 +364,11 @@ def test_each_sentence_says_what_it_is_compared_with_though_one_value_changed_al
         entries=[entry("fxgraph", "f77", third, at=-50)],
     )
     rows = {row["lookup"]: row for row in miss_rows(scope)}
-    beginnings = {2: "the same graph", 3: "the same graph", 5: "compiled again in one process, after compile 1/0"}  # fmt: skip
+    beginnings = {
+        2: "the same graph",
+        3: "the same graph",
+        5: "compiled again in one process, after compile 1/0",
+    }
     for lookup, beginning in beginnings.items():
         assert rows[lookup]["changed"] == ("x",)
         assert rows[lookup]["reason"] == f"{beginning}, and one field of the key differs: x, 1 -> 2"

@@ -1,7 +1,5 @@
 """The default of an option, as the catalogue has it, hashes as it does in a process of torch that set nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Fields that differ by the rank alone: pairs of sets in, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank

@@ -1,7 +1,5 @@
 """The ranks that are not like the most of them, and the field; made by hand."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from itertools import product
 
@@ -103,7 +101,11 @@ LOOKED_UP = st.tuples(
 
 
 @pytest.mark.slow
-@given(processes=st.lists(st.tuples(st.sampled_from([0, 1, 2, 3, None]), st.lists(LOOKED_UP, max_size=4)), max_size=7))  # fmt: skip
+@given(
+    processes=st.lists(
+        st.tuples(st.sampled_from([0, 1, 2, 3, None]), st.lists(LOOKED_UP, max_size=4)), max_size=7
+    )
+)
 def test_a_place_is_compared_by_itself(
     processes: list[tuple[int | None, list[tuple[str | None, dict[str, str | None]]]]],
 ) -> None:

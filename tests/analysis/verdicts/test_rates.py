@@ -1,7 +1,5 @@
 """Hit rates by compile time: what is not recorded is not zero."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.answers.summary import compile_time

@@ -1,7 +1,5 @@
 """Earlier compiles of one function in one process: rows in, the nearest of them out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

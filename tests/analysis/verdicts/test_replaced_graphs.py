@@ -3,8 +3,6 @@
 The code of a graph is ten words, each a letter: of two of them the likeness is a tenth for each word that they share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

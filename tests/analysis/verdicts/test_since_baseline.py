@@ -1,7 +1,5 @@
 """What has changed since another scope compiled the same graph: two small scopes in, made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

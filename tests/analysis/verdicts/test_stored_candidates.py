@@ -1,7 +1,5 @@
 """Which entries a lookup may be compared with, by when they were there: rows in, worked out by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

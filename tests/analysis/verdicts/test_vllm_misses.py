@@ -1,7 +1,5 @@
 """Why vLLM's own lookups missed: what real logs and folders say of each declared change, and where nothing is blamed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +59,11 @@ def test_each_declared_change_is_named_and_nothing_else(scope: Scope, told: Reco
 def test_nothing_is_blamed_where_nothing_changed(scope: Scope, told: Recorded) -> None:
     steps = by_step(scope)
     for step in ("first", "rank"):
-        assert (steps[step].verdict, steps[step].changed, steps[step].evidence) == ("first_lookup", (), "inferred")  # fmt: skip
+        assert (steps[step].verdict, steps[step].changed, steps[step].evidence) == (
+            "first_lookup",
+            (),
+            "inferred",
+        )
     assert all(pd.isna(steps[step].verdict) for step in LOADED[told.version])
 
 

@@ -1,7 +1,5 @@
 """What is said of a whole compiled model that was there and was not used: an error and what its folder says in, made by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.analysis.verdicts.misses import Why
@@ -21,7 +19,11 @@ NEW = Judged(Why("first_lookup", "it is new", "inferred", ""), baseline=3)
 def test_files_that_were_edited(changed: Judged | None, baseline: int | None) -> None:
     """They are compared with another start only if nothing else changed since then."""
     found = not_loaded(EDITED, changed)
-    assert (found.why.verdict, found.why.changed, found.why.evidence) == ("key_changed", ("code_hash",), "recorded")  # fmt: skip
+    assert (found.why.verdict, found.why.changed, found.why.evidence) == (
+        "key_changed",
+        ("code_hash",),
+        "recorded",
+    )
     assert found.baseline == baseline
 
 
@@ -35,5 +37,9 @@ def test_files_that_were_edited(changed: Judged | None, baseline: int | None) ->
 )  # fmt: skip
 def test_an_error_of_loading_it(changed: Judged | None, reason: str) -> None:
     found = not_loaded("EOFError", changed)
-    assert (found.why.verdict, found.why.kind, found.why.evidence) == ("entry_unavailable", "load error", "recorded")  # fmt: skip
+    assert (found.why.verdict, found.why.kind, found.why.evidence) == (
+        "entry_unavailable",
+        "load error",
+        "recorded",
+    )
     assert found.why.reason == reason

@@ -1,7 +1,5 @@
 """Two folders side by side: their factors in, the changes of fields and what to do about them out; made by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.analysis.vllm.advice import factor_advice

@@ -1,7 +1,5 @@
 """Folders made by hand: whether a name is known, what is compared with what, and what makes folders many."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ranks side by side, of folders made by hand: what each rank has of its own, what one alone has, and where nothing is said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

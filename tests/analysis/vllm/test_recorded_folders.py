@@ -1,7 +1,5 @@
 """The folders that real vLLM wrote: names recomputed, each declared change named, nothing blamed where nothing changed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two ranks of one real engine of vLLM, and torch upgraded: each folder's name recomputed, each declared change named."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What can go from vLLM's folders: nothing of which it is not proven that no engine uses it."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from pathlib import Path

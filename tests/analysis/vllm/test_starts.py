@@ -1,7 +1,5 @@
 """The clock of vLLM's logs beside that of files: a few starts in, how far it is off; and the parts in folders that a log names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A lookup is written as a letter and what it stored: ``m3`` missed, and its result is there from position 3.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

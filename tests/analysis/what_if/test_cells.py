@@ -1,7 +1,5 @@
 """What directories held; made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

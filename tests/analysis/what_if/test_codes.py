@@ -1,7 +1,5 @@
 """What a page needs for a replay of its own: a small history in, its fields, forms and numbers out; made by hand."""
 
-from __future__ import annotations
-
 from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.what_if.codes import ReplayCodes
 from cachescope.keys.key_fields import VERSION_FIELD

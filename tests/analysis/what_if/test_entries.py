@@ -1,7 +1,5 @@
 """The entries of all cells, and the lookups as a replay takes them: lookups and entries of a directory in; made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -130,7 +128,14 @@ def test_the_position_of_a_time(time: int | None, position: int) -> None:
 
 
 def test_the_keys_and_their_details() -> None:
-    aot = {"cache": "aotautograd", "cache_key": "f1", "time": 5, "outcome": "hit", "detail_set": 7, "direction": None}  # fmt: skip
+    aot = {
+        "cache": "aotautograd",
+        "cache_key": "f1",
+        "time": 5,
+        "outcome": "hit",
+        "detail_set": 7,
+        "direction": None,
+    }
     found = recorded(
         hit("f1", 1, direction="forward"), hit("f1", 2, detail_set=3, direction="backward"), hit("f1", 3, detail_set=4),
         hit("f2", 4), aot,

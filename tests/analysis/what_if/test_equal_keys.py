@@ -1,7 +1,5 @@
 """Which keys become equal without some fields: found by what differs, against the what-if keys themselves."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

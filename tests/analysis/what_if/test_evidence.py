@@ -1,7 +1,5 @@
 """What the entries themselves say about leaving a field out: real directories whose entries differ in one field."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path

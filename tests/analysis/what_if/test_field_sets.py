@@ -1,7 +1,5 @@
 """Sets of fields that separate keys of one graph, against comparing the keys pair by pair; made by hand, but for one recording."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """What is played into one directory, against looking at every entry for every miss; made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import example, given

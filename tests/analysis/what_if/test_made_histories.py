@@ -3,8 +3,6 @@
 A letter stands for each lookup, in its order: h hit, m miss, ? not known, - neither (bypassed or disabled).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -265,7 +263,11 @@ def test_rates_runs_and_causes() -> None:
     ]
     causes = table(found.by_cause, "verdict misses hits_after unknown time_won_ns")
     assert ("key_changed", 1, 1, 0, 2 * SECOND_NS) in causes
-    assert (sum(row[1] for row in causes), sum(row[2] for row in causes), sum(row[3] for row in causes)) == (3, 1, 1)  # fmt: skip
+    assert (sum(row[1] for row in causes), sum(row[2] for row in causes), sum(row[3] for row in causes)) == (
+        3,
+        1,
+        1,
+    )
 
 
 def test_rates_without_any_time() -> None:
@@ -310,7 +312,10 @@ def test_which_fields_would_help() -> None:
     three = scope_of(
         here(f1()), here(f2(10, took=2.0)), here(fx("f3", details={**G, "x": "3", "y": "2"}, at=20, took=5.0))
     )
-    assert helped(three) == {("x",): (1, 2 * second, 1, False, 0, 1), ("x", "y"): (2, 7 * second, 1, False, 0, 2)}  # fmt: skip
+    assert helped(three) == {
+        ("x",): (1, 2 * second, 1, False, 0, 1),
+        ("x", "y"): (2, 7 * second, 1, False, 0, 2),
+    }
     assert [row[0] for row in table(three.sensitivity(), "fields")] == [("x", "y"), ("x",)]
     # What does not vary, or hits, or has no details, helps nobody.
     assert helped(scope_of(here(f1()), here(f1(10, "hit")))) == {}
@@ -334,7 +339,10 @@ def test_sets_of_three_are_tried_where_they_are_the_nearest() -> None:
         here(fx("f3", details=near, at=5, took=1.0)),
         here(f2(details=z, took=2.0)),
     )
-    assert set(helped(scope)) == {("x", "y"), ("z",), ("x", "y", "z")} or set(helped(scope)) == {("x", "y"), ("z",)}  # fmt: skip
+    assert set(helped(scope)) == {("x", "y"), ("z",), ("x", "y", "z")} or set(helped(scope)) == {
+        ("x", "y"),
+        ("z",),
+    }
 
 
 def test_of_many_fields_those_are_put_back_that_help_alone() -> None:

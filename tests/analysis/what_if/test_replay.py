@@ -1,7 +1,5 @@
 """The quick replay against one that goes through the lookups one by one, and guards by hand."""
 
-from __future__ import annotations
-
 import base64
 from collections import defaultdict
 from dataclasses import dataclass, replace

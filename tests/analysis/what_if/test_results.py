@@ -1,7 +1,5 @@
 """The frames of a replay: what became of the lookups in, rows out; made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from operator import attrgetter

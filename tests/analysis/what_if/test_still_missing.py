@@ -1,7 +1,5 @@
 """Why misses stay misses although their changed fields do not count: small histories, made by hand, and recordings."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.columns import records
@@ -77,7 +75,11 @@ def test_a_staggered_start_is_predicted_as_it_comes_out(count: int) -> None:
     assert letters(concurrent, "x") == "m" * count
     assert letters(staggered, "x").count("h") == count - 1
     (row,) = records(concurrent.cause_savings())
-    assert (row["hits_after"], row["staggered"], row["staggered_time_ns"]) == (0, count - 1, (count - 1) * 10**10)  # fmt: skip
+    assert (row["hits_after"], row["staggered"], row["staggered_time_ns"]) == (
+        0,
+        count - 1,
+        (count - 1) * 10**10,
+    )
     assert row["why"] == (
         f"the runs were concurrent: {count} keys become 1; with a staggered start, {count - 1} of {count} would hit"
     )

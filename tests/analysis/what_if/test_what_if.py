@@ -1,7 +1,5 @@
 """Replays of every recording against what was changed in it, written down by hand in scenarios.py."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from scenarios import VERSIONS, Run

@@ -1,7 +1,5 @@
 """What-if keys: sums of the details that count, told apart as the hashes tell them apart."""
 
-from __future__ import annotations
-
 import base64
 from hashlib import blake2b, sha256
 

@@ -1,7 +1,5 @@
 """What each kind of file says of itself: made bytes in, the row out; one line for each branch."""
 
-from __future__ import annotations
-
 import base64
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Where torch keeps its cache by default, held against torch's own function."""
 
-from __future__ import annotations
-
 import getpass
 import os
 from pathlib import Path

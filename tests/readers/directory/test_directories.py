@@ -1,7 +1,5 @@
 """Whole directories that real torch and Triton left behind: every file is a row, and none is wrongly told."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

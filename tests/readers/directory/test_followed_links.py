@@ -1,7 +1,5 @@
 """Which links the walk of a cache follows, and what becomes a row: links in, rows out, made by hand."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

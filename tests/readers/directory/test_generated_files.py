@@ -1,7 +1,5 @@
 """Kernels in generated files, and their keys: against the names that torch gave their files, and against any text."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Entries of the two graph caches: real ones, and made bytes in, the row out; one line for each branch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

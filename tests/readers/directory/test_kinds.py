@@ -1,7 +1,5 @@
 """The readers of single kinds, on hand-made files: for what was not recorded, and for what is damaged."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

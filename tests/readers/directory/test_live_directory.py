@@ -1,7 +1,5 @@
 """A cache that is read while torch compiles into it: no exception, no problem, nothing written, and all there at the end."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

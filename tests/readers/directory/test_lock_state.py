@@ -1,7 +1,5 @@
 """Locks are told held or free as filelock itself holds them, and nothing about them is changed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a mega-cache says of itself, and the entries in it: bytes put together by hand, and a real one."""
 
-from __future__ import annotations
-
 import base64
 import zlib
 from pathlib import Path

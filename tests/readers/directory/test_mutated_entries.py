@@ -3,8 +3,6 @@
 CACHESCOPE_MUTATIONS sets another number.
 """
 
-from __future__ import annotations
-
 import os
 import pickletools
 import random

@@ -1,7 +1,5 @@
 """Which place of a cache a path is, by names alone: a few made files, and what they tell; one line for each branch."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

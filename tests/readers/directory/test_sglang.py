@@ -1,7 +1,5 @@
 """SGLang's ``torch_compile_cache``, as its own backend wrote it on a CPU (tests/data/README.md says what was stood in for)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tarfile

@@ -1,7 +1,5 @@
 """Files that people ship by themselves, and precompile packages, against what torch says of them and the trace of their run."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import struct

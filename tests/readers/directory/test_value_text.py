@@ -1,7 +1,5 @@
 """Values of pickles as text: as Python prints them, cut where they are long or deep."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """vLLM's files: what they say, and that damaged and hostile ones are problems and nothing else."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -1,7 +1,5 @@
 """What is stored of a log, and when it is still of use: a log made by hand in, the same or nothing out."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A log that is opened again is what it was, or it is read anew: nothing changed, damaged or half-written is served."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

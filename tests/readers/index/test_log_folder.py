@@ -1,7 +1,5 @@
 """A folder that many processes collect logs into reads back as one Scope, and its hash details when they are asked for."""
 
-from __future__ import annotations
-
 import copy
 import os
 import subprocess

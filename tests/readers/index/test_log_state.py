@@ -1,7 +1,5 @@
 """When a log counts as unchanged, as grown, and as too young: a change of a file in, a verdict out."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Logs in columns that somebody changed: one value in, what is said of it out; and what is kept of a log, as columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

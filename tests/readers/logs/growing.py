@@ -1,7 +1,5 @@
 """Logs that are written bit by bit or read in parts, and what shows that this gives what reading them at once gives."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """What AOTInductor compiled is told from what was compiled with caches switched off; recorded by record_kind.py."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

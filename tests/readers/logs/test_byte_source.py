@@ -1,7 +1,5 @@
 """Where the bytes of a log come from, and how a stream says why it ended early."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The cache directory of a run is the one that the recorder set, whichever log tells of it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

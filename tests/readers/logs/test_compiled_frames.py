@@ -1,7 +1,5 @@
 """Compiles read from traces that were cut, mixed up and changed."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

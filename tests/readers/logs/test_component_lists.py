@@ -1,7 +1,5 @@
 """Lists of components read by comparing bytes say what a JSON parser says, whatever came before them."""
 
-from __future__ import annotations
-
 import json
 from base64 import b32encode
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """A few small logs read by workers and in parts, quickly: they tell what one process reads. test_many_logs.py has real ones."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import pickle

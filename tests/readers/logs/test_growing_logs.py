@@ -1,7 +1,5 @@
 """A trace that has grown is read from where it ended, and gives what reading it anew gives, wherever it was cut."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """A text log that has grown is read from where it ended, and gives what reading it anew gives."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import deque

@@ -1,7 +1,5 @@
 """Clocks of log prefixes, which tell no year and no time zone, made moments."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

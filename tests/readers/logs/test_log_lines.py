@@ -1,7 +1,5 @@
 """The lines of a log however it comes in pieces, and however it was packed: bytes in, lines out."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

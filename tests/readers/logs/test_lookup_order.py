@@ -1,7 +1,5 @@
 """The order in which torch made its lookups, from the order in which it wrote about them; made by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from cachescope.frames.recorded_rows import LookupRow

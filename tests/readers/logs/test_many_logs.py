@@ -1,7 +1,5 @@
 """Logs read by workers give the frames that reading them one after the other gives, whatever happens to the workers."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import random

@@ -1,7 +1,5 @@
 """Logs of processes that ran past New Year: recordings whose clocks are moved there. A prefix names no year."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

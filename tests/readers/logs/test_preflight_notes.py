@@ -1,7 +1,5 @@
 """Notes of a pre-flight: whatever they hold, they are notes of a lookup or of none, and never an exception."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

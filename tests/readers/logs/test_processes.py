@@ -1,7 +1,5 @@
 """Which logs are of one process, and what each adds to what the others tell: processes in, runs out, all made by hand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from copy import deepcopy

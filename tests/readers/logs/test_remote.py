@@ -1,7 +1,5 @@
 """Logs at addresses read like the same files here, whatever the store does while they are read."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys

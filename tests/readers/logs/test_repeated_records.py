@@ -1,7 +1,5 @@
 """Logs that hold records or lines twice: appended to themselves, delivered twice, copied while they grew. Nothing was looked up again."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Times of traces are seconds after noon; one log of each process says them by its own clock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `cachescope record` notes of a command is read with its logs: the command, and how it ended."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

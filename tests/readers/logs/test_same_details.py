@@ -1,7 +1,5 @@
 """One key has one set of hash details, whichever source tells of it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Symbols and guards of a trace: those of the last attempt, with the program's own line; records made by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

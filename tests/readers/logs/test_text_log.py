@@ -1,7 +1,5 @@
 """Text logs: every form of the prefix, several processes in one file, values over many lines, raw bytes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Text logs with Dynamo's logger on say where the code of a lookup stands; held against what Python says."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tarfile

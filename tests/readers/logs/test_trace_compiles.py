@@ -1,7 +1,5 @@
 """To which compile a lookup belongs, and how that compile ended: records in, lookups out, made by hand."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

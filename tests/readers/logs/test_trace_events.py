@@ -1,7 +1,5 @@
 """The events of a trace: read from a real one, damaged, with values that no torch writes, packed."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json

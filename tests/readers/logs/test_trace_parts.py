@@ -1,7 +1,5 @@
 """A trace that is read in parts gives what reading it in one gives: every row, every problem, in the same order."""
 
-from __future__ import annotations
-
 import random
 import re
 from itertools import chain, pairwise

@@ -1,7 +1,5 @@
 """What the records of a trace say of its process and its lookups: records in, a process out; made by hand in torch's words."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Framing of trace logs against a plain reading line by line: any bytes, any size of blocks."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

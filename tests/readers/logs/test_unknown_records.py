@@ -3,8 +3,6 @@
 The traces are real; the names of their artifacts are changed by hand.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """vLLM's own logs: what real ones say of each declared step, and the same among other output and hostile lines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

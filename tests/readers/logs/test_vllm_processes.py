@@ -1,7 +1,5 @@
 """Logs of servers with several processes: each message is of the process that wrote it, or of none that is known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Processes of vLLM as runs, and their starts as lookups, beside what torch says in the same log."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

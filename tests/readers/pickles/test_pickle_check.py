@@ -1,7 +1,5 @@
 """What the check of a pickle lets pass and what it refuses, opcode by opcode: at a limit and one beyond it."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

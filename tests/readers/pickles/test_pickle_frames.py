@@ -1,7 +1,5 @@
 """Frames of any length at any place: what `pickle.loads` refuses is damaged, and what it loads is not."""
 
-from __future__ import annotations
-
 import pickle
 import pickletools
 import random

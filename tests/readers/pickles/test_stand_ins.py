@@ -1,7 +1,5 @@
 """What a stand-in keeps of what a pickle did to its object, and which globals are refused by their names."""
 
-from __future__ import annotations
-
 import pickle
 from collections import OrderedDict
 

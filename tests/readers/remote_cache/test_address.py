@@ -1,7 +1,5 @@
 """The address of a Redis is shown without its password, wherever and however it is written."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Dumps of remote caches, against the trace and the directory of the run that filled them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import lzma

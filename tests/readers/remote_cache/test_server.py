@@ -1,7 +1,5 @@
 """A live Redis, filled with what torch put into one: what is read of it, and how little it is asked."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
