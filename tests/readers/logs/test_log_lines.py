@@ -161,7 +161,7 @@ STAMP = b"2026-11-20T15:24:13.1Z "
         (docker(("stdout", "a\n"), ("stdout", "b")), b"a\nb"),
         (docker(("stdout", "a")) + b"no json\n" + docker(("stdout", "b\n")), b"\nab\n"),
         (docker(("stdout", "a")) + b"[1]\n{}\n" + docker(("stdout", "b\n")), b"\n\nab\n"),
-        (docker(("stdout", "a\n")) + b'{"log": 7}\n{"log": ' + b"[" * 100_000 + b"\n", b"a\n\n\n"),
+        (docker(("stdout", "a\n")) + b'{"log": 7}\n{"log": [\n', b"a\n\n\n"),
         (b'{"log":"a\\n"}\n', b"a\n"),
         (STAMP + b"stdout F a\n" + STAMP + b"stderr F b\n", b"a\nb\n"),
         (STAMP + b"stdout P a\n" + STAMP + b"stderr F b\n" + STAMP + b"stdout F c\n", b"b\nac\n"),
@@ -182,6 +182,13 @@ def test_what_was_packed(
     (tmp_path / "log.gz").write_bytes(gzip.compress(packed))
     with open_bytes(str(tmp_path / "log.gz")) as stream:
         assert stream.read() == wanted
+
+
+def test_json_that_is_nested_too_deep_is_an_empty_line() -> None:
+    packed = docker(("stdout", "a\n")) + b'{"log": ' + b"[" * 100_000 + b"\n"
+    unpack = unpacking(packed)
+    assert unpack is not None
+    assert b"".join(unpack(io.BytesIO(packed))) == b"a\n\n"
 
 
 @pytest.mark.parametrize(
