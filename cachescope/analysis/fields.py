@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 from cachescope.catalogue.facts import field_facts
@@ -57,13 +57,13 @@ _ARGUMENT: Final = re.compile(r"fx_kwargs\[(.*)\]")
 _COMPILED: Final = tuple((re.compile(pattern), text) for pattern, text in _ADVICE)
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def is_from_the_graph(field: str) -> bool:
     """Whether a field of an FX key follows from the program, in which case a changed AOTAutograd key explains it."""
     return is_of_the_program(field) or field.partition("[")[0] in _WITH_THE_GRAPH
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def is_input(field: str) -> bool:
     """Whether a field describes the inputs of a graph."""
     return _INPUTS.fullmatch(field) is not None
