@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cachescope
@@ -88,6 +88,7 @@ DAMAGES: dict[str, Callable[[bytes, int], bytes]] = {
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(place=st.integers(0, 1000), damage=st.sampled_from(sorted(DAMAGES)), seed=st.integers(0, 10_000))
+@example(place=4, damage="cut", seed=5)  # behind its lookups, before the end of their compile
 def test_lookups_behind_a_damaged_head_are_all_read(
     place: int, damage: str, seed: int, traces: list[bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

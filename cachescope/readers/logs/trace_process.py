@@ -177,8 +177,11 @@ class TraceProcess:
     ) -> None:
         if self._is_repeated(line, clock_us):
             return
-        # A failed compile does not show whether the caches were on.
-        self._compiled |= error is None
+        # A failed compile does not show whether the caches were on; nor does one whose beginning is lost, and its lookups with it.
+        began = (
+            self._has_begun if compile_id is None else self._compiles.segments[first_attempt(compile_id)] > 0
+        )
+        self._compiled |= error is None and began
         self._compiles.end(compile_id, clock_us, error)
 
     def _lookup(self, lookup: LookupRow, line: int, clock_us: int | None, is_over: bool) -> None:

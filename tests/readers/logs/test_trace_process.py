@@ -174,6 +174,9 @@ def test_the_code_that_was_compiled(tmp_path: Path) -> None:
     # A compile that began and did not end looks up nothing; one that ended had its caches off.
     assert one(begins(), folder=tmp_path)[0].looked_up
     assert not one(begins(), metrics(), folder=tmp_path)[0].looked_up
+    # Where the beginning of the compile is lost, its lookups may be lost with it.
+    assert one(metrics(), folder=tmp_path)[0].looked_up
+    assert one(metrics(), begins(1, {"frame_id": 1, "frame_compile_id": 0}), folder=tmp_path)[0].looked_up
     assert one(begins(), metrics(fail_type="E"), folder=tmp_path)[0].looked_up
     assert one(begins(), metrics(), looked_up(), folder=tmp_path)[0].looked_up
 
