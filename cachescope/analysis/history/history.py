@@ -48,6 +48,10 @@ class History:
         The index of each lookup, by its id.
     aot : list of int or None
         The AOTAutograd lookup that each was made under.
+    key : list of int or None
+        The number of the key of each in its cache; None for one without a key.
+    key_numbers : dict
+        The number of each key that was looked up, by cache and key, in the order of their first lookups.
     timeline : Timeline
     inferred : tuple of int
         The ids of lookups of a text log that can only have been guard misses; their outcome in `lookups` says so.
@@ -69,6 +73,12 @@ class History:
         self.aot = [
             None if row.aot_lookup is None else self.index_of.get(row.aot_lookup) for row in self.lookups
         ]
+        self.key_numbers: dict[tuple[str, str], int] = {}
+        numbered = self.key_numbers.setdefault
+        self.key = [
+            None if row.cache_key is None else numbered((row.cache, row.cache_key), len(self.key_numbers))
+            for row in self.lookups
+        ]
         self.timeline = Timeline(self.lookups, self.aot, self.runs)
         self.inferred: tuple[int, ...] = ()
 
@@ -82,21 +92,6 @@ class History:
     def graph(self) -> list[int | None]:
         """Hash code of the graph of each lookup; equal codes are equal graphs."""
         return [None if form is None else form[0] for form in self.forms]
-
-    @cached_property
-    def key(self) -> list[int | None]:
-        """The number of the key of each lookup in its cache; None for one without a key."""
-        numbers = self.key_numbers
-        return [None if row.cache_key is None else numbers[row.cache, row.cache_key] for row in self.lookups]
-
-    @cached_property
-    def key_numbers(self) -> dict[tuple[str, str], int]:
-        """The number of each key that was looked up, by cache and key, in the order of their first lookups."""
-        numbers: dict[tuple[str, str], int] = {}
-        for row in self.lookups:
-            if row.cache_key is not None:
-                numbers.setdefault((row.cache, row.cache_key), len(numbers))
-        return numbers
 
     @cached_property
     def of_key(self) -> dict[int, Sequence[int]]:

@@ -86,10 +86,10 @@ class Timeline:
     @cached_property
     def end(self) -> list[int | None]:
         """When the compile after each lookup ended; None if no log has times."""
-        ended = [_ended(row, row.end_time) for row in self._lookups]
+        ended = [_ended(row, row.end_time or 0) for row in self._lookups]
         for aot, graphs in self._graphs.items():
             row = self._lookups[aot]
-            ended[aot] = _ended(row, _latest(row.end_time, *map(ended.__getitem__, graphs)))
+            ended[aot] = _ended(row, max([row.end_time or 0, *[ended[graph] or 0 for graph in graphs]]))
         return ended
 
     @cached_property
@@ -215,13 +215,13 @@ class Timeline:
         return how if how is not None and self._is_in_last_compile(row) else None
 
 
-def _ended(row: LookupRow, latest: int | None) -> int | None:
-    """When a compile ended, from the latest time that is known of it, the graphs aside."""
+def _ended(row: LookupRow, latest: int) -> int | None:
+    """When a compile ended, from the latest time that is known of it, 0 if none is."""
     if row.time is None:
         return None
     if row.time_taken_ns is not None:
         return row.time + row.time_taken_ns
-    return latest if latest is not None and latest > row.time else row.time + _UNKNOWN_COMPILE_NS
+    return latest if latest > row.time else row.time + _UNKNOWN_COMPILE_NS
 
 
 def _latest(*times: int | None) -> int | None:

@@ -61,7 +61,7 @@ class Baselines:
         self._choice = choice
         # Whether contents differ by the rank alone, by their texts and how far apart the ranks are.
         self._by_rank: dict[tuple[int, int, int | None], bool] = {}
-        self._rank_of = history.rank_of
+        self._rank = [history.rank_of.get(row.run) for row in history.lookups]
         self._stored = StoredCandidates(history, EntryTimes(history))
         self._replaced = ReplacedGraphs(history, self._stored, choice.run)
         self._recompiles = Recompiles(history)
@@ -228,10 +228,7 @@ class Baselines:
 
     def _ranks_apart(self, before: int, after: int) -> int | None:
         """How far apart the ranks of two lookups are, if both are known."""
-        rank, other = (
-            self._rank_of.get(self._lookups[before].run),
-            self._rank_of.get(self._lookups[after].run),
-        )
+        rank, other = self._rank[before], self._rank[after]
         return None if rank is None or other is None else other - rank
 
     def _hold_a_rank(self, before: int, after: int) -> bool:
@@ -306,14 +303,13 @@ class Baselines:
     def _runs_before(self) -> list[int | None]:
         """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
         found = greatest_other_before([row.run for row in self._lookups], self._group)
-        rank_of = self._rank_of
-        several = Counter(rank_of.get(run) for run in {row.run for row in self._lookups})
+        several = Counter(dict(zip((row.run for row in self._lookups), self._rank, strict=True)).values())
         if len(several) == 1 or max(several.values(), default=0) < 2:
             return found
         number = {rank: at for at, rank in enumerate(several)}
         of_rank = [
-            None if group is None else group * len(number) + number[rank_of.get(row.run)]
-            for row, group in zip(self._lookups, self._group, strict=True)
+            None if group is None else group * len(number) + number[rank]
+            for rank, group in zip(self._rank, self._group, strict=True)
         ]
         same = greatest_other_before([row.run for row in self._lookups], of_rank)
         return [run if of_same is None else of_same for run, of_same in zip(found, same, strict=True)]
@@ -325,16 +321,14 @@ class Baselines:
 
     def _in_the_run_before(self, at: int) -> list[int]:
         """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
-        group, row = self._group[at], self._lookups[at]
-        if group is None or row.compile_id is None:
-            return []
+        group, row, lookups = self._group[at], self._lookups[at], self._lookups
         run = self._runs_before[at]
         if self._choice.mode == "run":
             run = None if row.run == self._choice.run else self._choice.run
-        if run is None:
+        if group is None or run is None or (compile_id := row.compile_id) is None:
             return []
-        of_run = self._in_run(group, run)
-        return [one for one in of_run if one < at and self._lookups[one].compile_id == row.compile_id]
+        of_run = self._of_run.get(group * self._runs + run, ())
+        return [one for one in of_run if one < at and lookups[one].compile_id == compile_id]
 
     def _other_calls(self, at: int, group: int) -> set[int]:
         """Earlier lookups of an equal graph elsewhere in the same run on other inputs: other calls, and none has changed."""

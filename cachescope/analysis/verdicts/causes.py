@@ -26,7 +26,7 @@ _CauseKey = tuple[SameCause, bool]
 
 
 def link_consequences(misses: Sequence[Miss], history: History) -> None:
-    """Mark the misses that follow from another one: sets `follows` and `root`."""
+    """Mark the misses that follow from another one."""
     of_lookup: list[Miss | None] = [None] * len(history.lookups)
     for miss in misses:
         of_lookup[miss.index] = miss
@@ -40,20 +40,18 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
         elif miss.follows is None and (parent is None or not parent.why.what.is_graph_gone):
             rest.append(miss)
     _follow_the_first_of_their_compile(rest)
-    for miss in misses:
-        miss.root = miss.follows is None
     below = [(miss, parent) for miss, parent in zip(misses, parents, strict=True) if parent is not None]
     for miss, parent in below:
         # AOTAutograd misses whose change only the graphs below show.
         if parent.root and parent.why.what.is_shown_by_graphs and miss.why.changed:
-            parent.follows, parent.root = miss.follows or miss, False
+            parent.follows = miss.follows or miss
     for miss, parent in below:
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
         if parent.why.what.is_graph_gone:
             if parent.root:
-                parent.follows, parent.root = miss, False
+                parent.follows = miss
             else:
-                miss.follows, miss.root = parent.follows, False
+                miss.follows = parent.follows
 
 
 def _follow_their_forward_graph(misses: Sequence[Miss], parents: Sequence[Miss | None]) -> None:
@@ -99,9 +97,9 @@ def _is_of(forward: Why, backward: Why) -> bool:
 
 def _explains(above: Miss, below: Miss) -> bool:
     """Whether the AOTAutograd miss of the same compile explains an FX miss."""
-    aot, fx = above.why, below.why
     if above.row.cache != AOTAUTOGRAD or below.row.cache != FXGRAPH:
         return False
+    aot, fx = above.why, below.why
     kind = aot.what
     if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
         return True
@@ -116,8 +114,8 @@ def _cause_key(miss: Miss) -> _CauseKey:
 
 def _root_of(miss: Miss) -> Miss:
     """The miss that a miss follows from in the end."""
-    while miss.follows is not None:
-        miss = miss.follows
+    while (above := miss.follows) is not None:
+        miss = above
     return miss
 
 

@@ -169,11 +169,11 @@ def _judge_known_keys(history: History, pasts: PastOfKeys, found: VerdictsSoFar)
             if runs not in races:
                 races[runs] = _compiled_concurrently(*runs)
             found.record(at, races[runs], racing.first)
-        elif (gone := unavailable.judge(at, past)) is not None:
-            found.record(at, *gone)
+        else:
+            found.record(at, *unavailable.judge(at, past))
     for at in unexplained:
         is_asked = history.key[at] is not None and not pasts.is_known(at)
-        if is_asked and (gone := unavailable.judge(at, None)) is not None:
+        if is_asked and (gone := unavailable.not_loaded(at)) is not None:
             found.record(at, *gone)
 
 

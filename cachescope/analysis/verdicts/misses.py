@@ -55,12 +55,15 @@ class Miss:
     row: LookupRow
     why: Why
     baseline: Candidate | None
-    root: bool = True
-    """Whether it does not only follow from another miss."""
     cause: int = -1
     """Not known at first."""
     follows: Miss | None = None
     """The miss that caused this one."""
+
+    @property
+    def root(self) -> bool:
+        """Whether it does not only follow from another miss."""
+        return self.follows is None
 
 
 class VerdictsSoFar:

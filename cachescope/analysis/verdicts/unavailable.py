@@ -35,10 +35,10 @@ class UnavailableEntries:
         local = (entry for entry in history.entries if not is_in_remote_cache(entry.path))
         self._entries = by_key(((entry.cache, entry.cache_key), entry) for entry in local)
 
-    def judge(self, at: int, past: KeyPast | None) -> Judged | None:
-        """Why the entry of a key was unavailable; None if nothing shows that there was one."""
+    def judge(self, at: int, past: KeyPast) -> Judged:
+        """Why the entry of a key that had been looked up before was unavailable."""
         row = self._rows[at]
-        if (found := self._not_loaded(at, row, past)) is not None or past is None:
+        if (found := self.not_loaded(at, past)) is not None:
             return found
         if past.refused is not None:
             why = self._history.timeline.not_stored[past.refused]
@@ -51,8 +51,9 @@ class UnavailableEntries:
             return _unavailable(why.kind, reason, evidence, text, past.refused)
         return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
 
-    def _not_loaded(self, at: int, row: LookupRow, past: KeyPast | None) -> Judged | None:
+    def not_loaded(self, at: int, past: KeyPast | None = None) -> Judged | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
+        row = self._rows[at]
         if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or self._looked_up_twice(at)):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
             why = "torch found the AOTAutograd entry and then looked the FX graph up again"
