@@ -29,7 +29,7 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 # The tests come last, and say in the last line what was left out.
-# Of programs of torch and of pages in chromium a quarter, another one at each commit, and what is in files that changed.
+# Of programs of torch and of pages in chromium a quarter, another one at each commit, and what is in files of the last one.
 test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, a quarter of each, and all with ALL=1
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)

@@ -92,9 +92,9 @@ def suites_of(test: Path, kinds: Iterable[str]) -> Iterator[Suite]:
         yield from islice((one for one in having if any(_is_under(path, folder) for folder in one.tests)), 1)
 
 
-def changed_tests(root: Path = ROOT) -> set[Path]:
-    """The files that changed: a test that did is run, whatever its suite."""
-    base = _base(root)
+def changed_tests(root: Path = ROOT, since: str | None = None) -> set[Path]:
+    """The files that changed since a commit, or since everything ran: a test that did is run, whatever its suite."""
+    base = since or _base(root)
     return {root / path for path in _changed(root, base)} if base else set()
 
 
