@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cachescope.rows import Time, col, row
+from cachescope.terms import REFUSED
 
 # fmt: off
 
@@ -67,6 +68,14 @@ class EntryRow:
     link: str | None = col("target of the link through which it was reached", missing="not reached through a link", default=None)
     source_code: str | None = None
     """The code that torch generated, if the entry contains it."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether torch itself cannot load it: its bytes are not a complete pickle.
+
+        torch may still load any other damaged entry: it compares neither names nor keys, and has no limits.
+        """
+        return self.damage is not None and self.damage.startswith(REFUSED)
 
 
 

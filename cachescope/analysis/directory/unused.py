@@ -26,7 +26,6 @@ from cachescope.terms import (
     OTHER,
     OTHER_TEXT,
     PRECOMPILE,
-    REFUSED,
     TRITON,
     UNREADABLE,
     VLLM_AOT,
@@ -56,15 +55,6 @@ OTHER_PATHS: Final = "its paths are those of another directory, so Triton compil
 
 # An artifact lies in <prefix> of a rank, a model in the folder of its rank.
 _LEVELS: Final = 2
-
-
-def is_refused(row: EntryRow) -> bool:
-    """Whether torch itself cannot load an entry: its bytes are not a complete pickle.
-
-    torch may still load any other damaged entry: it compares neither names nor keys,
-    and has no limits.
-    """
-    return row.damage is not None and row.damage.startswith(REFUSED)
 
 
 class Unread:
@@ -108,7 +98,7 @@ def _is_doubtful(row: EntryRow) -> bool:
         return True  # its graphs are inside it, and are not read
     if row.cache == AOTAUTOGRAD and row.code_key is not None:
         return True  # its graphs are inside it, and only the code of the forward one is recorded
-    if row.status == "ok" or row.cache not in _NAMING or is_refused(row) or row.damage == OTHER_TEXT:
+    if row.status == "ok" or row.cache not in _NAMING or row.is_refused or row.damage == OTHER_TEXT:
         return False
     return not (row.cache == FXGRAPH and row.code_key is not None)
 
@@ -148,11 +138,11 @@ def _reason(row: EntryRow, orphan: OrphanRow | None, now: int) -> str | None:
     if row.status == "damaged" and row.cache in CACHES:
         # A file that is being copied here is written under its own name.
         is_old = _is_past(row.modified_time, now - _COPIED_NS)
-        return f"damaged: {row.damage}" if is_refused(row) and is_old else None
+        return f"damaged: {row.damage}" if row.is_refused and is_old else None
     if row.link is not None:
         return None
     if row.status == "temporary":
-        is_loaded = row.cache in CACHES and not is_refused(row)
+        is_loaded = row.cache in CACHES and not row.is_refused
         is_old = _is_older(row, now - _WRITTEN_NS)
         return "left behind by a process that died" if is_old and not is_loaded else None
     # Code is written before its entry: nothing names it until the compile ends.

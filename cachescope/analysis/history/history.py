@@ -18,6 +18,7 @@ from cachescope.analysis.key_distance import Form, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.terms import CACHES, MISSED
 
 
@@ -118,6 +119,19 @@ class History:
         assert entry.cache_key is not None
         number = self.key_numbers.get((entry.cache, entry.cache_key))
         return () if number is None else self.of_key[number]
+
+    def is_of_a_miss(self, entry: EntryRow) -> bool:
+        """Whether a recorded miss wrote an entry; that miss then represents it."""
+        looked_up = self.lookups_of(entry)
+        return bool(looked_up) and self.lookups[looked_up[0]].outcome != "hit"
+
+    def entries_of(self, row: LookupRow) -> Sequence[EntryRow]:
+        """The entries under the key of a lookup."""
+        return self._entries_of_key.get((row.cache, row.cache_key), ())
+
+    @cached_property
+    def _entries_of_key(self) -> Mapping[tuple[str, str | None], list[EntryRow]]:
+        return by_key(((entry.cache, entry.cache_key), entry) for entry in self.entries)
 
     def latest_of_key(self, at: int) -> int | None:
         """The latest earlier lookup of the key of a lookup."""

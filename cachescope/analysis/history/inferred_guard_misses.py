@@ -16,7 +16,6 @@ from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import VLLM
 
@@ -45,16 +44,14 @@ def _inferred_guard_misses(history: History) -> list[int]:
         return []
     # Whether each key that had been looked up before had been stored before.
     was_stored = {at: past.latest_stored is not None for at, past in PastOfKeys(history, {}).of_each(asked)}
-    # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
-    local = (entry for entry in history.entries if not is_in_remote_cache(entry.path))
-    of_key = by_key(((entry.cache, entry.cache_key), entry) for entry in local)
     symbolic: dict[int | None, bool] = {None: False}
     found: dict[int, None] = {}
     for at in asked:
         row = lookups[at]
         if row.cache_key is None or row.load_error is not None:
             continue
-        stored = of_key.get((row.cache, row.cache_key), [])
+        # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
+        stored = [entry for entry in history.entries_of(row) if not is_in_remote_cache(entry.path)]
         if at not in was_stored and not stored:
             continue
         detail_set = row.detail_set

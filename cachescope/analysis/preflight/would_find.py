@@ -21,7 +21,7 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, MISSED, OTHER_NAME, REFUSED
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, MISSED, OTHER_NAME
 from cachescope.wording import plural
 
 Sure = Literal["yes", "no", "maybe"]
@@ -148,7 +148,7 @@ def _is_there(row: EntryRow) -> tuple[Sure, str]:
     damage = row.damage or ""
     if row.status == "ok" or damage.startswith(OTHER_NAME):
         return "yes", ""
-    if row.status == "damaged" and damage.startswith(REFUSED):
+    if row.status == "damaged" and row.is_refused:
         return "no", f"it is damaged: {damage}"
     if row.status in ("temporary", "foreign"):
         return "no", f"it is {row.status}"

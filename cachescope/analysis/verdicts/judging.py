@@ -19,8 +19,7 @@ from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.grouping import by_key
-from cachescope.terms import REFUSED, VLLM, Evidence
+from cachescope.terms import VLLM, Evidence
 from cachescope.verdict_kinds import AOT_INDUCTOR
 
 if TYPE_CHECKING:
@@ -100,7 +99,6 @@ def _disabled(recorded_reason: str | None) -> Why:
 
 
 def _judge_guard_misses(history: History, found: VerdictsSoFar) -> None:
-    of_entries = by_key(((e.cache, e.cache_key), e.guards_expr) for e in history.entries if e.guards_expr)
     for at, row in enumerate(history.lookups):
         if row.outcome != "guard_miss":
             continue
@@ -108,7 +106,7 @@ def _judge_guard_misses(history: History, found: VerdictsSoFar) -> None:
         if row.prediction is not None:
             found.record(at, guards_would_fail(key or "", row.prediction), before)
             continue
-        stored = of_entries.get((row.cache, key), ())
+        stored = (entry.guards_expr for entry in history.entries_of(row))
         guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
         is_recorded = row.status_detailed is not None or own is not None
         found.record(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
@@ -122,17 +120,12 @@ def guards_would_fail(key: str, prediction_text: str) -> Why:
 
 def judge_predicted(history: History, found: VerdictsSoFar) -> None:
     """Entries that cannot be loaded, or whose graphs cannot."""
-    refused = {
-        (entry.cache, entry.cache_key)
-        for entry in history.entries
-        if entry.status == "damaged" and (entry.damage or "").startswith(REFUSED)
-    }
     for at, row in enumerate(history.lookups):
         if row.prediction is None or row.outcome != "full_miss" or found.why[at] is not None:
             continue
         if row.status_detailed == "hit":
             kind = "graph entry"
-        elif (row.cache, row.cache_key) in refused:
+        elif any(entry.status == "damaged" and entry.is_refused for entry in history.entries_of(row)):
             kind = "damaged"
         else:
             continue

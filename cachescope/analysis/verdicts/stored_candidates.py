@@ -30,9 +30,7 @@ class StoredCandidates:
         self._of_graph: dict[tuple[str, str | None, int | None], list[_Stored]] = defaultdict(list)
         for entry in history.entries:
             if entry.detail_set is not None:
-                looked_up = history.lookups_of(entry)
-                is_hit = bool(looked_up) and history.lookups[looked_up[0]].outcome == "hit"
-                until = NEVER if not looked_up else looked_up[0] if is_hit else -1
+                until = -1 if history.is_of_a_miss(entry) else next(iter(history.lookups_of(entry)), NEVER)
                 kind = entry.cache, history.details.direction(entry.detail_set)
                 stored = _Stored(entry, *times.interval(entry), until)
                 self._of_kind[kind].append(stored)

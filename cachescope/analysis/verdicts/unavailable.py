@@ -7,17 +7,14 @@ hit or save of the key, a compile that failed, a process that was killed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import KeyPast
 from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_line
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import AOTAUTOGRAD, REFUSED, Evidence
+from cachescope.terms import AOTAUTOGRAD, Evidence
 from cachescope.verdict_kinds import NOT_KNOWN
 
 Judged = tuple[Why, int | None]
@@ -31,9 +28,6 @@ class UnavailableEntries:
         self._history = history
         self._rows = history.lookups
         self._cache_dir = {run.run: run.cache_dir for run in history.runs}
-        # Whether a process asked a remote cache is not recorded.
-        local = (entry for entry in history.entries if not is_in_remote_cache(entry.path))
-        self._entries = by_key(((entry.cache, entry.cache_key), entry) for entry in local)
 
     def judge(self, at: int, past: KeyPast) -> Judged:
         """Why the entry of a key that had been looked up before was unavailable."""
@@ -134,11 +128,11 @@ class UnavailableEntries:
 
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
         """Entries under the key that torch refuses; torch does not notice other damage, such as a different name."""
-        damaged = (entry for entry in self._of_key(row) if entry.status == "damaged")
-        return [entry for entry in damaged if (entry.damage or "").startswith(REFUSED)]
+        return [entry for entry in self._of_key(row) if entry.status == "damaged" and entry.is_refused]
 
-    def _of_key(self, row: LookupRow) -> Sequence[EntryRow]:
-        return self._entries.get((row.cache, row.cache_key), ())
+    def _of_key(self, row: LookupRow) -> list[EntryRow]:
+        # Whether a process asked a remote cache is not recorded.
+        return [entry for entry in self._history.entries_of(row) if not is_in_remote_cache(entry.path)]
 
 
 def _unavailable(kind: str, reason: str, evidence: Evidence, because: str, baseline: int | None) -> Judged:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.linked_files import Files
-from cachescope.analysis.directory.unused import Unread, is_refused
+from cachescope.analysis.directory.unused import Unread
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import OTHER_NAME, OTHER_TEXT
 
@@ -22,7 +22,7 @@ def row(cache: str = "fxgraph", **told: Any) -> EntryRow:
     [(None, False), (TRUNCATED, True), (OTHER_NAME, False), (f"it is not {TRUNCATED}", False)],
 )
 def test_what_torch_itself_refuses(damage: str | None, refused: bool) -> None:
-    assert is_refused(row(damage=damage)) is refused
+    assert row(damage=damage).is_refused is refused
 
 
 @pytest.mark.parametrize(
