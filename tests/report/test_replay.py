@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.what_if.codes import ReplayCodes
+from cachescope.analysis.what_if.recorded import NEVER
 from cachescope.report.page.replay import codes_object, packed
 from cachescope.scope import Scope
 from tests.made import CODE, Made, Stored, aot, entry, fx, run, scope_of

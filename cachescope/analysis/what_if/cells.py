@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from cachescope.analysis.history.directory import NEVER, NO_GUARDS, NOT_KNOWN
-from cachescope.analysis.what_if.recorded import HIT, MISS, Recorded
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, Recorded
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+
+NO_GUARDS: Final = 0
+"""The number of the guards of an entry that has none."""
+NOT_KNOWN: Final = -1
+"""For an entry of unknown guards, or one that may not exist."""
 
 
 @dataclass(slots=True)

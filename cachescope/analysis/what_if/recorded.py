@@ -12,10 +12,11 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.history.history import History, is_miss
 from cachescope.terms import VLLM
 
+NEVER: Final = 2**31 - 1
+"""The position of what does not happen."""
 HIT: Final = 0
 MISS: Final = 1
 UNKNOWN: Final = 2

@@ -8,19 +8,110 @@ stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import chain
+from typing import Final, Literal
 
-from cachescope.analysis.history.directory import NEVER, NOT_KNOWN, Directory
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.cells import Cell, Cells
+from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Cells, Event
 from cachescope.analysis.what_if.keys import KeyTable
-from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Outcomes, Recorded
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN, Outcomes, Recorded
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
 from cachescope.terms import AOTAUTOGRAD
 
-_OUTCOMES = {"hit": HIT, "miss": MISS, "unknown": UNKNOWN}
+_ANY: Final = -2
+
+WhyNot = Literal["guards", "gone", "concurrent", "pending", "not stored", "nothing"]
+
+
+class Directory:
+    """The entries that exist at one time, under keys that differed when they were recorded and count as one.
+
+    Lookups of these keys are played into it in time order. Guards are numbers. Whether the guards of an entry hold is known if
+    the entry has none, or if the lookup compiled the same guards itself. In all other cases it depends on sizes, which no log has.
+    """
+
+    def __init__(self) -> None:
+        # How many entries there are: by guards, and by guards and key.
+        self._count: Counter[tuple[int, int | None]] = Counter()
+        self._going: list[tuple[int, int, int]] = []
+        # How many compiles go on: by key and run, None for any of them.
+        self._compiling: Counter[tuple[int | None, int | None]] = Counter()
+        # Whether an entry is gone, and whether a compile stored nothing.
+        self._has_lost = False
+        self._was_kept_back = False
+
+    def store(self, key: int, guards: int, gone: int = NEVER, by: int | None = None) -> None:
+        """Store an entry under a key, which is there until something from outside removes it; `by` is the run that `compile` began for it."""
+        self._change(key, guards, 1)
+        if gone < NEVER:
+            heappush(self._going, (gone, key, guards))
+        if by is not None:
+            self._begin(key, by, -1)
+
+    def compile(self, key: int, run: int, *, is_stored: bool) -> None:
+        """Begin the compile after a miss, whose result is stored later, or never."""
+        if is_stored:
+            self._begin(key, run, 1)
+        else:
+            self._was_kept_back = True
+
+    def would_find(self, key: int, at: int, guards: int) -> int:
+        """What a lookup that missed its own key finds among the entries of the others: `HIT`, `MISS` or `UNKNOWN`.
+
+        Parameters
+        ----------
+        key : int
+            Its own key: the entries under it did not serve, as was recorded.
+        at : int
+            When it is made; not before any lookup made earlier.
+        guards : int
+            The guards that it compiled itself.
+        """
+        self._remove(at)
+        if self._has_other(key, NO_GUARDS) or (guards != NOT_KNOWN and self._has_other(key, guards)):
+            return HIT
+        return UNKNOWN if self._has_other(key, _ANY) else MISS
+
+    def why_not(self, at: int, run: int) -> WhyNot:
+        """Why a lookup of a run that finds nothing does not."""
+        self._remove(at)
+        if self._count[_ANY, None]:
+            return "guards"
+        if self._has_lost:
+            return "gone"
+        if self.is_compiled_elsewhere(run):
+            return "concurrent"
+        if self._compiling[None, None]:
+            return "pending"
+        return "not stored" if self._was_kept_back else "nothing"
+
+    def is_compiled_elsewhere(self, run: int, key: int | None = None) -> bool:
+        """Whether another run compiles a key, or any of them, and has not stored it."""
+        return self._compiling[key, None] > self._compiling[key, run]
+
+    def _has_other(self, key: int, guards: int) -> bool:
+        count = self._count
+        return count[guards, None] > count[guards, key]
+
+    def _remove(self, at: int) -> None:
+        while self._going and self._going[0][0] <= at:
+            _, key, guards = heappop(self._going)
+            self._change(key, guards, -1)
+            self._has_lost = True
+
+    def _change(self, key: int, guards: int, more: int) -> None:
+        for kind in (_ANY,) if guards == NOT_KNOWN else (_ANY, guards):
+            self._count[kind, None] += more
+            self._count[kind, key] += more
+
+    def _begin(self, key: int, run: int, more: int) -> None:
+        for one in (None, key):
+            self._compiling[one, None] += more
+            self._compiling[one, run] += more
 
 
 class Replay:
@@ -122,13 +213,30 @@ class Replay:
 def play(group: list[Cell], after: Outcomes) -> None:
     """Play some cells into one directory, and decide their misses; those that hit through an AOTAutograd entry do already."""
     directory = Directory()
-    events = sorted(chain.from_iterable(cell.events for cell in group))
-    for position, is_lookup, key, guards, gone, source in events:
+    for position, is_lookup, key, guards, gone, source in _events(group):
         if is_lookup:
             if after[position] != HIT:
-                after[position] = _OUTCOMES[directory.would_find(key, position, guards)]
+                after[position] = directory.would_find(key, position, guards)
             continue
         by = MISS if source < 0 else after[source]
         if by != HIT:
             # What a lookup that may have hit would have stored may not exist.
             directory.store(key, guards if by == MISS else NOT_KNOWN, gone)
+
+
+def still_missed(
+    replay: Replay, group: Iterable[Cell], after: Outcomes
+) -> Iterator[tuple[int, WhyNot, bool]]:
+    """Each miss of some cells that stays one, why, and whether another run was compiling its very key."""
+    directory, lookups = Directory(), replay.history.lookups
+    for position, is_lookup, key, guards, gone, source in _events(group):
+        if is_lookup and after[position] == MISS:
+            run = lookups[position].run
+            yield position, directory.why_not(position, run), directory.is_compiled_elsewhere(run, key)
+            directory.compile(key, run, is_stored=replay.recorded.stored_since[position] < NEVER)
+        elif not is_lookup and (source < 0 or after[source] == MISS):
+            directory.store(key, guards, gone, None if source < 0 else lookups[source].run)
+
+
+def _events(group: Iterable[Cell]) -> list[Event]:
+    return sorted(chain.from_iterable(cell.events for cell in group))

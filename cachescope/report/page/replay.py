@@ -8,8 +8,8 @@ from dataclasses import asdict
 from itertools import groupby, pairwise
 from typing import Final
 
-from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.what_if.codes import MissCodes, ReplayCodes
+from cachescope.analysis.what_if.recorded import NEVER
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow
 from cachescope.json_types import JsonObject

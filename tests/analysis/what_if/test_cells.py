@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cachescope.analysis.history.directory import NEVER
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.recorded import HIT, MISS
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow

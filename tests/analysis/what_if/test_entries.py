@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.directory import NEVER, NO_GUARDS
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.recorded import HIT, MISS, OTHER, Recorded
+from cachescope.analysis.what_if.cells import NO_GUARDS
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cachescope.analysis.history.directory import NEVER, NO_GUARDS, NOT_KNOWN
-from cachescope.analysis.what_if.cells import Cell, Event
-from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN
+from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Event
+from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN
 from cachescope.analysis.what_if.replay import play
 
 CELLS = 3
