@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cachescope.analysis.preflight.predicting import PredictedLookup, PredictedRun, World
@@ -28,17 +28,16 @@ def with_predictions(tables: Tables) -> Tables:
     # Of an entry its path is the source; of a line without one the dump is.
     with_problems = frozenset(problem.source for problem in tables.problems.rows)
     entries = StoredEntries(tables.entries.rows, tables.cache_roots, tables.listed, with_problems)
-    recorded = stored_by_recorded(made) if made and not entries.roots else None
+    recorded = stored_by_recorded(made, tables.runs.rows) if made and not entries.roots else None
+    of_run = by_key((row.run, row) for row in rows)
     predicted: dict[int, list[PredictedLookup]] = {}
     for command in commands(runs.values()):
         world = World(entries, recorded)
-        walked = {
-            run.run: PredictedRun(run, [row for row in rows if row.run == run.run], world) for run in command
-        }
+        walked = {run.run: PredictedRun(run, of_run[run.run], world) for run in command}
         for one in walked.values():
             one.tell_others()
         predicted |= {number: list(one.lookups()) for number, one in walked.items()}
-    lookups = _numbered(rows, predicted, tables.entries.rows)
+    lookups = _numbered(of_run, predicted, tables.entries.rows)
     runs_in_it = _with_directory(tables.runs.rows, entries)
     return replace(tables, lookups=Table(LookupRow, lookups), runs=Table(RunRow, runs_in_it))
 
@@ -57,15 +56,17 @@ def _with_directory(runs: list[RunRow], entries: StoredEntries) -> list[RunRow]:
 
 
 def _numbered(
-    rows: list[LookupRow], predicted: dict[int, list[PredictedLookup]], entries: list[EntryRow]
+    of_run: Mapping[int, list[LookupRow]],
+    predicted: Mapping[int, list[PredictedLookup]],
+    entries: Iterable[EntryRow],
 ) -> list[LookupRow]:
     """All lookups, run by run, with new numbers."""
     saved = {entry.entry: entry.time_taken_ns for entry in entries}
     numbers: dict[int, int] = {}
     out: list[LookupRow] = []
-    for run in dict.fromkeys(row.run for row in rows):
+    for run, made in of_run.items():
         if run not in predicted:
-            for order, row in enumerate(one for one in rows if one.run == run):
+            for order, row in enumerate(made):
                 numbers[row.lookup] = len(out)
                 out.append(replace(row, order=order))
             continue

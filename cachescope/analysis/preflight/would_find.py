@@ -14,14 +14,17 @@ from itertools import chain
 from typing import Final, Literal
 
 from cachescope.analysis.guards import GuardError, holds
+from cachescope.analysis.history.history import History, is_miss
+from cachescope.analysis.history.timeline import CUT_SHORT
+from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, MISSED, OTHER_NAME
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME
 from cachescope.wording import plural
 
 Sure = Literal["yes", "no", "maybe"]
@@ -155,41 +158,26 @@ def _is_there(row: EntryRow) -> tuple[Sure, str]:
     return "maybe", f"it could not be read here: {damage or row.status}"
 
 
-def stored_by_recorded(lookups: Sequence[LookupRow]) -> Stored:
+def stored_by_recorded(lookups: Iterable[LookupRow], runs: Iterable[RunRow]) -> Stored:
     """What recorded runs found or stored, as far as their logs tell; what became of it since is not known."""
-    graphs: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
-    for row in lookups:
-        if row.aot_lookup is None or row.cache_key is None:
-            continue
-        if (row.cache_key, None) not in graphs[row.aot_lookup]:
-            graphs[row.aot_lookup].append((row.cache_key, None))
+    history = History(lookups, (), runs, HashDetails())
     found: Stored = defaultdict(list)
-    for row in lookups:
-        is_there, why_not = _was_left(row)
-        if row.cache_key is not None and is_there != "no":
-            is_hit = row.outcome == "hit"
-            one = Candidate(
-                f"what run {row.run} had {'found' if is_hit else 'stored'}",
-                is_there,
-                why_not,
-                row.guards_expr if is_hit else None,
-                are_guards_known=is_hit,
-                graphs=tuple(graphs.get(row.lookup, ())),
-            )
-            found[row.cache, row.cache_key].append(one)
+    for at, row in enumerate(history.lookups):
+        is_hit = row.outcome == "hit"
+        why_not = None if is_hit else history.timeline.not_stored.get(at)
+        if row.cache_key is None or not (is_hit or is_miss(row)) or why_not not in (None, CUT_SHORT):
+            continue
+        graphs = (history.lookups[graph].cache_key for graph in history.timeline.graphs_of(at))
+        one = Candidate(
+            f"what run {row.run} had {'found' if is_hit else 'stored'}",
+            "yes" if why_not is None else "maybe",
+            "" if why_not is None else "its compile had not ended when the log did",
+            row.guards_expr if is_hit else None,
+            are_guards_known=is_hit,
+            graphs=tuple((key, None) for key in dict.fromkeys(graphs) if key is not None),
+        )
+        found[row.cache, row.cache_key].append(one)
     return found
-
-
-def _was_left(row: LookupRow) -> tuple[Sure, str]:
-    if row.outcome == "hit":
-        return "yes", ""
-    if row.outcome not in MISSED:
-        return "no", ""
-    if row.save_bypass or row.save_error or row.compile_error:
-        return "no", "torch did not store it"
-    if row.compile_ended is False:
-        return "maybe", "its compile had not ended when the log did"
-    return "yes", ""
 
 
 Outcome = Literal["hit", "full_miss", "guard_miss", "bypass", "disabled", "unknown"]

@@ -103,14 +103,16 @@ def looked_up(**told: Any) -> LookupRow:
     ],
 )
 def test_what_a_recorded_lookup_left_behind(told: dict[str, Any], left: tuple[str, str] | None) -> None:
-    found = stored_by_recorded([looked_up(**told)])[KEY]
+    found = stored_by_recorded([looked_up(**told)], [])[KEY]
     assert [(one.is_there, one.why_not) for one in found] == ([] if left is None else [left])
 
 
 def test_guards_are_known_of_what_was_found_alone() -> None:
     """Those at a miss are the ones that failed, not those of what it stored."""
     told = [{"outcome": "hit"}, {"outcome": "guard_miss"}, {"cache_key": "f22", "outcome": "hit"}]
-    recorded = stored_by_recorded([looked_up(**one, guards_expr="L['t0'] > 1") for one in told])
+    recorded = stored_by_recorded(
+        [looked_up(**one, lookup=at, guards_expr="L['t0'] > 1") for at, one in enumerate(told)], []
+    )
     assert recorded[KEY] == [
         Candidate("what run 7 had found", guards="L['t0'] > 1"),
         Candidate("what run 7 had stored", are_guards_known=False),
@@ -131,7 +133,7 @@ def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() 
         # Another of the same key, of which no graphs are recorded.
         looked_up(lookup=8, cache="aotautograd", cache_key="a11"),
     ]
-    made = stored_by_recorded(rows)["aotautograd", "a11"]
+    made = stored_by_recorded(rows, [])["aotautograd", "a11"]
     assert [one.graphs for one in made] == [(("f11", None), ("f22", None)), ()]
 
 
