@@ -7,11 +7,16 @@ details are equal if field and hash are equal. Texts do not count: they may cont
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from typing import Final
 
 from cachescope.component_sets import ComponentSets
 from cachescope.components import Detail, join_components, parse_component
+
+_INPUT: Final = re.compile(r"example_inputs\[\d+\]")
 
 
 class HashDetails:
@@ -190,7 +195,10 @@ class HashDetails:
         return tuple(self.fields[field] for field, _, _ in self.changes(before, after))
 
     def changes(self, before: int, after: int) -> list[tuple[int, int | None, int | None]]:
-        """Like `changed_fields`, as field codes with the component codes of both sides; None if a side lacks the field."""
+        """Like `changed_fields`, as field codes with the component codes of both sides; None if a side lacks the field.
+
+        Inputs are compared by what they are where one has more of them: a symbol is an input of its own, and moves all behind it.
+        """
         if (before, after) != self._last_compared:
             self._last_changes = self._changes(before, after)
             self._last_compared = before, after
@@ -202,13 +210,39 @@ class HashDetails:
         if (in_place := self._changed_in_place(before, after)) is not None:
             return in_place
         old, new = self._by_field(before), self._by_field(after)
+        gone = self._align_inputs(old, new)
         hashes = self.hash_codes
         found: list[tuple[int, int | None, int | None]] = []
         for field, code in new.items():
             other = old.get(field)
             if other is None or hashes[other] != hashes[code]:
                 found.append((field, other, code))
-        return found + [(field, code, None) for field, code in old.items() if field not in new]
+        return found + [(field, code, None) for field, code in old.items() if field not in new] + gone
+
+    def _align_inputs(
+        self, old: dict[int, int], new: dict[int, int]
+    ) -> list[tuple[int, int | None, int | None]]:
+        """Name each input of `old` as the one of `new` that it is compared with, if their numbers differ; returns those that are gone."""
+        fields, others = ([f for f in side if _INPUT.fullmatch(self.fields[f])] for side in (old, new))
+        if len(fields) == len(others):
+            return []
+        codes, new_codes = [old.pop(field) for field in fields], [new[field] for field in others]
+        gone = dict(enumerate(codes))
+        hashes = [[self.hash_codes[code] for code in side] for side in (codes, new_codes)]
+        match = SequenceMatcher(a=hashes[0], b=hashes[1], autojunk=False)
+        for tag, a, end, b, new_end in match.get_opcodes():
+            # Of what differs, a tensor is compared with a tensor, and a number with a number.
+            sides = codes[a:end], new_codes[b:new_end]
+            kinds = [["" if tag == "equal" else self._kind_of_input(code) for code in side] for side in sides]
+            same_kinds = SequenceMatcher(a=kinds[0], b=kinds[1], autojunk=False)
+            for i, j, size in same_kinds.get_matching_blocks():
+                for at in range(size):
+                    old[others[b + j + at]] = gone.pop(a + i + at)
+        return [(fields[at], code, None) for at, code in gone.items()]
+
+    def _kind_of_input(self, code: int) -> str:
+        detail = self.parsed(code)
+        return "" if detail is None else detail.value_text.partition("(")[0]
 
     def _changed_in_place(self, before: int, after: int) -> list[tuple[int, int | None, int | None]] | None:
         """The changes if both have the same fields in the same order, as nearly all do; None if not."""

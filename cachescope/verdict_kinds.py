@@ -6,6 +6,7 @@ What depends on more than the kind is asked elsewhere, by an attribute of it: th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
@@ -37,6 +38,8 @@ CONCURRENT: Final = "concurrent"
 """The kind of a first lookup while another run was compiling the same graph under another key."""
 UPGRADE: Final = "upgrade: "
 """The prefix of the kind of a key that another torch made."""
+RECOMPILE: Final = "compiled again: "
+"""The prefix of the kind of what a function missed that was compiled again in one process, since a guard of its earlier compiles failed."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 AOT_INDUCTOR: Final = "AOTInductor"
@@ -72,6 +75,8 @@ class Kind:
         Whether guards decided, which tell a size and a line.
     is_upgrade : bool
         Whether another torch changed the key: one cause, however many fields follow.
+    is_recompile : bool
+        Whether a guard of an earlier compile in the same process failed: one cause a function and guard, whatever the verdict.
     is_one_cause : bool
         Whether misses of every kind are one cause: guards of one graph are, in whichever cache they failed.
     is_graph_gone : bool
@@ -107,6 +112,7 @@ class Kind:
     is_unexplained: bool = False
     is_by_guards: bool = False
     is_upgrade: bool = False
+    is_recompile: bool = False
     is_one_cause: bool = False
     is_graph_gone: bool = False
     is_shown_by_graphs: bool = False
@@ -138,6 +144,10 @@ _CHANGED: Final = Kind(
     explains_fields=True,
     explains_backward=_NEW,
     before_in_directory="the graph had been stored under another key",
+)
+_OF_RECOMPILES: Final = (
+    "torch compiles a function again for each value of what its guards compare: one value in every call, or a tensor in its place, may "
+    "spare it."
 )
 _UNAVAILABLE: Final = Kind(
     colour="blue",
@@ -179,7 +189,11 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         is_first=False,
         is_unexplained=True,
     ),
+    ("first_lookup", RECOMPILE): replace(
+        _FIRST, summary="{kind}", advice=_OF_RECOMPILES, is_first=False, is_recompile=True
+    ),
     ("key_changed", ""): _CHANGED,
+    ("key_changed", RECOMPILE): replace(_CHANGED, summary="{kind}", advice=_OF_RECOMPILES, is_recompile=True),
     ("key_changed", UPGRADE): replace(
         _CHANGED,
         summary="{upgrade}; {more} fields follow",
@@ -318,5 +332,20 @@ def kind_of(judged: Judged) -> Kind:
     verdict, kind = judged.verdict, judged.kind
     found = KINDS.get((verdict, kind))
     if found is None:
-        found = KINDS.get((verdict, UPGRADE if kind.startswith(UPGRADE) else ""))
+        found = KINDS.get((verdict, next(filter(kind.startswith, (UPGRADE, RECOMPILE)), "")))
     return KINDS[verdict, ""] if found is None else found
+
+
+SameCause = tuple[str, tuple[str, ...], str]
+"""What the misses of one cause have in common: the verdict, the changed fields and the kind."""
+
+
+def same_cause(judged: Judged, changed: Iterable[str]) -> SameCause:
+    """What misses for the same cause have in common with one, whose changed fields are given."""
+    kind = kind_of(judged)
+    if kind.is_recompile:
+        # Graph by graph, and in the graphs' own fields, one failed guard shows in many ways.
+        return "", (), judged.kind
+    # What changes with another torch differs from graph to graph.
+    fields = () if kind.is_upgrade else tuple(sorted(changed))
+    return judged.verdict, fields, "" if kind.is_one_cause else judged.kind

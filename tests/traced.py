@@ -9,9 +9,9 @@ from cachescope.terms import LOGGERS
 
 
 def traced(program: Path, folder: Path, *arguments: str) -> str:
-    """Run a program; its traces are in `folder` / trace. Returns what it printed."""
+    """Run a program; its traces are in `folder` / trace, and what it logged in `folder` / log. Returns what it printed."""
     variables = {
-        "TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": LOGGERS,
+        "TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": f"{LOGGERS},recompiles",
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1",
     }  # fmt: skip
     done = subprocess.run(
@@ -19,4 +19,5 @@ def traced(program: Path, folder: Path, *arguments: str) -> str:
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    (folder / "log").write_text(done.stderr)
     return done.stdout

@@ -95,7 +95,7 @@ def component_change(details: HashDetails, before: int | None, after: int | None
 
 
 def _changed(old: Detail | None, new: Detail | None) -> FieldChange:
-    one = old or new
+    one = new or old
     assert one is not None
     texts = [None if side is None else side.value_text for side in (old, new)]
     return field_change(one.field, *texts)
@@ -107,7 +107,10 @@ def _with_static_inputs(
     """The changes, where it is noted which inputs are of the model."""
     if not any(change.kind == "tensor" and _INPUT.fullmatch(change.field) for change in changes):
         return changes
-    static = static_inputs(details, before) & static_inputs(details, after)
+    # Where one has more inputs, they have other numbers before.
+    static = static_inputs(details, after)
+    if not any(change.kind in ("new", "gone") and _INPUT.fullmatch(change.field) for change in changes):
+        static &= static_inputs(details, before)
     return [
         replace(change, is_static=True)
         if (match := _INPUT.fullmatch(change.field)) and int(match[1]) in static

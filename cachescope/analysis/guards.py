@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,6 +17,13 @@ from cachescope.errors import CachescopeError
 from cachescope.keys.printed_values import parsed_expression
 
 Number = int | float | bool
+# torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
+# of code that it is from.
+_REASON: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL)
+# The values in it, which differ each time: not what it compares by name, and not the id of an object.
+_VALUE: Final = re.compile(
+    r"(?<= )(?:(==|!=|<=?|>=?) (?!\w+[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
+)
 _MOST_NODES: Final = 50_000
 _MOST_CHARACTERS: Final = 1_000_000
 # Sizes have 64 bits; a number far beyond that comes from no guard of torch.
@@ -207,3 +215,16 @@ def _dotted(node: ast.expr) -> str:
         case ast.Attribute(value=ast.Attribute(value=ast.Name(id=module), attr=inner), attr=name):
             return f"{module}.{inner}.{name}"
     return ""
+
+
+def failed_guard(reason: str) -> str:
+    """The guard in the reason of a recompile, without its values, which differ each time.
+
+    Examples
+    --------
+    >>> failed_guard("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5")
+    "tensor 'x' size mismatch at index 0. expected …, actual …"
+    """
+    match = _REASON.fullmatch(reason)
+    guard = reason if match is None else match["guard"]
+    return _VALUE.sub(lambda found: f"{found[1] or found[2] or ','} …", guard)

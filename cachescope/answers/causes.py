@@ -64,15 +64,19 @@ class Struck:
         read, facts = chosen.read, chosen.read.facts
         # May be the misses of a fleet: they are not gone through.
         roots = chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
-        changes = read.changes(roots[0].lookup)
+        told = roots[0]
+        if kind_of(cause).is_recompile:
+            # An AOTAutograd lookup without hash details is told by the graphs below.
+            told = next((miss for miss in chosen.misses_of(cause.cause) if miss.changed), told)
+        changes = read.changes(told.lookup)
         return cls(
             row=cause,
             misses=cause.misses,
             runs=len(cause.runs),
             roots=len(roots),
             time_lost_ns=cause.time_lost_ns,
-            first=roots[0],
-            baseline=baseline_name(facts, roots[0]),
+            first=told,
+            baseline=baseline_name(facts, told),
             changes=changes,
             other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
             places=tuple(_place(read, root) for root in roots[:places]),

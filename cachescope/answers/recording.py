@@ -377,8 +377,7 @@ class Recording:
         if compared is None:
             return []
         details, (before, after) = self.tables.hash_details, compared
-        fields = details.changed_fields(before, after)
-        return [(details.detail(before, field), details.detail(after, field)) for field in fields]
+        return [(details.parsed(old), details.parsed(new)) for _, old, new in details.changes(before, after)]
 
     def _compared(self, lookup: int) -> tuple[int, int] | None:
         """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``, and for vLLM's own."""

@@ -16,8 +16,8 @@ class MissRow:
     verdict: str = col("why it missed: " + ", ".join(VERDICTS))
     kind: str = col(
         "distinguishes causes with the same verdict: for entry_unavailable the reason, such as deleted or load error; for "
-        "bypassed torch's reason; for guard_failed the key; for key_changed how the graph or torch changed; empty if the fields "
-        "are enough")
+        "bypassed torch's reason; for guard_failed the key; for key_changed how the graph or torch changed, or which guard failed "
+        "if it was compiled again in one process; empty if the fields are enough")
     baseline: str | None = col("what it is compared with, as ``lookup 3`` or ``entry 5``", missing="nothing")
     baseline_lookup: int | None = col("the earlier lookup it is compared with", missing="an entry, or none")
     baseline_entry: int | None = col("the entry it is compared with", missing="a lookup, or none")

@@ -20,7 +20,7 @@ from cachescope.readers.stored import MANIFEST
 from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
 from cachescope.table import Table
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 SAVED_FRAMES: Final = (
     "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "vllm_starts", "phases", "compiles", "symbols",
 )  # fmt: skip

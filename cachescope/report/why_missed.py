@@ -166,12 +166,15 @@ def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
     count = lookups_of_cause(cause, struck.misses)
     right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
     kind = kind_of(cause)
-    is_of_many = len(cause.fields) > 1 and not kind.is_upgrade
+    is_of_many = len(cause.fields) > 1 and not (kind.is_upgrade or kind.is_recompile)
     title = f"{len(cause.fields):,} fields changed" if is_of_many else harmless(cause.summary)
-    if len(changes) == 1:
+    if len(changes) == 1 and not kind.is_recompile:
         title += f"   {harmless(changes[0].summary)}"
     yield Line(f"{number}  {title}", style="bold", right=right)
-    if len(changes) == 1:
+    if kind.is_recompile:
+        yield Line(harmless(short(first.reason, 400)), 3)
+        yield from change_lines(changes, 3)
+    elif len(changes) == 1:
         yield from code_lines(changes[0], 5)
         for run, summary in struck.other_values:
             yield Line(f"and in run {run}: {harmless(summary)}", 3)

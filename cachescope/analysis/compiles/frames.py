@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from cachescope.analysis.compiles.ranges import remaining_ranges
+from cachescope.analysis.guards import failed_guard
 from cachescope.analysis.rates import known_sum
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -33,10 +34,6 @@ _EQUAL: Final = re.compile(
 # torch/_guards.py, `strip_local_scope`: since 2.7 reasons name L['x'] as x.
 _LOCAL: Final = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
 
-# torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
-# of code that it is from.
-_GUARD: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?")
-_VALUE: Final = re.compile(r"(?<= )(==|!=|<=?|>=?|expected|actual) [^,]+")
 _Group = tuple[str | None, str | None, int | None, str | None]
 
 
@@ -179,30 +176,22 @@ def _at(place: Place) -> str:
 def recompiles(compiles: Iterable[CompileRow]) -> list[RecompileRow]:
     """Group the recompiles by function and guard."""
     groups = by_key(
-        ((row.function, code_file(row.file), row.line, _guard(row.recompile_reasons)), row)
+        ((row.function, code_file(row.file), row.line, *map(failed_guard, row.recompile_reasons[:1])), row)
         for row in compiles
         if row.kind in ("recompile", "limit")
     )
-    rows = [_recompile_row(guard, members) for (*_, guard), members in groups.items()]
+    rows = [_recompile_row(members) for members in groups.values()]
     return sorted(rows, key=lambda row: -(row.time_taken_ns or 0))
 
 
-def _guard(reasons: Iterable[str]) -> str | None:
-    """The guard of the latest compile without its values, which differ each time."""
-    for reason in reasons:
-        if match := _GUARD.fullmatch(reason):
-            return _VALUE.sub(r"\1 …", match["guard"])
-    return None
-
-
-def _recompile_row(guard: str | None, members: Sequence[CompileRow]) -> RecompileRow:
+def _recompile_row(members: Sequence[CompileRow]) -> RecompileRow:
     first = members[0]
     limits = sum(row.kind == "limit" for row in members)
     return RecompileRow(
         function=first.function,
         file=first.file,
         line=first.line,
-        guard=guard,
+        guard=next(map(failed_guard, first.recompile_reasons), None),
         example=next((reason for row in members for reason in row.recompile_reasons), None),
         compiles=len(members) - limits,
         limits=limits,

@@ -9,15 +9,14 @@ from collections.abc import Collection, Iterable, Sequence
 
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import Bar
-from cachescope.verdict_kinds import kind_of
+from cachescope.verdict_kinds import SameCause, same_cause
 
-CauseName = tuple[str, tuple[str, ...], str]
+CauseName = SameCause
 
 
 def cause_name(cause: CauseRow) -> CauseName:
     """What identifies a cause in another scope: its verdict, fields and kind, whatever its number."""
-    fields = () if kind_of(cause).is_upgrade else tuple(sorted(cause.fields))
-    return cause.verdict, fields, cause.kind
+    return same_cause(cause, cause.fields)
 
 
 def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:

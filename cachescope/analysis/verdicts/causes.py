@@ -12,12 +12,12 @@ from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import known_sum
 from cachescope.analysis.verdicts.advice import advice
-from cachescope.analysis.verdicts.misses import Miss, SameCause, Why
+from cachescope.analysis.verdicts.misses import Miss, Why
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
-from cachescope.verdict_kinds import UPGRADE
+from cachescope.verdict_kinds import UPGRADE, SameCause
 
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
@@ -101,6 +101,8 @@ def _explains(above: Miss, below: Miss) -> bool:
         return False
     aot, fx = above.why, below.why
     kind = aot.what
+    if kind.is_recompile and aot.kind == fx.kind:
+        return True
     if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
         return True
     if kind.explains_fields and fx.changed:
@@ -128,13 +130,16 @@ def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | No
     for cause, (key, members) in enumerate(ordered):
         for miss in members:
             miss.cause = cause
-        (verdict, _, kind), _ = key
+        (_, _, kind), _ = key
         ranks = {history.rank_of.get(miss.row.run) for miss in members} - {None}
         root = _root_of(members[0])
+        if root.why.what.is_recompile:
+            # An AOTAutograd lookup without hash details is told by the graphs below.
+            root = next((miss for miss in members if miss.why.changed), root)
         found.append(
             CauseRow(
                 cause=cause,
-                verdict=verdict,
+                verdict=root.why.verdict,
                 kind=kind,
                 fields=root.why.changed,
                 misses=len(members),

@@ -10,7 +10,7 @@ from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_kinds import TORCH_VERSION, ChangeKinds
 from cachescope.analysis.verdicts.misses import Candidate, Why
-from cachescope.analysis.verdicts.recompiles import is_recompiled
+from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_kind, recompile_reason
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
@@ -37,6 +37,11 @@ class ChangedKeys:
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
         # The evidence that the key of the baseline has changed into this one.
         if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
+            if (kind := recompile_kind(row, change.names)) is not None:
+                if (recorded := row.recompile_reason) is not None:
+                    return Why("key_changed", recompile_reason(recorded), *GUARD_FAILED, change.names, kind)
+                reason = self._what_changed(row, found, change)
+                return Why("key_changed", reason, *_ONE_PROCESS, change.names, kind)
             known = _ONE_PROCESS
         elif change.is_of_graph:
             known = "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
@@ -91,6 +96,7 @@ class ChangedKeys:
         return self._summaries[components]
 
 
+GUARD_FAILED: Final[tuple[Evidence, str]] = ("recorded", "torch recorded which guard failed")
 _ONE_PROCESS: Final[tuple[Evidence, str]] = (
     "recorded",
     "torch's compile ids count the compiles of one function in one process",

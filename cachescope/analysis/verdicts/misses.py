@@ -9,13 +9,9 @@ from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import Evidence
-from cachescope.verdict_kinds import Kind, Verdict, kind_of
+from cachescope.verdict_kinds import Kind, SameCause, Verdict, kind_of, same_cause
 
 Candidate = LookupRow | EntryRow
-
-
-SameCause = tuple[Verdict, tuple[str, ...], str]
-"""What the misses of one cause have in common: the verdict, the changed fields and the kind."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +37,7 @@ class Why:
     @cached_property
     def same_cause(self) -> SameCause:
         """What misses for the same cause have in common with it."""
-        # What changes with another torch differs from graph to graph.
-        fields = () if self.what.is_upgrade else tuple(sorted(self.changed))
-        return self.verdict, fields, "" if self.what.is_one_cause else self.kind
+        return same_cause(self, self.changed)
 
 
 @dataclass(slots=True, eq=False)

@@ -15,10 +15,11 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice, Way
-from cachescope.analysis.verdicts.changed_keys import ChangedKeys
+from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.entries_above import judge_by_graphs
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
+from cachescope.analysis.verdicts.recompiles import recompile_kind, recompile_reason
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
@@ -67,14 +68,17 @@ class NewKeys:
         """Judge lookups, given by their indexes in time order."""
         autograd: list[int] = []
         others: list[int] = []
+        undescribed: list[int] = []
         for at in indexes:
             row = self._lookups[at]
             if row.detail_set is None:
-                self._found.record(at, self._without_details(at))
+                undescribed.append(at)
             else:
                 (autograd if row.cache == AOTAUTOGRAD else others).append(at)
         for at in chain(autograd, others):
             self._judge(at)
+        for at in undescribed:
+            self._found.record(at, self._without_details(at))
         judge_by_graphs(self._history, self._found, autograd)
 
     def _judge(self, at: int) -> None:
@@ -137,6 +141,8 @@ class NewKeys:
     # Without a baseline.
 
     def _first_lookup(self, at: int) -> Why:
+        if (again := _compiled_again(self._lookups[at])) is not None:
+            return again
         concurrent = self._baselines.concurrent_lookup(at)
         why = self._why_not_known_to_be_new(at)
         run = None if concurrent is None else self._lookups[concurrent].run
@@ -223,9 +229,18 @@ class NewKeys:
         row = self._lookups[at]
         if row.details == "incomplete":
             return _lines_are_missing(row.cache)
-        is_first = not self._pasts.other_run_before(at) and not self._is_compiled_again(at)
+        is_alone = not self._pasts.other_run_before(at)
+        again = _compiled_again(row)
+        if again is not None and (is_alone or self._are_graphs_compiled_again(at)):
+            return again
+        is_first = is_alone and not self._is_compiled_again(at)
         is_filled = row.cache in self._is_stored_before or self._is_filled(at)
         return _COLD_START if is_first and not is_filled else _not_recorded(row.cache)
+
+    def _are_graphs_compiled_again(self, at: int) -> bool:
+        """Whether a failed guard is why the graphs below an AOTAutograd lookup missed: they are new, and so is its key."""
+        whys = [self._found.why[graph] for graph in self._history.timeline.graphs_of(at)]
+        return bool(whys) and all(why is not None and why.what.is_recompile for why in whys)
 
     @cached_property
     def _is_stored_before(self) -> frozenset[str]:
@@ -252,6 +267,14 @@ class NewKeys:
         is_same_autograd = first.aot_lookup == row.aot_lookup
         may_be_backward = is_same_autograd and first.direction != "inference"
         return first.cache_key != row.cache_key and (first.details == "incomplete" or not may_be_backward)
+
+
+def _compiled_again(row: LookupRow) -> Why | None:
+    """Why something missed that its process has in no earlier form, if torch recorded that a guard failed."""
+    kind, reason = recompile_kind(row), row.recompile_reason
+    if kind is None or reason is None:
+        return None
+    return Why("first_lookup", recompile_reason(reason), *GUARD_FAILED, kind=kind)
 
 
 def _lines_are_missing(cache: str) -> Why:

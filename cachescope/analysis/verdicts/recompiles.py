@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 from functools import cache, cached_property
+from os.path import basename
 from typing import Final
 
+from cachescope.analysis.guards import failed_guard
 from cachescope.analysis.history.history import History
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import is_of_the_program
+from cachescope.notebook_cells import code_file
+from cachescope.verdict_kinds import RECOMPILE
+from cachescope.wording import listed, place_text
 
 # torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
 _COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
 
 # torch recompiles one function 8 times by default: torch/_dynamo/config.py, `recompile_limit`.
 _MOST_TRIED: Final = 32
+
+# torch/_dynamo/guards.py, `get_guard_fail_reason_helper` (2.10 and later): no guard failed, and the options of torch.compile may be others.
+_OTHER_BACKEND: Final = "BACKEND_MATCH failure"
+_GUARDED: Final = ("aot_config", "grad_enabled")
+_FIELDS_NAMED: Final = 3
 
 _Frame = tuple[int, str, str]
 
@@ -58,6 +70,33 @@ def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
     if other.run != row.run:
         return False
     return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
+
+
+def recompile_kind(row: LookupRow, changed: Iterable[str] = ()) -> str | None:
+    """The kind of what missed since a guard failed; None if none did, as far as the log of its process shows.
+
+    Where no guard is recorded, a later compile of a function is a recompile if nothing changed but what follows from the program, and
+    what torch guards besides.
+    """
+    reason = row.recompile_reason
+    if reason is not None:
+        what = None if _OTHER_BACKEND in reason else failed_guard(reason).partition(". expected ")[0]
+    elif not changed or not all(is_of_the_program(f) or f in _GUARDED for f in changed):
+        what = None
+    else:
+        what = listed(tuple(changed), _FIELDS_NAMED)
+    file = code_file(row.file)
+    place = (
+        place_text(row.function, file and basename(file), row.line) or f"frame {_parts(row.compile_id)[0]}"
+    )
+    return None if what is None else f"{RECOMPILE}{place}: {what}"
+
+
+def recompile_reason(reason: str) -> str:
+    """The sentence on it, from the reason that torch recorded."""
+    compile_id, _, guard = reason.partition(": ")
+    # What torch hints at is not always so.
+    return f"a guard of compile {compile_id} failed: {guard.partition(' (HINT: ')[0]}"
 
 
 def _frame_of(row: LookupRow) -> _Frame | None:

@@ -26,6 +26,7 @@ from cachescope.readers.logs.trace_compiles import (
     compile_id_of,
     first_attempt,
     interned_string,
+    recompile_reasons,
 )
 from cachescope.readers.logs.trace_records import Records, Repeats, read_records
 
@@ -177,13 +178,8 @@ class CompiledFrames:
         return None if one is None or one.has_ended else one
 
     def _recompile(self, envelope: Record, compile_id: str, payload: bytes) -> None:
-        """Torch writes the reasons before it begins, one as plain text, several as a list."""
-        try:
-            loaded = load_json(payload)
-        except ValueError:
-            loaded = payload.decode("utf-8", "replace")
-        reasons = loaded if isinstance(loaded, list) else [loaded]
-        self._reasons[compile_id] = tuple(_squeezed(one) for one in reasons if isinstance(one, str))
+        """Torch writes the reasons before it begins."""
+        self._reasons[compile_id] = recompile_reasons(payload)
 
     def _symbol(self, read: _ReadSymbol, envelope: Record, compile_id: str, _: bytes) -> None:
         if (one := self._open(compile_id)) is not None:
@@ -266,11 +262,6 @@ def _reason_of_break(text: str) -> str:
 
 def _first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0]
-
-
-def _squeezed(reason: str) -> str:
-    """A reason on one line: torch pads the guard, and puts the line of code after it."""
-    return " ".join(_first_line(reason).split())
 
 
 def _frame_of(compile_id: str) -> str:

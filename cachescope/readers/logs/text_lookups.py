@@ -22,12 +22,14 @@ from cachescope.readers.logs.text_messages import (
     NOT_SAVED,
     OUTCOME,
     POST_LOAD_GUARDS,
+    RECOMPILES,
     STARTS_TRACING,
     STATUS,
     UNABLE,
     WRITING,
     cache_dir_of,
 )
+from cachescope.readers.logs.trace_compiles import squeezed
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
@@ -121,6 +123,8 @@ class _TextProcess:
         self._segments: Counter[str | None] = Counter()
         self._places: dict[str | None, tuple[str, str, int]] = {}
         """The function, file and first line of the code of each compile id, where Dynamo's logger is on."""
+        self._reasons: dict[str | None, str] = {}
+        """Why each compile is a recompile."""
         self._guards: dict[str, str] = {}
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
         self._load_error: _Waiting | None = None
@@ -150,6 +154,9 @@ class _TextProcess:
             self._note_entry(match["path"], message)
         elif match := STARTS_TRACING.fullmatch(text):
             self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
+        elif match := RECOMPILES.match(text):
+            self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
+            self._reasons[message.compile_id] = squeezed(match["reason"])
         elif (match := STATUS.match(text)) and match["is_used"] == "False":
             self._read_disabled(match["aot_mode"] == "True", message)
 
@@ -210,6 +217,7 @@ class _TextProcess:
         lookup.segment = self._segments[lookup.compile_id]
         if lookup.compile_id is not None and lookup.compile_id in self._places:
             lookup.function, lookup.file, lookup.line = self._places[lookup.compile_id]
+        lookup.recompile_reason = self._reasons.get(lookup.compile_id)
         self._lookups.append(lookup)
         self._clocks.append(clock_us)
         return lookup

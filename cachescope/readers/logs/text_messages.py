@@ -46,6 +46,10 @@ WRITING: Final = re.compile(
 STARTS_TRACING: Final = re.compile(
     r"Step \d+: torchdynamo start tracing (?P<function>\S+) (?P<file>.+):(?P<line>\d{1,9})"
 )
+# With TORCH_LOGS=recompiles (torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`), before the function is compiled.
+RECOMPILES: Final = re.compile(
+    r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d{1,9})\n.*\n\s*- (?P<reason>.+)"
+)
 # torch/_inductor/compile_fx.py, `_compile_fx_inner`, at DEBUG; 2.10 and later.
 STATUS: Final = re.compile(
     r"FX cache status: use_cache=(?P<is_used>True|False), .*\baot_mode=(?P<aot_mode>True|False)\b"
@@ -53,7 +57,7 @@ STATUS: Final = re.compile(
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 _MESSAGES: Final = (
     DETAILS, OUTCOME, BYPASS, GUARDS, POST_LOAD_GUARDS, UNABLE, NOT_PICKLED, NOT_SAVED, WRITING,
-    STARTS_TRACING, STATUS, _ENTRY_WITHOUT_GRAPH,
+    STARTS_TRACING, RECOMPILES, STATUS, _ENTRY_WITHOUT_GRAPH,
 )  # fmt: skip
 
 
@@ -71,6 +75,7 @@ _BEGINNINGS: Final = (
     b"FXGraphCache cache ",
     b"FX cache status: ",
     b"Step 1: torchdynamo start tracing ",
+    b"Recompiling function ",
 )
 _ANYWHERE: Final = b" unable to load compiled graph"
 

@@ -25,6 +25,7 @@ LOOKUP_ARTIFACTS: Final = {
     "aotautograd_cache_bypass": (AOTAUTOGRAD, "bypass"),
 }
 VERSION_ARTIFACT: Final = "torch_version"
+RECOMPILE_ARTIFACT: Final = "recompile_reasons"
 
 
 def lookup_from_artifact(name: str, payload: Record) -> LookupRow:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -91,13 +92,15 @@ class Compile:
     line: int | None = None
     ended_us: int | None = None
     error: str | None = None
+    recompile_reason: str | None = None
 
     def tell(self, lookup: LookupRow) -> None:
-        """Set the code that a lookup was made for."""
+        """Set the code that a lookup was made for, and why that was compiled again."""
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
+        lookup.recompile_reason = self.recompile_reason
 
 
-_KINDS: Final = (str, int, str, str, int, int, str)
+_KINDS: Final = (str, int, str, str, int, int, str, str)
 _values: Final = attrgetter(*(field.name for field in fields(Compile)))
 
 
@@ -115,12 +118,21 @@ class TraceCompiles:
         """Lookups whose compile has no recorded end so far."""
         self._passed: set[str] = set()
         """The open compiles after which another one ended: it is not known whether they ended without a record."""
+        self._reasons: dict[str, str] = {}
+
+    def note_reasons(self, compile_id: str | None, reasons: Sequence[str]) -> None:
+        """Note why the compile that begins next is a recompile: the failed guard of the latest compile before it."""
+        if compile_id is not None and reasons:
+            self._reasons[compile_id] = reasons[0]
 
     def begin(self, compile_id: str, at_us: int | None, stack: list[JsonObject], wrong: list[str]) -> None:
         """Note that a compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
         one = Compile(compile_id, at_us)
         one.function, one.file, one.line = self._stacks.place_of(stack, wrong)
+        one.recompile_reason = self._reasons.pop(compile_id, None)
+        # Those of a compile whose beginning is lost are not about a later one of the same id.
+        self._reasons.clear()
         self._add(one)
 
     def note(self, lookup: LookupRow, *, is_over: bool) -> None:
@@ -209,9 +221,10 @@ def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:
 
 
 def _is_compile(row: object) -> bool:
-    if not isinstance(row, list) or len(row) != len(_KINDS) or row[0] is None:
+    # What was collected by an earlier version has no reasons.
+    if not isinstance(row, list) or len(row) not in (len(_KINDS) - 1, len(_KINDS)) or row[0] is None:
         return False
-    return all(value is None or type(value) is kind for value, kind in zip(row, _KINDS, strict=True))
+    return all(value is None or type(value) is kind for value, kind in zip(row, _KINDS, strict=False))
 
 
 def compile_id_of(envelope: Record) -> str | None:
@@ -236,6 +249,21 @@ def id_of_metrics(line: bytes) -> str | None:
         return None if autograd is None else f"!{autograd}"
     text = f"{frame}/{number}" if autograd is None else f"!{autograd}/{frame}/{number}"
     return text if attempt in (None, "0") else f"{text}_{attempt}"
+
+
+def recompile_reasons(payload: bytes) -> tuple[str, ...]:
+    """Why a function is compiled again, the latest earlier compile first: torch writes one reason as plain text, several as a list."""
+    try:
+        loaded = load_json(payload)
+    except ValueError:
+        loaded = payload.decode("utf-8", "replace")
+    reasons = loaded if isinstance(loaded, list) else [loaded]
+    return tuple(squeezed(one) for one in reasons if isinstance(one, str))
+
+
+def squeezed(reason: str) -> str:
+    """A reason on one line: torch pads the guard, and puts the line of code after it."""
+    return " ".join(reason.strip().partition("\n")[0].split())
 
 
 def interned_string(line: bytes) -> tuple[str, str] | None:

@@ -72,6 +72,7 @@ class TraceProcess:
             "versions": self._versions,
             "cache_dir": self._cache_dir,
             "string": self._compiles.note_string,
+            "recompiles": self._compiles.note_reasons,
             "compile_began": self._compile_began,
             "compile_ended": self._compile_ended,
             "lookup": self._lookup,

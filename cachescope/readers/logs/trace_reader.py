@@ -23,6 +23,7 @@ from cachescope.readers.logs.log_events import Handle
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
 from cachescope.readers.logs.trace_artifacts import (
     LOOKUP_ARTIFACTS,
+    RECOMPILE_ARTIFACT,
     VERSION_ARTIFACT,
     lookup_from_artifact,
     lookup_from_event,
@@ -32,6 +33,7 @@ from cachescope.readers.logs.trace_compiles import (
     error_of_metrics,
     id_of_metrics,
     interned_string,
+    recompile_reasons,
 )
 from cachescope.readers.logs.trace_process import wrong_values
 from cachescope.readers.logs.trace_records import Records, Span, Stray, read_records
@@ -246,6 +248,9 @@ class TraceReader:
         name = match[1].decode() if match else ""
         if name == PREFLIGHT_ARTIFACT:
             self._read_preflight_note(span)
+        elif name == RECOMPILE_ARTIFACT and (envelope := self._envelope(span)) is not None:
+            self._emit("recompiles", compile_id_of(envelope), recompile_reasons(self._payload(span)))
+            self._emit_wrong(span, envelope)
         if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)

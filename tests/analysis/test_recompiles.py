@@ -1,0 +1,105 @@
+"""Functions that real torch compiles again in one process: each cause names the guard that torch says failed, the function and its line."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cachescope
+from cachescope.analysis.differences import FieldChange
+from tests.traced import traced
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+PROGRAM = Path(__file__).parents[1] / "capture" / "recompiles_program.py"
+# What torch logs with TORCH_LOGS=recompiles.
+TOLD = re.compile(
+    r"\[(?P<compile>\d+/\d+)\] \[__recompiles\] Recompiling function (?P<function>\S+) in \S+/(?P<file>[^/]+:\d+)\n.*\n"
+    r".*\[__recompiles\]     - (?P<before>\d+/\d+): (?P<guard>.*?) *(?:  .*| # .*| \(HINT.*)?\n"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recompiles")
+    printed = traced(PROGRAM, folder)
+    (folder / "counted.json").write_text(printed.splitlines()[-1])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, re.Match[str]]:
+    """What torch itself says of each recompile, by its compile id."""
+    return {match["compile"]: match for match in TOLD.finditer((folder / "log").read_text())}
+
+
+@pytest.fixture(scope="module", params=["trace", "log"])
+def scope(request: pytest.FixtureRequest, folder: Path) -> cachescope.Scope:
+    return cachescope.read(folder / request.param)
+
+
+def recompiled(scope: cachescope.Scope) -> pd.DataFrame:
+    found = scope.misses.merge(scope.lookups[["lookup", "compile_id", "cache"]], on="lookup")
+    return found[found["kind"].str.startswith("compiled again: ")]
+
+
+def test_every_miss_of_a_recompile_says_what_torch_says(
+    scope: cachescope.Scope, told: dict[str, re.Match[str]]
+) -> None:
+    missed = scope.lookups[scope.lookups["outcome"].eq("full_miss")]
+    again = missed[~missed["compile_id"].str.endswith("/0")]
+    assert len(again) >= 20 and len(told) >= 11
+    found = recompiled(scope)
+    assert set(found["lookup"]) == set(again["lookup"])
+    for row in found.itertuples():
+        by_torch = told[row.compile_id]
+        assert row.reason.startswith(f"a guard of compile {by_torch['before']} failed: {by_torch['guard']}")
+        assert f"{by_torch['function']} ({by_torch['file']})" in row.kind
+        assert row.evidence == "recorded"
+
+
+def test_a_function_and_a_guard_are_one_cause(
+    scope: cachescope.Scope, told: dict[str, re.Match[str]]
+) -> None:
+    found = recompiled(scope)
+    names = {
+        (
+            told[row.compile_id]["function"],
+            re.sub(r" == .*|\d{6,}.*|expected.*", "", told[row.compile_id]["guard"]),
+        )
+        for row in found.itertuples()
+    }
+    causes = scope.causes[scope.causes["kind"].str.startswith("compiled again: ")]
+    assert len(causes) == len(names)
+    # The AOTAutograd lookup and the graph below it are told together.
+    assert causes["misses"].sum() == len(found) and causes["roots"].sum() <= len(found) // 2
+
+
+def test_torch_counts_as_many_misses(scope: cachescope.Scope, folder: Path) -> None:
+    counted = json.loads((folder / "counted.json").read_text())
+    found = Counter(scope.lookups[scope.lookups["outcome"].eq("full_miss")]["cache"])
+    assert found["fxgraph"] == counted["inductor"]["fxgraph_cache_miss"]
+    assert found["aotautograd"] == counted["aot_autograd"]["autograd_cache_miss"]
+
+
+def changes_of(scope: cachescope.Scope, function: str) -> dict[str, FieldChange]:
+    lookups = scope.lookups
+    is_it = lookups["function"].eq(function) & lookups["compile_id"].str.endswith("/1")
+    (lookup,) = lookups[is_it & lookups["cache"].eq("fxgraph")]["lookup"]
+    return {change.field: change for change in scope.changes(int(lookup))}
+
+
+def test_a_symbol_that_is_put_in_moves_no_input(folder: Path) -> None:
+    scope = cachescope.read(folder / "trace")
+    changes = changes_of(scope, "by_size")
+    assert set(changes) == {"gm", "example_inputs[0]", "example_inputs[1]"}
+    # The size is an input of its own, before the tensor.
+    assert changes["example_inputs[0]"].kind == "new" and "('s" in changes["example_inputs[0]"].summary
+    (shape, *_) = changes["example_inputs[1]"].parts
+    assert shape[:2] == ("shape", "torch.Size([4, 3])")
+    (dtype, *_) = changes_of(scope, "by_dtype")["example_inputs[0]"].parts
+    assert dtype == ("dtype", "torch.float32", "torch.float64")
+    assert set(changes_of(scope, "by_dtype")) <= {"gm", "example_inputs[0]"}
+    assert set(changes_of(scope, "by_global")) == {"gm"}
