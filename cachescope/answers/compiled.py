@@ -9,12 +9,12 @@ from typing import Self, TypeVar
 
 from cachescope.analysis.compiles.frames import recompiles
 from cachescope.analysis.rates import known_sum
-from cachescope.answers.names import place_name
+from cachescope.answers.names import place_name, place_of
 from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
-from cachescope.notebook_cells import code_file, of_any_process
+from cachescope.notebook_cells import of_any_process
 from cachescope.wording import short_names
 
 SomeRow = TypeVar("SomeRow")
@@ -98,18 +98,13 @@ class Compiled:
         return place_name(row, self.files) or "a function that the log does not name"
 
 
-def _where(row: _Place) -> object:
-    """What is the same of a place in all processes."""
-    return row.function, code_file(row.file), row.line
-
-
 def _as_symbol(row: SymbolRow) -> object:
     """The common part of symbols that are shown as one: another branch leaves another range."""
-    return row.source, _where(row), row.range_after, tuple(map(of_any_process, row.guards)), row.specialized
+    return row.source, place_of(row), row.range_after, tuple(map(of_any_process, row.guards)), row.specialized
 
 
 def _looked_up(compiles: Sequence[CompileRow]) -> tuple[LookedUp, ...]:
-    found = map(LookedUp.of, by_key((_where(row), row) for row in compiles if row.lookups).values())
+    found = map(LookedUp.of, by_key((place_of(row), row) for row in compiles if row.lookups).values())
     return tuple(sorted(found, key=lambda one: -(one.full_misses + one.guard_misses)))
 
 

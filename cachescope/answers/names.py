@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from cachescope.answers.difference import SeenKey
     from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 
+    Placed = LookupRow | CompileRow | SymbolRow | RecompileRow
+
 
 def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None) -> str:
     """``, compile 0/0 of forward (model.py:88)`` where the compile id and the function are known; `beside` another, unless it is its own."""
     if row.compile_id is None:
         return ""
-    is_same = beside is not None and _place_of(beside) == _place_of(row)
+    is_same = beside is not None and place_of(beside) == place_of(row)
     place = None if is_same else place_name(row, facts.files)
     return harmless(f", compile {row.compile_id}" + (f" of {place}" if place else ""))
 
 
-def place_name(
-    place: LookupRow | CompileRow | SymbolRow | RecompileRow, files: Mapping[str, str]
-) -> str | None:
+def place_name(place: Placed, files: Mapping[str, str]) -> str | None:
     """``forward (model.py:88)``; None if neither function nor file is known."""
     file = None if place.file is None else files.get(place.file, place.file)
     return place_text(place.function, file, place.line)
@@ -75,5 +75,6 @@ def lookup_in_run(facts: Facts, row: LookupRow) -> str:
     return f"{run_name(facts.runs[row.run])}{in_compile(facts, row)}: {lookup_name(row)}"
 
 
-def _place_of(row: LookupRow) -> tuple[str | None, str | None, int | None]:
+def place_of(row: Placed) -> tuple[str | None, str | None, int | None]:
+    """What is the same of a place in all processes."""
     return row.function, code_file(row.file), row.line

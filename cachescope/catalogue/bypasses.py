@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
-from cachescope.catalogue.facts import nearest, plain, release
-from cachescope.errors import NotFoundError
+from cachescope.catalogue.facts import covered, document, plain, release
 from cachescope.rows import col, row
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FILE: Final = Path(__file__).parent / "bypasses.json"
+_FILE: Final = "bypasses.json"
 # Where torch puts something of the program into the message.
 _HOLE: Final = "…"
 _OPERATOR: Final = re.compile(
@@ -76,9 +73,7 @@ def bypasses(version: str | None = None) -> pd.DataFrame:
     """
     rows = _reasons()
     if version is not None:
-        read = nearest(version, versions())
-        if read is None:
-            raise NotFoundError(f"no bypasses of torch {version}; there are {', '.join(versions())}")
+        read = covered(version, "bypasses", versions())
         rows = tuple(row for row in rows if read in row.versions)
     from cachescope.columns import frame_of
 
@@ -87,7 +82,7 @@ def bypasses(version: str | None = None) -> pd.DataFrame:
 
 def versions() -> tuple[str, ...]:
     """The versions of torch that are covered, in order."""
-    return tuple(_document()["versions"])
+    return tuple(document(_FILE)["versions"])
 
 
 def bypass_facts(reason: str, cache: str) -> BypassFacts | None:
@@ -122,27 +117,13 @@ def cacheable_since(operator: str) -> str | None:
     '2.7.1'
     >>> cacheable_since("cond")
     """
-    held = _document()["operators"].get(operator, [])
+    held = document(_FILE)["operators"].get(operator, [])
     since = None
     for version in reversed(versions()):
         if version not in held:
             break
         since = version
     return since
-
-
-class _Document(TypedDict):
-    """The file: the versions read, the operators that versions cache graphs with, and the reasons."""
-
-    versions: list[str]
-    operators: dict[str, list[str]]
-    reasons: list[dict[str, Any]]
-
-
-@cache
-def _document() -> _Document:
-    document: _Document = json.loads(_FILE.read_text(encoding="utf-8"))
-    return document
 
 
 @cache
@@ -153,7 +134,7 @@ def _reasons() -> tuple[BypassFacts, ...]:
             first_version=min(row["versions"], key=release),
             last_version=max(row["versions"], key=release),
         )
-        for row in _document()["reasons"]
+        for row in document(_FILE)["reasons"]
     )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import NotFoundError
 from cachescope.json_types import JsonObject
@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
-_FILE: Final = Path(__file__).parent / "fields.json"
+_FILE: Final = "fields.json"
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
+
+
+@cache
+def document(file: str) -> Any:
+    """A file of the catalogue: the versions read, and what is listed by version; of fields only what changed, None where one is gone."""
+    return json.loads((Path(__file__).parent / file).read_text(encoding="utf-8"))
 
 
 def nearest(version: str, covered: Sequence[str]) -> str | None:
@@ -28,6 +34,14 @@ def nearest(version: str, covered: Sequence[str]) -> str | None:
         return None
     before = [read for read in covered if release(read) <= release(version)]
     return before[-1] if before else None
+
+
+def covered(version: str, what: str, versions: Sequence[str]) -> str:
+    """The nearest covered version, of which there is something to list."""
+    read = nearest(version, versions)
+    if read is None:
+        raise NotFoundError(f"no {what} of torch {version}; there are {', '.join(versions)}")
+    return read
 
 
 def release(version: str) -> tuple[int, int]:
@@ -110,15 +124,13 @@ def fields_of(version: str | None = None) -> list[FieldFacts]:
     """The rows of `fields`."""
     if version is None:
         return [facts[max(facts, key=release)] for facts in _facts().values()]
-    read = nearest(version, versions())
-    if read is None:
-        raise NotFoundError(f"no fields of torch {version}; there are {', '.join(versions())}")
+    read = covered(version, "fields", versions())
     return [facts[read] for facts in _facts().values() if read in facts]
 
 
 def versions() -> tuple[str, ...]:
     """The versions of torch that are covered, in order."""
-    return tuple(_document()["versions"])
+    return tuple(document(_FILE)["versions"])
 
 
 def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
@@ -151,29 +163,16 @@ def config_names() -> frozenset[frozenset[str]]:
     return frozenset(map(frozenset, names.values()))
 
 
-class _Document(TypedDict):
-    """The file: what changed of each field, by version; None where the field is gone."""
-
-    versions: list[str]
-    fields: dict[str, dict[str, JsonObject | None]]
-
-
-@cache
-def _document() -> _Document:
-    document: _Document = json.loads(_FILE.read_text(encoding="utf-8"))
-    return document
-
-
 def _facts() -> dict[str, dict[str, FieldFacts]]:
     """Facts by field and version."""
-    return {field: _history(field) for field in _document()["fields"]}
+    return {field: _history(field) for field in document(_FILE)["fields"]}
 
 
 # One by one: an answer names some of 780.
 @lru_cache(1000)
 def _history(field: str) -> dict[str, FieldFacts]:
     """Facts of one field by version: the file lists them once, and then the changes (None: the field is gone)."""
-    changes = _document()["fields"].get(field)
+    changes = document(_FILE)["fields"].get(field)
     if changes is None:
         return {}
     found: dict[str, JsonObject] = {}

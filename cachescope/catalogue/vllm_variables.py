@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
-from importlib.resources import files
+from cachescope.catalogue.facts import document
 
 
 def no_longer_counted_by(name: str) -> str | None:
@@ -15,12 +13,7 @@ def no_longer_counted_by(name: str) -> str | None:
     >>> no_longer_counted_by("VLLM_RAY_BUNDLE_INDICES"), no_longer_counted_by("VLLM_USE_AOT_COMPILE")
     ('0.33.0', None)
     """
-    releases, counted_by = _variables()
-    return releases[-1] if name in counted_by and releases[-1] not in counted_by[name] else None
-
-
-@lru_cache(maxsize=1)
-def _variables() -> tuple[list[str], dict[str, list[str]]]:
-    """The releases, the oldest first, and which of them count each variable."""
-    found = json.loads(files(__package__).joinpath("vllm_variables.json").read_text(encoding="utf-8"))
-    return found["releases"], found["counted_by"]
+    # The releases, the oldest first, and which of them count each variable.
+    found = document("vllm_variables.json")
+    newest: str = found["releases"][-1]
+    return newest if newest not in found["counted_by"].get(name, [newest]) else None

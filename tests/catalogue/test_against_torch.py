@@ -53,14 +53,14 @@ def from_sources(tmp_path: Path) -> Path:
 def test_made_anew_from_sources_it_is_the_same(from_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(from_sources.read_text())["versions"] == [VERSION]
     shipped = fields(VERSION).drop(columns=ACROSS_VERSIONS)
-    facts._document.cache_clear()
+    facts.document.cache_clear()
     facts._history.cache_clear()
     try:
         with monkeypatch.context() as patch:
             patch.setattr(facts, "_FILE", from_sources)
             made = fields(VERSION).drop(columns=ACROSS_VERSIONS)
     finally:
-        facts._document.cache_clear()
+        facts.document.cache_clear()
         facts._history.cache_clear()
     assert shipped.equals(made)
 

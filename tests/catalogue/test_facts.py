@@ -118,8 +118,8 @@ def test_advice_names_variables_that_there_are_and_no_others() -> None:
 def test_import_does_not_read_the_file() -> None:
     code = (
         "import cachescope, sys; from cachescope.catalogue import facts;"
-        "before = facts._document.cache_info().currsize; facts.fields();"
-        "print(before, facts._document.cache_info().currsize)"
+        "before = facts.document.cache_info().currsize; facts.fields();"
+        "print(before, facts.document.cache_info().currsize)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "1"]

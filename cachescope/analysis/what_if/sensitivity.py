@@ -1,25 +1,35 @@
 """Which fields would help: for each field and each small set of fields, the misses that only these keep from hitting.
 
-Every field that differs between keys is tried alone, then the sets of fields that separate keys of one graph
-(`field_sets`). Each gets a whole replay. Misses that only the simultaneous start of their runs keeps from hitting then are counted apart.
+Every field that differs between keys is tried alone, then sets of fields: these are not guessed, but are the differences
+between keys of one graph, nearest first. Each gets a whole replay. Misses that only the simultaneous start of their runs keeps from
+hitting then are counted apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import compress
+from operator import ne
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
-from cachescope.analysis.what_if.field_sets import Fields, field_sets
 from cachescope.analysis.what_if.recorded import UNKNOWN
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.analysis.what_if.results import Times
 from cachescope.analysis.what_if.still_missing import concurrent_misses
 from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
 
+Fields = frozenset[str]
+# The number of sets to try: the most frequent.
+_SETS: Final = 32
+# How many comparisons of two values the search for sets may take; with few keys, every pair is compared.
+_COMPARISONS: Final = 30_000_000
+_FEWEST_PARTNERS: Final = 4
 # Up to this many fields, each is put back in turn to see whether all of them are needed.
 _PUT_BACK: Final = 8
 
@@ -110,3 +120,48 @@ class _Trial:
 def _by_number(field: str) -> list[tuple[int, str]]:
     """The order of names that puts ``example_inputs[2]`` before ``example_inputs[10]``."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", field)]
+
+
+class _Key(NamedTuple):
+    """The values of a key in the fields that vary; equal numbers mean equal hashes."""
+
+    values: tuple[int, ...]
+    was_missed: bool
+
+
+def field_sets(replay: Replay, largest: int) -> list[Fields]:
+    """Sets of at least two fields that separate keys of one graph, the most frequent first."""
+    table = replay.table
+    names = table.varying
+    missing = {replay.recorded.key[at] for at in replay.misses}
+    values_of = zip(*map(table.column, names), strict=True)
+    graph_of = table.column("gm") if "gm" in names else [0] * len(table.with_details)
+    graphs = by_key(
+        ((graph, table.keys[key].home), _Key(values, key in missing))
+        for key, graph, values in zip(table.with_details, graph_of, values_of, strict=False)
+    )
+    partners = max(_FEWEST_PARTNERS, _COMPARISONS // max(len(names) * len(table.with_details), 1))
+    count = Counter(found for keys in graphs.values() for found in _differing(keys, partners, largest))
+    sets = {frozenset(compress(names, differs)): times for differs, times in count.items()}
+    return sorted(sets, key=lambda fields: (-sets[fields], sorted(fields)))[:_SETS]
+
+
+def _differing(keys: Sequence[_Key], partners: int, largest: int) -> Iterator[tuple[bool, ...]]:
+    """For pairs of keys of one graph, in which fields they differ.
+
+    Every key is compared with the first, and with so many before it. Of the larger sets, only that of its nearest counts.
+    """
+    for at, key in enumerate(keys[1:], 1):
+        nearest: tuple[bool, ...] = ()
+        smallest = len(key.values) + 1
+        for other in (keys[0], *reversed(keys[max(1, at - partners) : at])):
+            if not (key.was_missed or other.was_missed):
+                continue
+            differs = tuple(map(ne, key.values, other.values))
+            size = differs.count(True)
+            if 1 < size <= largest:
+                yield differs
+            if 0 < size < smallest:
+                nearest, smallest = differs, size
+        if max(largest, 1) < smallest <= len(key.values):
+            yield nearest

@@ -34,6 +34,7 @@ from cachescope.readers.directory.places import (
     FileRule,
     FolderRule,
     Place,
+    Rule,
 )
 from cachescope.readers.directory.vllm_places import vllm_place_of, vllm_place_of_file
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
@@ -212,7 +213,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
     """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
-    known: list[FileRule | FolderRule] = [*ROOT.files, *ROOT.folders]
+    known: list[Rule] = [*ROOT.files, *ROOT.folders]
     return all(any(rule.fits(item.name) for rule in known) for item in items)
 
 

@@ -45,32 +45,33 @@ _BASE64_LENGTH: Final = 43
 
 
 @dataclass(frozen=True, slots=True)
-class FileRule:
-    """A file whose whole name matches is of this kind; a group in the pattern is its key."""
+class Rule:
+    """What is known of a file or folder by its whole name."""
 
     pattern: str
+
+    def fits(self, name: str) -> bool:
+        """Whether the rule is of this name."""
+        return compiled(self.pattern).fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRule(Rule):
+    """A file whose whole name matches is of this kind; a group in the pattern is its key."""
+
     kind: str
     content: str | None = None
     """What is in it, by its name in `CONTENT_READERS`; None: the file is never opened."""
     status: str = "ok"
 
-    def fits(self, name: str) -> bool:
-        """Whether a file with this name is of this kind."""
-        return compiled(self.pattern).fullmatch(name) is not None
-
 
 @dataclass(frozen=True, slots=True)
-class FolderRule:
+class FolderRule(Rule):
     """A folder whose whole name matches is this place."""
 
-    pattern: str
     place: Place
     is_named: bool = True
     """Whether the name alone identifies the place; a link with such a name is followed whatever its target."""
-
-    def fits(self, name: str) -> bool:
-        """Whether a folder with this name is this place."""
-        return compiled(self.pattern).fullmatch(name) is not None
 
 
 @cache

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.analysis.what_if import field_sets as searched
-from cachescope.analysis.what_if.field_sets import field_sets
+from cachescope.analysis.what_if import sensitivity as searched
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.sensitivity import field_sets
 from cachescope.details import HashDetails
 from tests.analysis.plain_rows import history_of, run_row
 from tests.analysis.what_if.test_replay import hash_of, row
