@@ -3,7 +3,7 @@
 const replayOf = (() => {
   const HIT = 0, MISS = 1, UNKNOWN = 2;
   const NEVER = 2 ** 31 - 1;
-  const NO_GUARDS = 0, NOT_KNOWN = -1;
+  const NO_GUARDS = 0, NOT_KNOWN = -1, ANY = -2;
 
   // A number, or [a number, how often it stands there].
   const unpacked = (packed) => {
@@ -28,17 +28,26 @@ const replayOf = (() => {
     hasOther(cell) { return this.all > (this.ofCell.get(cell) || 0); }
   }
 
-  // The entries that exist at one time: of each cell, by the guards that are known to hold.
-  class There {
-    constructor() { this.any = new Count(); this.fitting = new Map(); }
-    change(cell, guards, more) {
-      this.any.add(cell, more);
-      if (guards === NOT_KNOWN) return;
-      if (!this.fitting.has(guards)) this.fitting.set(guards, new Count());
-      this.fitting.get(guards).add(cell, more);
+  // The entries that exist at one time, under keys that count as one.
+  class Directory {
+    constructor() { this.counts = new Map(); this.going = []; }
+    store(cell, guards, gone) {
+      this.change(cell, guards, 1);
+      if (gone < NEVER) this.going.push({ cell, guards, gone });
     }
-    fits(cell, guards) { return guards !== NOT_KNOWN && Boolean(this.fitting.get(guards)?.hasOther(cell)); }
-    mayFit(cell) { return this.any.hasOther(cell); }
+    // What a miss finds among the entries of the others: those of its own key did not fit, which was recorded.
+    wouldFind(cell, at, guards) {
+      this.going = this.going.filter((entry) => entry.gone > at || this.change(entry.cell, entry.guards, -1));
+      if (this.hasOther(cell, NO_GUARDS) || (guards !== NOT_KNOWN && this.hasOther(cell, guards))) return HIT;
+      return this.hasOther(cell, ANY) ? UNKNOWN : MISS;
+    }
+    hasOther(cell, guards) { return Boolean(this.counts.get(guards)?.hasOther(cell)); }
+    change(cell, guards, more) {
+      for (const kind of guards === NOT_KNOWN ? [ANY] : [ANY, guards]) {
+        if (!this.counts.has(kind)) this.counts.set(kind, new Count());
+        this.counts.get(kind).add(cell, more);
+      }
+    }
   }
 
   class Replay {
@@ -78,11 +87,10 @@ const replayOf = (() => {
     without(fields, forms) {
       const after = new Uint8Array(this.at.length).fill(MISS);
       const groups = this.groups(this.counting(fields, forms));
-      const decide = (group) => (group.every((cell) => this.isPlain[cell]) ? this.close(group, after) : this.walk(group, after));
       // If an AOTAutograd entry is found, its graphs are found through it.
-      groups.filter(([cell]) => this.isAot[cell]).forEach(decide);
+      groups.filter(([cell]) => this.isAot[cell]).forEach((group) => this.play(group, after));
       this.aot.forEach((aot, miss) => { if (aot >= 0 && after[aot] === HIT) after[miss] = HIT; });
-      groups.filter(([cell]) => !this.isAot[cell]).forEach(decide);
+      groups.filter(([cell]) => !this.isAot[cell]).forEach((group) => this.play(group, after));
       if (fields.length || forms.length) {
         after.forEach((outcome, miss) => { if (this.isOpen[miss] && outcome === MISS) after[miss] = UNKNOWN; });
       }
@@ -140,37 +148,20 @@ const replayOf = (() => {
       return listed(number, count).filter((group) => group.length > 1);
     }
 
-    // A miss hits if it comes after the earliest store of its group.
-    close(group, after) {
-      let since = NEVER;
-      for (const cell of group) {
-        since = Math.min(since, this.early[cell]);
-        for (const miss of this.missesOf[cell]) if (after[miss] === MISS) since = Math.min(since, this.since[miss]);
-      }
-      for (const cell of group) for (const miss of this.missesOf[cell]) if (since <= this.at[miss]) after[miss] = HIT;
-    }
-
-    // Step by step, where guards matter or entries were removed.
-    walk(group, after) {
+    // Plays some cells into one directory, and decides their misses; those that hit through an AOTAutograd entry do already.
+    play(group, after) {
       const misses = group.flatMap((cell) => this.missesOf[cell]).sort((a, b) => a - b);
-      const coming = group.flatMap((cell) => this.stored(cell)).filter(({ source }) => source < 0 || after[source] === MISS);
-      coming.sort((a, b) => b.since - a.since);
-      let going = [];
-      const there = new There();
+      const coming = group.flatMap((cell) => this.stored(cell)).sort((a, b) => b.since - a.since);
+      const directory = new Directory();
       for (const miss of misses) {
         const at = this.at[miss];
         while (coming.length && coming.at(-1).since <= at) {
-          const { cell, gone, source, guards } = coming.pop();
-          if (source >= 0 && after[source] === HIT) continue;
-          const known = source < 0 || after[source] === MISS ? guards : NOT_KNOWN;
-          there.change(cell, known, 1);
-          if (gone < NEVER) going.push({ cell, gone, known });
+          const { cell, guards, gone, source } = coming.pop();
+          const by = source < 0 ? MISS : after[source];
+          // What a lookup that may have hit would have stored may not exist.
+          if (by !== HIT) directory.store(cell, by === MISS ? guards : NOT_KNOWN, gone);
         }
-        going = going.filter(({ cell, gone, known }) => gone > at || there.change(cell, known, -1));
-        const cell = this.cell[miss];
-        // The entries of its own key did not fit: that was recorded.
-        if (after[miss] === HIT || there.fits(cell, NO_GUARDS) || there.fits(cell, this.guards[miss])) after[miss] = HIT;
-        else after[miss] = there.mayFit(cell) ? UNKNOWN : MISS;
+        if (after[miss] !== HIT) after[miss] = directory.wouldFind(this.cell[miss], at, this.guards[miss]);
       }
     }
 
