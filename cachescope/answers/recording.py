@@ -63,7 +63,7 @@ class Recording:
         self, tables: Tables, baseline: str | int = "auto", sources: tuple[str, ...] = (), index: bool = True
     ) -> None:
         if any(run.is_preflight for run in tables.runs.rows):
-            from cachescope.analysis.preflight.frame import with_predictions
+            from cachescope.analysis.preflight.predicting import with_predictions
 
             tables = with_predictions(tables)
         self.tables = tables

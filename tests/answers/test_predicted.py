@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.preflight.frame import with_predictions
+from cachescope.analysis.preflight.predicting import with_predictions
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import headline
 from cachescope.answers.time_spent import TimeSpent

@@ -110,6 +110,11 @@ class History:
         return {run.run: run for run in self.runs}
 
     @cached_property
+    def directory_of(self) -> dict[int, str | None]:
+        """The cache directory of each run; None if it is unknown."""
+        return {run.run: run.cache_dir for run in self.runs}
+
+    @cached_property
     def rank_of(self) -> dict[int, int | None]:
         """The rank of each run."""
         return {run.run: run.rank for run in self.runs}
@@ -141,6 +146,23 @@ class History:
         of_key = self.of_key[key]
         number = bisect_left(of_key, at)
         return of_key[number - 1] if number else None
+
+    def other_run_before(self, at: int) -> bool:
+        """Whether another run had looked up any key of the cache of a lookup before it."""
+        row = self.lookups[at]
+        firsts = self._firsts.get(row.cache, ())
+        return any(first < at for first in firsts if self.lookups[first].run != row.run)
+
+    @cached_property
+    def _firsts(self) -> dict[str, list[int]]:
+        """For each cache: the first lookup with a key, and the first by another run."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for at, row in enumerate(self.lookups):
+            firsts = found[row.cache]
+            is_needed = not firsts or (len(firsts) == 1 and self.lookups[firsts[0]].run != row.run)
+            if is_needed and row.cache_key is not None:
+                firsts.append(at)
+        return found
 
     def has_stored(self, at: int) -> bool:
         """Whether a lookup missed and stored a result, as far as is known."""

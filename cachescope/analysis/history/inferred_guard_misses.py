@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.past_of_keys import PastOfKeys
+from cachescope.analysis.history.past_of_keys import pasts_of
 from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
@@ -43,7 +43,7 @@ def _inferred_guard_misses(history: History) -> list[int]:
     if not asked:
         return []
     # Whether each key that had been looked up before had been stored before.
-    was_stored = {at: past.latest_stored is not None for at, past in PastOfKeys(history, {}).of_each(asked)}
+    was_stored = {at: past.latest_stored is not None for at, past in pasts_of(history, asked)}
     symbolic: dict[int | None, bool] = {None: False}
     found: dict[int, None] = {}
     for at in asked:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
@@ -37,9 +36,9 @@ class Racing(NamedTuple):
 class KeyPast:
     """The past of one key, as of the lookup that `move_to` was last given."""
 
-    def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
+    def __init__(self, history: History) -> None:
         self._history = history
-        self._directories = directories
+        self._directories = history.directory_of
         self._row = history.lookups[0]
         self.latest: int | None = None
         """The latest earlier lookup of the key."""
@@ -50,7 +49,7 @@ class KeyPast:
         self._earlier = _Found()
         self._ended = _Found()
         self._ended_or_not = _Found()
-        self._going_on = _GoingOn(history, directories)
+        self._going_on = _GoingOn(history)
 
     def move_to(self, at: int) -> None:
         """Advance to a lookup, which comes after all that were passed."""
@@ -120,74 +119,27 @@ class KeyPast:
         return self._ended_or_not if self._row.time is None else self._ended
 
 
-class PastOfKeys:
-    """The pasts of all keys."""
-
-    def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
-        self._history = history
-        self._directories = directories
-
-    def is_known(self, at: int) -> bool:
-        """Whether the key of a lookup had been looked up before: only then it has a past."""
-        key = self._history.key[at]
-        return key is not None and self._history.of_key[key][0] != at
-
-    def of_each(self, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
-        """Some lookups, those of them that have a past, key by key, each with it; it is valid until the next one is taken."""
-        key_of, every = self._history.key, self._history.of_key
-        of_key = by_key((key, at) for at in chosen if (key := key_of[at]) is not None and every[key][0] != at)
-        for key, asking in of_key.items():
-            for mine in self._by_whom(asking):
-                yield from self._walk(self._seen_by(mine[0], every[key]), mine)
-
-    def _walk(self, every: Sequence[int], asking: Sequence[int]) -> Iterator[tuple[int, KeyPast]]:
-        past = KeyPast(self._history, self._directories)
-        passed = iter(every)
-        latest = next(passed, None)
+def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
+    """Some lookups in time order, those of them that have a past, each with it; it is valid until the next one is taken."""
+    lookups = history.lookups
+    # Apart from those that were made, those that each pre-flight predicts: it stores nothing for another run.
+    of_key = by_key(
+        ((key, None if lookups[at].prediction is None else lookups[at].run), at)
+        for at in chosen
+        if (key := history.key[at]) is not None and history.of_key[key][0] != at
+    )
+    for (key, run), asking in of_key.items():
+        every = history.of_key[key]
+        # What is predicted comes after all that was made.
+        if lookups[every[-1]].prediction is not None:
+            every = [one for one in every if lookups[one].prediction is None or lookups[one].run == run]
+        past, waiting = KeyPast(history), deque(every)
         for at in asking:
-            while latest is not None and latest < at:
-                past.pass_by(latest)
-                latest = next(passed, None)
+            while waiting and waiting[0] < at:
+                past.pass_by(waiting.popleft())
             if past.latest is not None:
                 past.move_to(at)
                 yield at, past
-
-    def _by_whom(self, asking: list[int]) -> Iterator[list[int]]:
-        """Some lookups in parts: those that were made, and those that each pre-flight predicts."""
-        made: list[int] = []
-        predicted: dict[int, list[int]] = defaultdict(list)
-        for at in asking:
-            row = self._history.lookups[at]
-            (made if row.prediction is None else predicted[row.run]).append(at)
-        if made:
-            yield made
-        yield from predicted.values()
-
-    def _seen_by(self, at: int, every: Sequence[int]) -> Sequence[int]:
-        """Of the lookups of a key those that are past to one of them: no pre-flight stores anything for another run."""
-        lookups = self._history.lookups
-        # What is predicted comes after all that was made.
-        if lookups[every[-1]].prediction is None:
-            return every
-        run = lookups[at].run
-        return [one for one in every if lookups[one].prediction is None or lookups[one].run == run]
-
-    @cached_property
-    def _firsts(self) -> dict[str, list[int]]:
-        """For each cache: the first lookup with a key, and the first by another run."""
-        found: dict[str, list[int]] = defaultdict(list)
-        for at, row in enumerate(self._history.lookups):
-            firsts = found[row.cache]
-            is_needed = not firsts or (len(firsts) == 1 and self._history.lookups[firsts[0]].run != row.run)
-            if is_needed and row.cache_key is not None:
-                firsts.append(at)
-        return found
-
-    def other_run_before(self, at: int) -> bool:
-        """Whether another run had looked up any key of the cache of a lookup before it."""
-        lookups = self._history.lookups
-        firsts = self._firsts.get(lookups[at].cache, ())
-        return any(first < at for first in firsts if lookups[first].run != lookups[at].run)
 
 
 def _compile_of(row: LookupRow) -> _Compile:
@@ -238,10 +190,10 @@ class _Found:
 class _GoingOn:
     """Misses of a key whose compiles are still running."""
 
-    def __init__(self, history: History, directories: Mapping[int, str | None]) -> None:
+    def __init__(self, history: History) -> None:
         self._lookups = history.lookups
         self._end = history.timeline.end
-        self._directories = directories
+        self._directories = history.directory_of
         self._by_end: list[tuple[int, int]] = []
         self._of_run: dict[int, int] = defaultdict(int)
         # By cache directory, which a run has one of.

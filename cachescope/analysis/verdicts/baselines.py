@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from cachescope.analysis.history.entry_times import EntryTimes
+from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.timeline import places_by
 from cachescope.analysis.key_distance import EarlierKeys
@@ -26,7 +26,6 @@ from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank
 from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
-from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
@@ -62,7 +61,7 @@ class Baselines:
         # Whether contents differ by the rank alone, by their texts and how far apart the ranks are.
         self._by_rank: dict[tuple[int, int, int | None], bool] = {}
         self._rank = [history.rank_of.get(row.run) for row in history.lookups]
-        self._stored = StoredCandidates(history, EntryTimes(history))
+        self._stored = StoredCandidates(history)
         self._replaced = ReplacedGraphs(history, self._stored, choice.run)
         self._recompiles = Recompiles(history)
         self._earlier: dict[_Kind | int, EarlierKeys] = {}

@@ -58,7 +58,7 @@ class _EntriesAbove:
         described = {(row.root, row.cache_key) for row in history.entries if row.detail_set is not None}
         self._first = self._first_undescribed = NEVER
         for entry in history.entries:
-            if entry.cache == AOTAUTOGRAD and not self._is_of_a_miss(entry):
+            if entry.cache == AOTAUTOGRAD and not history.is_of_a_miss(entry):
                 begin, end = times.interval(entry)
                 self._first = min(self._first, begin)
                 graphs = {(entry.root, key) for key in entry.fx_keys}
@@ -95,11 +95,6 @@ class _EntriesAbove:
         pointing = [self._pointing_to.get((graph.root, graph.cache_key), {}) for graph in graphs]
         ends = (end for entry, end in pointing[0].items() if all(entry in others for others in pointing))
         return time is not None and any(end <= time for end in ends)
-
-    def _is_of_a_miss(self, entry: EntryRow) -> bool:
-        """Whether a recorded miss wrote it; that miss then represents it."""
-        looked_up = self._history.lookups_of(entry)
-        return bool(looked_up) and self._history.lookups[looked_up[0]].outcome != "hit"
 
     def _belongs_to(self, at: int, field: str) -> bool:
         """Whether a field of a graph's key is one of the AOTAutograd key too, and says the same there."""

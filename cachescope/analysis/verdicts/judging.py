@@ -11,20 +11,25 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.past_of_keys import PastOfKeys
+from cachescope.analysis.history.past_of_keys import KeyPast, pasts_of
+from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_line
 from cachescope.analysis.verdicts.advice import is_error
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import group_causes, link_consequences
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.new_keys import NewKeys
-from cachescope.analysis.verdicts.unavailable import UnavailableEntries
 from cachescope.frames.answer_rows import CauseRow
-from cachescope.terms import VLLM, Evidence
-from cachescope.verdict_kinds import AOT_INDUCTOR
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.keys.paths import is_in_remote_cache
+from cachescope.terms import AOTAUTOGRAD, VLLM, Evidence
+from cachescope.verdict_kinds import AOT_INDUCTOR, NOT_KNOWN
 
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
+_Judged = tuple[Why, int | None]
+"""Why the entry of a key was unavailable, and the index of the earlier lookup of the key."""
 _SEEN: Final = "predicted: the directory shows it as it is now"
 _AOT_MODE: Final = Why(
     "disabled",
@@ -51,14 +56,13 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     _judge_not_cached(history, found)
     _judge_guard_misses(history, found)
     judge_predicted(history, found)
-    pasts = PastOfKeys(history, {run.run: run.cache_dir for run in history.runs})
-    _judge_known_keys(history, pasts, found)
+    _judge_known_keys(history, found)
     new = [
         at
         for at, (row, why) in enumerate(zip(lookups, found.why, strict=True))
         if why is None and row.outcome not in ("hit", "unknown") and row.cache != VLLM
     ]
-    NewKeys(history, choice, pasts, found).judge(new)
+    NewKeys(history, choice, found).judge(new)
     if vllm is not None:
         vllm.judge(history, found)
     misses = []
@@ -145,17 +149,17 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
     return Why("guard_failed", reason, *evidence, kind=key)
 
 
-def _judge_known_keys(history: History, pasts: PastOfKeys, found: VerdictsSoFar) -> None:
+def _judge_known_keys(history: History, found: VerdictsSoFar) -> None:
     """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
     unexplained = [
         at
         for at, (row, why) in enumerate(zip(history.lookups, found.why, strict=True))
         if why is None and row.outcome == "full_miss" and row.cache != VLLM
     ]
-    unavailable = UnavailableEntries(history)
+    unavailable = _UnavailableEntries(history)
     # A fleet races for every key in the same ways.
     races: dict[tuple[tuple[int, ...], int], Why] = {}
-    for at, past in pasts.of_each(unexplained):
+    for at, past in pasts_of(history, unexplained):
         racing = past.racing() if past.latest_stored is None and past.refused is None else None
         if racing is not None:
             runs = racing.runs, racing.more
@@ -165,8 +169,8 @@ def _judge_known_keys(history: History, pasts: PastOfKeys, found: VerdictsSoFar)
         else:
             found.record(at, *unavailable.judge(at, past))
     for at in unexplained:
-        is_asked = history.key[at] is not None and not pasts.is_known(at)
-        if is_asked and (gone := unavailable.not_loaded(at)) is not None:
+        is_new = history.key[at] is not None and history.latest_of_key(at) is None
+        if is_new and (gone := unavailable.not_loaded(at)) is not None:
             found.record(at, *gone)
 
 
@@ -179,3 +183,137 @@ def _compiled_concurrently(runs: tuple[int, ...], more: int) -> Why:
         reason = f"runs {named} had missed the same key and were still compiling it"
         why = "by the times in the logs, those compiles had begun and had not ended"
     return Why("compiled_concurrently", reason, "inferred", why)
+
+
+class _UnavailableEntries:
+    """Judges full misses of keys that had been looked up before, or of which torch itself reports something.
+
+    torch loads an intact entry whose guards hold. So an entry found after a full miss did not exist at the lookup,
+    whatever its time says, and it proves nothing about the miss. Only records count: a failure to load, an earlier
+    hit or save of the key, a compile that failed, a process that was killed.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._rows = history.lookups
+
+    def judge(self, at: int, past: KeyPast) -> _Judged:
+        """Why the entry of a key that had been looked up before was unavailable."""
+        row = self._rows[at]
+        if (found := self.not_loaded(at, past)) is not None:
+            return found
+        if past.refused is not None:
+            why = self._history.timeline.not_stored[past.refused]
+            run = self._rows[past.refused].run
+            reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
+            evidence: Evidence = "recorded" if why.is_recorded else "inferred"
+            text = "torch or the operating system wrote it down" if why.is_recorded else why.why
+            if why == CUT_SHORT:
+                return _not_known(run, why.why, past.refused)
+            return _unavailable(why.kind, reason, evidence, text, past.refused)
+        return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
+
+    def not_loaded(self, at: int, past: KeyPast | None = None) -> _Judged | None:
+        """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
+        row = self._rows[at]
+        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or self._looked_up_twice(at)):
+            reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
+            why = "torch found the AOTAutograd entry and then looked the FX graph up again"
+            return _unavailable("graph entry", reason, "recorded", why, _known_index(past))
+        if row.load_error is None:
+            return None
+        damaged = self._damaged_entries(row)
+        reason = f"the same key had been stored, but it could not be loaded: {last_line(row.load_error)}"
+        kind = "damaged" if damaged else "load error"
+        return _unavailable(kind, reason, "recorded", "torch wrote the error", _known_index(past))
+
+    def _looked_up_twice(self, at: int) -> bool:
+        """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
+        graphs = self._history.timeline.graphs_of(at)
+        if len(graphs) < 2:
+            return False
+        keys = [fx.cache_key for fx in (self._rows[graph] for graph in graphs) if fx.outcome != "hit"]
+        return len(set(keys)) < len(keys)
+
+    def _elsewhere(self, row: LookupRow, past: KeyPast) -> _Judged | None:
+        if past.elsewhere is None:
+            return None
+        there = past.elsewhere
+        here = self._history.directory_of[row.run]
+        happened = "looked up" if past.latest_stored is None else "stored"
+        reason = f"the same key had been {happened}, but in another directory: {there}, not {here}"
+        why = "the logs name the directories of both runs"
+        return _unavailable("another directory", reason, "recorded", why, _known_index(past))
+
+    def _damaged(self, row: LookupRow, past: KeyPast) -> _Judged | None:
+        """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
+        damaged = self._damaged_entries(row)
+        if not damaged or len(damaged) == len(self._of_key(row)):
+            return None
+        reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
+        why = "a damaged entry lies under the key, and a sound one that was written since"
+        return _unavailable("damaged", reason, "inferred", why, _known_index(past))
+
+    def _gone(self, row: LookupRow, past: KeyPast) -> _Judged:
+        """An entry that had been stored and is gone, as far as both are known."""
+        earlier = _known_index(past)
+        assert earlier is not None
+        before = self._rows[earlier]
+        if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
+            error = last_line(row.compile_error)
+            reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
+            why = "the compile after the miss failed of it"
+            return _unavailable("load error", reason, "inferred", why, earlier)
+        if row.time is None and before.run != row.run:
+            return _not_known(
+                before.run, "the logs have no times, so nothing says which of them was first", earlier
+            )
+        if any(entry.status == "unreadable" for entry in self._of_key(row)):
+            return _not_known(before.run, "there is an entry under the key that cannot be read here", earlier)
+        if row.status_detailed is None and row.detail_set is None:
+            why = "it was not found, or its guards did not hold (a trace shows which)"
+            return _not_known(before.run, why, earlier)
+        if past.latest_hit is None and not self._history.timeline.is_stored(earlier):
+            why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
+            return _not_known(before.run, why, earlier)
+        directory_of = self._history.directory_of
+        directories = directory_of.get(row.run), directory_of.get(before.run)
+        if before.run != row.run and None in directories:
+            why = "whether both used one cache directory is not recorded"
+            return _not_known(before.run, why, earlier)
+        if past.latest_stored is None and directories[0] != directories[1]:
+            return _not_known(before.run, "it was compiling it for another directory", earlier)
+        if past.latest_hit is not None:
+            found = self._rows[past.latest_hit].run
+            return self._deleted(
+                "recorded", f"run {found} had found it in the same directory", past.latest_hit
+            )
+        why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
+        return self._deleted("inferred", why, earlier)
+
+    def _deleted(self, evidence: Evidence, why: str, earlier: int) -> _Judged:
+        reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
+        return _unavailable("deleted", reason, evidence, why, earlier)
+
+    def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
+        """Entries under the key that torch refuses; torch does not notice other damage, such as a different name."""
+        return [entry for entry in self._of_key(row) if entry.status == "damaged" and entry.is_refused]
+
+    def _of_key(self, row: LookupRow) -> list[EntryRow]:
+        # Whether a process asked a remote cache is not recorded.
+        return [entry for entry in self._history.entries_of(row) if not is_in_remote_cache(entry.path)]
+
+
+def _unavailable(kind: str, reason: str, evidence: Evidence, because: str, baseline: int | None) -> _Judged:
+    return Why("entry_unavailable", reason, evidence, because, kind=kind), baseline
+
+
+def _not_known(run: int, why: str, earlier: int | None) -> _Judged:
+    reason = f"run {run} had looked up the same key, and what became of its entry is not known: {why}"
+    return _unavailable(NOT_KNOWN, reason, "not_known", why, earlier)
+
+
+def _known_index(past: KeyPast | None) -> int | None:
+    if past is None:
+        return None
+    return past.latest if past.latest_stored is None else past.latest_stored

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Final
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.past_of_keys import PastOfKeys
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice, Way
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
@@ -49,10 +48,9 @@ _IS_NEW_IN_A_FILLED_CACHE: Final = replace(_IS_NEW, kind=NEW_GRAPH)
 class NewKeys:
     """Judges misses of keys that had not been looked up before."""
 
-    def __init__(self, history: History, choice: Choice, pasts: PastOfKeys, found: VerdictsSoFar) -> None:
+    def __init__(self, history: History, choice: Choice, found: VerdictsSoFar) -> None:
         self._history = history
         self._lookups = history.lookups
-        self._pasts = pasts
         self._found = found
         self._baselines = Baselines(history, choice)
         self._changed_keys = ChangedKeys(history, self._baselines)
@@ -192,7 +190,7 @@ class NewKeys:
         above = self._history.aot[at]
         if above is None or self._lookups[above].detail_set is not None or is_named(row):
             return False
-        return self._pasts.other_run_before(at)
+        return self._history.other_run_before(at)
 
     def _is_filled(self, at: int) -> bool:
         """Whether the run of a lookup is known to have had something in its cache by then: what is new then is no cold start."""
@@ -229,7 +227,7 @@ class NewKeys:
         row = self._lookups[at]
         if row.details == "incomplete":
             return _lines_are_missing(row.cache)
-        is_alone = not self._pasts.other_run_before(at)
+        is_alone = not self._history.other_run_before(at)
         again = _compiled_again(row)
         if again is not None and (is_alone or self._are_graphs_compiled_again(at)):
             return again
@@ -246,11 +244,7 @@ class NewKeys:
     def _is_stored_before(self) -> frozenset[str]:
         """The caches with entries that no recorded miss wrote."""
         history = self._history
-        return frozenset(
-            entry.cache
-            for entry in history.entries
-            if not (looked_up := history.lookups_of(entry)) or self._lookups[looked_up[0]].outcome == "hit"
-        )
+        return frozenset(entry.cache for entry in history.entries if not history.is_of_a_miss(entry))
 
     def _is_compiled_again(self, at: int) -> bool:
         """Whether its process had used its compile id with another key: compile ids had begun again.

@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
+from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History, program_of
 from cachescope.analysis.verdicts.graph_alignment import Code, GraphAligner, is_named, replaced_stretches
-from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key

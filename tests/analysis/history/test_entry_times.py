@@ -11,7 +11,7 @@ import cachescope
 from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
 from cachescope.analysis.history.history import is_miss
 from cachescope.frames.directory_rows import EntryRow
-from tests.analysis.preflight.test_frame import remotely, stored_remotely
+from tests.analysis.preflight.test_predicting import remotely, stored_remotely
 from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of
 
 Recording = Callable[[str, str], Path]

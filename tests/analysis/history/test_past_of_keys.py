@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachescope.analysis.history.history import is_miss
-from cachescope.analysis.history.past_of_keys import KeyPast, PastOfKeys
-from cachescope.analysis.history.timeline import Timeline
+from cachescope.analysis.history.history import History, is_miss
+from cachescope.analysis.history.past_of_keys import KeyPast, pasts_of
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import TEMPLATE, history_of
+from tests.analysis.plain_rows import TEMPLATE, history_of, run_row
 
 DIRECTORIES = {0: "/a", 1: "/b", 2: "/a", 3: None, 4: "/c"}
 KEPT_BACK = "not stored"
@@ -56,10 +55,9 @@ def made(values: list[tuple]) -> list[LookupRow]:
 @given(st.lists(lookups, max_size=12))
 def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tuple]) -> None:
     history = made(values)
-    pasts, timeline = pasts_of(history, DIRECTORIES)
-    guards = history_of(history).guards_before
+    of_all = made_history(history, DIRECTORIES)
     asked = []
-    for at, past in pasts.of_each(range(len(history))):
+    for at, past in pasts_of(of_all, range(len(history))):
         asked.append(at)
         row = history[at]
         earlier = [one for one in history[:at] if one.cache_key == row.cache_key is not None]
@@ -72,11 +70,11 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         if refused is not None and None not in (row.time, refused.time) and end(refused) >= row.time:
             refused = None
         assert past.refused == (None if refused is None else refused.lookup)
-        assert past.refused is None or past.refused in timeline.not_stored
+        assert past.refused is None or past.refused in of_all.timeline.not_stored
         hits = [one for one in others if one.outcome == "hit"]
         assert past.latest_hit == (hits[-1].lookup if hits else None)
         shown = [one.guards_expr for one in earlier if one.outcome in ("hit", "guard_miss")]
-        assert guards(at) == list(dict.fromkeys(text for text in shown if text))
+        assert of_all.guards_before(at) == list(dict.fromkeys(text for text in shown if text))
         elsewhere = past.elsewhere
         there = {DIRECTORIES[one.run] for one in stored or earlier} - {None}
         here = DIRECTORIES[row.run]
@@ -92,9 +90,8 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
     assert sorted(asked) == [at for at, had in enumerate(has_past) if had]
 
 
-def pasts_of(history: list[LookupRow], directories: dict[int, str | None]) -> tuple[PastOfKeys, Timeline]:
-    found = history_of(history)
-    return PastOfKeys(found, directories), found.timeline
+def made_history(lookups: list[LookupRow], directories: dict[int, str | None]) -> History:
+    return history_of(lookups, runs=[run_row(run, cache_dir=at) for run, at in directories.items()])
 
 
 def may_share(one: LookupRow, row: LookupRow) -> bool:
@@ -129,8 +126,7 @@ def end(one: LookupRow) -> int:
 @pytest.mark.parametrize("runs", [9, 30])
 def test_a_fleet_that_races_is_counted_and_not_listed(runs: int) -> None:
     history = [replace(TEMPLATE, lookup=at, run=at, time=at, time_taken_ns=10**9) for at in range(runs)]
-    pasts, _ = pasts_of(history, {})
-    found = [past.racing() for _, past in pasts.of_each(range(runs))]
+    found = [past.racing() for _, past in pasts_of(history_of(history), range(runs))]
     assert found[-1] == (0, tuple(range(8)), runs - 1 - 8)
 
 
@@ -138,31 +134,28 @@ def row(run: int, time: int | None, taken: int = 1, **told: object) -> LookupRow
     return replace(TEMPLATE, **{"run": run, "time": time, "time_taken_ns": taken, "cache_key": "k", **told})  # type: ignore[arg-type]
 
 
-def past_of_last(
-    *made: LookupRow, directories: dict[int, str | None] | None = None
-) -> tuple[PastOfKeys, KeyPast]:
-    history = [replace(one, lookup=at) for at, one in enumerate(made)]
-    pasts, _ = pasts_of(history, directories or {})
-    ((_, past),) = pasts.of_each([len(history) - 1])
-    return pasts, past
+def past_of_last(*made: LookupRow) -> KeyPast:
+    history = history_of(replace(one, lookup=at) for at, one in enumerate(made))
+    ((_, past),) = pasts_of(history, [len(made) - 1])
+    return past
 
 
 def test_those_that_race_are_named_without_the_run_that_asks() -> None:
     racing = [row(run, run, 100) for run in range(10)]
-    found = past_of_last(*racing, row(0, 20, compile_id="1/0"))[1].racing()
+    found = past_of_last(*racing, row(0, 20, compile_id="1/0")).racing()
     assert found == (1, tuple(range(1, 9)), 1)
-    found = past_of_last(*racing, row(99, 20))[1].racing()
+    found = past_of_last(*racing, row(99, 20)).racing()
     assert found == (0, tuple(range(8)), 2)
-    found = past_of_last(*racing[:9], row(0, 20, compile_id="1/0"))[1].racing()
+    found = past_of_last(*racing[:9], row(0, 20, compile_id="1/0")).racing()
     assert found == (1, tuple(range(1, 9)), 0)
     # A run counts once, and one that has ended does not count.
-    found = past_of_last(row(1, 0, 5), row(2, 1, 100), row(2, 2, 100), row(0, 20))[1].racing()
+    found = past_of_last(row(1, 0, 5), row(2, 1, 100), row(2, 2, 100), row(0, 20)).racing()
     assert found == (1, (2,), 0)
     # The very moment of its end is within it.
-    assert past_of_last(row(1, 0, 20), row(0, 20))[1].racing() == (0, (1,), 0)
-    assert past_of_last(row(1, 0, 19), row(0, 20))[1].racing() is None
-    assert past_of_last(row(1, 0, 19, outcome="hit"), row(0, 20))[1].racing() is None
-    assert past_of_last(row(1, 0, 20), row(0, None))[1].racing() is None
+    assert past_of_last(row(1, 0, 20), row(0, 20)).racing() == (0, (1,), 0)
+    assert past_of_last(row(1, 0, 19), row(0, 20)).racing() is None
+    assert past_of_last(row(1, 0, 19, outcome="hit"), row(0, 20)).racing() is None
+    assert past_of_last(row(1, 0, 20), row(0, None)).racing() is None
 
 
 @pytest.mark.parametrize(
@@ -178,16 +171,16 @@ def test_those_that_race_are_named_without_the_run_that_asks() -> None:
     ],
 )
 def test_whether_another_run_had_looked_anything_up_before(made: list[LookupRow], wanted: list[bool]) -> None:
-    pasts, _ = pasts_of([replace(one, lookup=at) for at, one in enumerate(made)], {})
-    assert [pasts.other_run_before(at) for at in range(len(made))] == wanted
+    found = history_of(replace(one, lookup=at) for at, one in enumerate(made))
+    assert [found.other_run_before(at) for at in range(len(made))] == wanted
 
 
 def test_of_compiles_that_ended_in_another_order_the_latest_lookup_is_found() -> None:
     """The compile of the last of them is that of the lookup itself, and nothing that it had stored."""
     made = row(0, 0, 30), row(1, 1, 20), row(2, 2, 10), row(2, 40)
-    assert past_of_last(*made)[1].latest_stored == 1
-    assert past_of_last(*made[:3], row(3, 40))[1].latest_stored == 2
+    assert past_of_last(*made).latest_stored == 1
+    assert past_of_last(*made[:3], row(3, 40)).latest_stored == 2
     # Until then some of them are still being compiled.
-    assert past_of_last(*made[:3], row(2, 25))[1].latest_stored == 1
-    assert past_of_last(*made[:3], row(2, 15))[1].latest_stored is None
-    assert past_of_last(*made[:3], row(2, None))[1].latest_stored == 1
+    assert past_of_last(*made[:3], row(2, 25)).latest_stored == 1
+    assert past_of_last(*made[:3], row(2, 15)).latest_stored is None
+    assert past_of_last(*made[:3], row(2, None)).latest_stored == 1

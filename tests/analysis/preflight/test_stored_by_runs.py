@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.preflight.frame import commands
-from cachescope.analysis.preflight.predicting import stored_beside, stored_candidate
+from cachescope.analysis.preflight.predicting import commands, stored_beside, stored_candidate
 from cachescope.analysis.preflight.would_find import Candidate, stored_by_recorded
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.preflight_notes import LookupNote

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.entry_times import EntryTimes
+from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
-from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -42,7 +41,7 @@ class Made:
         self.rows = [self._row(at, *one) for at, one in enumerate(graphs)]
         stored = [self._entry(number, words) for number, words in enumerate(entries)]
         history = history_of(self.rows, self.store, stored, runs)
-        candidates = StoredCandidates(history, EntryTimes(history))
+        candidates = StoredCandidates(history)
         self.replaced = ReplacedGraphs(history, candidates, only)
 
     def _row(self, at: int, words: str, run: int, told: dict[str, Any]) -> LookupRow:

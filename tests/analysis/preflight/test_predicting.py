@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.analysis.preflight.frame import with_predictions
+from cachescope.analysis.preflight.predicting import with_predictions
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.table import Table
 from tests.made import Details, Made, aot, entry, fx, run, scope_of

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cachescope.analysis.history.entry_times import EntryTimes
-from cachescope.analysis.verdicts.stored_candidates import StoredCandidates
+from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -42,7 +41,7 @@ def entry(
 def candidates(lookups: list[LookupRow], *entries: EntryRow) -> StoredCandidates:
     lookups = [replace(one, lookup=at) for at, one in enumerate(lookups)]
     history = history_of(lookups, STORE, entries)
-    return StoredCandidates(history, EntryTimes(history))
+    return StoredCandidates(history)
 
 
 def ids(entries: list[EntryRow]) -> list[int]:
