@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.change_kinds import ChangeKinds
+from cachescope.analysis.verdicts.changed_keys import ChangeKinds
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.verdicts.bars import Bar, cause_name, unchecked
+from cachescope.answers.check import Bar, cause_name, unchecked
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.scope import Scope
 from tests.made import CODE, Made, aot, fx, run, scope_of
