@@ -199,8 +199,8 @@ class Recording:
         from cachescope.frames.device_rows import DeviceRow
 
         tables, rows = self.tables, self.all_contexts.rows
-        of_directory = (tables.entries.rows, tables.autotune.rows, tables.hash_details)
-        return Table(DeviceRow, named_devices(rows, tables.runs.rows, self.lookup_rows, *of_directory))
+        entries, details = tables.entries.rows, tables.hash_details
+        return Table(DeviceRow, named_devices(rows, tables.runs.rows, self.lookup_rows, entries, details))
 
     @cached_property
     def _vllm_misses(self) -> VllmMisses:

@@ -14,11 +14,11 @@ from typing import Any, Final
 from cachescope.details import HashDetails
 from cachescope.devices.datasheets import match_datasheet
 from cachescope.devices.mention import FACTS, Mention
-from cachescope.devices.named import in_contexts, in_entries, in_hash_details, in_timings
+from cachescope.devices.named import in_contexts, in_entries, in_hash_details
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
-from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.wording import harmless
 
@@ -163,7 +163,6 @@ def named_devices(
     runs: Sequence[RunRow],
     lookups: Iterable[LookupRow],
     entries: Sequence[EntryRow],
-    timings: Iterable[TimingRow],
     details: HashDetails,
 ) -> list[DeviceRow]:
     """Every device that is named in what was read."""
@@ -171,7 +170,6 @@ def named_devices(
         [
             *in_contexts(contexts, runs),
             *in_hash_details(lookups, entries, details),
-            *in_timings(timings),
             *in_entries(entries),
         ]
     )

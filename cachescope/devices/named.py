@@ -1,4 +1,4 @@
-"""Every place that names a device: snapshots, hash details, timings, entries, Triton targets and generated code."""
+"""Every place that names a device: snapshots, hash details, entries, Triton targets and generated code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.devices.mention import Mention, of_kernel, of_name, of_properties, of_target
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import kernel_device_parts
 from cachescope.readers.cache_file import DamagedContent, read_steady
 from cachescope.readers.json_file import load_object
-from cachescope.terms import CODE, TRITON
+from cachescope.terms import AUTOTUNE, CODE, TRITON
 
 _TENSOR_DEVICE: Final = re.compile(r"\bdevice=device\(type='(\w+)'(?:, index=(\d{1,6}))?\)")
 _SYSTEM_NAME: Final = re.compile(r"\{.*?'name': (['\"])(?P<name>(?:\\.|(?!\1|\\).)*+)\1[,}]", re.DOTALL)
@@ -117,17 +117,14 @@ def _mentions(name: str | None, indices: _Indices, runs: frozenset[int], place: 
             yield Mention(place, device_type, runs=runs, index=at)
 
 
-def in_timings(timings: Iterable[TimingRow]) -> Iterator[Mention]:
-    """Mentions in the timings of max-autotune."""
-    for name in dict.fromkeys(row.device_name for row in timings if row.device_name is not None):
-        yield of_name(name, "autotune timings")
-
-
 def in_entries(entries: Iterable[EntryRow]) -> Iterator[Mention]:
     """Mentions in files of a cache directory; a file is opened again only if it may add to the frame."""
     targets: dict[tuple[str, str], str] = {}
     types: dict[str, None] = {}
     for file in entries:
+        if file.cache == AUTOTUNE and file.name is not None:
+            # What it holds, without how many, and of which versions.
+            yield of_name(file.name, (file.detail or "").partition(" ")[2])
         arch = _ARCH.match(file.detail or "") if file.cache == TRITON else None
         for device_type in file.device_types:
             if arch is not None:

@@ -15,6 +15,7 @@ from cachescope.devices.merged import device_rows, named_devices
 from cachescope.frames.device_rows import RATE_COLUMNS
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.keys.hashing import system_hash
 from tests.conftest import Directory, Recording
 from tests.keys.test_isolation import A100, H100, MI300X
 
@@ -118,7 +119,7 @@ def test_keys_of_one_run_name_its_devices() -> None:
     ]
     code, rejected = details.add(texts)
     assert rejected == []
-    found = named_devices([], [], [LookupRow(run=4, detail_set=code)], [], [], details)
+    found = named_devices([], [], [LookupRow(run=4, detail_set=code)], [], details)
     assert [(row.name, row.runs, row.indices) for row in found] == [(NAME, (4,), (1,)), ("cpu", (4,), ())]
 
 
@@ -169,8 +170,24 @@ def test_metadata_of_aotinductor_name_machine_and_capability(tmp_path: Path) -> 
     (folder / f"c{'a' * 51}.wrapper_metadata.json").write_text(json.dumps(said))
     (folder / "fxgraph").mkdir()
     path = str(folder / f"c{'a' * 51}.wrapper_metadata.json")
-    found = named_devices([], [], [], [EntryRow(path=path, cache="code")], [], HashDetails())
+    found = named_devices([], [], [], [EntryRow(path=path, cache="code")], HashDetails())
     assert {(row.type, row.arch) for row in found} == {("cpu", "x86_64"), ("cuda", "sm_90")}
+
+
+def test_a_file_of_pad_mm_names_its_device_and_the_versions_of_its_answers(tmp_path: Path) -> None:
+    """Its form is that of public caches of torch 2.7 and 2.8: answers and times without any nesting."""
+    name = "NVIDIA GeForce RTX 3090"
+    system = {"device": {"name": name}, "version": {"triton": "3.4.0", "cuda": "12.6"}}
+    held: dict[str, Any] = {
+        "answers of pad_mm": {"((33, 515), aten.mm)": True},
+        "timings of max-autotune": {"mm": {"in": {"high": {"c": 1.0}}}},
+    }
+    for what, cache in held.items():
+        made = tmp_path / "cache" / system_hash(system)
+        made.parent.mkdir(exist_ok=True)
+        made.write_text(json.dumps({"system": system, "cache": cache}))
+        (row,) = records(cachescope.read(tmp_path).devices)
+        assert (row["name"], row["seen_in"]) == (name, (f"{what} (Triton 3.4.0, cuda 12.6)",))
 
 
 def test_sources_without_devices_name_none() -> None:

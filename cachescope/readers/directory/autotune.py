@@ -45,7 +45,10 @@ def fill_autotune(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     reading.timings += timings
     # torch/_inductor/fx_passes/pad_mm.py keeps there whether to pad, and times, by a text for each multiplication.
     answers = sum(isinstance(value, (bool, float, int)) for value in cache.values())
-    entry.detail = f"{answers} answers of pad_mm" if answers else f"{len(timings)} timings"
+    entry.detail = f"{answers} answers of pad_mm" if answers else f"{len(timings)} timings of max-autotune"
+    versions = ("Triton", said.triton_version), (said.runtime, said.runtime_version)
+    if known := [f"{what} {version[:40]}" for what, version in versions if version is not None]:
+        entry.detail += f" ({', '.join(known)})"
     entry.name = said.device_name
     try:
         made = system_hash(system)

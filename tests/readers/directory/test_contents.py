@@ -338,7 +338,7 @@ def test_the_fastest_choice_and_by_how_much(
 ) -> None:
     entry, timings, damage = timed({}, choices)
     assert {one.choice: (one.time_ms, one.is_chosen, one.margin) for one in timings} == wanted
-    assert entry.detail == f"{len(wanted)} timings"
+    assert entry.detail == f"{len(wanted)} timings of max-autotune"
     assert damage == ("a timing that is no number: fast" if "fast" in choices.values() else None)
 
 
@@ -392,7 +392,8 @@ def test_answers_of_pad_mm_are_sound() -> None:
     cache = {"((33, 515), aten.mm)": True, "base mm time: ((33, 515), aten.mm)": 0.0123}
     data = json.dumps({"system": system, "cache": cache}).encode()
     fill_autotune(entry, system_hash(system), data, reading)
-    assert (entry.detail, entry.name) == ("2 answers of pad_mm", "NVIDIA GeForce RTX 3090")
+    said = "2 answers of pad_mm (Triton 3.4.0, cuda 12.6)"
+    assert (entry.detail, entry.name) == (said, "NVIDIA GeForce RTX 3090")
     assert reading.timings == []
 
 
