@@ -142,9 +142,10 @@ AUDIT_LEVELS: Final = ("danger", "warning", "note")
 # The status of a file that may be valid, but may not be opened, or was not read completely.
 UNREADABLE: Final = "unreadable"
 
-# How the `damage` of an entry begins if no torch can load it: its bytes are not a complete pickle.
+# How the `damage` of an entry begins if no torch can load it: its bytes are not a complete pickle, or not one JSON object.
 REFUSED: Final = (
     "empty file", "truncated", "not a pickle", "UnpicklingError", "UnicodeDecodeError", "EOFError",
+    "no JSON", "holds a JSON",
 )  # fmt: skip
 
 # The `damage` of an entry that torch loads nevertheless: it does not compare the hash.

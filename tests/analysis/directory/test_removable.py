@@ -3,6 +3,9 @@
 A second torch process would not miss it, and locks stay.
 """
 
+import contextlib
+import importlib
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -93,6 +96,9 @@ UNUSED = [OrphanRow(0, "code", "no FX entry uses this code")]
         ("fxgraph", "damaged", {"damage": "hostile: calls os.system"}, False),
         ("fxgraph", "damaged", {"damage": REFUSED, "link": "/elsewhere"}, True),
         ("fxgraph", "unreadable", {"damage": REFUSED}, False),
+        ("autotune", "damaged", {"damage": "no JSON: Extra data"}, True),
+        ("autotune", "damaged", {"damage": "system hash differs from the name"}, False),
+        ("best_config", "damaged", {"damage": "empty file"}, True),
         ("fxgraph", "ok", {"alone": True}, False),
         ("aotautograd", "ok", {"alone": True}, False),
         ("code", "ok", {}, False),
@@ -131,6 +137,30 @@ def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None
     # That of writing any program can set; a refused entry is refused whenever it was.
     assert can_go(written=age + 1, changed=1, **made) is (made is DAMAGED)
     assert not can_go(written=1, changed=age + 1, **made)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "null", "[]", '{"system": {}, "ca', '{"system": {}, "cache": {}}}', "\xff"]
+)
+def test_json_that_torch_cannot_use_can_go(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of timings torch raises whatever it asks; of a best configuration it finds none, or raises, too."""
+    pytest.importorskip("torch")
+    codecache = importlib.import_module("torch._inductor.codecache")
+    cached = importlib.import_module("torch._inductor.runtime.autotune_cache").AutotuneCache
+    timings, kernel = tmp_path / "cache" / codecache.CacheBase.get_system()["hash"], tmp_path / "ab" / "c1.py"
+    monkeypatch.setattr(codecache.CacheBase, "get_local_cache_path", staticmethod(lambda: timings))
+    best = cached.create({}, str(kernel), "0" * 64)
+    for path in (timings, Path(best.local_cache[1])):
+        path.parent.mkdir()
+        path.write_bytes(content.encode("latin-1"))
+        os.utime(path, (1, 1))
+    with pytest.raises((ValueError, TypeError)):
+        codecache.LocalCache().lookup("mm")
+    with contextlib.suppress(AssertionError):
+        assert best.read_best({}, []) is None
+    assert set(cachescope.read(tmp_path).removable["cache"]) == {"autotune", "best_config"}
 
 
 def test_a_time_of_zero_proves_no_age() -> None:
