@@ -10,8 +10,8 @@ from cachescope.terms import REFUSED
 
 @row("entries", frozen=False)
 class EntryRow:
-    """One file in a cache directory, one folder in it that could not be listed, or one value in a remote
-    cache.
+    """One file in a cache directory, one folder in it that could not be listed or is temporary and empty, or one
+    value in a remote cache.
     """
 
     entry: int = col("number of the entry", default=0)

@@ -112,6 +112,8 @@ def removable_rows(
 
     - entries that torch itself refuses at every lookup, because their bytes are no whole pickle. Not entries with damage
       that torch does not see (a different name or key), hostile ones (torch runs them), or ones not read wholly;
+    - timings and best configurations that are no JSON object: the first end every compile that asks for them, the others are
+      ignored or end it, too (#184096; tried with 2.13);
     - temporaries of dead processes. Not whole ones under a key: torch before 2.13 loads those;
     - code that no entry names, in a directory that was read wholly.
 
@@ -135,7 +137,7 @@ def removable_rows(
 
 
 def _reason(row: EntryRow, orphan: OrphanRow | None, now: int) -> str | None:
-    if row.status == "damaged" and row.cache in CACHES:
+    if row.status == "damaged" and row.cache in (*CACHES, AUTOTUNE, BEST_CONFIG):
         # A file that is being copied here is written under its own name.
         is_old = _is_past(row.modified_time, now - _COPIED_NS)
         return f"damaged: {row.damage}" if row.is_refused and is_old else None
@@ -287,7 +289,12 @@ def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[Orphan
     ]
     roots = {row.entry: row.root for row in rows}
     speaking = {roots[link.parent] for link in referring}
-    speaking -= {row.root for row in rows if row.status in ("damaged", UNREADABLE)}
+    # A damaged kernel refers to no other.
+    speaking -= {
+        row.root
+        for row in rows
+        if row.status == UNREADABLE or (row.status == "damaged" and row.cache != TRITON)
+    }
     referred = {link.child for link in referring}
     for row in rows:
         if is_metadata(row) and row.status == "ok" and row.root in speaking and row.entry not in referred:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, content_reader, mark_damaged
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.generated_files import compiled_from
 from cachescope.readers.directory.places import TRITON_KEY, triton_hash
@@ -90,8 +90,26 @@ def fill_intermediate(entry: EntryRow, name: str, data: bytes, reading: Reading)
 
 
 read_intermediate = content_reader(fill_intermediate)
-read_kernel_metadata = content_reader(fill_kernel_metadata)
+_read_metadata = content_reader(fill_kernel_metadata)
 read_group = content_reader(fill_group)
+
+
+def read_kernel_metadata(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+    """Read it, and see whether its group is beside it.
+
+    `FileCacheManager.get_group` (triton/runtime/cache.py) finds a kernel by that file alone, which is written last.
+    """
+    is_there = _read_metadata(entry, path, name, reading)
+    group = f"__grp__{name}"
+    # A link may lead to the file alone, and the path may not be spelled as it is on the disk.
+    folders = (os.path.dirname(one) for one in (path, entry.path))
+    if (
+        is_there
+        and entry.status == "ok"
+        and not any(os.path.exists(os.path.join(one, group)) for one in folders)
+    ):
+        mark_damaged(entry, f"without {group} Triton does not find it", None, reading)
+    return is_there
 
 
 def fill_best_config(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,21 @@ def test_a_mega_cache_is_counted(name: str, directory: Directory) -> None:
         assert entry.detail is not None
         assert "inductor" in entry.detail
         assert set(reading.details_of_key) >= set(entry.fx_keys)
+
+
+def test_a_kernel_of_triton_without_its_group_is_damaged(directory: Directory, tmp_path: Path) -> None:
+    """`FileCacheManager.get_group` looks for nothing else; the kernel beside it is as it was."""
+    made = next(directory("triton_kernels").glob("cache_*"))
+    cache = Path(shutil.copytree(made, tmp_path / "cache"))
+    group, other = sorted(cache.rglob("__grp__*.json"))[:2]
+    before = cachescope.read(cache)
+    group.unlink()
+    (other.parent / "tmp.pid_7_ab" / "deep").mkdir(parents=True)
+    scope = cachescope.read(cache)
+    kernel = group.with_name(group.name.removeprefix("__grp__"))
+    (row,) = scope.entries[scope.entries["status"] == "damaged"].itertuples()
+    assert (row.path, row.damage) == (str(kernel), f"without {group.name} Triton does not find it")
+    # The folder that a process left behind is seen, and is no file that could go.
+    (row,) = scope.entries[scope.entries["status"] == "temporary"].itertuples()
+    assert (row.path, row.cache) == (str(other.parent / "tmp.pid_7_ab" / "deep"), "triton")
+    assert set(scope.removable["path"]) == set(before.removable["path"])
