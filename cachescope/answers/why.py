@@ -35,6 +35,7 @@ class Why:
     # Why vLLM compiled again; None where no folder of vLLM was read, or where it is asked of some runs.
     vllm: VllmFolders | None
     footer: str  # what stays outside the causes
+    failed: tuple[str, ...]  # what torch could not compile, and its errors
     problems: tuple[ProblemRow, ...]
     false_hits: tuple[FalseHit, ...]
 
@@ -67,9 +68,15 @@ class Why:
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
             vllm=vllm,
             footer=footer(read, chosen.causes),
+            failed=_failed(read, runs),
             problems=tuple(read.facts.problems),
             false_hits=tuple(read.suspected.rows),
         )
+
+
+def _failed(read: Recording, runs: Collection[int] | None) -> tuple[str, ...]:
+    of_runs = (row for row in read.facts.runs.values() if runs is None or row.run in runs)
+    return tuple(dict.fromkeys(text for row in of_runs for text in row.failed_compiles))
 
 
 @dataclass(frozen=True, slots=True)

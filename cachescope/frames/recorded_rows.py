@@ -35,6 +35,10 @@ class RunRow:
     looked_up: bool = col(
         "False if it compiled and no lookup of it is recorded: its caches were off, its backend asks none, or it loaded a package")
     is_preflight: bool = col("whether it was a pre-flight: it compiled nothing, and its lookups are predicted", default=False)
+    failed_compiles: tuple[str, ...] = col(
+        "the compiles that failed, each as text, once, the first 100: ``forward (model.py:88): `` and torch's error; torch runs the "
+        "function without compiling it, as at its recompile limit, or raises. Only traces have them",
+        torch_name="fail_type, fail_reason", default=())
 
 
 @row("lookups", frozen=False)

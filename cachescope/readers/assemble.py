@@ -15,6 +15,7 @@ from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import end_time_ns, join_processes
+from cachescope.readers.logs.trace_compiles import failed_compiles
 from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Process, Reading, Snapshot
 from cachescope.rows import TIME, columns_of
 from cachescope.table import Table
@@ -100,6 +101,7 @@ def _run_row(number: int, run: Process) -> RunRow:
         is_cut=run.is_cut,
         looked_up=run.looked_up,
         is_preflight=run.is_preflight,
+        failed_compiles=failed_compiles(run),
     )
 
 

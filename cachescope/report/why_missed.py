@@ -39,6 +39,7 @@ _PLACES_SHOWN: Final = 2
 _FOLLOWERS_SHOWN: Final = 3
 _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
+_FAILED_SHOWN: Final = 4
 _ADVICE_ROWS: Final = 5
 
 _NOTHING: Final = (
@@ -120,6 +121,10 @@ def answer_lines(why: Why) -> list[Line]:
         from cachescope.report.vllm import vllm_lines
 
         lines += [Line(), *vllm_lines(why.vllm)]
+    if why.failed:
+        lines += [Line(), Line("not compiled: torch ran it without, or raised", style="bold")]
+        lines += [Line(harmless(short(text)), 3) for text in why.failed[:_FAILED_SHOWN]]
+        lines += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
     lines += [Line(), Line(why.footer, style="dim")]
     return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -103,3 +105,18 @@ def test_a_symbol_that_is_put_in_moves_no_input(folder: Path) -> None:
     assert dtype == ("dtype", "torch.float32", "torch.float64")
     assert set(changes_of(scope, "by_dtype")) <= {"gm", "example_inputs[0]"}
     assert set(changes_of(scope, "by_global")) == {"gm"}
+
+
+def test_what_is_no_longer_compiled_is_named(folder: Path) -> None:
+    scope = cachescope.read(folder / "trace")
+    (failed,) = scope.runs["failed_compiles"].iloc[0]
+    assert re.fullmatch(
+        r"by_too_many_sizes \(\S+recompiles_program\.py:\d+\): .*recompile limit exceeded", failed
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "cachescope", "explain", folder / "trace"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "not compiled" in done.stdout and "recompile limit exceeded" in done.stdout

@@ -88,4 +88,17 @@ for change in ("attribute", "eval", "grad_mode"):
     layer.eval()
     with torch.no_grad():
         compiled(x)
+# The size is compiled again until the limit; then torch runs the function without compiling it.
+torch._dynamo.config.recompile_limit = 2
+torch._dynamo.config.automatic_dynamic_shapes = False
+
+
+@torch.compile
+def by_too_many_sizes(x: torch.Tensor) -> torch.Tensor:
+    return torch.log(x)
+
+
+with torch.no_grad():
+    for size in (2, 3, 4, 5):
+        by_too_many_sizes(torch.ones(size, 3))
 print(json.dumps({name: dict(counters[name]) for name in ("inductor", "aot_autograd")}))

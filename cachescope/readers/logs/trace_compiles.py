@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD
+from cachescope.wording import place_text
 
 NO_COMPILE: Final = "None"
 """What torch prints as the id of a compile where there is none, as in what AOTInductor compiles."""
@@ -34,6 +36,7 @@ _NUMBERS: Final = re.compile(
     rb'(?:, "attempt": (\d+))?(?:, "subgraph_name": "[^"]*")?\}$'
 )
 _LONGEST_NUMBERS: Final = 300
+_MOST_FAILED: Final = 100
 
 
 class Place(NamedTuple):
@@ -195,6 +198,21 @@ def compiles_of(process: Process) -> list[Compile]:
     rows: object = load_json((process.compiles or "[]").encode())
     # A collected file may have been changed since.
     return [Compile(*row) for row in rows if _is_compile(row)] if isinstance(rows, list) else []
+
+
+def failed_compiles(process: Process) -> tuple[str, ...]:
+    """What failed to compile and why, each once."""
+    places: dict[str, str] = {}
+    found: dict[str, None] = {}
+    for one in compiles_of(process):
+        frame = one.compile_id.rpartition("/")[0]
+        # At its recompile limit, torch records no beginning.
+        place = place_text(one.function, one.file, one.line) or places.get(frame)
+        if place is not None:
+            places[frame] = place
+        if one.error is not None:
+            found[f"{place or one.compile_id}: {one.error}".partition("\n")[0]] = None
+    return tuple(islice(found, _MOST_FAILED))
 
 
 def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:
