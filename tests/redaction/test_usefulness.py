@@ -48,7 +48,9 @@ def beside(plain: Any, redacted: Any, name: str = "") -> list[object]:
     if isinstance(plain, str) and (name not in KEPT or plain.startswith("edit ")):
         # A text that may be anyone's; an edit is told by a hash of the code.
         return [] if isinstance(redacted, str) else [(name, redacted)]
-    same = plain == redacted
+    # A recompile is told by its function and its file: names.
+    parts = map(re.escape, MADE.split(redacted)) if isinstance(redacted, str) else ()
+    same = plain == redacted or (isinstance(plain, str) and re.fullmatch("[^:]+".join(parts), plain))
     return [] if same else [(name, plain, redacted)]
 
 
