@@ -1,6 +1,7 @@
 """Hash details: one grammar, codes that stand for texts, a diff of hashes that has the laws of a diff, and sets kept as what differs."""
 
 from array import array
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from cachescope.component_sets import ComponentSets
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
+from tests import made
 
 HASHES = st.text("abcdefghijklmnopqrstuvwxyz234567", min_size=51, max_size=51)
 FIELDS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}(\[[a-z0-9_.]{1,8}\])?", fullmatch=True)
@@ -131,3 +133,45 @@ def test_what_sets_differ_in_is_what_their_fields_say(keys: list[list[tuple[str,
         for other, theirs in zip(plain, numbers, strict=True):
             changed = {field for field in LETTERS if one.get(field) != other.get(field)}
             assert set(store.changed_fields(mine, theirs)) == changed
+
+
+@given(
+    st.lists(st.sampled_from("abcd"), unique=True, max_size=4),
+    st.lists(st.sampled_from("st"), max_size=3),
+    st.randoms(),
+)
+def test_inputs_that_are_put_in_move_no_other(tensors: list[str], symbols: list[str], random: Any) -> None:
+    kept = [f"Tensor({one})" for one in tensors]
+    more = [*kept]
+    for at, one in enumerate(symbols):
+        more.insert(random.randint(0, len(more)), f"('{one}{at}',)")
+    store = HashDetails()
+    before, after = (
+        store.add(
+            [
+                "[" + "a" * 51 + "] gm: code",
+                *(made.component(f"example_inputs[{at}]", one) for at, one in enumerate(side)),
+            ]
+        )[0]
+        for side in (kept, more)
+    )
+    assert before is not None and after is not None
+    added = {f"example_inputs[{more.index(one)}]" for one in more if one not in kept}
+    assert set(store.changed_fields(before, after)) == added
+    assert len(store.changes(after, before)) == len(symbols)
+    assert all(new is None for _, _, new in store.changes(after, before))
+
+
+def test_a_size_that_becomes_a_symbol_changes_its_own_input() -> None:
+    store = HashDetails()
+    sides = (["Tensor(4, 3)", "Tensor(3)"], ["('s0',)", "Tensor(s0, 3)", "Tensor(3)"])
+    before, after = (
+        store.add(made.component(f"example_inputs[{at}]", one) for at, one in enumerate(side))[0]
+        for side in sides
+    )
+    assert before is not None and after is not None
+    texts = [
+        tuple(None if code is None else store.parsed(code).value_text for code in codes)  # type: ignore[union-attr]
+        for _, *codes in store.changes(before, after)
+    ]
+    assert texts == [(None, "('s0',)"), ("Tensor(4, 3)", "Tensor(s0, 3)")]

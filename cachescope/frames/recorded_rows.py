@@ -109,9 +109,9 @@ class LookupRow:
         missing="not in a text log without Dynamo's messages (TORCH_LOGS=dynamo)", torch_name="dynamo_start", default=None)
     file: str | None = col("the file of the function", missing="as for function", torch_name="dynamo_start", default=None)
     line: int | None = col("the line of the function", missing="as for function", torch_name="dynamo_start", default=None)
-    recompile_reason: str | None = col(
-        "why it was compiled again: the latest earlier compile of the function in the process, and the guard of it that failed, as torch "
-        "prints them: ``0/0: n == 2``",
+    recompile_reasons: str | None = col(
+        "why it was compiled again: the earlier compiles of the function in the process, the latest first, and the guard of each that "
+        "failed, as torch prints them, one a line: ``0/0: n == 2``",
         missing="it was compiled for the first time, or a text log has no messages of TORCH_LOGS=recompiles", torch_name="recompile_reasons", default=None)
     time_taken_ns: int | None = col(
         "Inductor's compile time after the miss; for vLLM, what its log says that compiling took", unit="ns",

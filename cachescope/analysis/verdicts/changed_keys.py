@@ -18,7 +18,7 @@ from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.option_defaults import default_hashes
-from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_kind, recompile_reason
+from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.keys.paths import is_in_remote_cache
@@ -50,11 +50,10 @@ class ChangedKeys:
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
         # The evidence that the key of the baseline has changed into this one.
         if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
-            if (kind := recompile_kind(row, change.names)) is not None:
-                if (recorded := row.recompile_reason) is not None:
-                    return Why("key_changed", recompile_reason(recorded), *GUARD_FAILED, change.names, kind)
-                reason = self._what_changed(row, found, change)
-                return Why("key_changed", reason, *_ONE_PROCESS, change.names, kind)
+            if (again := recompile_of(row, change.names, found)) is not None:
+                evidence = _ONE_PROCESS if again.reason is None else GUARD_FAILED
+                reason = again.reason or self._what_changed(row, found, change)
+                return Why("key_changed", reason, *evidence, change.names, again.kind)
             known = _ONE_PROCESS
         elif change.is_of_graph:
             known = "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"

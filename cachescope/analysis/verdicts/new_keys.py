@@ -18,7 +18,7 @@ from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.entries_above import judge_by_graphs
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
-from cachescope.analysis.verdicts.recompiles import recompile_kind, recompile_reason
+from cachescope.analysis.verdicts.recompiles import recompile_of
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
@@ -229,16 +229,19 @@ class NewKeys:
             return _lines_are_missing(row.cache)
         is_alone = not self._history.other_run_before(at)
         again = _compiled_again(row)
-        if again is not None and (is_alone or self._are_graphs_compiled_again(at)):
+        if again is not None and (below := self._graph_compiled_again(at)) is not None:
+            return replace(again, reason=below.reason, kind=below.kind)
+        if again is not None and is_alone:
             return again
         is_first = is_alone and not self._is_compiled_again(at)
         is_filled = row.cache in self._is_stored_before or self._is_filled(at)
         return _COLD_START if is_first and not is_filled else _not_recorded(row.cache)
 
-    def _are_graphs_compiled_again(self, at: int) -> bool:
-        """Whether a failed guard is why the graphs below an AOTAutograd lookup missed: they are new, and so is its key."""
+    def _graph_compiled_again(self, at: int) -> Why | None:
+        """Why the graphs below an AOTAutograd lookup missed, if a failed guard is: they are new, and so is its key."""
         whys = [self._found.why[graph] for graph in self._history.timeline.graphs_of(at)]
-        return bool(whys) and all(why is not None and why.what.is_recompile for why in whys)
+        are_new = all(why is not None and why.what.is_recompile for why in whys)
+        return whys[0] if whys and are_new else None
 
     @cached_property
     def _is_stored_before(self) -> frozenset[str]:
@@ -265,10 +268,10 @@ class NewKeys:
 
 def _compiled_again(row: LookupRow) -> Why | None:
     """Why something missed that its process has in no earlier form, if torch recorded that a guard failed."""
-    kind, reason = recompile_kind(row), row.recompile_reason
-    if kind is None or reason is None:
+    found = recompile_of(row)
+    if found is None or found.reason is None:
         return None
-    return Why("first_lookup", recompile_reason(reason), *GUARD_FAILED, kind=kind)
+    return Why("first_lookup", found.reason, *GUARD_FAILED, kind=found.kind)
 
 
 def _lines_are_missing(cache: str) -> Why:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from os.path import basename
 from typing import Final
@@ -72,31 +73,41 @@ def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
     return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
 
 
-def recompile_kind(row: LookupRow, changed: Iterable[str] = ()) -> str | None:
-    """The kind of what missed since a guard failed; None if none did, as far as the log of its process shows.
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """Why a lookup missed whose function was compiled again in its process."""
 
-    Where no guard is recorded, a later compile of a function is a recompile if nothing changed but what follows from the program, and
-    what torch guards besides.
+    kind: str
+    reason: str | None  # the sentence on the guard that failed; None if no guard is recorded
+
+
+def recompile_of(
+    row: LookupRow, changed: Sequence[str] = (), before: LookupRow | None = None
+) -> Recompile | None:
+    """Why a lookup missed as a recompile; None if it is none, as far as the log of its process shows.
+
+    Each earlier compile has failed a guard of its own: what counts is that of the compile which the lookup is compared with. Where no
+    guard is recorded, it is a recompile if nothing changed but what follows from the program, and what torch guards besides.
     """
-    reason = row.recompile_reason
-    if reason is not None:
-        what = None if _OTHER_BACKEND in reason else failed_guard(reason).partition(". expected ")[0]
-    elif not changed or not all(is_of_the_program(f) or f in _GUARDED for f in changed):
-        what = None
-    else:
-        what = listed(tuple(changed), _FIELDS_NAMED)
     file = code_file(row.file)
     place = (
         place_text(row.function, file and basename(file), row.line) or f"frame {_parts(row.compile_id)[0]}"
     )
-    return None if what is None else f"{RECOMPILE}{place}: {what}"
-
-
-def recompile_reason(reason: str) -> str:
-    """The sentence on it, from the reason that torch recorded."""
+    if row.recompile_reasons is None:
+        if changed and all(is_of_the_program(field) or field in _GUARDED for field in changed):
+            return Recompile(f"{RECOMPILE}{place}: {listed(tuple(changed), _FIELDS_NAMED)}", None)
+        return None
+    reasons = row.recompile_reasons.split("\n")
+    own = "" if before is None else f"{(before.compile_id or '').partition('_')[0]}: "
+    reason = next((one for one in reasons if one.startswith(own)), reasons[0])
+    if _OTHER_BACKEND in reason:
+        return None
     compile_id, _, guard = reason.partition(": ")
-    # What torch hints at is not always so.
-    return f"a guard of compile {compile_id} failed: {guard.partition(' (HINT: ')[0]}"
+    return Recompile(
+        f"{RECOMPILE}{place}: {failed_guard(reason).partition('. expected ')[0]}",
+        # What torch hints at is not always so.
+        f"a guard of compile {compile_id} failed: {guard.partition(' (HINT: ')[0]}",
+    )
 
 
 def _frame_of(row: LookupRow) -> _Frame | None:

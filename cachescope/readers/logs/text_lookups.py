@@ -17,6 +17,7 @@ from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.restarts import run_starts
 from cachescope.readers.logs.text_messages import (
     BYPASS,
+    FAILED_GUARD,
     GUARDS,
     NOT_PICKLED,
     NOT_SAVED,
@@ -123,7 +124,7 @@ class _TextProcess:
         self._segments: Counter[str | None] = Counter()
         self._places: dict[str | None, tuple[str, str, int]] = {}
         """The function, file and first line of the code of each compile id, where Dynamo's logger is on."""
-        self._reasons: dict[str | None, str] = {}
+        self._reasons: dict[str | None, str | None] = {}
         """Why each compile is a recompile."""
         self._guards: dict[str, str] = {}
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
@@ -156,7 +157,7 @@ class _TextProcess:
             self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
         elif match := RECOMPILES.match(text):
             self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
-            self._reasons[message.compile_id] = squeezed(match["reason"])
+            self._reasons[message.compile_id] = "\n".join(map(squeezed, FAILED_GUARD.findall(text))) or None
         elif (match := STATUS.match(text)) and match["is_used"] == "False":
             self._read_disabled(match["aot_mode"] == "True", message)
 
@@ -217,7 +218,7 @@ class _TextProcess:
         lookup.segment = self._segments[lookup.compile_id]
         if lookup.compile_id is not None and lookup.compile_id in self._places:
             lookup.function, lookup.file, lookup.line = self._places[lookup.compile_id]
-        lookup.recompile_reason = self._reasons.get(lookup.compile_id)
+        lookup.recompile_reasons = self._reasons.get(lookup.compile_id)
         self._lookups.append(lookup)
         self._clocks.append(clock_us)
         return lookup

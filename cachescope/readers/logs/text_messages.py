@@ -47,9 +47,8 @@ STARTS_TRACING: Final = re.compile(
     r"Step \d+: torchdynamo start tracing (?P<function>\S+) (?P<file>.+):(?P<line>\d{1,9})"
 )
 # With TORCH_LOGS=recompiles (torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`), before the function is compiled.
-RECOMPILES: Final = re.compile(
-    r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d{1,9})\n.*\n\s*- (?P<reason>.+)"
-)
+RECOMPILES: Final = re.compile(r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d{1,9})\n")
+FAILED_GUARD: Final = re.compile(r"\n\s*- (!?\d+(?:/\d+)+: .+)")
 # torch/_inductor/compile_fx.py, `_compile_fx_inner`, at DEBUG; 2.10 and later.
 STATUS: Final = re.compile(
     r"FX cache status: use_cache=(?P<is_used>True|False), .*\baot_mode=(?P<aot_mode>True|False)\b"

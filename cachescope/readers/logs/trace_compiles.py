@@ -95,12 +95,12 @@ class Compile:
     line: int | None = None
     ended_us: int | None = None
     error: str | None = None
-    recompile_reason: str | None = None
+    recompile_reasons: str | None = None
 
     def tell(self, lookup: LookupRow) -> None:
         """Set the code that a lookup was made for, and why that was compiled again."""
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
-        lookup.recompile_reason = self.recompile_reason
+        lookup.recompile_reasons = self.recompile_reasons
 
 
 _KINDS: Final = (str, int, str, str, int, int, str, str)
@@ -124,16 +124,16 @@ class TraceCompiles:
         self._reasons: dict[str, str] = {}
 
     def note_reasons(self, compile_id: str | None, reasons: Sequence[str]) -> None:
-        """Note why the compile that begins next is a recompile: the failed guard of the latest compile before it."""
+        """Note why the compile that begins next is a recompile."""
         if compile_id is not None and reasons:
-            self._reasons[compile_id] = reasons[0]
+            self._reasons[compile_id] = "\n".join(reasons)
 
     def begin(self, compile_id: str, at_us: int | None, stack: list[JsonObject], wrong: list[str]) -> None:
         """Note that a compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
         one = Compile(compile_id, at_us)
         one.function, one.file, one.line = self._stacks.place_of(stack, wrong)
-        one.recompile_reason = self._reasons.pop(compile_id, None)
+        one.recompile_reasons = self._reasons.pop(compile_id, None)
         # Those of a compile whose beginning is lost are not about a later one of the same id.
         self._reasons.clear()
         self._add(one)

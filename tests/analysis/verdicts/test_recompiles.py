@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+import cachescope
 from cachescope.analysis.key_distance import KeyDistances
-from cachescope.analysis.verdicts.recompiles import Recompiles, is_recompiled
+from cachescope.analysis.verdicts.recompiles import Recompile, Recompiles, is_recompiled, recompile_of
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, history_of
@@ -122,3 +123,61 @@ def test_key_distance(before: dict[str, str], after: dict[str, str], fields: int
         assert nearness.parts(one.detail_set, other.detail_set) == parts
         for pair in ((one.detail_set, other.detail_set), (other.detail_set, one.detail_set)):
             assert (nearness.fields(*pair), len(nearness.parts(*pair))) == (fields, len(parts))
+
+
+SIZE = "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 12"
+DTYPE = "0/1: tensor 'w' dtype mismatch. expected Double, actual Float"
+MODULE = "0/0: s.k == 2 # return x * s.k # model.py:9 in forward (HINT: torch._dynamo.config.…)"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "changed", "before", "kind", "sentence"),
+    [
+        ([SIZE], (), None, "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
+        ([SIZE], ("inductor_config[a]",), "0/0", "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
+        # That of the compile which it is compared with.
+        ([DTYPE, SIZE], ("gm",), "0/0_1", "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
+        ([DTYPE, SIZE], ("gm",), "0/1", "tensor 'w' dtype mismatch", f"a guard of compile 0/1 failed: {DTYPE[5:]}"),
+        ([DTYPE, SIZE], (), None, "tensor 'w' dtype mismatch", f"a guard of compile 0/1 failed: {DTYPE[5:]}"),
+        ([MODULE], ("gm",), "0/0", "s.k == …", "a guard of compile 0/0 failed: s.k == 2 # return x * s.k # model.py:9 in forward"),
+        (["0/1: 2 <= L['x'].size()[0]"], (), None, "2 <= L['x'].size()[0]", "a guard of compile 0/1 failed: 2 <= L['x'].size()[0]"),
+        (["0/0: ___check_type_id(x, 94388148792736), type=A"], (), None, "___check_type_id(x, …), type=A",
+         "a guard of compile 0/0 failed: ___check_type_id(x, 94388148792736), type=A"),
+        (["0/0: BACKEND_MATCH failure: torch.compile detected different backend callables."], ("gm",), "0/0", None, None),
+        (None, (), None, None, None),
+        (None, ("gm", "inductor_config[a]"), "0/0", None, None),
+        (None, ("gm", "grad_enabled"), "0/0", "gm, grad_enabled", None),
+        (None, ("aot_config", "example_inputs[0]", "example_inputs[1]", "gm"), "0/0",
+         "aot_config, example_inputs[0], example_inputs[1] and 1 more", None),
+    ],
+)  # fmt: skip
+def test_what_is_told_as_a_recompile(
+    reasons: list[str] | None,
+    changed: tuple[str, ...],
+    before: str | None,
+    kind: str | None,
+    sentence: str | None,
+) -> None:
+    told = None if reasons is None else "\n".join(reasons)
+    row = replace(TEMPLATE, function="f", file="/a/m.py", line=3, compile_id="4/1", recompile_reasons=told)
+    earlier = None if before is None else replace(TEMPLATE, compile_id=before)
+    for one, place in ((row, "f (m.py:3)"), (replace(row, function=None, file=None, line=None), "frame 4")):
+        wanted = None if kind is None else Recompile(f"compiled again: {place}: {kind}", sentence)
+        assert recompile_of(one, changed, earlier) == wanted
+
+
+@pytest.mark.parametrize(
+    ("scenario", "kinds"),
+    [
+        ("recompiles", {"tensor 'w' dtype mismatch": 2, "tensor 'x' size mismatch at index 0": 2, "tensor 'x' stride mismatch at index 0": 2,
+                        "tensor 'x' requires_grad mismatch": 3, "GLOBAL_STATE changed: grad_mode": 1}),
+        ("recompiles_fx", {"tensor 'w' dtype mismatch": 1, "tensor 'x' size mismatch at index 0": 1, "tensor 'x' stride mismatch at index 0": 1,
+                           "tensor 'x' requires_grad mismatch": 2}),
+        ("recompiles_dynamic", {"tensor 'x' size mismatch at index 0": 2}),
+    ],
+)  # fmt: skip
+def test_a_recorded_program(recording: Any, scenario: str, kinds: dict[str, int]) -> None:
+    causes = cachescope.read(recording("2.13.0", scenario)).causes
+    again = causes[causes["kind"].str.startswith("compiled again: ")]
+    start = "compiled again: matmul_relu (record_programs.py:34): "
+    assert dict(zip(again["kind"].str.removeprefix(start), again["misses"], strict=True)) == kinds
