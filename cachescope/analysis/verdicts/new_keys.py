@@ -77,6 +77,10 @@ class NewKeys:
             self._judge(at)
         for at in undescribed:
             self._found.record(at, self._without_details(at))
+        for at in autograd:
+            above = self._upgraded_above(at)
+            if above is not None:
+                self._compare(at, above)
         judge_by_graphs(self._history, self._found, autograd)
 
     def _judge(self, at: int) -> None:
@@ -122,6 +126,23 @@ class NewKeys:
         before, after = found.detail_set, self._lookups[at].detail_set
         assert before is not None and after is not None
         return found, self._history.keys.change(before, after)
+
+    def _upgraded_above(self, at: int) -> int | None:
+        """What another torch looked up above the same graphs, where nothing names the function: AOTAutograd's own graph prints otherwise there."""
+        why, graph, lookups = self._found.why[at], self._history.graph, self._lookups
+        below = [(one, self._found.baseline[one]) for one in self._history.timeline.graphs_of(at)]
+        same = [before for one, before in below if isinstance(before, int) and graph[before] == graph[one]]
+        if why is None or (why.verdict, why.kind) != ("first_lookup", NOT_KNOWN) or len(same) < len(below):
+            return None
+        above, *others = {self._history.aot[before] for before in same} or {None}
+        if (
+            above is None
+            or others
+            or lookups[above].detail_set is None
+            or lookups[above].run == lookups[at].run
+        ):
+            return None
+        return above if self._change(at, above)[1].is_of_torch else None
 
     def _under_the_same(self, at: int) -> int | None:
         """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
