@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -10,6 +12,8 @@ from cachescope.analysis.rates import known_sum
 from cachescope.answers.recording import Recording
 from cachescope.answers.why import Why
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.keys.paths import is_in_remote_cache
+from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import FXGRAPH
 
 OUTCOMES: Final = ("would_hit", "would_miss", "would_bypass", "disabled", "not_known")
@@ -29,6 +33,8 @@ class PreflightAnswer:
     cost_ns: int | None
     without_cost: int  # of how many missed FX graphs nothing says what they would cost
     why: Why  # why the others would not hit
+    # The directories that the program itself would look in, if they are none of those that its lookups were checked against.
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def lookups(self) -> int:
@@ -60,7 +66,18 @@ class PreflightAnswer:
             known_sum(costs),
             costs.count(None),
             Why.of(read, runs),
+            _elsewhere(read, rows),
         )
+
+
+def _elsewhere(read: Recording, rows: Iterable[LookupRow]) -> tuple[str, ...]:
+    """Directories of the program that nothing was checked against, where it was against directories."""
+    # A mega-cache and a lock are files, and a remote cache is asked besides.
+    roots = [one for one in read.tables.cache_roots if not (is_in_remote_cache(one) or os.path.isfile(one))]
+    notes = (LookupNote.of_json(row.preflight_note) for row in rows if row.preflight_note is not None)
+    meant = dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None and note.is_local)
+    given = {os.path.realpath(root) for root in roots}
+    return tuple(one for one in meant if given and os.path.realpath(one) not in given)
 
 
 def _cost(read: Recording, row: LookupRow) -> int | None:

@@ -24,6 +24,9 @@ def preflight_lines(answer: PreflightAnswer) -> list[Line]:
     if answer.held_against:
         against = harmless(f"checked against {listed(answer.held_against, _PLACES)}")
         lines.append(Line(against, style="dim"))
+    if answer.elsewhere:
+        others = f"the program would itself look in {listed(answer.elsewhere, _PLACES)}"
+        lines.append(Line(harmless(others), style="dim"))
     lines += answer_lines(answer.why)
     if answer.not_known:
         lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
@@ -50,6 +53,7 @@ def preflight_object(answer: PreflightAnswer) -> JsonObject:
         **answer.counts,
         "processes": answer.processes,
         "against": list(answer.held_against),
+        "elsewhere": list(answer.elsewhere),
         "not_known_reasons": [{"reason": reason, "lookups": count} for reason, count in answer.not_known],
         "time_saved_ns": answer.saved_ns,
         "time_cost_ns": answer.cost_ns,
