@@ -10,6 +10,7 @@ from cachescope.answers.recording import Recording
 from cachescope.capture.new_entries import NewEntries
 from cachescope.capture.recording import LOG_NAME, Recorded
 from cachescope.json_types import JsonObject
+from cachescope.readers.directory.default_root import default_root
 from cachescope.wording import plural
 
 _NO_TORCH: Final = (
@@ -43,7 +44,9 @@ def what_is_missing(read: Recording, runs: Collection[int], recorded: Recorded) 
         notes = list(_missing_logs(read, {row.run for row in mine if row.outcome != "disabled"}))
     came = [text for one in recorded.new_entries if (text := _came(one, keys))]
     if not came and not mine:
-        came = [_nothing_came(one) for one in recorded.new_entries if os.path.isdir(one.root)]
+        # Of the directory that the program was given: torch's own default is not used beside another one.
+        given = [one for one in recorded.new_entries if one.root == default_root()]
+        came = [_nothing_came(one) for one in given if os.path.isdir(one.root)]
     return notes + came
 
 
