@@ -86,20 +86,12 @@ def versions() -> tuple[str, ...]:
 
 
 def bypass_facts(reason: str, cache: str) -> BypassFacts | None:
-    """What is known of a reason as torch gave it; None if its words are in no covered version.
-
-    Examples
-    --------
-    >>> bypass_facts("Can't cache HigherOrderOperator: cond", "fxgraph").message
-    "Can't cache HigherOrderOperator: …"
-    >>> bypass_facts("the moon is full", "fxgraph")
-    """
+    """What is known of a reason as torch gave it; None if its words are in no covered version."""
     if not reason.strip():
         return next((facts for facts in _reasons() if not facts.message and cache in facts.caches), None)
-    for pattern, facts in _patterns():
-        if pattern.fullmatch(reason.strip()):
-            return facts
-    return None
+    # Behind its first words a reason may quote the error.
+    texts = reason.strip(), reason.strip().partition(": ")[0]
+    return next((facts for text in texts for pattern, facts in _patterns() if pattern.fullmatch(text)), None)
 
 
 def operator_of(reason: str) -> str | None:
@@ -109,14 +101,7 @@ def operator_of(reason: str) -> str | None:
 
 
 def cacheable_since(operator: str) -> str | None:
-    """The version from which on torch caches graphs with a higher-order operator; None if the newest does not.
-
-    Examples
-    --------
-    >>> cacheable_since("auto_functionalized")
-    '2.7.1'
-    >>> cacheable_since("cond")
-    """
+    """The version from which on torch caches graphs with a higher-order operator; None if the newest does not."""
     held = document(_FILE)["operators"].get(operator, [])
     since = None
     for version in reversed(versions()):

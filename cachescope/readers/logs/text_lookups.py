@@ -338,8 +338,8 @@ class _TextProcess:
             if missed.outcome != "unknown":
                 missed.save_bypass = reason
             return
-        if "pickl" in reason:  # the error is that of this bypass
-            self._pickle_errors.pop(message.compile_id, None)
+        if "pickl" in reason and (waiting := self._pickle_errors.pop(message.compile_id, None)) is not None:
+            reason = reason if reason in waiting.error else f"{reason}: {waiting.error}"
         lookup = self._add_new(cache, None, message)
         lookup.outcome = lookup.cache_state = "bypass"
         lookup.bypass_reason = reason

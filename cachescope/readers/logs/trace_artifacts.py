@@ -6,6 +6,7 @@ FX: torch/_inductor/compile_fx.py; AOTAutograd: torch/_functorch/_aot_autograd/a
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from cachescope.frames.recorded_rows import LookupRow
@@ -26,6 +27,7 @@ LOOKUP_ARTIFACTS: Final = {
 }
 VERSION_ARTIFACT: Final = "torch_version"
 RECOMPILE_ARTIFACT: Final = "recompile_reasons"
+_ERROR: Final = re.compile(r"[\w.]+: ")
 
 
 def lookup_from_artifact(name: str, payload: Record) -> LookupRow:
@@ -45,7 +47,7 @@ def lookup_from_artifact(name: str, payload: Record) -> LookupRow:
         cache_state=state or named_state,
         status_detailed=status,
         compile_id=_compile_id(payload),
-        bypass_reason=payload.text("cache_bypass_reason"),
+        bypass_reason=_bypass_reason(payload),
         bypass_exception=_bypass_exception(payload),
         guards_expr=payload.text("cache_status_guard_expr"),
         time_taken_ns=payload.duration_ns("time_taken_ns"),
@@ -86,6 +88,17 @@ def lookup_from_event(event: Record) -> LookupRow | None:
         compile_id=_compile_id(args),
         time_taken_ns=taken,
     )
+
+
+def _bypass_reason(payload: Record) -> str | None:
+    """Why a lookup was bypassed; of a key that could not be pickled, with the error in the traceback that 2.10 and later record."""
+    reason, traceback = payload.text("cache_bypass_reason"), payload.values.get("cache_bypass_traceback")
+    if reason is None or "pickl" not in reason or not isinstance(traceback, list):
+        return reason
+    # The first error is the cause of the others.
+    errors = (line for part in traceback for line in str(part).splitlines() if _ERROR.match(line))
+    error = next(errors, None)
+    return reason if error is None or reason in error else f"{reason}: {error}"
 
 
 def _bypass_exception(payload: Record) -> str | None:
