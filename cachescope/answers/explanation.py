@@ -11,6 +11,7 @@ from cachescope.analysis.named import lookup_named
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.recording import Recording
+from cachescope.answers.summary import WHY_UNKNOWN
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
 _PREDICTED: Final = "predicted by a pre-flight, from what was read with it"
-_NOT_SEEN: Final = "the log ends before its outcome, or has lost the line of it"
-_NOT_LOGGED: Final = "vLLM's log does not say whether it loaded or compiled: it ends before, lines are missing, or the release says so of its first rank alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +160,7 @@ def _not_missed(row: LookupRow) -> tuple[str, Evidence, str] | None:
             saved = "" if row.time_saved_ns is None else f", which saved {duration(row.time_saved_ns)}"
             return f"an entry was found{saved}", "recorded", "torch recorded the hit"
         case "unknown":
-            not_seen = _NOT_LOGGED if is_of_vllm else _NOT_SEEN
-            return "whether it hit or missed is not known", "not_known", not_seen
+            return "whether it hit or missed is not known", "not_known", WHY_UNKNOWN[is_of_vllm]
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -11,9 +12,15 @@ from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.terms import HOW_TO_RECORD, UNREADABLE
+from cachescope.terms import HOW_TO_RECORD, UNREADABLE, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, file_size, percent, plural
+
+# Why an outcome is unknown: of torch's caches, and of vLLM's own.
+WHY_UNKNOWN: Final = (
+    "the log ends before its outcome, or has lost the line of it",
+    "vLLM's log does not say whether it loaded or compiled: it ends before, lines are missing, or the release says so of its first rank alone",
+)
 
 
 def headline(read: Recording) -> str:
@@ -22,7 +29,8 @@ def headline(read: Recording) -> str:
     if not facts.lookups:
         return _no_lookup(facts)
     rate = rates(facts.lookups.values())
-    shares = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)} by count"
+    known = f" of the {rate.lookups - rate.unknown:,} known" if rate.unknown else ""
+    shares = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)}{known} by count"
     if rate.time_hit_rate is not None:
         shares += f", {percent(rate.time_hit_rate)} by compile time"
     lost = "" if rate.time_lost_ns is None else f"; {duration(rate.time_lost_ns)} lost"
@@ -95,6 +103,8 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{time}")
     unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
     parts.append(f"not explained: {sum(unexplained):,}")
+    unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
+    parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
     parts.append(f"problems: {len(facts.problems):,}")
     return "    ".join(parts)
 
