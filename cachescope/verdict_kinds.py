@@ -104,7 +104,9 @@ class Kind:
     vllm_summary: str = ""
     advice: str | None = None
     vllm_advice: str | None = None
-    advice_from: Literal["changes", "bypass", "save", "directory", "fresh directory", "lines"] | None = None
+    advice_from: (
+        Literal["changes", "bypass", "save", "directory", "other directory", "lines", "mesh"] | None
+    ) = None
     is_miss: bool = True
     may_be_first: bool = False
     is_first: bool = False
@@ -238,7 +240,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "another directory"): replace(
         _UNAVAILABLE,
         advice="Point TORCHINDUCTOR_CACHE_DIR of both processes to one directory, or copy the cache there.",
-        advice_from="fresh directory",
+        advice_from="other directory",
         vllm_advice="Point VLLM_CACHE_ROOT of both processes to one directory, or copy torch_compile_cache there.",
     ),
     ("entry_unavailable", "deleted"): replace(
@@ -307,6 +309,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         advice="Equal fields and another key may come from what the list of fields cannot show of a pickled object: "
         "shared references, or the order of a set. If the key is the same in two processes with "
         "PYTHONHASHSEED=0, it is the order of a set.",
+        advice_from="mesh",
         is_unexplained=True,
         why_still="not known: the keys differ and no recorded field does",
         in_directory="the keys differ, and no recorded field does",

@@ -39,6 +39,23 @@ _ERROR: Final = (
     "as cache_bypass_traceback of the artifact aotautograd_cache_bypass."
 )
 
+# torch/_dynamo/package.py asks for the directory when it is imported (2.13).
+_SET_TOO_LATE: Final = (
+    "A program may set it too late: importing torch._dynamo, as many libraries do, sets it to the default, and "
+    "os.environ.setdefault changes nothing after that. Set it before torch is imported."
+)
+_NOT_PICKLED: Final = (
+    "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out; in the "
+    "metadata of a tensor subclass, let its _stable_hash_for_caching(self) -> str stand for them."
+)
+# As an example input is printed that is no tensor (torch/_library/opaque_object.py, 2.13).
+_MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"
+_MESH: Final = (
+    "A DeviceMesh is among the inputs, and torch pickles it with its _hash, which may be another number in each process and is in no "
+    "recorded field. PYTHONHASHSEED=0 does not help where Python hashes None by its address (before 3.12), and torch 2.13 has no option "
+    "that leaves it out."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class AdviceFacts:
@@ -55,6 +72,7 @@ class AdviceFacts:
     were_graphs_found: bool = False  # whether the FX lookups of the same compile hit
     are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
     cache_dir: str | None = None  # the directory that was searched
+    has_mesh: bool = False  # whether a DeviceMesh is among its inputs
 
 
 def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str | None:
@@ -87,8 +105,14 @@ def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str 
             were_graphs_found=bool(were_found) and all(were_found),
             are_lines_missing=row.details == "incomplete",
             cache_dir=None if run is None else run.cache_dir,
+            has_mesh=_has_mesh(history, row.detail_set),
         )
     )
+
+
+def _has_mesh(history: History, code: int | None) -> bool:
+    details = history.details
+    return code is not None and any(_MESH_INPUT in details.components[one] for one in details.sets[code])
 
 
 def _bypass_reason(root: Miss) -> str | None:
@@ -110,8 +134,12 @@ def cause_advice(facts: AdviceFacts) -> str | None:
             found = _never_stored_advice(facts)
         case "directory":
             found = _fresh_advice(facts.cache_dir) or _default_advice(facts.cache_dir)
-        case "fresh directory":
+        case "other directory":
             found = _fresh_advice(facts.cache_dir)
+            if found is None and _DEFAULT.fullmatch(_name(facts.cache_dir)):
+                found = f"{kind.advice} {_SET_TOO_LATE}"
+        case "mesh" if facts.has_mesh:
+            found = _MESH
         case "lines" if facts.are_lines_missing:
             found = "Lines of the log are lost. A trace may have them: TORCH_TRACE=DIR."
     return found or kind.advice
@@ -189,6 +217,8 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
     facts = bypass_facts(reason or "", cache)
     if facts is None:
         return _not_known()
+    if reason is not None and "pickl" in facts.message and reason.strip() != facts.message:
+        return _NOT_PICKLED
     operator = operator_of(reason or "")
     return facts.advice if operator is None else f"{_about(operator)} {facts.advice}"
 
