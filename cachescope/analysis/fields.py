@@ -74,13 +74,6 @@ def field_advice(field: str) -> str | None:
 
     Options are looked up in the catalogue, as of the newest torch that has them. What to do about the graph and its
     inputs depends on how they changed: `graph_advice`, `tensor_advice`.
-
-    Examples
-    --------
-    >>> field_advice("grad_enabled").startswith("Set by torch.no_grad()")
-    True
-    >>> field_advice("inductor_config_comms[reorder_sink_verbose_logging]")
-    'Set by torch._inductor.config_comms.reorder_sink_verbose_logging; keep it equal in every process.'
     """
     for pattern, text in _COMPILED:
         if pattern.fullmatch(field):
@@ -89,13 +82,7 @@ def field_advice(field: str) -> str | None:
 
 
 def left_out_advice(field: str) -> str | None:
-    """Which keys lack a field; None if there is no such rule.
-
-    Examples
-    --------
-    >>> left_out_advice("default_cuda_device_index")
-    'default_cuda_device_index is in a key only if the graph has no tensor inputs.'
-    """
+    """Which keys lack a field; None if there is no such rule."""
     return _LEFT_OUT.get(field)
 
 

@@ -42,7 +42,13 @@ _HEADS: Final = (
     Head("entry", "Entry", number=True),
     Head("cache", "What it is"),
     Head("cache_key", "Key", fills=True, of=lambda row: row.cache_key or row.name or basename(row.path)),
-    Head("size", "Size", number=True, unit="B", of=lambda row: _sized(row.size_bytes or 0)),
+    Head(
+        "size",
+        "Size",
+        number=True,
+        unit="B",
+        of=lambda row: Shown(file_size(row.size_bytes or 0), row.size_bytes or 0),
+    ),
     Head("written", "Written (UTC)", of=lambda row: _written(row.modified_time)),
     Head("status", "Status"),
     Head("time", "Compile time", number=True, unit="ns", of=lambda row: timed(row.time_taken_ns)),
@@ -186,10 +192,6 @@ def _first_to_show(entries: Sequence[EntryRow]) -> int:
     damaged = (one.entry for one in entries if one.status == "damaged")
     compiled = (one.entry for one in entries if one.time_taken_ns is not None)
     return next(damaged, next(compiled, entries[0].entry))
-
-
-def _sized(count: int) -> Shown:
-    return Shown(file_size(count), count)
 
 
 def _written(ns: int | None) -> Shown | None:

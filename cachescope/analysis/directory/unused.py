@@ -30,7 +30,7 @@ from cachescope.terms import (
     UNREADABLE,
     VLLM_AOT,
     VLLM_ARTIFACT,
-)
+)  # fmt: skip
 
 # Kinds that name code: all of them must be read before code is called unused.
 _NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)

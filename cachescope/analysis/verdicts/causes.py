@@ -62,7 +62,7 @@ def _follow_their_forward_graph(misses: Sequence[Miss], parents: Sequence[Miss |
             latest[_compile_of(miss.row)] = miss
         elif miss.row.direction == "backward" and parent is None:
             forward = latest.get(_compile_of(miss.row))
-            if forward is not None and _is_of(forward.why, miss.why):
+            if forward is not None and miss.why.verdict in forward.why.what.explains_backward:
                 miss.follows = forward
 
 
@@ -88,11 +88,6 @@ _Compile = tuple[int, str | None, int]
 def _compile_of(row: LookupRow) -> _Compile:
     """The compile of a lookup, with its segment: compile ids begin again after torch._dynamo.reset()."""
     return row.run, row.compile_id, row.segment
-
-
-def _is_of(forward: Why, backward: Why) -> bool:
-    """Whether a backward graph is new because its forward graph is."""
-    return backward.verdict in forward.what.explains_backward
 
 
 def _explains(above: Miss, below: Miss) -> bool:

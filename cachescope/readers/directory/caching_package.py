@@ -47,7 +47,7 @@ def fill_imc(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """
     dump = load_object(data)
     for key, value in dump.items():
-        if not _is_bytes_literal(key) or not isinstance(value, str):
+        if _bytes_of_literal(key) is None or not isinstance(value, str):
             raise DamagedContent(f"not the repr of a key and of a value: {value_text(key)[:80]}")
     entry.detail = f"{len(dump)} results"
 
@@ -62,10 +62,6 @@ def imc_keys(path: str) -> list[bytes]:
         raise SourceError(path, error.what) from error
     keys = [_bytes_of_literal(key) for key in dump]
     return [key for key in keys if key is not None]
-
-
-def _is_bytes_literal(text: str) -> bool:
-    return _bytes_of_literal(text) is not None
 
 
 def _bytes_of_literal(text: str) -> bytes | None:

@@ -88,7 +88,7 @@ def vllm_place_of(path: str) -> Place | None:
     if RANK_FOLDER.fullmatch(name):
         if _AOT_KEY.fullmatch(os.path.basename(os.path.dirname(os.path.abspath(path)))) and "model" in names:
             return AOT_RANK
-        return RANK if any(_is_part(below) for _, below in inner) else None
+        return RANK if any(_are_of_a_part(islice(_names(below), _LOOK_AT)) for _, below in inner) else None
     ranks = [below for one, below in inner if RANK_FOLDER.fullmatch(one)]
     if ranks and not any(FOLDER_NAME.fullmatch(one) for one in names):
         if _AOT_KEY.fullmatch(name) and any("model" in _names(below) for below in ranks):
@@ -102,11 +102,6 @@ def vllm_place_of(path: str) -> Place | None:
         for one, below in inner
     )
     return TREE if is_tree else None
-
-
-def _is_part(path: str) -> bool:
-    """Whether a folder holds the files of a part of a model."""
-    return _are_of_a_part(islice(_names(path), _LOOK_AT))
 
 
 def _are_of_a_part(names: Iterable[str]) -> bool:

@@ -20,13 +20,7 @@ _BUFFER_BYTES: Final = 1 << 16
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address rather than a path on this machine.
-
-    Examples
-    --------
-    >>> is_address("s3://bucket/rank_*.log.zst"), is_address("/logs/a.log"), is_address("C:/logs")
-    (True, False, False)
-    """
+    """Whether a path is an address rather than a path on this machine."""
     return _ADDRESS.match(path) is not None
 
 

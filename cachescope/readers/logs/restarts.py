@@ -75,7 +75,11 @@ def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]
     if len(traces) < 2 or process.pid is None:
         return [process]
     may_be = [trace for trace in traces if trace.rank in (None, process.rank)]
-    spans = sorted(_span(trace) for trace in may_be if _belongs_to(trace, process))
+    spans = sorted(
+        (trace.clock_first_us or 0, trace.clock_last_us or 0)
+        for trace in may_be
+        if _belongs_to(trace, process)
+    )
     if len(spans) < 2 or any(one[1] > other[0] for one, other in pairwise(spans)):
         return [process]
     parts: dict[int, list[LookupRow]] = {}
@@ -89,10 +93,6 @@ def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]
             at = inside[0] if inside else at
         parts.setdefault(at, []).append(lookup)
     return [_part(process, lookups) for lookups in parts.values()]
-
-
-def _span(trace: Process) -> tuple[int, int]:
-    return trace.clock_first_us or 0, trace.clock_last_us or 0
 
 
 def _clock(process: Process, lookup: LookupRow) -> int | None:
