@@ -63,7 +63,8 @@ def test_what_torch_says_at_its_default_level_is_told(lines: list[str], said: st
     ("error", "line", "column", "wanted"),
     [
         (NOT_LOADED, f"fx graph cache miss for key {KEY}", "load_error", "EOFError: Ran out of input"),
-        (NOT_PICKLED, "Bypassing FX Graph Cache because 'Failed to pickle cache key'", "bypass_reason", "Failed to pickle cache key"),
+        (NOT_PICKLED, "Bypassing FX Graph Cache because 'Failed to pickle cache key'", "bypass_reason",
+         "Failed to pickle cache key: AttributeError: Can't pickle local object 'f.<locals>.g'"),
     ],
 )  # fmt: skip
 def test_where_its_lookup_is_logged_it_is_a_fact_of_that(
