@@ -52,7 +52,13 @@ class Choice:
 
 
 class Baselines:
-    """Finds the baselines of lookups among all earlier lookups and the entries that existed."""
+    """Finds the baselines of lookups among all earlier lookups and the entries that existed.
+
+    Attributes
+    ----------
+    stored : StoredCandidates
+    replaced : ReplacedGraphs
+    """
 
     def __init__(self, history: History, choice: Choice) -> None:
         self._history = history
@@ -61,8 +67,8 @@ class Baselines:
         # Whether contents differ by the rank alone, by their texts and how far apart the ranks are.
         self._by_rank: dict[tuple[int, int, int | None], bool] = {}
         self._rank = [history.rank_of.get(row.run) for row in history.lookups]
-        self._stored = StoredCandidates(history)
-        self._replaced = ReplacedGraphs(history, self._stored, choice.run)
+        self.stored = StoredCandidates(history)
+        self.replaced = ReplacedGraphs(history, self.stored, choice.run)
         self._recompiles = Recompiles(history)
         self._earlier: dict[_Kind | int, EarlierKeys] = {}
         self._fewer: dict[tuple[int, int, tuple[int, ...]], tuple[list[int], list[int]]] = {}
@@ -98,7 +104,7 @@ class Baselines:
             case "nearest":
                 kind = _kind_of(self._lookups[at])
                 found_before = self._nearest_of(kind, self._of_kind[kind], at)
-                return self._or_entry(at, *found_before, self._stored.of_kind(at))
+                return self._or_entry(at, *found_before, self.stored.of_kind(at))
         found: Baseline | None = in_place
         if found is None and (several := self._in_the_run_before(at)):
             found = self._nearest(at, reversed(several))[0]
@@ -112,7 +118,7 @@ class Baselines:
 
     def _of_another_graph(self, at: int) -> int | None:
         """An earlier form of the graph of a lookup."""
-        found = self._replaced.by(at)
+        found = self.replaced.by(at)
         return self._recompiles.before(at) if found is None and self._choice.mode == "auto" else found
 
     def nearer(self, at: int, found: Baseline) -> int | None:
@@ -201,17 +207,9 @@ class Baselines:
         tried = islice(of_frame, _NEARER_TRIED)
         return next((one for one in tried if self._history.was_running(one, at)), None)
 
-    def may_be_stored(self, at: int) -> bool:
-        """Whether an entry of the same graph may have existed, and nothing shows whether it did."""
-        return self._stored.may_be_of_graph(at)
-
-    def may_replace(self, at: int) -> Candidate | None:
-        """A graph that a new one may be another form of, if nothing shows whether it is."""
-        return self._replaced.may_be(at)
-
     def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
         """A clause on why one graph is taken for another form of the other."""
-        share = self._replaced.code_likeness(found, row)
+        share = self.replaced.aligner.code_likeness(found, row)
         text = f"{percent(share)} of their code is alike"
         if isinstance(found, LookupRow) and found.function is not None:
             is_one = (found.function, code_file(found.file)) == (row.function, code_file(row.file))
@@ -243,7 +241,7 @@ class Baselines:
 
     def _with_key(self, at: int) -> Baseline | None:
         key, row = self._choice.cache_key, self._lookups[at]
-        stored = [entry for entry in self._stored.with_kind(at) if entry.cache_key == key]
+        stored = [entry for entry in self.stored.with_kind(at) if entry.cache_key == key]
         if stored:
             return stored[-1]
         earlier = [one for one in self._of_chosen_key if one < at]
@@ -345,7 +343,7 @@ class Baselines:
     def _nearest_of_same_graph(self, at: int, *, is_finished: bool = False) -> Baseline | None:
         """The nearest lookup of the same graph, except for other calls of it, or entry; if asked, one whose compile had ended."""
         group, is_of_run = self._group[at], self._choice.mode == "run"
-        entries = [] if is_of_run else self._stored.of_graph(at)
+        entries = [] if is_of_run else self.stored.of_graph(at)
         if group is None:
             return self._or_entry(at, None, 0, entries)
         other_calls = self._other_calls(at, group)

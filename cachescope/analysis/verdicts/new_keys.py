@@ -177,14 +177,14 @@ class NewKeys:
     def _why_not_known_to_be_new(self, at: int) -> str | None:
         """Why a graph without a baseline may still be an earlier one; None if nothing suggests it."""
         row = self._lookups[at]
-        if self._baselines.may_be_stored(at):
+        if self._baselines.stored.may_be_of_graph(at):
             return "entries of the same graph are stored, and nothing shows since when"
         first = self._first_without_details.get(row.cache)
         if first is not None and first < at and self._lookups[first].run != row.run:
             return "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
         if self._is_explained_above(at, row):
             return "the hash details of its AOTAutograd key, which would show it, are not recorded"
-        like = self._baselines.may_replace(at)
+        like = self._baselines.replaced.may_be(at)
         if like is None:
             return None
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"

@@ -11,7 +11,7 @@ from typing import Final
 
 from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History, program_of
-from cachescope.analysis.verdicts.graph_alignment import Code, GraphAligner, is_named, replaced_stretches
+from cachescope.analysis.verdicts.graph_alignment import GraphAligner, is_named, replaced_stretches
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
@@ -38,7 +38,7 @@ class ReplacedGraphs:
         self._history = history
         self._stored = stored
         self._only_run = only_run
-        self._aligner = GraphAligner[LookupRow](history.details, history.keys, self._graph_above)
+        self.aligner = GraphAligner[LookupRow](history.details, history.keys, self._graph_above)
         self._partners: dict[tuple[_Stream, _Stream], dict[int, int]] = {}
         self._graphs_of_stream: dict[_Stream, list[int]] = {}
 
@@ -72,13 +72,9 @@ class ReplacedGraphs:
                 form = self._history.graph[one], other.compile_id
                 if other.detail_set is not None and form not in tried:
                     tried.add(form)
-                    if self._aligner.may_be_alike(other, row):
+                    if self.aligner.may_be_alike(other, row):
                         return other
         return None
-
-    def code_likeness(self, a: Code, b: Code) -> float:
-        """How alike the code of two graphs with hash details is."""
-        return self._aligner.code_likeness(a, b)
 
     def _in_runs(self, streams: Sequence[_Stream], at: int) -> int | None:
         """The lookup of some runs that the graph of a lookup replaced."""
@@ -92,7 +88,7 @@ class ReplacedGraphs:
                 pairs = self._partners[stream, own] = self._align(stream, own, at)
             partner = pairs.get(at)
             if partner is not None and not self._history.was_running(partner, at):
-                found.append((self._aligner.score(lookups[partner], row), partner))
+                found.append((self.aligner.score(lookups[partner], row), partner))
         if not found:
             return None
         # Runs of another program may lie between. Among those about as alike as the best, take the nearest, then the latest.
@@ -145,7 +141,7 @@ class ReplacedGraphs:
         return {
             history.index_of[new.lookup]: history.index_of[old.lookup]
             for old_ones, new_ones in replaced
-            for old, new in self._aligner.pair_up(
+            for old, new in self.aligner.pair_up(
                 self._rows_at(before[old_ones]), self._rows_at(after[new_ones]), is_one
             )
         }
@@ -197,7 +193,7 @@ class ReplacedGraphs:
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
         best, best_likeness = None, _LIKE_ENOUGH
         for entry in self._stored.of_kind(at):
-            found = self._aligner.code_likeness(entry, row)
+            found = self.aligner.code_likeness(entry, row)
             if found >= best_likeness:
                 best, best_likeness = entry, found
         return best

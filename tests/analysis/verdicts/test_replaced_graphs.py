@@ -276,4 +276,4 @@ def test_sixteen_runs_are_tried(between: int, wanted: str | None, told: dict[str
 
 def test_how_alike_the_code_of_two_is() -> None:
     made = Made(graph(A, 0), graph(like(6), 1))
-    assert made.replaced.code_likeness(*made.rows) == pytest.approx(0.6)
+    assert made.replaced.aligner.code_likeness(*made.rows) == pytest.approx(0.6)
