@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cachescope.rows import Time, col, row
-from cachescope.terms import REFUSED
+from cachescope.terms import OTHER_NAME, REFUSED
 
 # fmt: off
 
@@ -76,6 +76,14 @@ class EntryRow:
         torch may still load any other damaged entry: it compares neither names nor keys, and has no limits.
         """
         return self.damage is not None and self.damage.startswith(REFUSED)
+
+    @property
+    def is_loadable(self) -> bool | None:
+        """Whether torch could load it; None if that is not known, as of what was not understood here."""
+        if self.status == "ok" or self.damage == OTHER_NAME:
+            return True
+        is_none = self.status in ("temporary", "foreign") or (self.status == "damaged" and self.is_refused)
+        return False if is_none else None
 
 
 

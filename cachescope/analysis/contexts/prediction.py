@@ -23,7 +23,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME, UNREADABLE
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
 from cachescope.wording import listed
 
 # Fields that torch adds only to graphs that they matter to, so one side may lack them: C++ kernels, no tensor
@@ -110,13 +110,13 @@ class _Comparison:
 
     def _refused(self, row: EntryRow) -> _Prediction | None:
         """The prediction for an entry whose key fields need not be compared."""
-        if row.status not in ("ok", UNREADABLE) and row.damage != OTHER_NAME:
+        if row.is_loadable is False:
             damage = f"it is {row.status}: {row.damage or 'not an entry yet'}"
             return _Prediction("no", damage, is_lost=True)
         off = self._process.off_remotely if is_in_remote_cache(row.path) else self._process.off
         if (reason := off.get(row.cache)) is not None:
             return _Prediction("no", reason)
-        if row.status == UNREADABLE:
+        if row.is_loadable is None:
             return _Prediction("unknown", f"it could not be read here: {row.damage}")
         return None
 

@@ -16,7 +16,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.readers.directory.bundles import Held
-from cachescope.terms import AOTAUTOGRAD, AUTOTUNE, BEST_CONFIG, CACHES, FXGRAPH, PGO, PRECOMPILE, UNREADABLE
+from cachescope.terms import AOTAUTOGRAD, AUTOTUNE, BEST_CONFIG, CACHES, FXGRAPH, PGO, PRECOMPILE
 
 _NOT_STORED: Final = ("bypass", "disabled", "would_bypass")
 _FILES: Final = (BEST_CONFIG, PGO, PRECOMPILE)
@@ -81,7 +81,7 @@ class _Coverage:
             return self._missing(cache, key)
         whole = [one for one in found if _is_ok(one)]
         if not whole:
-            unread = next((one for one in found if one.status == UNREADABLE), None)
+            unread = next((one for one in found if one.is_loadable is None), None)
             shown = unread or found[0]
             return "unknown" if unread else "no", f"its entry is {shown.status}: {shown.damage}"
         if whole[0].cache == AOTAUTOGRAD and not any(map(self._has_graphs, whole)):

@@ -24,7 +24,7 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, OTHER_NAME
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
 from cachescope.wording import plural
 
 Sure = Literal["yes", "no", "maybe"]
@@ -148,14 +148,11 @@ def _listed(one: ListedEntry) -> Candidate:
 
 
 def _is_there(row: EntryRow) -> tuple[Sure, str]:
-    damage = row.damage or ""
-    if row.status == "ok" or damage.startswith(OTHER_NAME):
+    if row.is_loadable:
         return "yes", ""
-    if row.status == "damaged" and row.is_refused:
-        return "no", f"it is damaged: {damage}"
-    if row.status in ("temporary", "foreign"):
-        return "no", f"it is {row.status}"
-    return "maybe", f"it could not be read here: {damage or row.status}"
+    if row.is_loadable is None:
+        return "maybe", f"it could not be read here: {row.damage or row.status}"
+    return "no", f"it is damaged: {row.damage}" if row.status == "damaged" else f"it is {row.status}"
 
 
 def stored_by_recorded(lookups: Iterable[LookupRow], runs: Iterable[RunRow]) -> Stored:

@@ -64,6 +64,8 @@ GRAPHS: dict[str, tuple[Stored, ProcessFields, tuple[str, tuple[str, ...], str]]
     "another cache is off": (graph(), of_process(off={"aotautograd": "it is off"}), ("yes", (), EQUAL)),
     "it is damaged": (graph(status="damaged", damage="truncated at byte 3"), of_process(), ("no", (), "it is damaged: truncated at byte 3")),
     "it is temporary": (graph(status="temporary"), of_process(), ("no", (), "it is temporary: not an entry yet")),
+    "it is not understood": (graph(status="damaged", damage="an unknown class"), of_process(),
+        ("unknown", (), "it could not be read here: an unknown class")),
     "it may not be read": (graph(**UNREADABLE), of_process(), ("unknown", (), "it could not be read here: Permission denied")),
     "it may not be read, and its cache is off": (graph(**UNREADABLE), of_process(off=OFF), ("no", (), "it is off")),
     "it has another name than its content": (graph(**RENAMED), of_process(), ("unknown", (), LOADED_IF_IT_CAN)),
