@@ -157,5 +157,5 @@ class ProblemRow:
     where: str = col("byte, line or key")
     kind: str = col(
         "truncated, not_json, not_a_record, bad_value, hash_detail, damaged_entry, lost (no more bytes came), no_lookups (a "
-        "cache was asked, but the log has no record of it, or an error of a lookup alone), …; for a whole source: missing, unreadable, empty, unknown_source")
+        "cache was asked, but the log has no record of it, or an error of a lookup alone), quoted (a line of a cache that no row holds), …; for a whole source: missing, unreadable, empty, unknown_source")
     message: str = col("what is wrong")

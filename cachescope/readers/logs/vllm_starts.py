@@ -21,6 +21,9 @@ from cachescope.terms import VLLM
 
 _MOST_STARTS: Final = 100_000
 _OUTCOMES: Final = {"loaded": "hit", "compiled": "full_miss", "not_known": "unknown"}
+_COMPILED: Final = frozenset({"compiled", "stored", "failed"})
+# Of the whole compiled model; some releases save it once the start has ended.
+_MADE: Final = frozenset({"aot_made", "aot_not_saved"})
 _Ranks = tuple[int | None, int | None]
 _Process = tuple[str | None, str | None, str | None, _Ranks | None]
 
@@ -72,14 +75,16 @@ class _Start:
 
     def is_attempt(self) -> bool:
         """Whether all of it may be of a whole compiled model that was tried, whose graphs were loaded before it was refused."""
-        return "graphs_loaded" in self.said and not self.said & {"begins", "compiled"}
+        return "graphs_loaded" in self.said and not self.said & (_COMPILED | {"begins"})
 
     def row(self, source: str) -> StartRow:
         """The row; a part is loaded only where something says so and nothing that it compiled."""
         path, pid = self.texts.get("path"), self.lead["pid"]
         place = None if path is None else _place(path)
         is_loaded = bool(self.said & {"aot_loaded", "graphs_loaded"})
-        outcome = "compiled" if "compiled" in self.said else "loaded" if is_loaded else "not_known"
+        # What was loaded whole is not saved again; its graphs may be loaded, and be saved as a whole for the first time.
+        is_compiled = bool(self.said & _COMPILED) or (not is_loaded and bool(self.said & _MADE))
+        outcome = "compiled" if is_compiled else "loaded" if is_loaded else "not_known"
         return StartRow(
             lookup=-1,  # `assemble` numbers all lookups
             source=source,
@@ -99,7 +104,9 @@ class _Start:
             is_partial=is_loaded and outcome == "compiled",
             is_disabled="disabled" in self.said,
             load_error=self.texts.get("why"),
-            save_error=self.texts.get("not_saved"),
+            save_error="vLLM failed to compile the model"
+            if "failed" in self.said
+            else self.texts.get("not_saved"),
             dynamo_time_ns=self.times.get("dynamo"),
             compile_time_ns=self.times.get("compiled"),
             total_time_ns=self.times.get("ends"),
@@ -147,10 +154,15 @@ class Starts:
         if process is None:
             return
         start = self._open.get(process)
-        if start is None and said.name == "aot_not_saved":
-            # Some releases save once the start has ended.
-            if process in self._closed:
-                self._closed[process][-1][-1][1].save_error = well_formed(said.values["not_saved"])
+        if start is None and said.name in _MADE and process in self._closed:
+            start, row = self._closed[process][-1].pop()
+            start.take(said)
+            made = start.row(self._path)
+            self._closed[process][-1].append((start, made))
+            self._reading.vllm_starts[self._reading.vllm_starts.index(row)] = made
+            return
+        if start is None and said.name == "failed":
+            self.quote(said.line, "vLLM failed to compile the model")
             return
         if start is not None and said.name == "aot_failed" and start.is_attempt():
             del self._open[process]
@@ -165,6 +177,12 @@ class Starts:
         start.take(said)
         if said.name == "ends":
             self._close(process)
+
+    def quote(self, line: int, text: str) -> None:
+        """Tell of a line of vLLM's cache that no row holds."""
+        self._reading.problem(
+            self._path, f"line {line}", "quoted", f"vLLM's log says of its cache: {well_formed(text)}"
+        )
 
     def _process(self, said: Said) -> _Process | None:
         """Which process said it; None where several without a name may have."""

@@ -14,9 +14,8 @@ _SAVED = re.compile(r"sav\w+ AOT compiled function to (\S+)")
 # What the log says of each rank of each step, `<step>_<rank>`. 0.13.0 writes only for the first rank what it compiled.
 OUTCOMES = {
     "0.13.0": {
-        "compiled": {"first_0", "bundles_0", "torch_0"},
+        "compiled": {"first_0", "first_1", "on_one_1", "bundles_0", "bundles_1", "torch_0", "torch_1"},
         "loaded": {"on_one_0"},
-        "not_known": {"first_1", "on_one_1", "bundles_1", "torch_1"},
     },
     "0.33.0": {
         "compiled": {
