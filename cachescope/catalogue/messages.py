@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _FILE: Final = Path(__file__).parent / "messages.json"
 _HOLE: Final = re.compile(r"%\.?\d*[srdif]")
@@ -22,44 +22,38 @@ _VALUES: Final = {"seconds": r"\d{1,9}\.\d{1,9}"} | dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class KnownMessage:
-    """One message: what it means, and the names of the values in it."""
+    """One message, and what it means."""
 
     text: str
     means: str
-    names: tuple[str, ...]
     pattern: re.Pattern[str]
-
-    @property
-    def is_open_ended(self) -> bool:
-        """Whether nothing after its last value shows that a line of it is complete."""
-        return _HOLE.match(self.text[-2:]) is not None
+    is_open_ended: bool  # whether nothing after its last value shows that a line of it is complete
 
 
 @cache
 def messages(of: str) -> tuple[KnownMessage, ...]:
     """The messages of ``vllm`` or ``torch``."""
-    rows = json.loads(_FILE.read_bytes())[of]["messages"]
-    return tuple(_message(row["text"].rstrip(), *row["means"].split()) for row in rows)
+    return tuple(_message(row["text"].rstrip(), *row["means"].split()) for row in _rows(of))
 
 
 @cache
 def files(of: str) -> frozenset[str]:
-    """The names of the files whose loggers write them, without folders."""
-    rows = json.loads(_FILE.read_bytes())[of]["messages"]
-    return frozenset(name.rpartition("/")[2] for row in rows for name in row["files"])
+    """The files whose loggers write them."""
+    return frozenset(name for row in _rows(of) for name in row["files"])
+
+
+def _rows(of: str) -> Any:
+    return json.loads(_FILE.read_bytes())[of]["messages"]
 
 
 def _message(text: str, means: str = "", *names: str) -> KnownMessage:
     line, _, others = text.partition("\n")
-    first, *rest = map(re.escape, _HOLE.split(line))
-    pattern = first
+    pattern, *rest = map(re.escape, _HOLE.split(line))
     for name, after in zip(names or ["-"] * len(rest), rest, strict=True):
-        value = _VALUES.get(name)
-        named = "" if name == "-" else f"?P<{name}>"
+        value, named = _VALUES.get(name), "" if name == "-" else f"?P<{name}>"
         # What ends at the first of the words that follow cannot be tried anew.
         ended = f"(?>({named}.*?){after})" if after else f"({named}.*)"
         pattern += f"({named}{value}){after}" if value else ended
     # Each of the others may be a line of the log.
-    if others:
-        pattern += r"(?:\n.*)?"
-    return KnownMessage(text, means, names, re.compile(pattern, re.DOTALL))
+    pattern += r"(?:\n.*)?" if others else ""
+    return KnownMessage(text, means, re.compile(pattern, re.DOTALL), pattern.endswith(".*)"))

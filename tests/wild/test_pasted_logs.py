@@ -3,13 +3,16 @@
 Made by hand after the forms of public reports; the values are invented.
 """
 
+import json
 from pathlib import Path
 
 import pytest
 
 import cachescope
 from cachescope.answers.summary import headline
+from cachescope.catalogue import messages
 from cachescope.errors import SourceError
+from cachescope.readers.logs import text_log
 from cachescope.scope import Scope
 
 KEY = "fx5wq3kz7a2hnrjv4o6ydlmtbcuepsig2wq3kz7a2hnrjv4o6ydl"
@@ -17,6 +20,7 @@ FOLDER = "/models/.cache/vllm/torch_compile_cache/7a60f1c2de"
 
 
 def scope_of(folder: Path, *lines: str) -> Scope:
+    folder.mkdir(exist_ok=True)
     log = folder / "pasted.log"
     log.write_text("\n".join(lines) + "\n")
     return cachescope.read(log)
@@ -156,3 +160,30 @@ USING = f"Using cache directory: {FOLDER}/rank_0_0/backbone for vLLM's torch.com
 )  # fmt: skip
 def test_vllm_of_other_releases_and_places(lines: list[str], wanted: str, tmp_path: Path) -> None:
     assert outcomes(scope_of(tmp_path, *lines)) == [(wanted, "7a60f1c2de")]
+
+
+TORCH = json.loads((Path(messages.__file__).parent / "messages.json").read_text())["torch"]["messages"]
+
+
+@pytest.mark.parametrize("are_known", [True, False])
+def test_each_error_of_a_cache_is_told_and_nothing_is_said_to_be_absent(
+    are_known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each alone, in the words of every torch since 2.4; and where the words are of none that is known."""
+    if not are_known:
+        monkeypatch.setattr(text_log, "messages", lambda of: ())
+        monkeypatch.setattr(text_log, "may_be_known", lambda text: False)
+    for at, row in enumerate(TORCH):
+        for file in row["files"]:
+            line = torch_line(row["text"].replace("%s", "x")).replace("torch/_inductor/codecache.py", file)
+            scope = scope_of(tmp_path / f"{at}", line)
+            is_told = bool(row["means"]) or not are_known
+            # What bypasses a lookup is one.
+            assert len(scope.problems) + len(scope.lookups) == is_told, row
+            if scope.lookups.empty:
+                assert "does not say that there was none" in headline(scope)
+
+
+def test_errors_of_other_files_are_not_of_a_cache(tmp_path: Path) -> None:
+    line = torch_line("Bundle contains illegal x").replace("_inductor/codecache.py", "_dynamo/other.py")
+    assert scope_of(tmp_path, line).problems.empty

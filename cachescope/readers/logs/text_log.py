@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Final
 
+from cachescope.catalogue.messages import files, messages
 from cachescope.components import join_components
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.component_lists import ComponentLines, begins_component
 from cachescope.readers.logs.log_events import EventList, Handle
@@ -27,6 +29,8 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _HEAD_BYTES: Final = 1 << 16
 _ESCAPE: Final = b"\x1b"
+_AT_DEFAULT_LEVEL: Final = frozenset("WEC")
+_SHOWN: Final = 300
 
 
 def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
@@ -169,7 +173,11 @@ class _TextReader:
         state.last = message.head
         state.is_behind_details = False
         whole = b"\n".join(message.lines)
-        if not may_be_known(whole) or message.said in state.said:
+        if not may_be_known(whole):
+            if message.level in _AT_DEFAULT_LEVEL:
+                self._quote(message)
+            return
+        if message.said in state.said:
             return
         if message.said is not None:
             state.said.add(message.said)
@@ -181,6 +189,22 @@ class _TextReader:
             text = whole.decode("utf-8", "replace")
             at = message.compile_id, message.clock_us
             self._emit("message", state.number, message.line, *at, text, message.is_cut)
+
+    def _quote(self, message: Message) -> None:
+        """Tell of an error of a cache that is no fact of a lookup, or not known."""
+        # The module instead, where the format is short.
+        file = message.place.partition(".py:")[0].replace(".", "/") + ".py"
+        if file not in files("torch"):
+            return
+        first, last = (message.lines[at].decode("utf-8", "replace")[:_SHOWN] for at in (0, -1))
+        known = next((one for one in messages("torch") if one.pattern.fullmatch(first)), None)
+        text = first if len(message.lines) == 1 else f"{first}: {last}"
+        if (message.stream, text) not in self._wrong and (known is None or known.means):
+            self._wrong.add((message.stream, text))
+            problem = (
+                f"torch's log says of its caches: {'' if known else 'not understood: '}{well_formed(text)}"
+            )
+            self._problem(message.line, "quoted", problem)
 
     def _read_details(self, match: re.Match[str], message: Message, state: _StreamState) -> None:
         state.is_behind_details = True

@@ -62,20 +62,10 @@ _MESSAGES: Final = (
 
 # How the messages begin; one may begin with anything, but contains `_ANYWHERE`. Almost no line is one of them.
 _BEGINNINGS: Final = (
-    b"FX graph cache ",
-    b"Autograd graph cache ",
-    b"fx graph cache ",
-    b"fx graph unable to ",
-    b"AOTAutograd cache ",
-    b"Bypassing ",
-    b"Failed to pickle cache key",
-    b"Can't pickle",
-    b"Writing AOTAutograd cache ",
-    b"FXGraphCache cache ",
-    b"FX cache status: ",
+    b"FX graph cache ", b"Autograd graph cache ", b"fx graph cache ", b"fx graph unable to ", b"AOTAutograd cache ", b"Bypassing ",
+    b"Failed to pickle cache key", b"Can't pickle", b"Writing AOTAutograd cache ", b"FXGraphCache cache ", b"FX cache status: ",
     b"Step 1: torchdynamo start tracing ",
-    b"Recompiling function ",
-)
+)  # fmt: skip
 _ANYWHERE: Final = b" unable to load compiled graph"
 
 

@@ -22,12 +22,20 @@ class Scope:
 _COMPILATION: Final = (
     "backends", "caching", "compiler_interface", "cuda_piecewise_backend", "decorators", "monitor", "piecewise_backend", "wrapper",
 )  # fmt: skip
+_CACHES: Final = (
+    "torch/_inductor/codecache.py", "torch/_inductor/output_code.py", "torch/_inductor/remote_cache.py", "torch/_inductor/standalone_compile.py",
+    "torch/_inductor/triton_bundler.py", "torch/_inductor/runtime/autotune_cache.py", "torch/_inductor/codegen/cuda/cutlass_cache.py",
+    "torch/_inductor/codegen/cutlass/cache.py", "torch/_functorch/_aot_autograd/autograd_cache.py", "torch/_dynamo/eval_frame.py",
+    "torch/_functorch/_aot_autograd/aot_autograd_result.py", "torch/_dynamo/package.py", "torch/_dynamo/pgo.py",
+    "torch/_dynamo/precompile_context.py", "torch/compiler/_cache.py",
+)  # fmt: skip
 SCOPES: Final = {
     "vllm": Scope(
         tuple(f"vllm/compilation/{name}.py" for name in _COMPILATION),
         ("debug", "info", "warning", "error", "raised"),
         "vLLM failed to compile",
     ),
+    "torch": Scope(_CACHES, ("warning", "error", "exception", "critical"), "-"),
 }
 
 _VLLM: Final = {
@@ -92,4 +100,66 @@ _VLLM: Final = {
     "reconstructing serializable fn from standalone compile artifacts. num_artifacts=%d num_submods=%d": "",
 }
 
-KNOWN: Final[dict[str, dict[str, str]]] = {"vllm": _VLLM}
+# ``fact`` is one of `cachescope/readers/logs/text_messages.py`, which is a fact of a lookup.
+_TORCH: Final = {
+    **dict.fromkeys(
+        (
+            "fx graph cache unable to serialize compiled graph",
+            "fx graph unable to write to cache",
+            "Can't pickle",
+            "fx graph cache unable to load compiled graph",
+            "AOTAutograd cache unable to load compiled graph: %s",
+            "AOTAutograd cache unable to serialize compiled graph: %s",
+            "Bypassing autograd cache due to: %s",
+            "remote autograd cache unable to load compiled graph",
+            "Failed to pickle cache key",
+            "%s unable to load compiled graph",
+            "AOTAutograd cache unable to write compiled graph: %s",
+        ),
+        "fact",
+    ),
+    **dict.fromkeys(
+        (
+            "Failed to load cached artifact: %s",
+            "Unable to create a remote cache",
+            "Unable to create a remote cache: %s",
+            "get_code_state failed remote read on %s",
+            "get_code_state failed while reading %s",
+            "get_code_state failed parsing remote result on %s",
+            "Failed to load artifact: %s",
+            "Bundle contains illegal %s, payload: %s",
+            "Warning, failed to recreate remote cache after pickling",
+            "Failed to pickle cache artifacts",
+            "Failed to un-pickle cache artifacts",
+            "Unsupported artifact type %s",
+            "Failed to load CUTLASS config %s from local cache: %s",
+            "standalone_compile artifact generation failed, cannot save. Run with TORCH_LOGS=+torch._inductor.codecache to identify the problem",
+            "Failed to reload cubin file statically launchable autotuner %s: %s",
+            "Failed to load entry from dynamo cache: %s",
+            "Failed to load package from path %s: %s",
+            "Failed to load entry from dynamo cache",
+            "Backend not found",
+            "Failed to load package from path %s",
+            "Failed to create cache entry %s",
+            "Failed to load CUTLASS config %s from local cache",
+            "Failed to reload cubin file statically launchable autotuner %s",
+            "pre_grad_custom_pass %s does not implement uuid(); falling back to early timing (pre-grad pass cache will be bypassed). Implement uuid() on your CustomGraphPass to enable caching.",
+            "Unable to create cache",
+            "Ignoring corrupt local cache entry %s: %s: %s",
+            "%s unable to list cache entries",
+        ),
+        "told",
+    ),
+    **dict.fromkeys(
+        (
+            "could not determine __code__ for %s",
+            "dll unloading function was not found, library may not be unloaded properly!",
+            "Parameter %s is optional with a default value of %s",
+            "Batched cubin embedding failed, falling back to per-cubin objcopy",
+            "Failed to collect cache system info from device interface %s",
+            "Directory %s is not empty - skipping!",
+        ),
+        "",
+    ),
+}
+KNOWN: Final[dict[str, dict[str, str]]] = {"vllm": _VLLM, "torch": _TORCH}
