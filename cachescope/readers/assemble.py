@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
@@ -82,26 +82,22 @@ def assemble(reading: Reading) -> Tables:
     )
 
 
+# What a row of `runs` has by the name that it has in the process.
+_ALIKE: Final = {column.name for column in columns_of(RunRow)} & {each.name for each in fields(Process)} - {
+    "sources"
+}
+
+
 def _run_row(number: int, run: Process) -> RunRow:
     return RunRow(
         run=number,
-        source=run.source,
         sources=tuple(run.sources),
-        pid=run.pid,
-        rank=run.rank,
-        torch_version=run.torch_version,
-        python_version=run.python_version,
         start_time=run.start_time_ns,
         end_time=end_time_ns(run),
-        cache_dir=run.cache_dir,
-        command=run.command,
-        exit_status=run.exit_status,
         command_start_time=run.command_start_ns,
         command_end_time=run.command_end_ns,
-        is_cut=run.is_cut,
-        looked_up=run.looked_up,
-        is_preflight=run.is_preflight,
         failed_compiles=failed_compiles(run),
+        **{name: getattr(run, name) for name in _ALIKE},
     )
 
 
