@@ -64,7 +64,7 @@ _MESSAGES: Final = (
 _BEGINNINGS: Final = (
     b"FX graph cache ", b"Autograd graph cache ", b"fx graph cache ", b"fx graph unable to ", b"AOTAutograd cache ", b"Bypassing ",
     b"Failed to pickle cache key", b"Can't pickle", b"Writing AOTAutograd cache ", b"FXGraphCache cache ", b"FX cache status: ",
-    b"Step 1: torchdynamo start tracing ",
+    b"Step 1: torchdynamo start tracing ", b"Recompiling function ",
 )  # fmt: skip
 _ANYWHERE: Final = b" unable to load compiled graph"
 

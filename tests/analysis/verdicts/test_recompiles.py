@@ -1,6 +1,7 @@
 """Earlier compiles of one function in one process: rows in, the nearest of them out."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,3 +182,22 @@ def test_a_recorded_program(recording: Any, scenario: str, kinds: dict[str, int]
     again = causes[causes["kind"].str.startswith("compiled again: ")]
     start = "compiled again: matmul_relu (record_programs.py:34): "
     assert dict(zip(again["kind"].str.removeprefix(start), again["misses"], strict=True)) == kinds
+
+
+def test_a_text_log_names_the_guard_where_it_is_asked_to(tmp_path: Path) -> None:
+    """The lines are those of torch 2.13, with other names."""
+    head = "V1126 09:15:13.267000 29 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+    told = (
+        "Recompiling function by_size in /a/m.py:22",
+        "    triggered by the following guard failure(s):",
+        f"    - {SIZE}       # x # m.py:3",
+    )
+    missed = (
+        "I1126 09:15:{}.300000 29 torch/_inductor/codecache.py:1563] [0/{}] fx graph cache miss for key f{}"
+    )
+    lines = [missed.format(12, 0, "a" * 51), *(head + line for line in told), missed.format(13, 1, "b" * 51)]
+    (tmp_path / "log").write_text("\n".join(lines) + "\n")
+    scope = cachescope.read(tmp_path / "log")
+    assert scope.lookups["recompile_reasons"].tolist()[1] == f"{SIZE} # x # m.py:3"
+    (kind,) = scope.causes["kind"][scope.causes["kind"].str.startswith("compiled again")]
+    assert kind == "compiled again: by_size (m.py:22): tensor 'x' size mismatch at index 0"
