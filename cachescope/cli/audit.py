@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from cachescope.frames.checks import AuditRow
     from cachescope.report.redact import Redaction
 
-_FORMATS: Final = ("text", "json", "sarif")
-_FOUND: Final = 1
-_UNREAD: Final = 2
 _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
 
 
@@ -47,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="end with status 1 from this level on: danger, warning (the default), note, or never",
     )
-    add_format_arguments(parser, _FORMATS)
+    add_format_arguments(parser, ("text", "json", "sarif"))
     add_redact_argument(parser)
 
 
@@ -66,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
         whole.add(found)
     _write(args, whole)
     if is_unread:
-        return _UNREAD
+        return 2
     if args.fail_on == "never":
         return 0
     bad = AUDIT_LEVELS[: AUDIT_LEVELS.index(args.fail_on) + 1]
-    return _FOUND if any(one.level in bad for one in whole.findings) else 0
+    return 1 if any(one.level in bad for one in whole.findings) else 0
 
 
 def _write(args: argparse.Namespace, whole: Audit) -> None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from cachescope.report.redact import Redaction
     from cachescope.scope import Scope
 
-_FORMATS: Final = ("text", "json", "github", "junit")
 _UNITS_NS: Final = {"": 1e9, "s": 1e9, "ms": 1e6, "min": 60e9}
 _TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>|s|ms|min)")
 
@@ -60,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="what --no-new-cause compares with: a saved scope, or anything that can be read",
     )
-    add_format_arguments(parser, _FORMATS)
+    add_format_arguments(parser, ("text", "json", "github", "junit"))
     add_reading_arguments(parser)
     add_redact_argument(parser)
     parser.set_defaults(usage_error=parser.error)
@@ -77,19 +76,15 @@ def run(args: argparse.Namespace) -> int:
     """Read, check and print."""
     from cachescope.cli.sources import read_given
 
-    _refuse_half_given(args)
+    if args.no_new_cause != (args.baseline is not None):
+        args.usage_error("--no-new-cause and --baseline FOLDER belong together")
+    if args.min_hit_rate is None and args.max_time_lost is None and not args.no_new_cause:
+        args.usage_error("give a bar: --min-hit-rate, --max-time-lost, or --no-new-cause --baseline FOLDER")
     scope = read_given(args, args.paths)
     baseline = read_given(args, [args.baseline]) if args.no_new_cause else None
     checked = scope.check(args.min_hit_rate, args.max_time_lost, baseline)
     _write(checked, scope, args.format, redaction_of(args))
     return 0 if checked.passed else NOT_MET
-
-
-def _refuse_half_given(args: argparse.Namespace) -> None:
-    if args.no_new_cause != (args.baseline is not None):
-        args.usage_error("--no-new-cause and --baseline FOLDER belong together")
-    if args.min_hit_rate is None and args.max_time_lost is None and not args.no_new_cause:
-        args.usage_error("give a bar: --min-hit-rate, --max-time-lost, or --no-new-cause --baseline FOLDER")
 
 
 def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None) -> None:

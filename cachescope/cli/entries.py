@@ -49,8 +49,9 @@ def run(args: argparse.Namespace) -> int:
     """Read, and print the table or the one entry."""
     from cachescope.cli.sources import read_given
 
-    keys = [name for name in args.names if not _is_source(name)]
-    paths = [name for name in args.names if name not in keys]
+    # What is there as a path, or can be nothing else, is a source.
+    paths = [name for name in args.names if os.path.lexists(name) or os.sep in name or glob.has_magic(name)]
+    keys = [name for name in args.names if name not in paths]
     if not keys:
         return _print_all(args, read_given(args, paths))
     if len(keys) > 1:
@@ -59,11 +60,6 @@ def run(args: argparse.Namespace) -> int:
         raise NotFoundError(f"{keys[0]!r} is no path; --prune-list and --locks are for whole directories")
     scope, paths = _where(args, keys[0], paths)
     return _print_one(args, scope, paths, keys[0])
-
-
-def _is_source(name: str) -> bool:
-    """Whether it is there as a path, or can be nothing else."""
-    return os.path.lexists(name) or os.sep in name or glob.has_magic(name)
 
 
 def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope, list[str]]:

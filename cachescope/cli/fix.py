@@ -27,7 +27,6 @@ from cachescope.wording import listed
 
 if TYPE_CHECKING:
     from cachescope.analysis.fixes import Setting
-    from cachescope.answers.fix import Fix
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +60,13 @@ def run(args: argparse.Namespace) -> int:
         args, lambda: {"cachescope": __version__, **fix_object(found)}, lambda: list(fix_lines(found))
     )
     if args.write is not None:
-        _write(Path(args.write), found)
+        from cachescope.report.fix import env_file
+
+        path = Path(args.write)
+        try:
+            path.write_text(env_file(found), encoding="utf-8")
+        except OSError as error:
+            raise CachescopeError(f"{path}: cannot be written: {error.strerror or error}") from error
     return NOT_MET if found.after.counts["would_hit"] < found.after.lookups else 0
 
 
@@ -95,12 +100,3 @@ def _check_is_ours(path: Path) -> None:
         raise CachescopeError(f"{path}: {error.strerror or error}") from error
     if is_other:
         raise CachescopeError(f"{path}: not made by cachescope fix, and left as it is")
-
-
-def _write(path: Path, found: Fix) -> None:
-    from cachescope.report.fix import env_file
-
-    try:
-        path.write_text(env_file(found), encoding="utf-8")
-    except OSError as error:
-        raise CachescopeError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -22,7 +22,6 @@ from cachescope.terms import LOGGERS
 
 if TYPE_CHECKING:
     from cachescope.capture.recording import Recorded
-    from cachescope.scope import Scope
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +83,12 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         scope = read_scope([args.output])
     except SourceError:
         scope = Scope(assemble(Reading()))
-    runs = _runs_below(scope, str(recorded.folder))
+    place = os.path.join(os.path.realpath(recorded.folder), "")
+    runs = {
+        row.run
+        for row in scope.facts.runs.values()
+        if any(os.path.realpath(source).startswith(place) for source in row.sources)
+    }
     redaction = redaction_of(args, scope, [args.output])
     if args.json:
         write_json({**explain_object(scope), "recorded": recorded_object(scope, runs, recorded)}, redaction)
@@ -101,12 +105,3 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     lines += [Line(text) for text in missing] + [Line(further, style="dim")]
     write_lines(lines, redaction)
     return ()
-
-
-def _runs_below(scope: Scope, folder: str) -> set[int]:
-    place = os.path.join(os.path.realpath(folder), "")
-    return {
-        row.run
-        for row in scope.facts.runs.values()
-        if any(os.path.realpath(source).startswith(place) for source in row.sources)
-    }

@@ -38,11 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, replay, and print the answer."""
     from cachescope.cli.sources import read_given
+    from cachescope.report.as_json import frames_object
     from cachescope.report.layout import Line
     from cachescope.report.what_if_forms import (
         saving_lines,
         sensitivity_lines,
-        sensitivity_object,
         what_if_lines,
         what_if_object,
     )
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         printed = what_if_object(found)
         if is_ranked:
-            printed |= sensitivity_object(scope.sensitivity(), scope.cause_savings())
+            printed |= frames_object(sensitivity=scope.sensitivity(), cause_savings=scope.cause_savings())
         write_json(printed, redaction)
         return 0
     lines = what_if_lines(found)

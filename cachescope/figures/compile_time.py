@@ -23,7 +23,7 @@ from cachescope.figures.canvas import (
     time_axis,
     value_axis,
 )
-from cachescope.figures.folding import Folded, by_row, folded_runs
+from cachescope.figures.folding import by_row, folded_runs
 from cachescope.figures.palette import COMPILE_COLOURS, CYCLE, GREY
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
@@ -232,25 +232,21 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> P
     seconds = time_axis(dark, totals.max() / 1e9)
     figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
     for name, colour in colours.items():
-        _add_phase(figure, name, colour, times, totals, rows)
+        of_row = by_row(times, "part", name)
+        shares = {row: ns / int(totals[row]) if totals[row] else 0.0 for row, ns in of_row.items()}
+        of_all = {row: f"{percent(shares[row])} of {duration(int(totals[row]))}" for row in of_row}
+        bars(
+            figure,
+            [ns / 1e9 for ns in of_row.values()],
+            list(of_row),
+            colour,
+            [hover(rows.labels[row], f"{name}: {duration(ns)}, {of_all[row]}") for row, ns in of_row.items()],
+            name=shown(name),
+            text=[
+                duration(ns) if shares[row] >= _LEAST_PHASE_WITH_TEXT else "" for row, ns in of_row.items()
+            ],
+            **inside_text(colour),
+            customdata=[[rows.first[row]] for row in of_row],
+        )
     note(figure, dark, rows.remark)
     return figure
-
-
-def _add_phase(
-    figure: Picture, name: str, colour: str, times: pd.Series[Any], totals: pd.Series[Any], rows: Folded
-) -> None:
-    of_row = by_row(times, "part", name)
-    shares = {row: ns / int(totals[row]) if totals[row] else 0.0 for row, ns in of_row.items()}
-    of_all = {row: f"{percent(shares[row])} of {duration(int(totals[row]))}" for row in of_row}
-    bars(
-        figure,
-        [ns / 1e9 for ns in of_row.values()],
-        list(of_row),
-        colour,
-        [hover(rows.labels[row], f"{name}: {duration(ns)}, {of_all[row]}") for row, ns in of_row.items()],
-        name=shown(name),
-        text=[duration(ns) if shares[row] >= _LEAST_PHASE_WITH_TEXT else "" for row, ns in of_row.items()],
-        **inside_text(colour),
-        customdata=[[rows.first[row]] for row in of_row],
-    )

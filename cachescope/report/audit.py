@@ -23,7 +23,6 @@ from cachescope.wording import harmless, plural
 _SHOWN: Final = 20
 _STYLES: Final = {"danger": "bold red", "warning": "yellow", "note": "dim"}
 _SARIF_LEVELS: Final = {"danger": "error", "warning": "warning", "note": "note"}
-_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def sarif_object(report: AuditReport, *, with_places: bool = True) -> JsonObject
     if with_places:
         folders = (f"file://{_uri(os.path.abspath(source)).rstrip('/')}/" for source in report.sources)
         run["originalUriBaseIds"] = {_base(at): {"uri": folder} for at, folder in enumerate(folders)}
-    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
 
 
 def _location(row: AuditRow, sources: Sequence[str]) -> JsonObject:

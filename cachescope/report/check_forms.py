@@ -54,11 +54,6 @@ class Check(answer.Check):
         return check_html(self)
 
 
-def title_of(bar: Bar) -> str:
-    """``hit rate`` and the like."""
-    return _TITLES[bar.bar]
-
-
 def wanted_text(bar: Bar) -> str:
     """The requirement, in words."""
     if bar.unit == "causes":
@@ -128,7 +123,7 @@ def check_lines(check: answer.Check) -> list[Line]:
     lines += [Line(f"not read  {harmless_line(text)}", style="red", hang=10) for text in check.unread]
     for bar in check.bars:
         mark, style = ("met    ", "green") if bar.passed else ("not met", "red")
-        lines.append(Line(f"{mark}  {title_of(bar)}: {bar_text(bar)}", style=style))
+        lines.append(Line(f"{mark}  {_TITLES[bar.bar]}: {bar_text(bar)}", style=style))
         lines += [Line(text, 9) for text in cause_lines(check, bar)]
     return [*lines, *parted([Line(note, style="dim")] for note in _notes(check))]
 
@@ -142,10 +137,10 @@ def github_lines(check: answer.Check) -> list[str]:
     lines += [_command("error", "cachescope: source not read", text) for text in check.unread]
     for bar in check.bars:
         if bar.passed:
-            lines.append(f"met: {title_of(bar)}: {harmless_line(bar_text(bar))}")
+            lines.append(f"met: {_TITLES[bar.bar]}: {harmless_line(bar_text(bar))}")
             continue
         texts = [bar_text(bar), *cause_lines(check, bar), *([_FIRST_LOOKUPS] if check.is_cold else [])]
-        lines.append(_command("error", f"cachescope: {title_of(bar)}", *texts))
+        lines.append(_command("error", f"cachescope: {_TITLES[bar.bar]}", *texts))
     return [*lines, *(_command("warning", "cachescope: problems", text) for text in _problems(check))]
 
 
@@ -220,6 +215,6 @@ def check_html(check: answer.Check) -> str:
     for bar in check.bars:
         mark = "met" if bar.passed else "<b>not met</b>"
         causes = "".join(f"<li>{safe(text)}</li>" for text in cause_lines(check, bar))
-        parts.append(f"<div>{mark}: {safe(title_of(bar))}: {safe(bar_text(bar))}</div><ul>{causes}</ul>")
+        parts.append(f"<div>{mark}: {safe(_TITLES[bar.bar])}: {safe(bar_text(bar))}</div><ul>{causes}</ul>")
     parts += [f"<p style='{FAINT_STYLE}'>{safe(note)}</p>" for note in _notes(check)]
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"

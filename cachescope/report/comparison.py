@@ -36,7 +36,6 @@ _WHAT: Final = {
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
 
 _PAIRS_SHOWN: Final = 3
-_NAMES_SHOWN: Final = 5
 
 _FIELDS_SHOWN: Final = 20
 
@@ -136,7 +135,7 @@ def difference_lines(found: Difference) -> list[Line]:
         lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_PAIRS_SHOWN]]
     for title, rows in (("only before", found.only_before), ("only after", found.only_after)):
         if rows:
-            lines += [Line(), Line(f"{title}: {listed(map(lookup_name, rows), _NAMES_SHOWN)}")]
+            lines += [Line(), Line(f"{title}: {listed(map(lookup_name, rows), 5)}")]
     return lines
 
 

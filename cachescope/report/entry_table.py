@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import short
@@ -93,7 +93,7 @@ def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow]) -> Iterator[L
     counts = Counter((row.cache, _ANY_KEY.sub("", row.reason)) for row in rows)
     for (cache, reason), count in counts.most_common(_SHOWN):
         yield Line(f"{count} {cache}: {harmless(reason)}", 3, hang=2)
-    yield from _more(counts)
+    yield from rest(len(counts) - _SHOWN, where="--json lists all")
 
 
 def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
@@ -106,11 +106,7 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{undecided}", style="bold")
     for row in held[:_SHOWN]:
         yield Line(harmless(row.path), 3, whole=True)
-    yield from _more(held)
-
-
-def _more(found: Sized) -> Iterator[Line]:
-    return rest(len(found) - _SHOWN, where="--json lists all")
+    yield from rest(len(held) - _SHOWN, where="--json lists all")
 
 
 def entry_lines(found: Directory, most: int = 20) -> list[Line]:

@@ -48,8 +48,11 @@ def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
     lines = [Line(harmless(title), style="bold")]
     for label, text in _facts(one):
         lines.append(Line(f"{label:<{_LABEL}}{harmless(text)}", hang=_LABEL, whole=label == "file"))
+    damaged = sum(file.status == "damaged" and file.cache == row.cache for file in _files(one))
+    beside = f", and {damaged} damaged" if damaged else ""
+    candidates = f"{plural(len(one.guards), 'candidate')} under the key{beside}"
     sections = (
-        (_candidates_title(one), _candidate_lines(one, where or ".guards has all")),
+        (candidates, _candidate_lines(one, where or ".guards has all")),
         ("other files under the key", _file_lines(one)),
         ("linked", _link_lines(one, where or ".links has all")),
         ("made by a miss", _past_lines(one)),
@@ -84,12 +87,6 @@ def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:
         yield "can go", gone.reason
     for group in rows_of(one.duplicates, DuplicateRow):
         yield "duplicates", f"{plural(group.copies, 'file')} ({group.known_by})"
-
-
-def _candidates_title(one: answer.OneEntry) -> str:
-    damaged = sum(file.status == "damaged" and file.cache == one.row.cache for file in _files(one))
-    beside = f", and {damaged} damaged" if damaged else ""
-    return f"{plural(len(one.guards), 'candidate')} under the key{beside}"
 
 
 def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:

@@ -160,7 +160,11 @@ def time_lines(spent: TimeSpent) -> list[Line]:
         lines += [Line(), *_table(shown[first : first + _SIDE_BY_SIDE], is_pair=len(spent.members) == 2)]
     lines.append(Line())
     if spent.contrast is not None:
-        lines += [*_side_lines(spent, spent.contrast), Line()]
+        lines.append(Line(contrast_text(spent.contrast), hang=3, style="bold"))
+        lines += [Line(text, 3, "dim", hang=6) for text in path_texts(spent.members)]
+        waited = () if spent.ranks is None else rank_texts(spent.ranks, spent.runs)
+        lines += [Line(text, hang=3) for text in (*waited, *apart_texts(spent.apart))]
+        lines.append(Line())
     for one in shown:
         lines += _reading_lines(one)
     lines += rest(len(spent.runs) - len(shown), "run", "the slowest are shown, --json lists all", indent=0)
@@ -168,14 +172,6 @@ def time_lines(spent: TimeSpent) -> list[Line]:
         names = listed(spent.without, _WITHOUT_SHOWN)
         lines.append(Line(f"no trace with events: {names}", style="dim"))
     return lines + list(problem_lines(spent.problems))
-
-
-def _side_lines(spent: TimeSpent, contrast: Contrast) -> Iterator[Line]:
-    yield Line(contrast_text(contrast), hang=3, style="bold")
-    yield from (Line(text, 3, "dim", hang=6) for text in path_texts(spent.members))
-    if spent.ranks is not None:
-        yield from (Line(text, hang=3) for text in rank_texts(spent.ranks, spent.runs))
-    yield from (Line(text, hang=3) for text in apart_texts(spent.apart))
 
 
 def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:

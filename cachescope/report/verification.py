@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Final
 
@@ -77,7 +77,12 @@ def verification_lines(found: verifying.Verification) -> list[Line]:
     lines = [Line(_headline(found), style="bold" if found.passed else "bold red")]
     findings = [(f"{one.path}: {one.message}", one.kind) for one in found.findings]
     lines += _listed(findings, "files that are not as they were locked")
-    lines += [Line(), Line("this machine, and what made the keys", style="bold"), *_facts(found.facts)]
+    lines += [Line(), Line("this machine, and what made the keys", style="bold")]
+    for fact in found.facts:
+        text = f"{fact.name.ljust(_WIDTH_OF_A_NAME)}  {_values(fact)}"
+        lines.append(Line(text, 2, style=_STYLES.get(fact.state, ""), right=_STATES[fact.state]))
+        if fact.state != EQUAL:
+            lines.append(Line(f"{fact.reason}{_cost(fact)}", 4 + _WIDTH_OF_A_NAME))
     if found.lost:
         amount = _amount(len(found.lost), compile_time_ns(found.lost))
         of = plural(found.entries, "entry", "entries")
@@ -106,15 +111,6 @@ def _headline(found: verifying.Verification) -> str:
     if found.lost_keys:
         wrong.append(f"{plural(len(found.lost_keys), 'expected key')} that cannot be found here")
     return f"not as locked: {'; '.join(wrong) or 'no entry can be found here'}"
-
-
-def _facts(facts: Sequence[Fact]) -> Iterator[Line]:
-    for fact in facts:
-        name = fact.name.ljust(_WIDTH_OF_A_NAME)
-        style = _STYLES.get(fact.state, "")
-        yield Line(f"{name}  {_values(fact)}", 2, style=style, right=_STATES[fact.state])
-        if fact.state != EQUAL:
-            yield Line(f"{fact.reason}{_cost(fact)}", 4 + _WIDTH_OF_A_NAME)
 
 
 def _values(fact: Fact) -> str:

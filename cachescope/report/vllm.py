@@ -17,7 +17,6 @@ _FRAGMENTS_SHOWN: Final = 8
 _UNKNOWN_SHOWN: Final = 3
 _APART_SHOWN: Final = 4
 _FOLDERS_SHOWN: Final = 3
-_RANKS_NAMED: Final = 4
 _LONGEST_REASON: Final = 400
 _ROWS: Final = 5
 _BY_DESIGN: Final = (
@@ -82,16 +81,12 @@ def _apart_lines(found: tuple[Apart, ...]) -> Iterator[Line]:
     for one in found[:_APART_SHOWN]:
         yield Line(_names(one.factors), 3, style="bold", right=plural(len(one.folders), "folder"))
         for rows in one.folders[:_FOLDERS_SHOWN]:
-            sides = f"{_ranks(rows[0].ranks)} in {rows[0].folder} beside {_ranks(rows[0].baseline_ranks)} in {rows[0].baseline}: "
+            sides = f"{listed(rows[0].ranks, 4)} in {rows[0].folder} beside {listed(rows[0].baseline_ranks, 4)} in {rows[0].baseline}: "
             differing = listed((row.text for row in rows), _FACTORS_NAMED, "; ")
             yield Line(harmless(short(sides + differing, _LONGEST_REASON)), 5, rows=_ROWS)
         yield from rest(len(one.folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks", 5, "")
         yield Line(_BY_DESIGN if one.is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
     yield from rest(len(found) - _APART_SHOWN, "difference", "see scope.vllm_ranks", style="")
-
-
-def _ranks(names: tuple[str, ...]) -> str:
-    return listed(names, _RANKS_NAMED)
 
 
 def _names(factors: tuple[str, ...]) -> str:

@@ -229,8 +229,3 @@ def what_if_object(found: answer.WhatIf) -> JsonObject:
             what_if_warnings=found.warnings,
         ),
     }
-
-
-def sensitivity_object(ranking: pd.DataFrame, savings: pd.DataFrame) -> JsonObject:
-    """The object that ``--sensitivity`` adds to it."""
-    return frames_object(sensitivity=ranking, cause_savings=savings)

@@ -136,20 +136,16 @@ class Compare(Pane):
         is_any = found.aligned or not self.whole.aligned
         self.differences.value = compare_text.differences(found) if is_any else html.paragraph(_NONE)
         self.side_by_side.value = compare_text.side_by_side(self._scope, found, times)
-        self._offer()
-        self._show_rows()
-
-    def _offer(self) -> None:
-        """Offer the changes that there are; the one that was chosen stays if it is among them."""
-        assert self.found is not None
-        counts = {change: count for change, count in self.found.counts.items() if count}
-        names = compare_text.change_names(self.found)
+        # The change that was chosen stays if it is among them.
+        counts = {change: count for change, count in found.counts.items() if count}
+        names = compare_text.change_names(found)
         wanted = self._state.change
         self.changes.options = [
-            (f"All {len(self.found.aligned):,}", _ALL),
+            (f"All {len(found.aligned):,}", _ALL),
             *((f"{names[change]} {count:,}", change) for change, count in counts.items()),
         ]
         self.changes.value = wanted if wanted in counts else _ALL
+        self._show_rows()
 
     def _show_rows(self, change: object = None) -> None:
         assert self.found is not None

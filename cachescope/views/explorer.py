@@ -177,7 +177,7 @@ class Explorer(Pane):
         self.tabs.observe(self._turned, "selected_index")
         parts = [Style(), self._error, self.span, self.tabs, self._line]
         if following is not None:
-            self.watching = Watching(following, self.state.guarded(self.show), self._is_seen)
+            self.watching = Watching(following, self.state.guarded(self.show), lambda: self._view_count != 0)
             parts = [self.watching, *parts]
         super().__init__(*parts, layout=ipywidgets.Layout(), classes=["cs-explorer"])
         self._observe()
@@ -271,9 +271,6 @@ class Explorer(Pane):
         self.state.observe(self._follow, "pane")
         self.state.observe(self._tell, "error")
         self.state.observe(lambda change: self._say(), [n for n in self.state.trait_names() if n != "error"])
-
-    def _is_seen(self) -> bool:
-        return self._view_count != 0
 
     def _turned(self, change: Bunch) -> None:
         if change["new"] is not None:

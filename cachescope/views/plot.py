@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-_SHOW: Final = "Show as a table"
 _TEXTS: Final[dict[str, Callable[[Any], str]]] = {"_ns": duration, "_bytes": file_size, "_rate": percent}
 _UNITS: Final = ("_ns", "_bytes")
 
@@ -90,7 +89,7 @@ class Tabled(Pane):
         self.table: Table | None = None
         self.show = ipywidgets.ToggleButton(
             False,
-            description=_SHOW,
+            description="Show as a table",
             tooltip=f"The rows of: {plot.label}",
             layout=ipywidgets.Layout(width="auto"),
             _dom_classes=("cs-as-table",),

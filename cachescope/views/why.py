@@ -38,7 +38,6 @@ from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import plural
 
 _SHOWN: Final = 1000
-_PAGE: Final = 20
 _KINDS = {
     **dict.fromkeys(("title", "evidence", "baseline"), "faint"),
     "verdict": "strong",
@@ -57,7 +56,7 @@ class SameCause(Pane):
             ListedRows(self._heads(), []),
             "other lookups with the same cause",
             on_choose=state.guarded(state.show_why),
-            page_size=_PAGE,
+            page_size=20,
         )
         super().__init__(self.title, self.table, layout=Layout())
 
@@ -218,7 +217,8 @@ class Why(Pane):
             self.verdict.value = _verdict(self._scope, self.explained)
         else:
             self._changes, sentence = self._between(other, lookup)
-            names = [_full_name(self._scope, one) for one in (other, lookup)]
+            facts = self._scope.facts
+            names = [f"lookup {one}, {lookup_in_run(facts, facts.lookups[one])}" for one in (other, lookup)]
             said = html.faint(" against ".join(names))
             self.verdict.value = said + html.paragraph(sentence, "strong")
         fields = changed_fields(self._changes)
@@ -255,11 +255,6 @@ class Why(Pane):
 def first_to_show(chosen: Chosen) -> int:
     """The lookup that Why opens with: the root miss that cost the most, or the first lookup if nothing missed."""
     return costliest_root(chosen) if chosen.misses else int(chosen.lookups["lookup"].min())
-
-
-def _full_name(scope: Read, lookup: int) -> str:
-    row = scope.facts.lookups[lookup]
-    return f"lookup {lookup}, {lookup_in_run(scope.facts, row)}"
 
 
 def _verdict(scope: Read, explained: Explanation) -> str:

@@ -49,12 +49,14 @@ def spent_section(scope: Read) -> Section:
     spent = TimeSpent.of(scope)
     parts: list[Part] = [Text(_NO_EVENTS)]
     if spent.runs:
+        of_phases = by_key(phase for one in spent.runs for phase in one.phases.items())
+        by_phase = sorted(of_phases.items(), key=lambda item: -sum(item[1]))  # the longest first
         drawn = (scope.phases[["run", "phase", "self_time_ns"]], scope.runs[_RUN_COLUMNS])
         parts = [
             Drawing("Self time of each phase, by run", phases, drawn),
             *map(Text, said_texts(spent)),
             table("What caches could do about it", _TIMES, spent.runs, "runs", "cachescope time --json"),
-            table("Phases of all runs", _PHASES, _phases(spent), "phases", "scope.phases"),
+            table("Phases of all runs", _PHASES, by_phase, "phases", "scope.phases"),
         ]
     if spent.without and spent.runs:
         parts.append(Text(f"No trace with events: {plural(len(spent.without), 'run')}.", "faint"))
@@ -99,9 +101,3 @@ def compiles_section(scope: Read) -> Section:
 
 def _could_save(ns: int | None) -> Sorted | None:
     return NOTHING if ns == 0 else timed(ns)
-
-
-def _phases(spent: TimeSpent) -> list[tuple[str, list[int]]]:
-    """The time of each phase in each run, the longest first."""
-    of_phases = by_key(phase for one in spent.runs for phase in one.phases.items())
-    return sorted(of_phases.items(), key=lambda item: -sum(item[1]))

@@ -40,12 +40,9 @@ from cachescope.version import __version__
 from cachescope.whole_file import write_whole
 from cachescope.wording import file_time, harmless, plural
 
-_STYLES: Final = ("page.css", "lookups.css")
 _SCRIPTS: Final = ("wording.js", "page.js", "replay.js", "toggles.js")
 # What notebooks and reports share, and what uses it.
 _SHARED: Final = ("make.js", "focus.js", "table.js")
-_LOOKUPS: Final = "lookups.js"
-_ABOUT: Final = 400
 
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
@@ -82,15 +79,16 @@ def _about(scope: Read) -> str:
 
 def document(page: Page) -> str:
     """The page as one HTML document."""
-    style = shared_script("table.css") + "".join(map(_file, _STYLES))
-    lookups = f"(() => {{\n{''.join(map(shared_script, _SHARED))}{_file(_LOOKUPS)}}})();\n"
+    style = shared_script("table.css") + "".join(map(_file, ("page.css", "lookups.css")))
+    lookups = f"(() => {{\n{''.join(map(shared_script, _SHARED))}{_file('lookups.js')}}})();\n"
     script = "".join([drawing_js(), *map(_file, _SCRIPTS), lookups])
     # As an HTML parser reads it, which is what the hash in the policy is compared with.
     script = script.replace("\r\n", "\n").replace("\r", "\n")
+    digest = hashlib.sha256(script.encode()).digest()
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_named(script)}",
+            f"script-src 'sha256-{base64.b64encode(digest).decode()}'",
             # The marks of a figure carry their colours.
             "style-src 'unsafe-inline'",
             "base-uri 'none'",
@@ -107,7 +105,7 @@ def document(page: Page) -> str:
         "<meta name='color-scheme' content='light dark'><meta name='referrer' content='no-referrer'>"
         f"<title>{safe(page.title)}: {safe(page.headline)}</title>\n<style>{style}</style></head>\n"
         f"<body><a class='skip' href='#hits'>Skip to the answer</a>\n<header><h1>{safe(page.title)}</h1>"
-        f"<p class='headline'>{safe(page.headline)}</p><p class='faint'>{safe(shortened(page.about, _ABOUT))}</p></header>\n"
+        f"<p class='headline'>{safe(page.headline)}</p><p class='faint'>{safe(shortened(page.about, 400))}</p></header>\n"
         f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
         "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
         f"<script type='application/json' id='figures'>{json_html(figures_object(drawings))}</script>\n"
@@ -126,11 +124,6 @@ def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
 
 def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _named(script: str) -> str:
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def hidden(page: T, redaction: Hiding) -> T:

@@ -30,7 +30,6 @@ _HEADS: Final = (
     ("time_taken_ns", "Compile time"), ("reason", "Why"),
 )  # fmt: skip
 _NUMBERS: Final = ("lookup", "run", "rank", "time_taken_ns")
-_OPTIONAL: Final = ("rank", "function")
 # What is said of one lookup.
 _FURTHER: Final = (
     "cause", "cause_summary", "explained", "title", "evidence", "compared", "changed", "baseline_lookup",
@@ -110,7 +109,7 @@ def heads_of(frame: pd.DataFrame) -> list[Any]:
             "colours": OUTCOME_COLOURS if name == "outcome" else {},
         }
         for name, label in _HEADS
-        if name not in _OPTIONAL or frame[name].notna().any()
+        if name not in ("rank", "function") or frame[name].notna().any()
     ]
 
 

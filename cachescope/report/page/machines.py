@@ -43,8 +43,6 @@ _PREDICTIONS: Final = (
     Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
     Column("Why", "text", "reason"),
 )
-_PAIRS: Final = 3
-_DEVICES: Final = 20
 _MOST: Final = 8
 _SHORT: Final = 12
 
@@ -65,7 +63,7 @@ def contexts_section(scope: Read) -> Section:
     else:
         columns = ["context", "source", "run", "known_from", "torch_version", "host"]
         drawn = (scope.context_groups(), scope.contexts[columns])
-        found = Sharing.of(scope, most=_PAIRS)
+        found = Sharing.of(scope, most=3)
         parts += _contexts(scope, found)
         if found.is_decided:
             parts.append(Drawing("Which contexts share a key under which schema", context_sharing, drawn))
@@ -85,7 +83,7 @@ def devices_section(scope: Read) -> Section:
         nothing = "No device is named in what was read: keys, entries of a directory and snapshots name them."
         parts: tuple[Part, ...] = (Text(nothing),)
     else:
-        kept, note = first_of(rows_of(devices, DeviceRow), "devices", "scope.devices", most=_DEVICES)
+        kept, note = first_of(rows_of(devices, DeviceRow), "devices", "scope.devices", most=20)
         lines = Lines(tuple(device_lines(devices.head(len(kept)))))
         parts = (lines, *([Text(note, "faint")] if note else []))
         if devices["datasheet"].notna().any():

@@ -35,7 +35,6 @@ from cachescope.report.worklist import ChangeText
 _SENTENCE: Final = 1200
 _CELL: Final = 300
 _LONG_CELL: Final = 120
-_OPENED: Final = 2000
 # Places where a long name or path may wrap; no character of an escape.
 _BREAKABLE: Final = re.compile(r"[\[/_](?=\w)|\.(?=[a-zA-Z_])")
 # Neither sign of an arrow begins a line.
@@ -183,7 +182,7 @@ def _cell(head: Head, cell: Cell) -> str:
     if isinstance(cell, int | float):
         order = f" data-order='{cell}'"
     if head.kind == "long":
-        return f"<td class='long'>{value_html(text, _LONG_CELL, _OPENED)}</td>"
+        return f"<td class='long'>{value_html(text, _LONG_CELL, 2000)}</td>"
     shown = safe(shortened(text, _CELL))
     if head.kind in ("text", "code"):
         shown = _BREAKABLE.sub(r"\g<0><wbr>", shown)

@@ -58,7 +58,6 @@ _CHANGES: Final = (
     Column("Before", "long", lambda change: _sides(change)[0]),
     Column("After", "long", lambda change: _sides(change)[1]),
 )
-_NOT_THERE: Final = "(not there)"
 _EMPTY: Final = "(empty)"
 
 # Each is a picture, a table and a diff of code.
@@ -155,7 +154,7 @@ def _sides(change: FieldChange) -> tuple[str | None, str | None]:
 
 
 def _value(text: str | None) -> str | None:
-    return _NOT_THERE if text is None else bounded(text) or _EMPTY
+    return "(not there)" if text is None else bounded(text) or _EMPTY
 
 
 def _places(struck: Struck) -> list[Part]:
@@ -183,7 +182,15 @@ def why_section(scope: Read) -> Section:
     if (vllm := VllmFolders.of(scope)) is not None:
         parts.append(Group("vllm", "vLLM's torch_compile_cache", (Lines(tuple(vllm_lines(vllm))),)))
     explained = {struck.row.cause: number for number, struck in enumerate(causes.struck, 1)}
-    parts += [*_lookups(scope, explained), *_false_hits(scope)]
+    if scope.facts.lookups:
+        # All of them to sort and to filter; those that missed for paper, and where no script runs.
+        parts.append(Group("misses", "Every lookup", (lookup_table(scope, explained), *_misses(scope))))
+    if false_hits := rows_of(scope.false_hits, FalseHit):
+        intro = Text(
+            "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
+        )
+        shown = table("Possible false hits", _FALSE_HITS, false_hits, "warnings", "scope.false_hits")
+        parts.append(Group("false-hits", "Possible false hits", (intro, shown)))
     return Section("why", "Why did each one miss?", sentence, tuple(parts))
 
 
@@ -225,13 +232,6 @@ def _by_cause(scope: Read) -> Iterator[Part]:
         yield table(BY_CAUSE, columns, rows, "causes by time lost", "scope.cause_savings()")
 
 
-def _lookups(scope: Read, explained: dict[int, int]) -> list[Part]:
-    """All of them to sort and to filter; those that missed for paper, and where no script runs."""
-    if not scope.facts.lookups:
-        return []
-    return [Group("misses", "Every lookup", (lookup_table(scope, explained), *_misses(scope)))]
-
-
 def _misses(scope: Read) -> list[Part]:
     facts = scope.facts
     if not facts.misses:
@@ -256,17 +256,6 @@ def _misses(scope: Read) -> list[Part]:
 
 def _key(key: str | None) -> str | None:
     return None if key is None else short_key(key)
-
-
-def _false_hits(scope: Read) -> list[Part]:
-    rows = rows_of(scope.false_hits, FalseHit)
-    if not rows:
-        return []
-    intro = Text(
-        "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
-    )
-    shown = table("Possible false hits", _FALSE_HITS, rows, "warnings", "scope.false_hits")
-    return [Group("false-hits", "Possible false hits", (intro, shown))]
 
 
 def causes_section(scope: Read) -> Section:

@@ -118,20 +118,17 @@ def _growth(numbers: list[int]) -> list[int]:
 def replay_html(part: Replayable) -> str:
     """The toggles, a place for the numbers, and the codes."""
     codes = json.dumps(part.codes, separators=(",", ":"))
+    count = len({field.place for form in part.forms for field in form.fields})
+    search = (
+        f"<label class='search'>Search {count} fields<input type='search'></label>" if count > _MANY else ""
+    )
     return (
         "<noscript><p class='faint'>This needs JavaScript.</p></noscript>"
         f"<div class='replay' hidden><p>{_WHAT}</p><div role='status'><dl class='numbers'></dl><p class='faint'></p></div>"
         "<p class='buttons'><button type='button'>Undo</button> <button type='button'>Reset</button></p>"
-        f"{_search(part)}<ul aria-label='What counts in a key'>{''.join(map(_form, part.forms))}</ul>"
+        f"{search}<ul aria-label='What counts in a key'>{''.join(map(_form, part.forms))}</ul>"
         f"<script type='application/json'>{codes}</script></div>"
     )
-
-
-def _search(part: Replayable) -> str:
-    count = len({field.place for form in part.forms for field in form.fields})
-    if count <= _MANY:
-        return ""
-    return f"<label class='search'>Search {count} fields<input type='search'></label>"
 
 
 def _form(form: Toggle) -> str:

@@ -12,15 +12,13 @@ from cachescope.report.page.outcomes import outcomes_section
 from cachescope.report.page.parts import Drawing, Part, Section, WorkItems
 from cachescope.report.page.reasons import causes_section
 
-_MORE = "The explorer itself is here when the notebook runs."
-
 
 def still_html(scope: Read) -> str:
     """Hit rates, what to fix first, and the rates by run; without figures, styles, links and scripts."""
     hits, causes = outcomes_section(scope), causes_section(scope)
     sections = (hits, causes) if scope.facts.lookups else (hits,)
     body = "".join(f"<h4>{safe(one.title)}</h4>{parts_html(_plain(one))}" for one in sections)
-    return f"<div><p><b>{safe(headline(scope))}</b></p>{body}<p>{_MORE}</p></div>"
+    return f"<div><p><b>{safe(headline(scope))}</b></p>{body}<p>The explorer itself is here when the notebook runs.</p></div>"
 
 
 def _plain(section: Section) -> list[Part]:
