@@ -58,7 +58,12 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
     drawn: list[tuple[float, float, str, str, str]] = []
     y = 0
     for row, tall in zip(top, pixels, strict=True):
-        _head(figure, row, y, dark)
+        said = (f"<b>{shown(row.name, 60)}</b>", shown(", ".join(_facts(row)), 108))
+        for text, shift, colour in zip(said, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
+            figure.annotate(
+                text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
+                align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
+            )  # fmt: skip
         for i, (dtype, rate, unit) in enumerate(row.rates):
             text_shown = hover(f"{row.name}, {dtype}: {rate:,g} {unit}", *_about(row))
             drawn.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", text_shown))
@@ -82,15 +87,6 @@ def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
     if more := len(rows) - len(top):
         note(figure, dark, f"{plural(more, 'more device')} not shown")
     return figure
-
-
-def _head(figure: Picture, row: DeviceRow, y: int, dark: bool) -> None:
-    texts = (f"<b>{shown(row.name, 60)}</b>", shown(", ".join(_facts(row)), 108))
-    for text, shift, colour in zip(texts, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
-        figure.annotate(
-            text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
-            align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
-        )  # fmt: skip
 
 
 def _facts(row: DeviceRow) -> list[str]:

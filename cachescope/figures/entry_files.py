@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.figures.canvas import DATES, axis_title, canvas, count_axis, empty, legend_room, note
-from cachescope.figures.folding import File, Files, Folder, Kind, folded_entries
+from cachescope.figures.folding import File, Files, Folder, folded_entries
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
@@ -50,7 +50,17 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     label = f"<b>all files</b>  {file_size(total)}"
     boxes = [_Box("all", "", label, total, hover_text, "rgba(128,128,128,0.15)")]
     for number, kind in enumerate(kinds):
-        _add_kind(boxes, number, kind)
+        colour = KIND_COLOURS.get(kind.kind, GREY)
+        size = kind.files.size_bytes
+        box = f"kind {number}"
+        files = f"{plural(kind.files.count, 'file')}, {file_size(size)}"
+        hover_text = hover(kind.kind, ENTRY_KINDS.get(kind.kind), files)
+        boxes.append(
+            _Box(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour)
+        )
+        for place, folder in enumerate(kind.largest):
+            _add_folder(boxes, f"{box} {place}", box, folder, colour)
+        _add_others(boxes, f"{box} rest", box, kind.others)
     look = theme(dark)
     figure = canvas(dark, 520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
     figure.add(
@@ -92,18 +102,6 @@ class _Box:
     hover: str
     colour: str
     entry: int | None = None
-
-
-def _add_kind(boxes: list[_Box], place: int, kind: Kind) -> None:
-    colour = KIND_COLOURS.get(kind.kind, GREY)
-    size = kind.files.size_bytes
-    box = f"kind {place}"
-    files = f"{plural(kind.files.count, 'file')}, {file_size(size)}"
-    hover_text = hover(kind.kind, ENTRY_KINDS.get(kind.kind), files)
-    boxes.append(_Box(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour))
-    for number, folder in enumerate(kind.largest):
-        _add_folder(boxes, f"{box} {number}", box, folder, colour)
-    _add_others(boxes, f"{box} rest", box, kind.others)
 
 
 def _add_folder(boxes: list[_Box], box: str, parent: str, folder: Folder, colour: str) -> None:

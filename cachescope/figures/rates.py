@@ -21,7 +21,7 @@ from cachescope.figures.canvas import (
     stacked_rows,
     time_axis,
 )
-from cachescope.figures.folding import Folded, by_row, folded_runs
+from cachescope.figures.folding import by_row, folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
@@ -57,54 +57,41 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
     top = legend_room(len(present)) + PANEL_TITLE
     figure = stacked_rows(rows.labels, top, dark)
     for number, cache in enumerate(caches):
-        _outcome_panel(figure, number, len(caches), str(cache), counts[cache], present, rows, dark)
+        width = (1 - _GAP * (len(caches) - 1)) / len(caches)
+        axis = "x" if number == 0 else f"x{number + 1}"
+        totals = counts[cache].groupby("row").sum()
+        left = number * (width + _GAP)
+        place = {"domain": [left, min(1, left + width)], "title": axis_title("lookups", 4)}
+        figure.lay_out(**{f"xaxis{axis[1:]}": count_axis(dark, int(totals.max()), **place)})
+        hits = 0
+        for outcome in present:
+            of_row = by_row(counts[cache], "outcome", outcome)
+            hits += sum(of_row.values()) if outcome in ("hit", "would_hit") else 0
+            at, colour = sorted(of_row), OUTCOME_COLOURS[outcome]
+            said = {row: f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}" for row in at}
+            bars(
+                figure,
+                [of_row[row] for row in at],
+                at,
+                colour,
+                [hover(rows.labels[row], said[row]) for row in at],
+                xaxis=axis,
+                name=outcome,
+                legendgroup=outcome,
+                showlegend=False,
+                text=[str(of_row[row]) for row in at] if len(rows.labels) <= 24 else None,
+                **inside_text(colour),
+                customdata=[[rows.first[row], cache, outcome] for row in at],
+            )
+            if number == 0:
+                figure.add(
+                    "bar", x=[None], y=[None], orientation="h", name=outcome, legendgroup=outcome,
+                    marker={"color": colour}, hoverinfo="skip",
+                )  # fmt: skip
+        every = int(totals.sum())
+        panel_title(figure, f"<b>{shown(cache)}</b>  {hits:,} of {every:,} hit", axis)
     note(figure, dark, rows.remark)
     return figure
-
-
-def _outcome_panel(
-    figure: Picture,
-    number: int,
-    panels: int,
-    cache: str,
-    counts: pd.Series[Any],
-    present: list[str],
-    rows: Folded,
-    dark: bool,
-) -> None:
-    axis = "x" if number == 0 else f"x{number + 1}"
-    totals = counts.groupby("row").sum()
-    width = (1 - _GAP * (panels - 1)) / panels
-    left = number * (width + _GAP)
-    place = {"domain": [left, min(1, left + width)], "title": axis_title("lookups", 4)}
-    figure.lay_out(**{f"xaxis{axis[1:]}": count_axis(dark, int(totals.max()), **place)})
-    hits = 0
-    for outcome in present:
-        of_row = by_row(counts, "outcome", outcome)
-        hits += sum(of_row.values()) if outcome in ("hit", "would_hit") else 0
-        at, colour = sorted(of_row), OUTCOME_COLOURS[outcome]
-        said = {row: f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}" for row in at}
-        bars(
-            figure,
-            [of_row[row] for row in at],
-            at,
-            colour,
-            [hover(rows.labels[row], said[row]) for row in at],
-            xaxis=axis,
-            name=outcome,
-            legendgroup=outcome,
-            showlegend=False,
-            text=[str(of_row[row]) for row in at] if len(rows.labels) <= 24 else None,
-            **inside_text(colour),
-            customdata=[[rows.first[row], cache, outcome] for row in at],
-        )
-        if number == 0:
-            figure.add(
-                "bar", x=[None], y=[None], orientation="h", name=outcome, legendgroup=outcome,
-                marker={"color": colour}, hoverinfo="skip",
-            )  # fmt: skip
-    every = int(totals.sum())
-    panel_title(figure, f"<b>{shown(cache)}</b>  {hits:,} of {every:,} hit", axis)
 
 
 def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:

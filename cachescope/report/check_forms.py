@@ -159,6 +159,7 @@ def junit_text(check: answer.Check) -> str:
     It goes to standard output, where no line may command the CI system that logs it: a character of such a text is
     written as a reference, and a parser reads it unchanged.
     """
+    # Characters that XML 1.0 forbids (production 2, Char) are among those that `harmless_cut` makes visible.
     failed = sum(not bar.passed for bar in check.bars)
     tests, errors = len(check.bars) + bool(check.unread), int(bool(check.unread))
     counts = {"tests": str(tests), "failures": str(failed), "errors": str(errors), "time": "0"}
@@ -172,7 +173,7 @@ def junit_text(check: answer.Check) -> str:
         message = f"{plural(len(check.unread), 'source')} could not be read"
         _outcome(_test_case(suite, "sources"), "error", "source", message, check.unread)
     said = "\n".join([verdict_line(check), *_notes(check)])
-    ElementTree.SubElement(suite, "system-out").text = _in_xml(said)
+    ElementTree.SubElement(suite, "system-out").text = harmless_cut(said)
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
     return without_commands(document.decode("ascii"), lambda character: f"&#{ord(character)};")
@@ -184,13 +185,8 @@ def _test_case(suite: ElementTree.Element, name: str) -> ElementTree.Element:
 
 
 def _outcome(case: ElementTree.Element, tag: str, kind: str, message: str, lines: Iterable[str]) -> None:
-    outcome = ElementTree.SubElement(case, tag, {"message": _in_xml(message), "type": kind})
-    outcome.text = _in_xml("\n".join([message, *lines]))
-
-
-def _in_xml(text: str) -> str:
-    # Characters that XML 1.0 forbids (production 2, Char) are among those made visible.
-    return harmless_cut(text)
+    outcome = ElementTree.SubElement(case, tag, {"message": harmless_cut(message), "type": kind})
+    outcome.text = harmless_cut("\n".join([message, *lines]))
 
 
 def check_object(check: answer.Check, read: Read) -> JsonObject:

@@ -76,13 +76,15 @@ def side_name(read: Read, side: ComparedSide) -> str:
 def headline(found: ComparedRuns, times: ComparedTimes) -> str:
     """The numbers of both sides at a glance."""
     one, other = found.before.rate, found.after.rate
+    runs = [len(side.runs) for side in (found.before, found.after)]
+    together = "" if runs == [1, 1] else f"{plural(runs[0], 'run')} → {plural(runs[1], 'run')}, together"
     cells = [
         (
             "Hit rate by count",
             _moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–")),
             f"{one.hits} of {one.lookups - one.unknown} → {other.hits} of {other.lookups - other.unknown}",
         ),
-        ("Compile time after misses", _moved(_lost(found.before), _lost(found.after)), _of_runs(found)),
+        ("Compile time after misses", _moved(_lost(found.before), _lost(found.after)), together),
     ]
     if times.before is not None and times.after is not None:
         totals = _moved(duration(times.before.total_ns), duration(times.after.total_ns))
@@ -92,11 +94,6 @@ def headline(found: ComparedRuns, times: ComparedTimes) -> str:
 
 def _moved(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
-
-
-def _of_runs(found: ComparedRuns) -> str:
-    counts = [len(side.runs) for side in (found.before, found.after)]
-    return "" if counts == [1, 1] else f"{plural(counts[0], 'run')} → {plural(counts[1], 'run')}, together"
 
 
 def _lost(side: ComparedSide) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -96,13 +96,10 @@ def cause_group(scope: Read, number: int, struck: Struck) -> Group:
     if struck.advice:
         parts.append(Text(f"What to do: {struck.advice}"))
     parts += _places(struck)
-    return Group(anchor_of(number), f"{number}. {cause.summary}{_one_change(found)}", tuple(parts))
-
-
-def _one_change(found: Sequence[Explanation]) -> str:
-    """The change from one value to another, if there is only one."""
+    # The change from one value to another, if there is only one.
     changes = found[0].changes if len(found) == 1 else ()
-    return f": {changes[0].summary}" if len(changes) == 1 else ""
+    change = f": {changes[0].summary}" if len(changes) == 1 else ""
+    return Group(anchor_of(number), f"{number}. {cause.summary}{change}", tuple(parts))
 
 
 def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part]:
