@@ -52,38 +52,16 @@ __all__ = [
 
 # Loaded on first use, so that printing help or pressing Ctrl-C does not wait for pandas.
 _PLACES: Final = {
-    "CachescopeError": "errors",
-    "Fix": "scope.fix",
-    "IsolationSchema": "keys",
-    "KeySchema": "keys.key_schema",
-    "NotFoundError": "errors",
-    "Preflight": "scope.preflight",
-    "RecordError": "errors",
-    "Recording": "scope.live",
-    "SchemaError": "errors",
-    "Scope": "scope.scope",
-    "SourceError": "errors",
-    "audit": "auditing.audit",
-    "bypasses": "catalogue.bypasses",
-    "capture": "capture.contexts",
-    "collect": "scope.collect",
-    "compare": "scope.two_sides",
-    "describe": "frames.described",
-    "fields": "catalogue.facts",
-    "holds": "analysis.guards",
-    "isolation_key": "keys",
-    "fix": "scope.fix",
-    "isolation_keys": "analysis.contexts.keys",
-    "load_ipython_extension": "scope.magic",
-    "lock": "scope.locked",
-    "manifest_difference": "analysis.contexts.differences",
-    "preflight": "scope.preflight",
-    "read": "scope.read",
-    "recording": "scope.live",
-    "sample": "samples",
-    "verify": "report.verification",
-    "will_hit": "scope.two_sides",
-}
+    "CachescopeError": "errors", "Fix": "scope.fix", "IsolationSchema": "keys", "KeySchema": "keys.key_schema",
+    "NotFoundError": "errors", "Preflight": "scope.preflight", "RecordError": "errors", "Recording": "scope.live",
+    "SchemaError": "errors", "Scope": "scope.scope", "SourceError": "errors", "audit": "auditing.audit",
+    "bypasses": "catalogue.bypasses", "capture": "capture.contexts", "collect": "scope.collect",
+    "compare": "scope.two_sides", "describe": "frames.described", "fields": "catalogue.facts",
+    "holds": "analysis.guards", "isolation_key": "keys", "fix": "scope.fix",
+    "isolation_keys": "analysis.contexts.keys", "load_ipython_extension": "scope.magic", "lock": "scope.locked",
+    "manifest_difference": "analysis.contexts.differences", "preflight": "scope.preflight", "read": "scope.read",
+    "recording": "scope.live", "sample": "samples", "verify": "report.verification", "will_hit": "scope.two_sides",
+}  # fmt: skip
 
 _MODULES: Final = frozenset({"errors", "figures", "frames", "keys", "samples", "scope"})
 

@@ -17,26 +17,14 @@ from cachescope.version import __version__
 
 # In the order of the help.
 COMMANDS: Final = {
-    "explain": "cachescope.cli.explain",
-    "what-if": "cachescope.cli.what_if",
-    "time": "cachescope.cli.time",
-    "compiles": "cachescope.cli.compiles",
-    "diff": "cachescope.cli.diff",
-    "entries": "cachescope.cli.entries",
-    "audit": "cachescope.cli.audit",
-    "contexts": "cachescope.cli.contexts",
-    "devices": "cachescope.cli.devices",
-    "lock": "cachescope.cli.lock",
-    "verify": "cachescope.cli.verify",
-    "check": "cachescope.cli.check",
-    "report": "cachescope.cli.report",
-    "capture": "cachescope.cli.capture",
-    "record": "cachescope.cli.record",
-    "preflight": "cachescope.cli.preflight",
-    "fix": "cachescope.cli.fix",
-    "cache": "cachescope.cli.cache",
+    "explain": "cachescope.cli.explain", "what-if": "cachescope.cli.what_if", "time": "cachescope.cli.time",
+    "compiles": "cachescope.cli.compiles", "diff": "cachescope.cli.diff", "entries": "cachescope.cli.entries",
+    "audit": "cachescope.cli.audit", "contexts": "cachescope.cli.contexts", "devices": "cachescope.cli.devices",
+    "lock": "cachescope.cli.lock", "verify": "cachescope.cli.verify", "check": "cachescope.cli.check",
+    "report": "cachescope.cli.report", "capture": "cachescope.cli.capture", "record": "cachescope.cli.record",
+    "preflight": "cachescope.cli.preflight", "fix": "cachescope.cli.fix", "cache": "cachescope.cli.cache",
     "demo": "cachescope.cli.demo",
-}
+}  # fmt: skip
 _DESCRIPTION: Final = (
     "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
     "Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."

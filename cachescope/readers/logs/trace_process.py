@@ -64,25 +64,13 @@ class TraceProcess:
         self.has_failed = False
         """Whether the log could not be read to its end."""
         self._words: dict[str, Callable[..., None]] = {
-            "first": self._first,
-            "last": self._last,
-            "clock": self._set_clock,
-            "rank": self._rank,
-            "torch_version": self._torch_version,
-            "versions": self._versions,
-            "cache_dir": self._cache_dir,
-            "string": self._compiles.note_string,
-            "recompiles": self._compiles.note_reasons,
-            "compile_began": self._compile_began,
-            "compile_ended": self._compile_ended,
-            "lookup": self._lookup,
-            "uncached": self._uncached,
-            "aot_code": self._aot_code,
-            "asked": self._note_lookup_event,
-            "preflight": self._preflight,
-            "problem": self._problem,
-            "log_ended": self._log_ended,
-        }
+            "first": self._first, "last": self._last, "clock": self._set_clock, "rank": self._rank,
+            "torch_version": self._torch_version, "versions": self._versions, "cache_dir": self._cache_dir,
+            "string": self._compiles.note_string, "recompiles": self._compiles.note_reasons,
+            "compile_began": self._compile_began, "compile_ended": self._compile_ended, "lookup": self._lookup,
+            "uncached": self._uncached, "aot_code": self._aot_code, "asked": self._note_lookup_event,
+            "preflight": self._preflight, "problem": self._problem, "log_ended": self._log_ended,
+        }  # fmt: skip
 
     def handle(self, word: str, *values: Any) -> None:
         """Take one event: the contents of a record, or the end of the log."""
