@@ -170,9 +170,9 @@ def test_nothing_is_read_while_nobody_looks(traces: list[Path], tmp_path: Path) 
     copy(traces[0], tmp_path)
 
     def act(explorer: Explorer) -> None:
-        assert not explorer._is_seen()
+        assert not explorer.watching._is_seen()
         explorer._view_count = 1
-        assert explorer._is_seen()
+        assert explorer.watching._is_seen()
 
     watched(act, tmp_path)
 

@@ -68,7 +68,7 @@ EXPECTED: dict[str, list[Run]] = {
     ],
     # The size becomes an input of its own.
     "recompiles_dynamic": [
-        [*COLD, *changed(X, W, "example_inputs[2]", "gm", aot_only=("aot_config",))],
+        [*COLD, *changed(X, W, "gm", aot_only=("aot_config",))],
         HIT * 2,
     ],
     # Of one process, each compared with the call that differs least. Without gradients the last call is the

@@ -132,7 +132,8 @@ class NewKeys:
         why, graph, lookups = self._found.why[at], self._history.graph, self._lookups
         below = [(one, self._found.baseline[one]) for one in self._history.timeline.graphs_of(at)]
         same = [before for one, before in below if isinstance(before, int) and graph[before] == graph[one]]
-        if why is None or (why.verdict, why.kind) != ("first_lookup", NOT_KNOWN) or len(same) < len(below):
+        is_open = why is not None and why.what.may_be_first and why.what.is_unexplained
+        if not is_open or len(same) < len(below):
             return None
         above, *others = {self._history.aot[before] for before in same} or {None}
         if (
