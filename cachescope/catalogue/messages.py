@@ -14,7 +14,7 @@ from typing import Any, Final
 
 _FILE: Final = Path(__file__).parent / "messages.json"
 _HOLE: Final = re.compile(r"%\.?\d*[srdif]")
-# Of all values but these anything is a value.
+# What a value of these names looks like; one of any other name may be any text.
 _VALUES: Final = {"seconds": r"\d{1,9}\.\d{1,9}"} | dict.fromkeys(
     ("env", "cfg", "comp", "code"), r"\w{1,128}"
 )
@@ -51,9 +51,9 @@ def _message(text: str, means: str = "", *names: str) -> KnownMessage:
     pattern, *rest = map(re.escape, _HOLE.split(line))
     for name, after in zip(names or ["-"] * len(rest), rest, strict=True):
         value, named = _VALUES.get(name), "" if name == "-" else f"?P<{name}>"
-        # What ends at the first of the words that follow cannot be tried anew.
+        # Any text ends at the first place where the words after it stand: no other place is tried.
         ended = f"(?>({named}.*?){after})" if after else f"({named}.*)"
         pattern += f"({named}{value}){after}" if value else ended
-    # Each of the others may be a line of the log.
+    # The later lines of a message may stand in the log as lines of their own.
     pattern += r"(?:\n.*)?" if others else ""
     return KnownMessage(text, means, re.compile(pattern, re.DOTALL), pattern.endswith(".*)"))

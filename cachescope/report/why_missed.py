@@ -122,7 +122,10 @@ def answer_lines(why: Why) -> list[Line]:
 
         lines += [Line(), *vllm_lines(why.vllm)]
     if why.failed:
-        lines += [Line(), Line("not compiled: torch ran it without, or raised", style="bold")]
+        lines += [
+            Line(),
+            Line("failed to compile (torch ran these without compiling them, or raised):", style="bold"),
+        ]
         lines += [Line(harmless(short(text)), 3) for text in why.failed[:_FAILED_SHOWN]]
         lines += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
     lines += [Line(), Line(why.footer, style="dim")]

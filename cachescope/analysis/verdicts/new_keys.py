@@ -161,8 +161,6 @@ class NewKeys:
     # Without a baseline.
 
     def _first_lookup(self, at: int) -> Why:
-        if (again := _compiled_again(self._lookups[at])) is not None:
-            return again
         concurrent = self._baselines.concurrent_lookup(at)
         why = self._why_not_known_to_be_new(at)
         run = None if concurrent is None else self._lookups[concurrent].run
@@ -171,7 +169,8 @@ class NewKeys:
         if why is None:
             if concurrent is not None:
                 return replace(_IS_BESIDE, evidence_text=_IS_BESIDE.evidence_text.format(f"run {run}"))
-            return _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW
+            is_new = _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW
+            return _compiled_again(self._lookups[at]) or is_new
         reason = "nothing that was read is known to be an earlier form of this graph"
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)
 
@@ -253,10 +252,10 @@ class NewKeys:
         again = _compiled_again(row)
         if again is not None and (below := self._graph_compiled_again(at)) is not None:
             return replace(again, reason=below.reason, kind=below.kind)
-        if again is not None and is_alone:
+        is_filled = row.cache in self._is_stored_before or self._is_filled(at)
+        if again is not None and is_alone and not is_filled:
             return again
         is_first = is_alone and not self._is_compiled_again(at)
-        is_filled = row.cache in self._is_stored_before or self._is_filled(at)
         return _COLD_START if is_first and not is_filled else _not_recorded(row.cache)
 
     def _graph_compiled_again(self, at: int) -> Why | None:

@@ -27,6 +27,7 @@ _MOST_TRIED: Final = 32
 
 # torch/_dynamo/guards.py, `get_guard_fail_reason_helper` (2.10 and later): no guard failed, and the options of torch.compile may be others.
 _OTHER_BACKEND: Final = "BACKEND_MATCH failure"
+# Of an AOTAutograd key: what it knows of the arguments, and a state that Dynamo guards.
 _GUARDED: Final = ("aot_config", "grad_enabled")
 _FIELDS_NAMED: Final = 3
 

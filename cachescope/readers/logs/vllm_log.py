@@ -101,7 +101,7 @@ class _VllmLog:
         self.starts = Starts(path, reading)
         names = sorted({file.rpartition("/")[2] for file in files("vllm")})
         self.words = (b"ompil", *(f"{name}:".encode() for name in names))
-        self._files = re.compile(rf"(?:^|/){'|'.join(map(re.escape, names))}:|vllm\.compilation\.")
+        self._files = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, names))}):|^vllm\.compilation\.")
         # A message of several lines repeats its head: where one is known, the rest of it is.
         self._read: set[str] = set()
 
