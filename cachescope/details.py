@@ -232,17 +232,14 @@ class HashDetails:
         match = SequenceMatcher(a=hashes[0], b=hashes[1], autojunk=False)
         for tag, a, end, b, new_end in match.get_opcodes():
             # Of what differs, a tensor is compared with a tensor, and a number with a number.
-            sides = codes[a:end], new_codes[b:new_end]
-            kinds = [["" if tag == "equal" else self._kind_of_input(code) for code in side] for side in sides]
-            same_kinds = SequenceMatcher(a=kinds[0], b=kinds[1], autojunk=False)
-            for i, j, size in same_kinds.get_matching_blocks():
+            kinds = [
+                ["" if tag == "equal" else (self._value_text(c) or "").partition("(")[0] for c in side]
+                for side in (codes[a:end], new_codes[b:new_end])
+            ]
+            for i, j, size in SequenceMatcher(a=kinds[0], b=kinds[1], autojunk=False).get_matching_blocks():
                 for at in range(size):
                     old[others[b + j + at]] = gone.pop(a + i + at)
         return [(fields[at], code, None) for at, code in gone.items()]
-
-    def _kind_of_input(self, code: int) -> str:
-        detail = self.parsed(code)
-        return "" if detail is None else detail.value_text.partition("(")[0]
 
     def _changed_in_place(self, before: int, after: int) -> list[tuple[int, int | None, int | None]] | None:
         """The changes if both have the same fields in the same order, as nearly all do; None if not."""

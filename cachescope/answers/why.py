@@ -61,6 +61,7 @@ class Why:
             from cachescope.answers.vllm import VllmFolders
 
             vllm = VllmFolders.of(read)
+        of_runs = (row for row in read.facts.runs.values() if runs is None or row.run in runs)
         return cls(
             headline=headline(read) if runs is None else None,
             causes=Causes.of(read, chosen, most),
@@ -68,15 +69,10 @@ class Why:
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
             vllm=vllm,
             footer=footer(read, chosen.causes),
-            failed=_failed(read, runs),
+            failed=tuple(dict.fromkeys(text for row in of_runs for text in row.failed_compiles)),
             problems=tuple(read.facts.problems),
             false_hits=tuple(read.suspected.rows),
         )
-
-
-def _failed(read: Recording, runs: Collection[int] | None) -> tuple[str, ...]:
-    of_runs = (row for row in read.facts.runs.values() if runs is None or row.run in runs)
-    return tuple(dict.fromkeys(text for row in of_runs for text in row.failed_compiles))
 
 
 @dataclass(frozen=True, slots=True)

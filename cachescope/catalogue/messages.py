@@ -15,9 +15,8 @@ from typing import Any, Final
 _FILE: Final = Path(__file__).parent / "messages.json"
 _HOLE: Final = re.compile(r"%\.?\d*[srdif]")
 # What a value of these names looks like; one of any other name may be any text.
-_VALUES: Final = {"seconds": r"\d{1,9}\.\d{1,9}"} | dict.fromkeys(
-    ("env", "cfg", "comp", "code"), r"\w{1,128}"
-)
+_HASH: Final = r"\w{1,128}"
+_VALUES: Final = {"seconds": r"\d{1,9}\.\d{1,9}", "env": _HASH, "cfg": _HASH, "comp": _HASH, "code": _HASH}
 
 
 @dataclass(frozen=True, slots=True)

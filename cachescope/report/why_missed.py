@@ -11,7 +11,7 @@ from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import MAY_BE_NO_LOOKUP, outcomes
 from cachescope.report.explanation import change_lines, code_lines, explanation_html
 from cachescope.report.html import FAINT_STYLE, STYLE, safe, text_html
-from cachescope.report.layout import Line, parted, rest, wrapped
+from cachescope.report.layout import Line, parted, rest, titled, wrapped
 from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import (
     SHORT_KEY,
@@ -121,13 +121,9 @@ def answer_lines(why: Why) -> list[Line]:
         from cachescope.report.vllm import vllm_lines
 
         lines += [Line(), *vllm_lines(why.vllm)]
-    if why.failed:
-        lines += [
-            Line(),
-            Line("failed to compile (torch ran these without compiling them, or raised):", style="bold"),
-        ]
-        lines += [Line(harmless(short(text)), 3) for text in why.failed[:_FAILED_SHOWN]]
-        lines += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
+    failed = [Line(harmless(short(text)), 3) for text in why.failed[:_FAILED_SHOWN]]
+    failed += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
+    lines += parted([titled("failed to compile (torch ran these without compiling them, or raised)", failed)])
     lines += [Line(), Line(why.footer, style="dim")]
     return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
 

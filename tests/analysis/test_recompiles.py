@@ -125,3 +125,18 @@ def test_what_is_no_longer_compiled_is_named(folder: Path) -> None:
         check=False,
     )
     assert "failed to compile" in done.stdout and "recompile limit exceeded" in done.stdout
+
+
+def test_where_another_process_had_equal_inputs_no_guard_is_to_blame(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    for folder, option in ((before, "on"), (after, "off")):
+        folder.mkdir()
+        # The second process calls it in the other order: its compile ids are others.
+        dtypes = ("float32", "float64") if option == "on" else ("float64", "float32")
+        traced(PROGRAM.with_name("two_dtypes_program.py"), folder, option, *dtypes)
+    for sources in ((before / "trace", after / "trace"), (after / "trace", before / "cache")):
+        scope = cachescope.read(*sources)
+        missed = scope.misses.merge(scope.lookups[["lookup", "cache", "run"]], on="lookup")
+        of_graphs = missed[missed["run"].eq(missed["run"].max()) & missed["cache"].eq("fxgraph")]
+        assert len(of_graphs) == 2
+        assert set(of_graphs["changed"]) == {("inductor_config[epilogue_fusion]",)}

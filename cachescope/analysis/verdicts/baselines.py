@@ -29,6 +29,7 @@ from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import is_of_the_program
 from cachescope.notebook_cells import code_file
 from cachescope.wording import percent
 
@@ -167,6 +168,22 @@ class Baselines:
                 else:
                     others.append((len(fields), -number))
         return [number for _, number in sorted(within)], [-number for _, number in sorted(others)]
+
+    def for_equal_inputs(self, at: int) -> Baseline | None:
+        """What another process had compiled of the same graph for equal inputs, the nearest: its key could have been used, whatever guard failed."""
+        group, row, keys = self._group[at], self._lookups[at], self._history.keys
+        if self._choice.mode != "auto" or group is None:
+            return None
+        earlier = self._of_group[group][slice(*self._right_before(at))]
+        others = (one for one in earlier if self._lookups[one].run != row.run)
+        tried: list[Baseline] = [one for one in others if not self._history.was_running(one, at)]
+        best, fewest = None, 0
+        for one in [*self.stored.of_graph(at), *tried]:
+            before = self._lookups[one] if isinstance(one, int) else one
+            names = keys.change(_set_of(before), _set_of(row)).names
+            if names and not any(map(is_of_the_program, names)) and (best is None or len(names) < fewest):
+                best, fewest = one, len(names)
+        return best
 
     def _may_be_nearer(self, one: int, at: int) -> bool:
         """Whether the compile of a lookup had ended, and it is not another call of the graph."""

@@ -18,7 +18,7 @@ from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.entries_above import judge_by_graphs
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
-from cachescope.analysis.verdicts.recompiles import recompile_of
+from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
@@ -105,6 +105,12 @@ class NewKeys:
     def _compare(self, at: int, baseline: Baseline) -> Change:
         """Judge a lookup by what changed against its baseline, or against a key that is nearer; what changed against the baseline."""
         found, change = self._change(at, baseline)
+        row, again = self._lookups[at], None
+        if isinstance(found, LookupRow) and is_recompiled(found, row):
+            again = recompile_of(row, change.names, found)
+        if again is not None and (equal := self._baselines.for_equal_inputs(at)) is not None:
+            baseline = equal
+            found, change = self._change(at, baseline)
         apart, nearer = len(change.names), None
         if apart > 1:
             nearer = self._baselines.nearer(at, baseline)
@@ -169,8 +175,8 @@ class NewKeys:
         if why is None:
             if concurrent is not None:
                 return replace(_IS_BESIDE, evidence_text=_IS_BESIDE.evidence_text.format(f"run {run}"))
-            is_new = _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW
-            return _compiled_again(self._lookups[at]) or is_new
+            again = _compiled_again(self._lookups[at])
+            return again or (_IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW)
         reason = "nothing that was read is known to be an earlier form of this graph"
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)
 
@@ -253,10 +259,10 @@ class NewKeys:
         if again is not None and (below := self._graph_compiled_again(at)) is not None:
             return replace(again, reason=below.reason, kind=below.kind)
         is_filled = row.cache in self._is_stored_before or self._is_filled(at)
-        if again is not None and is_alone and not is_filled:
+        is_new = is_alone and not is_filled
+        if again is not None and is_new:
             return again
-        is_first = is_alone and not self._is_compiled_again(at)
-        return _COLD_START if is_first and not is_filled else _not_recorded(row.cache)
+        return _COLD_START if is_new and not self._is_compiled_again(at) else _not_recorded(row.cache)
 
     def _graph_compiled_again(self, at: int) -> Why | None:
         """Why the graphs below an AOTAutograd lookup missed, if a failed guard is: they are new, and so is its key."""

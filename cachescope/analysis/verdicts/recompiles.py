@@ -91,12 +91,11 @@ def recompile_of(
     guard is recorded, it is a recompile if nothing changed but what follows from the program, and what torch guards besides.
     """
     file = code_file(row.file)
-    place = (
-        place_text(row.function, file and basename(file), row.line) or f"frame {_parts(row.compile_id)[0]}"
-    )
+    place = place_text(row.function, file and basename(file), row.line)
+    start = f"{RECOMPILE}{place or f'frame {_parts(row.compile_id)[0]}'}: "
     if row.recompile_reasons is None:
         if changed and all(is_of_the_program(field) or field in _GUARDED for field in changed):
-            return Recompile(f"{RECOMPILE}{place}: {listed(tuple(changed), _FIELDS_NAMED)}", None)
+            return Recompile(start + listed(tuple(changed), _FIELDS_NAMED), None)
         return None
     reasons = row.recompile_reasons.split("\n")
     own = "" if before is None else f"{(before.compile_id or '').partition('_')[0]}: "
@@ -105,7 +104,7 @@ def recompile_of(
         return None
     compile_id, _, guard = reason.partition(": ")
     return Recompile(
-        f"{RECOMPILE}{place}: {failed_guard(reason).partition('. expected ')[0]}",
+        start + failed_guard(reason).partition(". expected ")[0],
         # What torch hints at is not always so.
         f"a guard of compile {compile_id} failed: {guard.partition(' (HINT: ')[0]}",
     )

@@ -202,14 +202,12 @@ def compiles_of(process: Process) -> list[Compile]:
 
 def failed_compiles(process: Process) -> tuple[str, ...]:
     """What failed to compile and why, each once."""
-    places: dict[str, str] = {}
+    places: dict[str, str | None] = {}
     found: dict[str, None] = {}
     for one in compiles_of(process):
         frame = one.compile_id.rpartition("/")[0]
         # At its recompile limit, torch records no beginning.
-        place = place_text(one.function, one.file, one.line) or places.get(frame)
-        if place is not None:
-            places[frame] = place
+        places[frame] = place = place_text(one.function, one.file, one.line) or places.get(frame)
         if one.error is not None:
             found[f"{place or one.compile_id}: {one.error}".partition("\n")[0]] = None
     return tuple(islice(found, _MOST_FAILED))
