@@ -87,14 +87,6 @@ def test_a_bar_is_not_met_in_silence(good: Path, tmp_path: Path, run: Run) -> No
         assert done.status == 1 and str(bad) in done.err
 
 
-def test_of_two_sides_both_have_to_be_there(good: Path, tmp_path: Path, run: Run) -> None:
-    first, second = sorted(good.iterdir())[:2]
-    assert run("diff", first, second).status == 0
-    for sides in ([first, tmp_path / "missing"], [tmp_path / "missing", first]):
-        done = run("diff", *sides)
-        assert (done.status, done.out, len(done.err.splitlines())) == (1, "", 1)
-
-
 def test_workers_note_the_same(good: Path, tmp_path: Path) -> None:
     for path in good.iterdir():
         shutil.copy(path, tmp_path)

@@ -82,13 +82,6 @@ def test_a_command_reads_in_as_many_processes_as_it_is_told(
     assert asked == [3]
 
 
-@pytest.mark.parametrize("jobs", ["0", "-2", "two"])
-def test_there_is_no_less_than_one_process(jobs: str, log: Path, run: Run) -> None:
-    done = run("explain", log, "--jobs", jobs)
-    assert (done.status, done.out) == (2, "")
-    assert done.err.endswith(f"argument --jobs: {jobs!r} is not a number of processes (1 or more)\n")
-
-
 def test_explain_with_several_processes_says_the_same(log: Path, run: Run) -> None:
     logs = [log, cachescope.sample("config_flip")]
     assert run("explain", *logs, "--no-index", "--jobs", 2) == run("explain", *logs, "--no-index")

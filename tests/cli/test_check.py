@@ -55,31 +55,6 @@ def test_the_exit_status_says_whether_every_bar_is_met(
     assert [text for text in said if text not in flat] == []
 
 
-def test_exit_status_1_where_the_baseline_cannot_be_read(flip: Path, tmp_path: Path) -> None:
-    done = in_pipe(command("check", flip, "--no-new-cause", "--baseline", tmp_path / "nothing"))
-    assert (done.returncode, done.stdout) == (1, "")
-
-
-@pytest.mark.parametrize(
-    "bars",
-    [
-        [],
-        ["--min-hit-rate", "90"],
-        ["--min-hit-rate", "nan"],
-        ["--max-time-lost", "soon"],
-        ["--max-time-lost", "-3"],
-        ["--max-time-lost", "1h"],
-        ["--no-new-cause"],
-        ["--min-hit-rate", "0.9", "--baseline", "saved"],
-        ["--min-hit-rate", "0.9", "--format", "xml"],
-        ["--min-hit-rate", "0.9", "--format", "junit", "--json"],
-    ],
-)
-def test_exit_status_2_for_wrong_usage(bars: list[str], flip: Path) -> None:
-    done = in_pipe(command("check", flip, *bars))
-    assert (done.returncode, done.stdout) == (2, "") and "usage: cachescope check" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("given", "status"),
     [("16s", 0), ("15.4", 0), ("15300ms", 3), ("0.3min", 0), ("0.2min", 3), (".5 min", 0), ("0", 3)],

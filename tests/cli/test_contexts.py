@@ -32,15 +32,6 @@ def test_a_schema_file_says_which_forms_count(run: Run, recording: Recording, tm
     assert len(printed["contexts"]) == 2 and printed["context_pairs"][0]["before"] == 0
 
 
-def test_a_schema_that_is_none_is_one_line(run: Run, recording: Recording, tmp_path: Path) -> None:
-    folder = recording("2.13.0", "isolation_context") / "contexts"
-    (tmp_path / "schema.json").write_text('{"runtime_context": {"weather": true}, "compile_context": true}')
-    done = run("contexts", folder, "--schema", tmp_path / "schema.json")
-    assert (done.status, done.out) == (1, "")
-    assert "no form 'weather'; it has inductor_configs" in done.err
-    assert run("contexts", folder, "--schema", tmp_path / "none.json").status == 1
-
-
 def test_what_is_not_known_of_a_run_is_said(run: Run, recording: Recording) -> None:
     out = run("contexts", recording("2.13.0", "isolation_context") / "trace").out
     assert "no key" in out and "torch_version_hash (its hash is), triton_version_hash" in out

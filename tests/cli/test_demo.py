@@ -39,11 +39,6 @@ def test_the_folder_of_a_packed_sample_says_how_to_read_it(run: Run) -> None:
         assert run("explain", sample(name)).status == 0
 
 
-def test_a_sample_that_is_not_there_is_a_usage_error(run: Run) -> None:
-    result = run("demo", "nothing")
-    assert result.status == 2 and "no sample 'nothing'" in result.err
-
-
 def test_json_is_the_object_of_explain(run: Run) -> None:
     printed = json.loads(run("demo", "config_flip", "--json").out)
     assert [cause["fields"] for cause in printed["causes"] if cause["fields"]] == [

@@ -88,13 +88,6 @@ def test_what_was_built_otherwise_under_equal_keys(run: Run, archive: Archive) -
     assert [row["name"] for row in rows if row["result"] == "choice"] == ["packed_linear"]
 
 
-def test_what_is_not_there_is_wrong_usage_and_unreadable_is_1(run: Run, recording: Recording) -> None:
-    flip = recording("2.13.0", "config_flip")
-    for sides in (("fzzz", "fhcz"), ("f", "fhcz"), ("run:9", "run:0"), ("99", "1")):
-        assert run("diff", *sides, flip).status == 2
-    assert run("diff", "/no/a", "/no/b").status == 1
-
-
 def test_a_directory_and_a_run_tell_which_entries_that_run_would_find(run: Run, recording: Recording) -> None:
     flip = recording("2.13.0", "config_flip")
     flipped = flip / "text" / "01_epilogue_fusion_off.log"

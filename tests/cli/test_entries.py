@@ -131,16 +131,6 @@ def test_a_missing_directory_is_not_made(run: Run, tmp_path: Path, monkeypatch: 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "arguments", [("fa", "fb"), ("fa", "--locks"), ("fa", "--prune-list"), ("a",), ("no",)]
-)
-def test_what_can_be_no_answer_is_status_2_in_one_line(
-    run: Run, recording: Recording, arguments: tuple[str, ...]
-) -> None:
-    done = run("entries", recording("2.13.0", "config_flip") / "cache", *arguments)
-    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
-
-
 def test_redact_hides_where_it_lies_also_in_the_source(run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "config_flip") / "cache"
     key, _ = graph_of(cache)

@@ -161,12 +161,6 @@ def test_possible_false_hits_are_a_line_where_there_are(run: Run, flip: Path, re
     assert [row["kind"] for row in warned] == ["missing_field"] * 2
 
 
-@pytest.mark.parametrize("option", ["--key", "--baseline", "--lookup"])
-def test_a_number_of_thousands_of_digits_is_no_number(run: Run, option: str, recording: Recording) -> None:
-    done = run("explain", str(recording("2.13.0", "config_flip") / "trace"), option, "9" * 5000)
-    assert (done.status, done.out) == (2, "") and "Traceback" not in done.err
-
-
 @pytest.mark.slow
 def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Path) -> None:
     trace = recording("2.13.0", "dynamic_guards") / "trace"

@@ -35,33 +35,6 @@ def lines(fix: Fix) -> list[str]:
     return [line.text for line in fix_lines(fix)]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "give PATH"),
-        (["cache"], "give PATH"),
-        (["--", "python"], "give PATH"),
-        (["cache", "--"], "give PATH"),
-        (["cache", "--json", "--", "python"], "options come before PATH: --json"),
-    ],
-)
-def test_wrong_usage(words: list[str], said: str, run: Run) -> None:
-    result = run("fix", *words)
-    assert result.status == 2 and said in result.err
-
-
-def test_what_should_be_found_has_to_be_there(run: Run, tmp_path: Path) -> None:
-    result = run("fix", tmp_path / "nothing", "--", "python")
-    assert result.status == 1 and "no such file or directory" in result.err
-
-
-def test_a_file_of_somebody_else_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "own.env").write_text("PATH=/bin\n")
-    result = run("fix", "--write", tmp_path / "own.env", tmp_path, "--", "python")
-    assert result.status == 1 and "left as it is" in result.err
-    assert (tmp_path / "own.env").read_text() == "PATH=/bin\n"
-
-
 def test_a_command_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert run("fix", tmp_path, "--", "no-such-command").status == 127
 

@@ -98,17 +98,6 @@ def test_without_a_directory_it_looks_where_torch_would(
     assert (done.status, done.err) == (1, f"cachescope: {cache / 'none'}: is not there\n")
 
 
-@pytest.mark.parametrize("what", ["missing", "garbage", "later", "folder"])
-def test_what_is_no_lock_is_refused_in_one_line(what: str, run: Run, cache: Path, tmp_path: Path) -> None:
-    path = tmp_path / "x.lock"
-    if what == "folder":
-        path.mkdir()
-    elif what != "missing":
-        path.write_text("x" if what == "garbage" else '{"cachescope_lock": 2}')
-    done = run("verify", path, cache)
-    assert (done.status, done.out) == (1, "") and len(done.err.splitlines()) == 1
-
-
 def test_a_lock_is_not_written_into_what_it_locks(run: Run, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(cache)
     for output in (cache / "x.lock", tmp_path / "link" / "x.lock", cache / "zb" / ".." / "x.lock"):
@@ -124,15 +113,6 @@ def test_a_lock_that_was_copied_into_the_cache_is_not_extra(run: Run, made: Path
     shutil.copy(made, cache / "cache.lock")
     assert run("verify", cache / "cache.lock", cache).status == 0
     assert run("verify", made, cache).status == 3
-
-
-def test_an_expected_recording_without_lookups_is_wrong_usage(run: Run, cache: Path, tmp_path: Path) -> None:
-    done = run("lock", cache, "-o", tmp_path / "x.lock", "--expect", cache)
-    assert done.status == 2
-    assert done.err == (
-        "cachescope: what is expected holds no lookup of a key: give traces or logs of a run\n"
-    )
-    assert not (tmp_path / "x.lock").exists()
 
 
 def test_verifying_loads_neither_torch_nor_what_makes_frames(made: Path, cache: Path) -> None:

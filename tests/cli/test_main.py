@@ -52,25 +52,10 @@ def test_version(run: Run) -> None:
     assert run("--version").out == f"cachescope {cachescope.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (), ("explain",), ("explode",), ("explain", "x", "--no-such"), ("record",),
-        ("explain", "x", "--causes", "-1"), ("entries", "x", "--most", "-1"),
-    ],
-)  # fmt: skip
-def test_wrong_usage_is_status_2(run: Run, arguments: tuple[str, ...]) -> None:
-    assert run(*arguments).status == 2
-
-
 def test_without_a_command_they_are_listed(run: Run) -> None:
     done = run()
     assert done.status == 2
     assert all(re.search(rf"^    {name}\s", done.err, re.MULTILINE) for name in COMMANDS)
-
-
-def test_only_what_is_missing_is_asked_for(run: Run) -> None:
-    assert run("diff", "x").err.endswith("required: B\n")
 
 
 def test_an_interrupt_is_130_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from tests.cli.conftest import Run, command, environment, in_pipe, on_screen
-from tests.conftest import Recording
+from tests.cli.conftest import command, environment, in_pipe, on_screen
 
 NOTHING = "nothing was seen: no process of the command compiled with torch"
 slow = pytest.mark.slow  # starts processes
@@ -21,61 +20,6 @@ COMPILED = "import torch; print('printed'); torch.compile(lambda x: x + 1)(torch
 
 def lines_of(text: str) -> list[str]:
     return text.strip().splitlines()
-
-
-@pytest.mark.parametrize("given", [(), ("--",), ("--json", "--")])
-def test_no_command_is_wrong_usage(run: Run, given: tuple[str, ...]) -> None:
-    done = run("preflight", *given)
-    assert (done.status, done.out) == (2, "")
-    assert lines_of(done.err)[-1] == "cachescope preflight: error: give the command to run after --"
-
-
-def test_no_share_is_wrong_usage(run: Run) -> None:
-    done = run("preflight", "--min-hit-rate", "2", "--", "true")
-    assert done.status == 2 and "--min-hit-rate" in lines_of(done.err)[-1]
-
-
-@pytest.mark.parametrize("name", ["no-such-command", "no-\x1b[31msuch\u202e"])
-def test_a_command_that_is_not_there_is_127_in_one_line(run: Run, name: str) -> None:
-    done = run("preflight", "--", name)
-    assert (done.status, done.out) == (127, "")
-    (line,) = lines_of(done.err)
-    assert line.endswith("command not found") and line.isprintable()
-
-
-def test_a_file_that_may_not_be_executed_is_126(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "script").write_text("true\n")
-    done = run("preflight", "--", tmp_path / "script")
-    assert (done.status, done.out, len(lines_of(done.err))) == (126, "", 1)
-
-
-GARBAGE = {
-    "empty": (b"", "is empty"),
-    "text": (b"once upon a time\n", "holds no trace"),
-    "bytes": (bytes(range(256)) * 100, "holds no trace"),
-    "lock": (b'{"cachescope_lock": 99}', "a lock of version 99"),
-    "cut_lock": (b'{"cachescope_lock": 1, "files": [', "no lock"),
-}
-
-
-@pytest.mark.parametrize("what", GARBAGE)
-def test_a_target_that_is_nothing_is_named_before_anything_runs(run: Run, tmp_path: Path, what: str) -> None:
-    data, why = GARBAGE[what]
-    (tmp_path / "target").write_bytes(data)
-    ran = tmp_path / "ran"
-    done = run("preflight", "--against", tmp_path / "target", "--", "touch", ran)
-    assert (done.status, done.out) == (1, "")
-    (line,) = lines_of(done.err)
-    assert line.startswith(f"cachescope: {tmp_path / 'target'}: ") and why in line
-    assert not ran.exists()
-
-
-def test_of_several_targets_each_has_to_be_something(run: Run, tmp_path: Path, recording: Recording) -> None:
-    (tmp_path / "target").write_text("once upon a time\n")
-    against = ("--against", recording("2.13.0", "training") / "cache", "--against", tmp_path / "target")
-    done = run("preflight", *against, "--", "touch", tmp_path / "ran")
-    assert (done.status, done.out, len(lines_of(done.err))) == (1, "", 1)
-    assert not (tmp_path / "ran").exists()
 
 
 def test_a_block_does_not_begin_with_a_target_that_is_nothing(tmp_path: Path) -> None:

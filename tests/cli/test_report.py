@@ -29,11 +29,3 @@ def test_as_json_it_names_the_file_and_its_bytes(run: Run, flip: Path, tmp_path:
     done = run("report", flip, "-o", target, "--json", "--redact")
     assert json.loads(done.out) == {"report": str(target), "bytes": target.stat().st_size}
     assert str(flip) not in target.read_text()
-
-
-def test_errors_are_one_line(run: Run, flip: Path, tmp_path: Path) -> None:
-    done = run("report", flip, "-o", tmp_path)
-    assert done.status == 1 and len(done.err.splitlines()) == 1 and "is a directory" in done.err
-    assert run("report", flip).status == 2
-    assert run("report", tmp_path / "none", "-o", tmp_path / "x.html").status == 1
-    assert list(tmp_path.iterdir()) == []

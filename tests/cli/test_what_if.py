@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 import cachescope
 from tests.cli.conftest import Run
 
@@ -39,30 +37,3 @@ def test_a_schema_file(run: Run, tmp_path: Path) -> None:
     file.write_text('{"runtime_context": {"torch_determinism_configs": true}, "compile_context": true}')
     done = run("what-if", SAMPLE, "--schema", file)
     assert done.status == 0 and done.out.startswith("2 -> 4 of 6 lookups hit")
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("[]", "mapping"),
-        ("{", "JSON"),
-        ('{"runtime_context": true}', "compile_context"),
-        (None, "schema.json: cannot be read"),
-    ],
-)
-def test_a_schema_that_is_none_is_one_line(content: str | None, words: str, run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "schema.json"
-    if content is not None:
-        file.write_text(content)
-    done = run("what-if", SAMPLE, "--schema", file)
-    assert done.status == 1
-    assert words in done.err and str(file) in done.err and done.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("field", "said"),
-    [("inductor_config[epilog_fusion]", FUSION), ("", "is named by a text, not the empty one\n")],
-)
-def test_a_field_that_is_not_there_is_wrong_usage(field: str, said: str, run: Run) -> None:
-    done = run("what-if", SAMPLE, "--without", field)
-    assert done.status == 2 and said in done.err
