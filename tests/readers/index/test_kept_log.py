@@ -19,10 +19,7 @@ YOUNG, OLD = 10**18, -(10**18)
 
 
 @pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A log of any size and age."""
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(log_state, "_QUIET_NS", OLD)
+def log(any_log: None, tmp_path: Path) -> Path:
     path = tmp_path / "a.log"
     path.write_bytes(b"x" * 10_000)
     return path

@@ -11,30 +11,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import cachescope
 from cachescope.readers.index import kept_logs as index_module
 from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import Index
-from cachescope.readers.logs import many_logs as logs
-from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.scope import Scope
+from tests.readers.logs.growing import assert_same_scopes, tour
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index of one's own, for logs of any size and age."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("CACHESCOPE_NO_INDEX")
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(log_state, "_QUIET_NS", -(10**18))
-    return tmp_path / "home" / "cachescope" / "logs"
 
 
 @pytest.fixture
@@ -45,36 +33,12 @@ def log(tmp_path: Path) -> Path:
 def trace(path: Path, number: int) -> Path:
     """A trace of the sample `tour`; each has lookups of its own."""
     path.parent.mkdir(exist_ok=True)
-    recorded = sorted((cachescope.sample("tour") / "trace").iterdir())[number]
-    with open_bytes(str(recorded)) as stream:
-        path.write_bytes(stream.read())
+    path.write_bytes(tour()[number])
     return path
-
-
-@pytest.fixture
-def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The logs that were parsed, one after the other."""
-    parsed: list[str] = []
-    whole = logs.read_alone
-
-    def counted(read: logs.ReadLog, path: str, strict: bool) -> object:
-        parsed.append(path)
-        return whole(read, path, strict)
-
-    monkeypatch.setattr(logs, "read_alone", counted)
-    return parsed
 
 
 def kept(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.log_index"))
-
-
-def assert_same(a: Scope, b: Scope) -> None:
-    for name in ("runs", "lookups", "problems"):
-        pd.testing.assert_frame_equal(getattr(a.tables, name).frame, getattr(b.tables, name).frame)
-    one, other = a.tables.hash_details, b.tables.hash_details
-    assert one.components == other.components
-    assert [codes.tolist() for codes in one.sets] == [codes.tolist() for codes in other.sets]
 
 
 def truth(*paths: Path) -> Scope:
@@ -82,15 +46,15 @@ def truth(*paths: Path) -> Scope:
 
 
 def test_the_second_reading_parses_nothing_and_gives_the_same(
-    folder: Path, log: Path, read_anew: list[str]
+    own_index: Path, log: Path, parsed: list[str]
 ) -> None:
     first = cachescope.read(log)
-    assert read_anew == [str(log)]
-    assert len(kept(folder)) == 1
+    assert parsed == [str(log)]
+    assert len(kept(own_index)) == 1
     second = cachescope.read(log)
-    assert read_anew == [str(log)]
-    assert_same(first, truth(log))
-    assert_same(second, truth(log))
+    assert parsed == [str(log)]
+    assert_same_scopes(first, truth(log))
+    assert_same_scopes(second, truth(log))
 
 
 def replace(log: Path) -> None:
@@ -129,22 +93,22 @@ def cut(log: Path) -> None:
     "change",
     [replace, replace_by_one_of_the_same_size_and_time, change_in_place_and_set_the_time_back, cut],
 )
-def test_a_changed_log_is_read_anew(
-    change: Callable[[Path], None], folder: Path, log: Path, read_anew: list[str]
+def test_a_changed_log_is_parsed(
+    change: Callable[[Path], None], own_index: Path, log: Path, parsed: list[str]
 ) -> None:
     before = cachescope.read(log)
     change(log)
     after = cachescope.read(log)
-    assert read_anew == [str(log)] * 2
-    assert_same(after, truth(log))
+    assert parsed == [str(log)] * 2
+    assert_same_scopes(after, truth(log))
     assert not after.lookups.equals(before.lookups)
-    assert_same(cachescope.read(log), after)
-    assert len(read_anew) == 2
-    assert len(kept(folder)) == 1  # in the place of the one before
+    assert_same_scopes(cachescope.read(log), after)
+    assert len(parsed) == 2
+    assert len(kept(own_index)) == 1  # in the place of the one before
 
 
 def test_another_time_zone_reads_a_log_without_one_anew(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_anew: list[str]
+    own_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parsed: list[str]
 ) -> None:
     recorded = next(iter((cachescope.sample("entry_truncated") / "text").iterdir()))
     log = Path(shutil.copy(recorded, tmp_path / recorded.name))
@@ -152,18 +116,18 @@ def test_another_time_zone_reads_a_log_without_one_anew(
         for zone in ("UTC", "Asia/Tokyo", "Asia/Tokyo"):
             monkeypatch.setenv("TZ", zone)
             time.tzset()
-            assert_same(cachescope.read(log), truth(log))
+            assert_same_scopes(cachescope.read(log), truth(log))
     finally:
         monkeypatch.delenv("TZ")
         time.tzset()
-    assert len(read_anew) == 2
+    assert len(parsed) == 2
 
 
-def test_no_flipped_bit_of_the_index_is_believed(folder: Path, log: Path) -> None:
+def test_no_flipped_bit_of_the_index_is_believed(own_index: Path, log: Path) -> None:
     cachescope.read(log)
-    (file,) = kept(folder)
+    (file,) = kept(own_index)
     good = file.read_bytes()
-    place = Index(folder).kept(str(log))
+    place = Index(own_index).kept(str(log))
     assert place is not None and place.as_it_is(str(log)) is not None
     for number in range(400):
         damaged = bytearray(good)
@@ -173,21 +137,21 @@ def test_no_flipped_bit_of_the_index_is_believed(folder: Path, log: Path) -> Non
 
 
 def test_another_version_of_cachescope_reads_anew(
-    folder: Path, log: Path, monkeypatch: pytest.MonkeyPatch, read_anew: list[str]
+    own_index: Path, log: Path, monkeypatch: pytest.MonkeyPatch, parsed: list[str]
 ) -> None:
     cachescope.read(log)
     monkeypatch.setattr(log_state, "FORMAT", log_state.FORMAT + 1)
     cachescope.read(log)
     monkeypatch.setattr(log_state, "_code", lambda: "another reader")
     cachescope.read(log)
-    assert len(read_anew) == 3
+    assert len(parsed) == 3
 
 
-def test_it_can_be_switched_off(folder: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_switched_off(own_index: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cachescope.read(log, index=False)
     monkeypatch.setenv("CACHESCOPE_NO_INDEX", "1")
     cachescope.read(log)
-    assert not folder.exists()
+    assert not own_index.exists()
 
 
 def program(text: str, log: Path) -> list[str]:
@@ -203,7 +167,7 @@ def program(text: str, log: Path) -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(lines)]
 
 
-def test_a_full_disk_leaves_no_file_and_the_data_are_right(folder: Path, log: Path) -> None:
+def test_a_full_disk_leaves_no_file_and_the_data_are_right(own_index: Path, log: Path) -> None:
     def limit() -> None:
         # A write beyond this fails, as on a full disk; the lock file is empty.
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
@@ -215,11 +179,11 @@ def test_a_full_disk_leaves_no_file_and_the_data_are_right(folder: Path, log: Pa
     done = subprocess.run(program(code, log), check=True, **settings)
     assert done.stdout.split() == [str(len(truth(log).lookups))]
     assert done.stderr == ""
-    assert {path.name for path in folder.iterdir()} <= {"lock"}
+    assert {path.name for path in own_index.iterdir()} <= {"lock"}
 
 
 def test_an_interrupt_while_it_is_written_leaves_nothing(
-    folder: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    own_index: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -228,12 +192,12 @@ def test_an_interrupt_while_it_is_written_leaves_nothing(
         patch.setattr(index_module.os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):
             cachescope.read(log)
-    assert {path.name for path in folder.iterdir()} <= {"lock"}
-    assert_same(cachescope.read(log), truth(log))
-    assert len(kept(folder)) == 1
+    assert {path.name for path in own_index.iterdir()} <= {"lock"}
+    assert_same_scopes(cachescope.read(log), truth(log))
+    assert len(kept(own_index)) == 1
 
 
-def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(folder: Path, log: Path) -> None:
+def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(own_index: Path, log: Path) -> None:
     code = """
         import os, signal
         os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
@@ -241,16 +205,16 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(folder: Pa
     """
     done = subprocess.run(program(code, log), cwd=ROOT, check=False)
     assert done.returncode == -signal.SIGKILL
-    (left,) = folder.glob("*.unfinished")
-    assert kept(folder) == []
-    assert_same(cachescope.read(log), truth(log))
-    assert len(kept(folder)) == 1
+    (left,) = own_index.glob("*.unfinished")
+    assert kept(own_index) == []
+    assert_same_scopes(cachescope.read(log), truth(log))
+    assert len(kept(own_index)) == 1
     os.utime(left, (0, 0))
-    Index(folder).trim()
+    Index(own_index).trim()
     assert not left.exists()
 
 
-def test_two_processes_that_open_one_log_at_once_both_have_it(folder: Path, log: Path) -> None:
+def test_two_processes_that_open_one_log_at_once_both_have_it(own_index: Path, log: Path) -> None:
     code = """
         sys.stdin.read(1)
         print(len(cachescope.read(log).lookups), len(cachescope.read(log).lookups))
@@ -264,5 +228,5 @@ def test_two_processes_that_open_one_log_at_once_both_have_it(folder: Path, log:
     count = str(len(truth(log).lookups))
     assert [process.communicate()[0].split() for process in both] == [[count, count]] * 2
     assert [process.returncode for process in both] == [0, 0]
-    assert len(kept(folder)) == 1
-    assert_same(cachescope.read(log), truth(log))
+    assert len(kept(own_index)) == 1
+    assert_same_scopes(cachescope.read(log), truth(log))

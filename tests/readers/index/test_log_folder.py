@@ -21,11 +21,11 @@ from cachescope.readers.index.log_folder import (
     write_logs,
 )
 from cachescope.readers.index.log_tables import LogTables
-from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.reading import Process, Reading
 from cachescope.readers.stored import is_log_file, is_log_folder
 from tests.conftest import Recording
 from tests.made import component
+from tests.readers.logs.growing import assert_same_scopes, tour
 
 
 @pytest.fixture
@@ -33,9 +33,7 @@ def logs(tmp_path: Path) -> list[Path]:
     """Six traces of one job, the third of them cut."""
     folder = tmp_path / "logs"
     folder.mkdir()
-    for rank, path in enumerate(sorted((cachescope.sample("tour") / "trace").iterdir())):
-        with open_bytes(str(path)) as stream:
-            data = stream.read()
+    for rank, data in enumerate(tour()):
         (folder / f"rank_{rank}.log").write_bytes(data[:-100] if rank == 2 else data)
     return sorted(folder.iterdir())
 
@@ -54,12 +52,7 @@ FRAMES = ("runs", "lookups", "problems", "misses", "causes", "contexts", "rank_d
 
 @pytest.mark.slow
 def test_it_reads_back_as_the_logs_themselves(fleet: Path, logs: list[Path]) -> None:
-    there, here = cachescope.read(fleet), cachescope.read(*logs)
-    for name in FRAMES:
-        pd.testing.assert_frame_equal(getattr(there, name), getattr(here, name))
-    one, other = there.tables.hash_details, here.tables.hash_details
-    assert one.components == other.components
-    assert [codes.tolist() for codes in one.sets] == [codes.tolist() for codes in other.sets]
+    assert_same_scopes(cachescope.read(fleet), cachescope.read(*logs), FRAMES)
 
 
 @pytest.mark.slow

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pytest
 
 import cachescope
-from cachescope.readers.index import log_state
 from cachescope.readers.index.log_tables import LogTables, to_arrow
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs import many_logs as logs
+from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.logs.log_events import fold_events
 from cachescope.readers.logs.many_logs import one_log, read_alone
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_events, read_trace_log
 from cachescope.readers.reading import Reading
+from cachescope.scope import Scope
 
 
 def written(path: Path, data: bytes) -> Path:
@@ -120,25 +120,23 @@ def assert_same(one: Reading, other: Reading) -> None:
     ]
 
 
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """An index of one's own for logs of any size, none of which is ever quiet; the logs that were read whole."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("CACHESCOPE_NO_INDEX")
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(log_state, "_QUIET_NS", 10**18)
-    whole: list[str] = []
+def tour() -> list[bytes]:
+    """The traces of the sample of that name."""
+    folder = cachescope.sample("tour") / "trace"
+    return [open_bytes(str(path)).read() for path in sorted(folder.iterdir())]
 
-    def counted(read: logs.ReadLog, path: str, strict: bool) -> object:
-        whole.append(path)
-        return read_alone(read, path, strict)
 
-    monkeypatch.setattr(logs, "read_alone", counted)
-    return whole
+def assert_same_scopes(
+    one: Scope, other: Scope, frames: Sequence[str] = ("runs", "lookups", "problems")
+) -> None:
+    for name in frames:
+        # When a directory was read is no part of what it holds.
+        found = [getattr(each, name).drop(columns="seen_time", errors="ignore") for each in (one, other)]
+        pd.testing.assert_frame_equal(*found)
+    details, others = one.tables.hash_details, other.tables.hash_details
+    assert details.components == others.components
+    assert [codes.tolist() for codes in details.sets] == [codes.tolist() for codes in others.sets]
 
 
 def assert_as_anew(path: Path) -> None:
-    here, anew = cachescope.read(path), cachescope.read(path, index=False)
-    for name in ("runs", "lookups", "problems"):
-        pd.testing.assert_frame_equal(getattr(here.tables, name).frame, getattr(anew.tables, name).frame)
-    assert here.tables.hash_details.components == anew.tables.hash_details.components
+    assert_same_scopes(cachescope.read(path), cachescope.read(path, index=False))

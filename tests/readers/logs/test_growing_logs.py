@@ -22,7 +22,6 @@ from tests.readers.logs.growing import (
     folded,
     goes_on,
     keep,
-    kept,
     one_trace,
     read_anew,
     read_on,
@@ -40,9 +39,6 @@ from tests.readers.logs.test_trace_process import (
     prefix,
     record,
 )
-
-__all__ = ["kept"]
-
 
 RECORD = re.compile(rb"\n(?![\t])")
 

@@ -16,15 +16,11 @@ from tests.readers.logs.growing import (
     folded,
     goes_on,
     keep,
-    kept,
     read_anew,
     read_on,
     written,
 )
 from tests.readers.logs.test_text_lookups import Log, key, writing
-
-__all__ = ["kept"]
-
 
 WRITTEN = [
     ("2.13.0", "four_processes"),

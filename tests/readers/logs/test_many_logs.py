@@ -10,7 +10,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import cachescope
@@ -21,11 +20,10 @@ from cachescope.readers.reading import Reading
 from cachescope.readers.sources import logs_in, read_sources
 from cachescope.scope import Scope
 from tests.dask_cluster import dask_client
+from tests.readers.logs.growing import assert_same_scopes, tour
 from tests.recordings import Recorded
 
 pytestmark = pytest.mark.slow  # processes, Dask and every recording
-
-SAMPLE = "tour"
 
 
 class OutOfOrder(Executor):
@@ -66,26 +64,21 @@ class LateFuture(Future[Any]):
         return super().result(timeout)
 
 
+FRAMES = ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune")
+
+
 def assert_same(a: Scope, b: Scope) -> None:
-    for name in ("runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune"):
-        # When a directory was read is no part of what it holds.
-        one, other = (
-            getattr(each.tables, name).frame.drop(columns="seen_time", errors="ignore") for each in (a, b)
-        )
-        pd.testing.assert_frame_equal(one, other)
+    assert_same_scopes(a, b, FRAMES)
     one, other = a.tables.hash_details, b.tables.hash_details
-    assert one.components == other.components
     assert one.fields == other.fields
-    assert [codes.tolist() for codes in one.sets] == [codes.tolist() for codes in other.sets]
     assert one.hash_codes.tolist() == other.hash_codes.tolist()
 
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
     """Traces of one job, and among them a cache directory, as a launcher leaves them."""
-    for number, path in enumerate(sorted((cachescope.sample(SAMPLE) / "trace").iterdir())):
-        with open_bytes(str(path)) as stream:
-            (tmp_path / f"{number}_rank_{number}.log").write_bytes(stream.read())
+    for number, data in enumerate(tour()):
+        (tmp_path / f"{number}_rank_{number}.log").write_bytes(data)
     (tmp_path / "3_cache").symlink_to(cachescope.sample("entry_truncated") / "cache")
     return tmp_path
 
@@ -149,7 +142,7 @@ def test_a_killed_process_loses_no_log(many: Path) -> None:
 @pytest.fixture
 def divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One trace, of which each worker gets a part, between a small one and a text log."""
-    traces = [open_bytes(str(path)).read() for path in (cachescope.sample(SAMPLE) / "trace").iterdir()]
+    traces = tour()
     (tmp_path / "1_large.log").write_bytes(b"".join(traces))
     (tmp_path / "0_small.log").write_bytes(min(traces, key=len)[:60_000])
     text = next((cachescope.sample("entry_truncated") / "text").iterdir())

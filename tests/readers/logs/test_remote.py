@@ -19,6 +19,7 @@ from cachescope.errors import SourceError
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.logs.remote import addresses
 from tests.conftest import Recording
+from tests.readers.logs.growing import tour
 
 
 @pytest.fixture
@@ -32,11 +33,7 @@ def store() -> Iterator[MemoryFileSystem]:
 
 @pytest.fixture(scope="module")
 def traces() -> list[bytes]:
-    found = []
-    for path in sorted((cachescope.sample("tour") / "trace").iterdir()):
-        with open_bytes(str(path)) as stream:
-            found.append(stream.read())
-    return found
+    return tour()
 
 
 def packed(data: bytes, how: str) -> bytes:
