@@ -138,23 +138,25 @@ def replace_by_link(path: Path) -> None:
     path.symlink_to("moved")
 
 
-@pytest.mark.parametrize("change", [Path.unlink, replace_by_folder, replace_by_pipe, replace_by_link])
-def test_a_file_that_is_gone_after_it_was_listed_is_passed_over(cache: Path, change: Change) -> None:
-    reading = Reading()
-    walk = CacheWalk(str(cache), reading)
+def listed(cache: Path) -> tuple[CacheWalk, Path]:
+    """The walk that has listed the one entry of the cache, and its file."""
+    walk = CacheWalk(str(cache), Reading())
     walk.scan()
     assert len(walk.files) == 1
-    change(next(key_folder(cache).iterdir()))
+    return walk, next(key_folder(cache).iterdir())
+
+
+@pytest.mark.parametrize("change", [Path.unlink, replace_by_folder, replace_by_pipe, replace_by_link])
+def test_a_file_that_is_gone_after_it_was_listed_is_passed_over(cache: Path, change: Change) -> None:
+    walk, file = listed(cache)
+    change(file)
     assert walk.read(0) is None
-    assert not reading.problems
+    assert not walk.reading.problems
 
 
 def test_a_file_that_grew_after_it_was_listed_has_the_size_that_was_read(cache: Path) -> None:
-    reading = Reading()
-    walk = CacheWalk(str(cache), reading)
-    walk.scan()
+    walk, file = listed(cache)
     data = SOUND.replace(b"\x01x", b"\x02xx")
-    file = next(key_folder(cache).iterdir())
     file.write_bytes(data)
     entry = walk.read(0)
     assert entry is not None

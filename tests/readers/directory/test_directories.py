@@ -16,6 +16,7 @@ from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in DIRECTORIES.glob("*.tar.xz"))
+WITH_PGO = [name for name in NAMES if name.startswith("torch_") and name != "torch_2.6.0"]
 
 
 def files_below(folder: Path) -> dict[str, int]:
@@ -38,6 +39,10 @@ def entries_of(folder: Path) -> tuple[list[EntryRow], Reading]:
     for cache in caches_below(folder):
         read_cache_dir(str(cache), reading)
     return list(reading.entries), reading
+
+
+def of_kind(folder: Path, cache: str) -> list[EntryRow]:
+    return [entry for entry in entries_of(folder)[0] if entry.cache == cache]
 
 
 @pytest.mark.slow
@@ -106,17 +111,14 @@ def test_results_of_the_caching_package_are_shown(directory: Directory) -> None:
 
 
 def test_cutlass_configs_count_their_operations(directory: Directory) -> None:
-    entries, _ = entries_of(directory("cutlass_configs"))
-    configs = [entry for entry in entries if entry.cache == "cutlass_configs"]
+    configs = of_kind(directory("cutlass_configs"), "cutlass_configs")
     assert configs
     for entry in configs:
         assert entry.detail == f"{len(json.loads(Path(entry.path).read_text()))} operations"
         assert Path(entry.path).name == f"configs_{entry.cache_key}.json"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name.startswith("torch_") and name != "torch_2.6.0"]
-)
+@pytest.mark.parametrize("name", WITH_PGO)
 def test_autotune_timings_become_a_frame(name: str, directory: Directory) -> None:
     scope = cachescope.read(*caches_below(directory(name)))
     timings = scope.autotune
@@ -133,19 +135,15 @@ def test_autotune_timings_become_a_frame(name: str, directory: Directory) -> Non
     assert (files["cache"] == "autotune").all()
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name.startswith("torch_") and name != "torch_2.6.0"]
-)
+@pytest.mark.parametrize("name", WITH_PGO)
 def test_profile_guided_state_names_its_frames(name: str, directory: Directory) -> None:
-    entries, _ = entries_of(directory(name))
-    states = [entry for entry in entries if entry.cache == "pgo"]
+    states = of_kind(directory(name), "pgo")
     assert any(entry.detail and "grows (" in entry.detail for entry in states)
     assert all(entry.cache_key for entry in states)
 
 
 def test_a_job_id_with_a_slash_is_one_key(directory: Directory) -> None:
-    entries, _ = entries_of(directory("torch_2.6.0"))
-    (state,) = [entry for entry in entries if entry.cache == "pgo"]
+    (state,) = of_kind(directory("torch_2.6.0"), "pgo")
     assert state.cache_key == "cachescope:job/1:None:"
     assert state.detail is not None
     assert "grows (" in state.detail
@@ -177,11 +175,8 @@ def test_a_cache_that_a_killed_process_left_in_a_cache_has_its_own_root(director
     assert any(entry.cache == "precompiled_header" for entry in entries)
 
 
-BLOBS = sorted({name for name in NAMES if name.startswith("torch_") and name != "torch_2.6.0"})
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BLOBS)
+@pytest.mark.parametrize("name", WITH_PGO)
 def test_a_mega_cache_is_counted(name: str, directory: Directory) -> None:
     for blob in directory(name).glob("*.bin"):
         reading = Reading()

@@ -11,6 +11,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from fuzz.values import changed_bytes
 from hostile_pickles import hostile
 
 from cachescope.readers.pickles.inert_pickle import Limits, UnreadablePickle, loads_inert
@@ -62,12 +63,8 @@ def mutated(chance: random.Random, entries: list[Parts], programs: list[bytes]) 
     parts = list(chance.choice(entries))
     for _ in range(chance.choice((0, 0, 1, 1, 2, 5))):
         change_opcodes(chance, parts, chance.choice(entries), programs)
-    data = bytearray(b"".join(parts))
-    for _ in range(chance.choice((0, 1, 1, 3, 20))):
-        change_bytes(chance, data)
-    if chance.random() < 0.05:
-        del data[chance.randrange(len(data) + 1) :]
-    return bytes(data)
+    data = changed_bytes(chance, b"".join(parts), chance.choice((0, 1, 1, 3, 20)))
+    return data[: chance.randrange(len(data) + 1)] if chance.random() < 0.05 else data
 
 
 def change_opcodes(chance: random.Random, parts: Parts, other: Parts, programs: list[bytes]) -> None:
@@ -88,23 +85,6 @@ def change_opcodes(chance: random.Random, parts: Parts, other: Parts, programs: 
             parts[at:at] = [chance.choice(programs)]
         case 6:  # another opcode with the same argument
             parts[at] = bytes([ord(chance.choice(pickletools.opcodes).code)]) + parts[at][1:]
-
-
-def change_bytes(chance: random.Random, data: bytearray) -> None:
-    at = chance.randrange(len(data)) if data else 0
-    match chance.randrange(5):
-        case 0 if data:
-            data[at] ^= 1 << chance.randrange(8)
-        case 1 if data:
-            data[at] = chance.randrange(256)
-        case 2:
-            data[at:at] = chance.randbytes(chance.choice((1, 4, 8)))
-        case 3:
-            del data[at : at + chance.choice((1, 4, 100))]
-        case 4:  # a length or an index gone wild
-            data[at : at + 4] = chance.choice(
-                (b"\xff" * 4, b"\x00" * 4, b"\xff\xff\xff\x7f", b"\x00\x00\x01\x00")
-            )
 
 
 def test_mutated_entries_are_values_or_unreadable(

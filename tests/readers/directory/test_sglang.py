@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,12 @@ import cachescope
 from cachescope.cli import main
 from cachescope.readers.directory.place_of import place_of
 from cachescope.readers.directory.vllm_places import FOLDER, PART, RANK, TREE
+from tests.conftest import Archive
 
-RECORDED = Path(__file__).parents[2] / "data" / "sglang" / "0.5.23.tar.xz"
 
-
-@pytest.fixture(scope="module")
-def sglang(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sglang")
-    with tarfile.open(RECORDED) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+@pytest.fixture
+def sglang(archive: Archive) -> Path:
+    return archive("sglang/0.5.23")
 
 
 def steps(sglang: Path) -> dict[str, dict[str, Any]]:

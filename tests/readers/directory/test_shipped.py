@@ -2,10 +2,11 @@
 
 import json
 import pickle
+import shutil
 import struct
-import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.content_readers import SHIPPED_READERS
 from cachescope.readers.kinds import looks_like_aot_compile, looks_like_standalone, shipped_kind
 from cachescope.readers.reading import Reading
+from tests.conftest import DATA, Archive
 
-RECORDED = Path(__file__).parents[2] / "data" / "shipped"
+Package = Callable[[str], Path]
+RECORDED = DATA / "shipped"
 VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in RECORDED.glob("*.tar.xz"))
 QUICK = [pytest.param(one, marks=() if one == "2.13.0" else pytest.mark.slow) for one in VERSIONS]
 KINDS = {
@@ -36,15 +39,15 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    found = {}
-    for version in VERSIONS:
-        folder = tmp_path_factory.mktemp("shipped")
-        with tarfile.open(RECORDED / f"{version}.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
-        found[version] = folder / version
-    return found
+@pytest.fixture(scope="session")
+def shipped(archive: Archive) -> Package:
+    return lambda version: archive(f"shipped/{version}") / version
+
+
+@pytest.fixture(params=QUICK)
+def folder(request: pytest.FixtureRequest, shipped: Package) -> Path:
+    """The files of each version."""
+    return shipped(request.param)
 
 
 def row_of(path: Path) -> dict[str, Any]:
@@ -65,11 +68,6 @@ def torchs(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "torchs.json").read_text())
 
 
-def trace_of(folder: Path) -> str:
-    (path,) = (folder / "trace").iterdir()
-    return path.read_text()
-
-
 def names_in(folder: Path) -> set[str]:
     return {path.parent.name for path in folder.rglob("*") if path.is_file()}
 
@@ -78,19 +76,16 @@ def test_three_versions_of_torch_are_recorded() -> None:
     assert VERSIONS == ["2.10.0", "2.13.0", "2.15.0"]
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_each_file_is_known_by_its_content(version: str, shipped: dict[str, Path], tmp_path: Path) -> None:
+def test_each_file_is_known_by_its_content(folder: Path, tmp_path: Path) -> None:
     for name, kind in KINDS.items():
-        path = shipped[version] / name
-        if name != "library.pt2" or version == "2.13.0":
+        path = folder / name
+        if name != "library.pt2" or folder.name == "2.13.0":
             other = tmp_path / "any name"
             other.write_bytes(path.read_bytes())
             assert (row_of(other)["cache"], row_of(other)["status"]) == (kind, "ok"), name
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_keys_of_an_artifact_are_those_that_torch_unpacked(version: str, shipped: dict[str, Path]) -> None:
-    folder = shipped[version]
+def test_keys_of_an_artifact_are_those_that_torch_unpacked(folder: Path) -> None:
     row = row_of(folder / "standalone.bin")
     assert {row["cache_key"]} == names_in(folder / "unpacked" / "aotautograd")
     assert set(row["fx_keys"]) == names_in(folder / "unpacked" / "fxgraph")
@@ -100,10 +95,10 @@ def test_keys_of_an_artifact_are_those_that_torch_unpacked(version: str, shipped
         assert row_of(folder / name)["detail"].endswith(f"torch key {torchs(folder)['torch_key']}")
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_keys_are_those_of_the_trace(version: str, shipped: dict[str, Path]) -> None:
+def test_keys_are_those_of_the_trace(folder: Path) -> None:
     """Of the run that made the files: the keys that torch asked for, and the names of the code that it wrote."""
-    folder, trace = shipped[version], trace_of(shipped[version])
+    (log,) = (folder / "trace").iterdir()
+    trace = log.read_text()
     row = row_of(folder / "standalone.bin")
     assert f'"key": "{row["cache_key"]}"' in trace
     assert [f'"key": "{key}"' in trace for key in row["fx_keys"]] == [True]
@@ -111,29 +106,22 @@ def test_keys_are_those_of_the_trace(version: str, shipped: dict[str, Path]) -> 
         assert f"/{row_of(folder / name)['code_key']}." in trace, name
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_a_bundle_holds_what_torch_says(version: str, shipped: dict[str, Path]) -> None:
-    path, kept = shipped[version] / "bundle.bin", torchs(shipped[version])["bundle"]
+def test_a_bundle_holds_what_torch_says(folder: Path) -> None:
+    path, kept = folder / "bundle.bin", torchs(folder)["bundle"]
     row = row_of(path)
     assert sorted(row["fx_keys"]) == kept["inductor"]
     inside = entries_inside(str(path), Reading())
     assert sorted(one.cache_key or "" for one in inside if one.cache == "aotautograd") == kept["aot_autograd"]
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_entries_of_an_artifact_are_asked_for_like_those_of_a_directory(
-    version: str, shipped: dict[str, Path]
-) -> None:
+def test_entries_of_an_artifact_are_asked_for_like_those_of_a_directory(folder: Path) -> None:
     """The run that made it would find them."""
-    folder = shipped[version]
     found = cachescope.will_hit(folder / "standalone.bin", folder / "trace")
     assert found["will_hit"].tolist() == ["yes", "yes"]
     assert set(found["cache"]) == {"fxgraph", "aotautograd"}
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_a_function_says_where_it_is_and_what_made_it(version: str, shipped: dict[str, Path]) -> None:
-    folder = shipped[version]
+def test_a_function_says_where_it_is_and_what_made_it(folder: Path) -> None:
     row, truth = row_of(folder / "function.pt"), torchs(folder)
     assert row["name"].startswith("product at ")
     assert row["name"].endswith(f"program.py:{truth['function_line']}")
@@ -145,10 +133,9 @@ def test_a_function_says_where_it_is_and_what_made_it(version: str, shipped: dic
     assert model["detail"].startswith(f"2 compiled graphs; torch {truth['torch']}")
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_a_package_says_what_is_in_it_and_for_which_processor(version: str, shipped: dict[str, Path]) -> None:
+def test_a_package_says_what_is_in_it_and_for_which_processor(folder: Path) -> None:
     for name in ("sources.pt2", "library.pt2"):
-        path = shipped[version] / name
+        path = folder / name
         if path.exists():
             row = row_of(path)
             with zipfile.ZipFile(path) as archive:
@@ -161,19 +148,17 @@ def test_a_package_says_what_is_in_it_and_for_which_processor(version: str, ship
             assert f"{endings.count('cpp')} source" in row["detail"]
 
 
-def test_a_link_to_a_bundle_is_followed(shipped: dict[str, Path], tmp_path: Path) -> None:
-    link = tmp_path / "latest"
-    link.symlink_to(shipped["2.13.0"] / "bundle.bin")
+def test_a_link_to_a_bundle_is_followed(shipped: Package, tmp_path: Path) -> None:
+    link, bundle = tmp_path / "latest", shipped("2.13.0") / "bundle.bin"
+    link.symlink_to(bundle)
     row = row_of(link)
-    assert (row["cache"], row["path"]) == ("mega_cache", str(link))
-    assert row["link"] == str((shipped["2.13.0"] / "bundle.bin").resolve())
+    assert (row["cache"], row["path"], row["link"]) == ("mega_cache", str(link), str(bundle.resolve()))
 
 
 def test_a_file_in_the_folder_of_the_program_may_be_given_by_its_name(
-    shipped: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shipped: Package, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "bundle.bin").write_bytes((shipped["2.13.0"] / "bundle.bin").read_bytes())
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(shipped("2.13.0"))
     row = row_of(Path("bundle.bin"))
     assert (row["cache"], row["path"], row["root"]) == ("mega_cache", "bundle.bin", ".")
 
@@ -190,10 +175,10 @@ def filled(path: Path, name: str) -> tuple[EntryRow, Reading]:
 )
 @given(data=st.data())
 def test_a_damaged_file_is_a_row_and_a_problem(
-    name: str, shipped: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    name: str, shipped: Package, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """Cut anywhere, or with other bytes anywhere: what is not noticed has no checksum over it."""
-    whole = (shipped["2.13.0"] / name).read_bytes()
+    whole = (shipped("2.13.0") / name).read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     other = data.draw(st.one_of(st.none(), st.binary(min_size=1, max_size=4)))
     path = tmp_path_factory.mktemp("damaged") / name
@@ -238,7 +223,7 @@ def test_a_hostile_pickle_runs_nothing_in_any_of_them(where: str, tmp_path: Path
     assert not sentinel.exists()
 
 
-def archive(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:
+def packed(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:
     with zipfile.ZipFile(path, "w", compression) as made:
         for name, content in members.items():
             made.writestr(f"model/data/aotinductor/model/{name}", content)
@@ -258,7 +243,7 @@ def archive(path: Path, members: dict[str, bytes], compression: int = zipfile.ZI
 )
 def test_metadata_of_a_package(metadata: bytes, status: str, what: str | None, tmp_path: Path) -> None:
     """A file that compresses a thousand times is not unpacked."""
-    path = archive(tmp_path / "x.pt2", {"x.wrapper_metadata.json": metadata}, zipfile.ZIP_DEFLATED)
+    path = packed(tmp_path / "x.pt2", {"x.wrapper_metadata.json": metadata}, zipfile.ZIP_DEFLATED)
     assert shipped_kind(str(path), path.read_bytes()[:256]) == "aotinductor"
     entry, _ = filled(path, "sources.pt2")
     assert entry.status == status
@@ -270,7 +255,7 @@ def test_the_metadata_of_so_many_files_are_read(tmp_path: Path, monkeypatch: pyt
         f"{device}.wrapper_metadata.json": json.dumps({"AOTI_DEVICE_KEY": device}).encode()
         for device in ("cpu", "cuda", "xpu")
     }
-    path = archive(tmp_path / "x.pt2", devices | {"metadata.txt": b"{}"})
+    path = packed(tmp_path / "x.pt2", devices | {"metadata.txt": b"{}"})
     assert filled(path, "sources.pt2")[0].device_types == ("cpu", "cuda", "xpu")
     monkeypatch.setattr(aotinductor, "_MOST_METADATA", 2)
     assert filled(path, "sources.pt2")[0].device_types == ("cpu", "cuda")
@@ -280,13 +265,13 @@ def test_the_parts_of_a_package(tmp_path: Path) -> None:
     first, second = ("c" + letter * 51 for letter in "ab")
     sources = ("mine.wrapper.cpp", f"{first}.wrapper.cpp", f"{second}.wrapper.cpp", f"{second}.cpp")
     members = dict.fromkeys(("x.so", "notes.txt", *sources), b"")
-    entry, _ = filled(archive(tmp_path / "x.pt2", members), "sources.pt2")
+    entry, _ = filled(packed(tmp_path / "x.pt2", members), "sources.pt2")
     assert (entry.code_key, entry.detail) == (first, "1 library, 4 sources")
 
 
 def test_a_package_with_too_many_members_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "x.pt2"
-    archive(path, {"x.so": b""})
+    packed(path, {"x.so": b""})
     data = bytearray(path.read_bytes())
     at = data.rindex(b"PK\x05\x06")
     data[at + 12 : at + 16] = (5 << 20).to_bytes(4, "little")
@@ -296,7 +281,7 @@ def test_a_package_with_too_many_members_is_not_read(tmp_path: Path) -> None:
 
 
 def test_an_archive_of_a_later_version_of_zip_is_damaged(tmp_path: Path) -> None:
-    path = archive(tmp_path / "x.pt2", {"x.so": b""})
+    path = packed(tmp_path / "x.pt2", {"x.so": b""})
     data = bytearray(path.read_bytes())
     at = data.rindex(b"PK\x01\x02")
     data[at + 6 : at + 8] = b"\xff\x00"
@@ -305,25 +290,24 @@ def test_an_archive_of_a_later_version_of_zip_is_damaged(tmp_path: Path) -> None
 
 
 def test_a_changed_library_is_noticed(tmp_path: Path) -> None:
-    path = archive(tmp_path / "x.pt2", {"x.so": b"library" * 100})
+    path = packed(tmp_path / "x.pt2", {"x.so": b"library" * 100})
     path.write_bytes(path.read_bytes().replace(b"library", b"LIBRARY", 1))
     entry, _ = filled(path, "sources.pt2")
     assert entry.damage == "model/data/aotinductor/model/x.so: checksum differs from the content"
 
 
-def test_a_later_format_is_not_called_damaged(shipped: dict[str, Path], tmp_path: Path) -> None:
-    whole = (shipped["2.15.0"] / "function.pt").read_bytes()
+def test_a_later_format_is_not_called_damaged(shipped: Package, tmp_path: Path) -> None:
+    whole = (shipped("2.15.0") / "function.pt").read_bytes()
     path = tmp_path / "function.pt"
     path.write_bytes(whole.replace(b"PT2AOT\x01", b"PT2AOT\x02", 1))
     entry, _ = filled(path, "function.pt")
     assert (entry.status, entry.damage) == ("unreadable", "format 02 of a compiled function is not known")
 
 
-@pytest.mark.parametrize("version", QUICK)
-def test_nothing_stands_against_what_torch_wrote(version: str, shipped: dict[str, Path]) -> None:
+def test_nothing_stands_against_what_torch_wrote(folder: Path) -> None:
     """But for a model that names the class of its program: nobody knows what that is."""
     for name in KINDS:
-        path = shipped[version] / name
+        path = folder / name
         if path.exists():
             found = cachescope.audit(path)
             against = found[found["level"] != "note"]["message"].tolist()
@@ -353,16 +337,18 @@ def test_the_compiled_functions_of_a_model(backends: list[str | None], detail: s
     assert (entry.detail, reading.problems) == (detail, [])
 
 
-def package_of(version: str, folder: Path) -> Path:
-    """A precompile package, and what torch itself unpickles of it."""
-    with tarfile.open(RECORDED.parent / "precompile" / f"{version}.tar.xz") as packed:
-        packed.extractall(folder, filter="data")
-    return folder / version
+Package = Callable[[str], Path]
+
+
+@pytest.fixture
+def package_of(archive: Archive, tmp_path: Path) -> Package:
+    """A copy of a precompile package, and of what torch itself unpickles of it."""
+    return lambda version: shutil.copytree(archive(f"precompile/{version}") / version, tmp_path / version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_package_says_what_torch_wrote(version: str, tmp_path: Path) -> None:
-    folder = package_of(version, tmp_path)
+def test_a_package_says_what_torch_wrote(version: str, package_of: Package) -> None:
+    folder = package_of(version)
     for key, told in torchs(folder).items():
         row = row_of(folder / "dynamo")
         assert row["cache_key"] == key
@@ -374,17 +360,17 @@ def test_a_package_says_what_torch_wrote(version: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("below", ["", "dynamo", "dynamo/*", "dynamo/*/entry"])
-def test_a_package_is_known_wherever_one_points(below: str, tmp_path: Path) -> None:
+def test_a_package_is_known_wherever_one_points(below: str, package_of: Package) -> None:
     """The name of its folder could be one of Triton's."""
-    folder = package_of("2.15.0", tmp_path)
+    folder = package_of("2.15.0")
     (folder / "torchs.json").unlink()
     (path,) = folder.glob(below) if below else (folder,)
     assert row_of(path)["cache"] == "precompile"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_audit_says_nothing_against_what_torch_wrote(version: str, tmp_path: Path) -> None:
-    folder = package_of(version, tmp_path)
+def test_an_audit_says_nothing_against_what_torch_wrote(version: str, package_of: Package) -> None:
+    folder = package_of(version)
     (folder / "torchs.json").unlink()
     (package,) = (folder / "dynamo").iterdir()
     for path in (folder, folder / "dynamo", package, package / "entry"):
