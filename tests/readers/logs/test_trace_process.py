@@ -164,13 +164,8 @@ def test_the_code_that_was_compiled(tmp_path: Path) -> None:
     process, problems = one(named, begins(stack=[frame]), looked_up(), folder=tmp_path)
     (lookup,) = process.lookups
     assert (lookup.function, lookup.file, lookup.line, problems) == ("f", "/mine.py", 3, [])
-    process, problems = one(begins(stack="no list"), looked_up(), folder=tmp_path)
-    assert process.lookups[0].function is None
-    assert problems == [("byte 0", "bad_value", "stack is the text 'no list', not a list of objects")]
-    process, problems = one(begins(stack=[{"name": 3}]), looked_up(), folder=tmp_path)
-    assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "bad_value")]
-    process, problems = one(record({"dynamo_start": 3}), looked_up(), folder=tmp_path)
-    assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "bad_value")]
+    assert one(begins(stack="no list"), looked_up(), folder=tmp_path)[0].lookups[0].function is None
+    assert one(looked_up(), record({"dynamo_start": None}), folder=tmp_path)[1] == []
     # A compile that began and did not end looks up nothing; one that ended had its caches off.
     assert one(begins(), folder=tmp_path)[0].looked_up
     assert not one(begins(), metrics(), folder=tmp_path)[0].looked_up
@@ -269,21 +264,23 @@ def test_of_many_lookups_the_event_of_a_bypass_belongs_to_those_of_just_now(tmp_
         assert sum(x.time_taken_ns is not None for x in process.lookups) == found
 
 
+DISABLED = {"args": {"cache_state": "disabled"}}
+
+
 @pytest.mark.parametrize(
-    "said", [{"ph": "B"}, {"name": "other"}, {"args": None}, {"args": {"cache_state": "hit"}}]
+    "other",
+    [
+        event(**DISABLED, ph="B"),
+        event(**{**DISABLED, "name": "other"}),
+        event(args=None),
+        event(args={"cache_state": "hit"}),
+        artifact("fx_graph_cache_other", "no json"),
+        artifact("other", "no json"),
+    ],
 )
-def test_other_events_are_no_lookups(said: dict[str, Any], tmp_path: Path) -> None:
-    told = {"args": {"cache_state": "disabled"}, **said}
-    process, problems = one(looked_up(), event(**told), folder=tmp_path)
+def test_other_records_are_no_lookups(other: str, tmp_path: Path) -> None:
+    process, problems = one(looked_up(), other, folder=tmp_path)
     assert (len(process.lookups), problems) == (1, [])
-
-
-def test_an_event_that_is_no_json_is_a_problem(tmp_path: Path) -> None:
-    damaged = disabled().replace('"ph": "E"', '"ph" "E"')
-    _, problems = one(looked_up(), damaged, folder=tmp_path)
-    assert [(where, kind) for where, kind, _ in problems] == [(f"byte {len(looked_up())}", "not_json")]
-    _, problems = one(looked_up(), disabled(cache_event_time=-1), folder=tmp_path)
-    assert [(where, kind) for where, kind, _ in problems] == [(f"byte {len(looked_up())}", "bad_value")]
 
 
 @pytest.mark.parametrize(
@@ -303,11 +300,6 @@ def test_the_versions_of_a_process(
 ) -> None:
     process, problems = one(*records, folder=tmp_path)
     assert (process.torch_version, process.python_version, problems) == (*wanted, [])
-
-
-def test_a_version_that_is_none_is_a_problem(tmp_path: Path) -> None:
-    _, problems = one(artifact("torch_version", {"pytorch_version": 3}), folder=tmp_path)
-    assert [(where, kind) for where, kind, _ in problems] == [("byte 0", "bad_value")]
 
 
 @pytest.mark.parametrize(
@@ -352,6 +344,10 @@ def test_the_time_of_an_event_tells_year_and_zone(tmp_path: Path) -> None:
         assert process.start_time_ns == (NOON - 3600 - year) * 10**9
     process, _ = one(stamped, stamped.replace("ts", "st"), folder=tmp_path)
     assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+    # It shows the clock of its own record, not that of one before it, which may have been written an hour earlier.
+    late = record({"chromium_event": {}}, json.dumps({"name": "x", "ts": (NOON + 3600) * 1e6}))
+    process, _ = one(looked_up(), late.replace("12:00:", "13:00:"), folder=tmp_path)
+    assert process.start_time_ns == NOON * 10**9
     # One of another age tells nothing.
     plain = one(looked_up(), folder=tmp_path)[0].start_time_ns
     for stamp in ("1e30", "0", "0.0.0", ".", "9" * 400, "-62135596800000000"):
@@ -379,14 +375,27 @@ def test_where_generated_code_was_written(tmp_path: Path) -> None:
         (looked_up(payload={"key": 3}), "bad_value", "key is 3, not a text"),
         (looked_up().replace('"encoding"', f'"x": {DEEP}, "encoding"'), "not_json", ""),
         (looked_up(ids={"rank": "x", **IDS}), "bad_value", "rank is the text 'x'"),
+        # The tab before each line is not part of what torch hashed.
+        (artifact("fx_graph_cache_hit", '{\n  "key":\n}'), "not_json", "fx_graph_cache_hit: the payload is no JSON"),
+        (artifact("fx_graph_cache_hit", '{\n  "key":\n}', digest="0" * 32), "truncated", "fx_graph_cache_hit: the payload is cut"),
+        (artifact("torch_version", {"pytorch_version": 3}), "bad_value", ""),
+        (disabled().replace('"ph": "E"', '"ph" "E"'), "not_json", ""),
+        (disabled(cache_event_time=-1), "bad_value", ""),
+        (begins(stack="no list"), "bad_value", "stack is the text 'no list', not a list of objects"),
+        (begins(stack=[{"name": 3}]), "bad_value", ""),
+        (begins().replace('"frame_id"', "frame_id"), "not_json", ""),
+        (record({"dynamo_start": 3}), "bad_value", ""),
+        (record({"dynamo_start": None, "rank": "x"}), "bad_value", "rank is the text 'x', not a whole number"),
+        ("Segmentation fault\n", "not_a_record", "'Segmentation fault'"),
     ],
 )  # fmt: skip
 def test_a_record_that_is_wrong_is_a_problem_at_its_byte(
     made: str, kind: str, message: str, tmp_path: Path
 ) -> None:
     before = looked_up()
-    _, ((where, found, said),) = one(before, made, before, folder=tmp_path)
+    process, ((where, found, said),) = one(before, made, looked_up(second=1), folder=tmp_path)
     assert (where, found) == (f"byte {len(before)}", kind)
+    assert sum(lookup.cache_key == KEY for lookup in process.lookups) >= 2
     assert said.startswith(message)
 
 
@@ -420,12 +429,6 @@ def test_half_a_character_is_an_escape(tmp_path: Path) -> None:
     assert (process.lookups[0].cache_key, problems) == ("\\ud800f", [])
 
 
-def test_artifacts_that_are_no_lookups_are_passed_over(tmp_path: Path) -> None:
-    others = artifact("fx_graph_cache_other", "no json"), artifact("other", "no json")
-    process, problems = one(looked_up(), *others, folder=tmp_path)
-    assert (len(process.lookups), problems) == (1, [])
-
-
 @pytest.mark.parametrize(
     ("first", "kind", "message"),
     [
@@ -447,12 +450,6 @@ def test_a_record_of_a_file_in_an_odd_folder_is_one(folder: str, tmp_path: Path)
     # Behind it is enough for the quick check of many records at once.
     process, problems = one(odd, *(metrics(second=2 + n) for n in range(9)), folder=tmp_path)
     assert (len(process.lookups), problems) == (1, [])
-
-
-def test_what_is_between_records(tmp_path: Path) -> None:
-    process, problems = one(looked_up(), "Segmentation fault\n", looked_up(second=1), folder=tmp_path)
-    assert len(process.lookups) == 2
-    assert problems == [(f"byte {len(looked_up())}", "not_a_record", "'Segmentation fault'")]
 
 
 @pytest.mark.parametrize(("cut", "is_cut", "problems"), [(0, False, 0), (1, True, 1), (2, True, 2)])
@@ -568,25 +565,6 @@ def test_a_record_that_is_too_long_is_passed_over(
     assert [where for where, _, _ in later] == [said[0]] * more + [f"byte {len(good + long)}"]
 
 
-def test_an_event_shows_the_clock_of_its_own_record(tmp_path: Path) -> None:
-    """Not of one before it, which may have been written an hour earlier."""
-    stamped = record({"chromium_event": {}}, json.dumps({"name": "x", "ts": (NOON + 3600) * 1e6}))
-    process, _ = one(looked_up(), stamped.replace("12:00:", "13:00:"), folder=tmp_path)
-    assert process.start_time_ns == NOON * 10**9
-
-
-def test_a_beginning_of_a_compile_that_is_wrong_is_a_problem(tmp_path: Path) -> None:
-    damaged = begins().replace('"frame_id"', "frame_id")
-    process, problems = one(looked_up(), damaged, looked_up(second=1), folder=tmp_path)
-    assert [(where, kind) for where, kind, _ in problems] == [(f"byte {len(looked_up())}", "not_json")]
-    assert len(process.lookups) == 2
-    _, problems = one(looked_up(), record({"dynamo_start": None, "rank": "x"}), folder=tmp_path)
-    ((where, kind, message),) = problems
-    assert (where, kind) == (f"byte {len(looked_up())}", "bad_value")
-    assert message.startswith("rank is the text 'x', not a whole number")
-    assert one(looked_up(), record({"dynamo_start": None}), folder=tmp_path)[1] == []
-
-
 def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     path = tmp_path / "t.log"
     path.write_text(looked_up() + looked_up(payload={"cache_event_time": NOON * 10**9}))
@@ -608,19 +586,6 @@ def test_only_a_few_wrong_values_of_a_record_are_told(tmp_path: Path) -> None:
     # The time of its prefix is told after the others.
     ((_, _, message),) = one(looked_up(payload={"key": 3}, day="1322"), folder=tmp_path)[1]
     assert message == "key is 3, not a text; the time of its prefix is none"
-
-
-@pytest.mark.parametrize(
-    ("digest", "kind", "message"), [(None, "not_json", "is no JSON"), ("0" * 32, "truncated", "is cut")]
-)
-def test_lines_that_are_no_json_are_cut_only_if_torchs_hash_of_them_says_so(
-    digest: str | None, kind: str, message: str, tmp_path: Path
-) -> None:
-    # The tab before each line is not part of what torch hashed.
-    made = artifact("fx_graph_cache_hit", '{\n  "key":\n}', digest=digest)
-    (problem,) = read(made, looked_up(second=1), folder=tmp_path).problems
-    assert problem.kind == kind
-    assert message in problem.message
 
 
 def test_a_record_at_the_start_of_a_line_makes_a_trace() -> None:
