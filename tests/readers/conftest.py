@@ -1,7 +1,11 @@
-"""The index of logs as tests of readers need it: of logs of any size and age, and with a list of what was read."""
+"""What tests of readers share: an index of logs of any size and age, with a list of what was read; a store; a time zone."""
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import fsspec
 import pytest
 
 from cachescope.readers.index import log_state
@@ -42,3 +46,21 @@ def kept(own_index: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch) ->
     """An index of one's own, in which no log is ever quiet; the logs that were read whole."""
     monkeypatch.setattr(log_state, "_QUIET_NS", 10**18)
     return parsed
+
+
+@pytest.fixture
+def store() -> Iterator[Any]:
+    """An empty store at ``memory://``."""
+    store = fsspec.filesystem("memory")
+    yield store
+    store.store.clear()
+    store.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()

@@ -31,24 +31,6 @@ def test_the_search_finds_what_is_not_hidden() -> None:
             assert missed == [], way
 
 
-def test_a_value_whose_quote_was_cut_off_is_hidden() -> None:
-    assert redact('secret="max-autotune and mo…') == 'secret="<secret-1>'
-
-
-def test_what_stands_behind_a_name_is_hidden_though_everyone_knows_the_word() -> None:
-    assert redact("USER=max HOSTNAME=data") == "USER=<user-1> HOSTNAME=<host-1>"
-    assert (
-        redact("TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, OMP_NUM_THREADS=4")[:37]
-        == "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1,"
-    )
-
-
-def test_numbers_of_accounts_are_hidden_and_sizes_are_not() -> None:
-    assert (
-        redact("123456789012, 4512345678, 9223372036854775807") == "<name-1>, 4512345678, 9223372036854775807"
-    )
-
-
 _LONG = (
     "a", "token", "a:", "/torch/", "/", "\\", "'/", '"', "user", "AB=", "password='", "&a", "%41", "a-", "a.", "<path-", "1",
     "0:", "a_", "add_", " ", "bearer ", "a@", "a://", "1+", "s0/", "&#x2f;", "0123abcd-", "~a", "../", "\\u002f", "b'/",
@@ -78,16 +60,8 @@ def test_many_paths_with_blanks_are_found_at_once() -> None:
 
 
 def test_equal_things_get_equal_stand_ins_within_one_call() -> None:
-    assert redact(["/data/ann/a.log", "/data/ann/b.log", "/data/ann/a.log"]) == [
-        "<path-1>",
-        "<path-2>",
-        "<path-1>",
-    ]
-
-
-def test_the_same_input_gives_the_same_output() -> None:
-    value = {"source": "/data/x/a.log", "reason": "in /data/x/a.log, not /data/y"}
-    assert redact(value) == redact(value)
+    shown = redact(["/data/ann/a.log", "/data/ann/b.log", "/data/ann/a.log"])
+    assert shown == ["<path-1>", "<path-2>", "<path-1>"]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +97,13 @@ def test_torchs_own_words_stay(text: str) -> None:
         ("uuid=01234567-89ab-cdef-0123-456789abcdef", "uuid=<uuid-1>"),
         ("00000000:3B:00.0", "<bus-1>"),
         ("pci_bus_id=59, pci_device_id=0", "pci_bus_id=<bus-1>, pci_device_id=<bus-2>"),
+        # A value whose quote was cut off.
+        ('secret="max-autotune and mo…', 'secret="<secret-1>'),
+        # What stands behind a name, though everyone knows the word.
+        ("USER=max HOSTNAME=data", "USER=<user-1> HOSTNAME=<host-1>"),
+        ("TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x", "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x"),
+        # Numbers of accounts, and sizes.
+        ("123456789012, 4512345678, 9223372036854775807", "<name-1>, 4512345678, 9223372036854775807"),
     ],
 )  # fmt: skip
 def test_what_tells_who_and_where_is_replaced(text: str, expected: str) -> None:
@@ -133,26 +114,25 @@ def test_a_name_is_hidden_with_all_that_is_joined_to_it() -> None:
     assert redact(["/home/annabel/x", "cache_key_tag -> annabel_exp1"])[1] == "cache_key_tag -> <name-1>"
 
 
-def test_known_names_are_hidden_as_whole_words() -> None:
-    known = Identities(paths={"runs/ann"}, hosts={"gpu-box.example"}, users={"ann"})
-    assert redact("runs/ann/trace/a.log", known) == "<path-1>"
-    assert redact("on gpu-box and gpu-box.example", known) == "on <host-1> and <host-2>"
-    assert redact("ann read", known) == "<user-1> read"
-
-
-def test_accounts_that_name_nobody_stay() -> None:
-    assert redact("root cause", Identities(users={"root"})) == "root cause"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("runs/ann/trace/a.log", "<path-1>"),
+        ("on gpu-box and gpu-box.example", "on <host-1> and <host-2>"),
+        ("ann read", "<user-1> read"),
+        # An account that names nobody.
+        ("root cause", "root cause"),
+    ],
+)
+def test_known_names_are_hidden_as_whole_words(text: str, expected: str) -> None:
+    known = Identities(paths={"runs/ann"}, hosts={"gpu-box.example"}, users={"ann", "root"})
+    assert redact(text, known) == expected
 
 
 def test_keys_fields_and_numbers_stay() -> None:
     key = "f" + "abc" * 17
-    value = {
-        "fields": ["inductor_config[cpp.threads]", "gm"],
-        "cache_key": key,
-        "misses": 3,
-        "root": True,
-        "rank": None,
-    }
+    fields = ["inductor_config[cpp.threads]", "gm"]
+    value = {"fields": fields, "cache_key": key, "misses": 3, "root": True, "rank": None}
     assert redact(value) == value
 
 

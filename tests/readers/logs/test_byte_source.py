@@ -6,7 +6,6 @@ import io
 import os
 import time
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -139,14 +138,6 @@ def test_a_log_was_last_written_when_its_file_was_or_now_where_it_is_gone(tmp_pa
     assert modified_s(str(log)) == 1_000_000_000
     began = time.time()
     assert modified_s(str(tmp_path / "gone.log")) >= began
-
-
-@pytest.fixture
-def store() -> Iterator[fsspec.AbstractFileSystem]:
-    store = fsspec.filesystem("memory")
-    yield store
-    store.store.clear()
-    store.pseudo_dirs[:] = [""]
 
 
 def test_a_log_of_a_store_has_the_time_of_the_store(store: fsspec.AbstractFileSystem) -> None:

@@ -1,21 +1,13 @@
 """Clocks of log prefixes, which tell no year and no time zone, made moments."""
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, moment_ns, on_from
 
-
-@pytest.fixture(autouse=True)
-def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+pytestmark = pytest.mark.usefixtures("in_utc")
 
 
 def clock(moment: datetime) -> int:

@@ -12,17 +12,20 @@ from cachescope.readers.logs.byte_source import Pieces, Unpacked, open_bytes, re
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.log_prefix import LauncherPrefixes, tells_no_rank, without_tail
 
-SIZES = (1, 2, 3, 7, 1000)
+
+@pytest.fixture(params=(1, 2, 3, 7, 1000))
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """So many bytes are read at once."""
+    monkeypatch.setattr(log_lines, "_READ_BYTES", request.param)
+    return int(request.param)
 
 
 def lines_of(data: bytes) -> Lines:
     return Lines(Pieces(io.BytesIO(data)))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("data", [b"", b"a", b"a\n", b"a\nbc\n\ndef", b"\n\n", b"abcdefgh\nij\n"])
-def test_lines_of_any_pieces(data: bytes, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
+def test_lines_of_any_pieces(data: bytes, size: int) -> None:
     lines, taken = lines_of(data), []
     while (line := lines.take()) is not None:
         taken.append(line)
@@ -32,9 +35,7 @@ def test_lines_of_any_pieces(data: bytes, size: int, monkeypatch: pytest.MonkeyP
     assert lines.is_whole == (data.endswith(b"\n") or not data)
 
 
-@pytest.mark.parametrize("size", SIZES)
 def test_a_line_that_is_too_long_is_cut(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
     monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 4)
     lines, taken = lines_of(b"abcd\nabcde\nab\nabcdefghijklmnop"), []
     while (line := lines.take()) is not None:
@@ -44,7 +45,6 @@ def test_a_line_that_is_too_long_is_cut(size: int, monkeypatch: pytest.MonkeyPat
     assert lines.number == 4
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("data", "number", "line"),
     [
@@ -59,9 +59,8 @@ def test_a_line_that_is_too_long_is_cut(size: int, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_lines_without_a_mark_are_passed_over(
-    data: bytes, number: int, line: bytes | None, size: int, monkeypatch: pytest.MonkeyPatch
+    data: bytes, number: int, line: bytes | None, size: int
 ) -> None:
-    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
     lines = lines_of(data)
     lines.pass_over(b":")
     assert (lines.take(), lines.number) == (line, number)
@@ -78,9 +77,7 @@ def test_no_more_is_read_than_to_the_mark_or_the_end_of_a_line_that_is_too_long(
     assert lines.bytes == (data.index(b":") + 1 if b":" in data else data.rfind(b"\n") + 6)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_head_is_not_consumed(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_lines, "_READ_BYTES", size)
+def test_the_head_is_not_consumed(size: int) -> None:
     lines = lines_of(b"ab\ncd\n")
     assert b"ab\ncd\n".startswith(lines.head(4))
     assert lines.take() == b"ab"
@@ -89,7 +86,6 @@ def test_the_head_is_not_consumed(size: int, monkeypatch: pytest.MonkeyPatch) ->
     assert (lines.take(), lines.take()) == (b"cd", None)
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("window", [2, 5, 1000])
 @pytest.mark.parametrize(
     ("data", "taken", "rest"),
@@ -145,7 +141,6 @@ def docker(*lines: tuple[str, str]) -> bytes:
 STAMP = b"2026-11-20T15:24:13.1Z "
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("packed", "wanted"),
     [
@@ -176,12 +171,10 @@ def test_what_was_packed(
     unpack = unpacking(packed)
     assert unpack is not None
     assert b"".join(unpack(io.BytesIO(packed))) == wanted
-    (tmp_path / "log").write_bytes(packed)
-    with open_bytes(str(tmp_path / "log")) as stream:
-        assert stream.read() == wanted
-    (tmp_path / "log.gz").write_bytes(gzip.compress(packed))
-    with open_bytes(str(tmp_path / "log.gz")) as stream:
-        assert stream.read() == wanted
+    for data in (packed, gzip.compress(packed)):
+        (tmp_path / "log").write_bytes(data)
+        with open_bytes(str(tmp_path / "log")) as stream:
+            assert stream.read() == wanted
 
 
 def test_json_that_is_nested_too_deep_is_an_empty_line() -> None:

@@ -52,17 +52,17 @@ def test_an_autograd_lookup_comes_before_those_made_under_it(lines: list[str], w
     assert [one.cache_key for one in put_in_order([lookup(line) for line in lines])] == wanted.split()
 
 
-def test_times_agree_with_the_order() -> None:
-    made = put_in_order([lookup("f1 hit 0/0 @50"), lookup("a1 hit 0/0 @70")])
-    assert [(one.cache_key, one.time) for one in made] == [("a1", 49), ("f1", 50)]
-    made = put_in_order([lookup("f1 hit 0/0 @50"), lookup("a1 hit 0/0 @30")])
-    assert [(one.cache_key, one.time) for one in made] == [("a1", 30), ("f1", 50)]
-    made = put_in_order([lookup("f1 hit 0/0"), lookup("a1 hit 0/0 @70")])
-    assert [(one.cache_key, one.time) for one in made] == [("a1", 70), ("f1", None)]
-
-
-def test_where_all_have_times_these_tell() -> None:
-    made = put_in_order([lookup("f2 hit 1/0 @9"), lookup("f1 hit 0/0 @5")])
-    assert [one.cache_key for one in made] == ["f1", "f2"]
-    made = put_in_order([lookup("f2 hit 1/0 @9"), lookup("f1 hit 0/0"), lookup("f0 hit 2/0 @5")])
-    assert [one.cache_key for one in made] == ["f2", "f1", "f0"]
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (["f1 hit 0/0 @50", "a1 hit 0/0 @70"], [("a1", 49), ("f1", 50)]),
+        (["f1 hit 0/0 @50", "a1 hit 0/0 @30"], [("a1", 30), ("f1", 50)]),
+        (["f1 hit 0/0", "a1 hit 0/0 @70"], [("a1", 70), ("f1", None)]),
+        # Where all have times, these tell.
+        (["f2 hit 1/0 @9", "f1 hit 0/0 @5"], [("f1", 5), ("f2", 9)]),
+        (["f2 hit 1/0 @9", "f1 hit 0/0", "f0 hit 2/0 @5"], [("f2", 9), ("f1", None), ("f0", 5)]),
+    ],
+)
+def test_times_agree_with_the_order(lines: list[str], wanted: list[tuple[str, int | None]]) -> None:
+    made = put_in_order([lookup(line) for line in lines])
+    assert [(one.cache_key, one.time) for one in made] == wanted

@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import pytest
 
 import cachescope
 from tests.conftest import Recording
+
+pytestmark = pytest.mark.usefixtures("in_utc")
 
 _PREFIX = re.compile(rb"(?m)^([VIWEC])(\d{4} \d\d:\d\d:\d\d\.\d{6}) ")
 _STAMP = re.compile(rb'("(?:ts|start_time_us|cache_event_time|start_time)": )(\d+)(\.\d+)?')
@@ -75,12 +76,3 @@ def test_what_ran_past_new_year_has_the_times_it_has_on_other_days(
         for column in was.select_dtypes("datetimetz"):
             pd.testing.assert_series_equal(was[column] + pd.Timedelta(days=9), now[column])
     assert before.lookups["outcome"].tolist() == across.lookups["outcome"].tolist()
-
-
-@pytest.fixture(autouse=True)
-def in_utc(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()

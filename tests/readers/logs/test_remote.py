@@ -4,11 +4,9 @@ import gzip
 import io
 import sys
 import tarfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import fsspec
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -20,15 +18,6 @@ from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.logs.remote import addresses
 from tests.conftest import Recording
 from tests.readers.logs.growing import tour
-
-
-@pytest.fixture
-def store() -> Iterator[MemoryFileSystem]:
-    """An empty store at ``memory://``."""
-    store = fsspec.filesystem("memory")
-    yield store
-    store.store.clear()
-    store.pseudo_dirs[:] = [""]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,13 @@ def trace(recording: Recording) -> Path:
     return max((recording("2.13.0", "config_flip") / "trace").iterdir())
 
 
+def noted(note: bytes, trace: Path, folder: Path) -> cachescope.Scope:
+    """The trace with a note beside it."""
+    (folder / trace.name).write_bytes(trace.read_bytes())
+    (folder / "run.json").write_bytes(note)
+    return cachescope.read(folder)
+
+
 @pytest.mark.parametrize(("ending", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
 def test_command_and_exit_status_stand_beside_the_run(
     ending: str, status: int, trace: Path, tmp_path: Path
@@ -31,16 +38,11 @@ def test_command_and_exit_status_stand_beside_the_run(
 
 
 def test_a_run_that_goes_on_has_no_status_yet(trace: Path, tmp_path: Path) -> None:
-    (tmp_path / trace.name).write_bytes(trace.read_bytes())
-    note = {
-        "cachescope_run": 1,
-        "command": ["python", "my train.py"],
-        "start_time": "2026-01-01T00:00:00+00:00",
-    }
-    (tmp_path / "run.json").write_text(json.dumps(note))
-    (run,) = cachescope.read(tmp_path).runs.itertuples()
-    assert run.command == "python 'my train.py'"
-    assert cachescope.read(tmp_path).runs["exit_status"].isna().all()
+    began = "2026-01-01T00:00:00+00:00"
+    note = {"cachescope_run": 1, "command": ["python", "my train.py"], "start_time": began}
+    runs = noted(json.dumps(note).encode(), trace, tmp_path).runs
+    assert runs["command"].tolist() == ["python 'my train.py'"]
+    assert runs["exit_status"].isna().all()
 
 
 @pytest.mark.parametrize(
@@ -48,9 +50,7 @@ def test_a_run_that_goes_on_has_no_status_yet(trace: Path, tmp_path: Path) -> No
     [b"", b"[]", b'{"command": ["x"], "exit_status": 1}', b'{"cachescope_run": 1, "command": "x"}', b"\xff"],
 )
 def test_a_note_of_something_else_says_nothing(note: bytes, trace: Path, tmp_path: Path) -> None:
-    (tmp_path / trace.name).write_bytes(trace.read_bytes())
-    (tmp_path / "run.json").write_bytes(note)
-    runs = cachescope.read(tmp_path).runs
+    runs = noted(note, trace, tmp_path).runs
     assert runs["command"].isna().all()
     assert runs["exit_status"].isna().all()
 
@@ -70,10 +70,8 @@ WRONG = [
 @pytest.mark.parametrize("status", ["0", str(-(2**31)), "255", *WRONG], ids=range(11))
 def test_a_status_is_what_a_system_can_give(status: str, trace: Path, tmp_path: Path) -> None:
     """Python gives less than none for a signal."""
-    (tmp_path / trace.name).write_bytes(trace.read_bytes())
     note = json.dumps({"cachescope_run": 1, "command": ["a"], "exit_status": "@"}).replace('"@"', status)
-    (tmp_path / "run.json").write_text(note)
-    scope = cachescope.read(tmp_path)
+    scope = noted(note.encode(), trace, tmp_path)
     assert scope.runs["exit_status"].fillna(-1).tolist() == [-1 if status in WRONG else int(status)]
     assert len(scope.problems) == (status in WRONG)
 
@@ -102,10 +100,8 @@ def test_when_the_command_began_and_ended_stands_beside_the_run(trace: Path, tmp
 def test_times_of_a_command_are_such(
     begin: object, end: str | None, wanted: tuple[bool, bool], wrong: int, trace: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / trace.name).write_bytes(trace.read_bytes())
     note = {"cachescope_run": 1, "command": ["a"], "start_time": begin, "end_time": end}
-    (tmp_path / "run.json").write_text(json.dumps(note))
-    scope = cachescope.read(tmp_path)
+    scope = noted(json.dumps(note).encode(), trace, tmp_path)
     (told,) = scope.runs[["command_start_time", "command_end_time"]].notna().values.tolist()
     assert tuple(told) == wanted
     assert len(scope.problems) == wrong

@@ -1,5 +1,6 @@
 """Text logs: every form of the prefix, several processes in one file, values over many lines, raw bytes."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,33 +40,33 @@ def with_lead(data: bytes, lead: bytes, end: bytes = b"") -> bytes:
     return b"\n".join(lead + line + end if line else line for line in data.split(b"\n"))
 
 
+def with_noise(data: bytes) -> bytes:
+    noise = b"step 3: loss 0.25 [x] \x00 \x1b[31m"
+    return b"\n".join(part for line in data.split(b"\n") for part in (line, noise))
+
+
+def behind_a_bar(data: bytes) -> bytes:
+    bar = b"\r 40%|####      | 4/10 [00:01<00:02,  2.9it/s]"
+    lines = data.split(b"\n")
+    return b"\n".join(bar + line if n % 7 == 0 and line else line for n, line in enumerate(lines))
+
+
 @pytest.mark.parametrize(
-    ("lead", "end"),
+    "changed",
     [
-        (b"[rank3]:", b""),
-        (b"[default0]:[rank0]:", b""),
-        (b"[default1]: ", b""),
-        (b"\x1b[36m", b"\x1b[0m"),
-        (b"2026-11-20T15:24:13.1Z stderr F ", b""),
+        lambda data: with_lead(data, b"[rank3]:"),
+        lambda data: with_lead(data, b"[default0]:[rank0]:"),
+        lambda data: with_lead(data, b"[default1]: "),
+        lambda data: with_lead(data, b"\x1b[36m", b"\x1b[0m"),
+        lambda data: with_lead(data, b"2026-11-20T15:24:13.1Z stderr F "),
+        with_noise,
+        behind_a_bar,
     ],
 )
-def test_what_launchers_put_before_a_line_changes_nothing(
-    cold: bytes, lead: bytes, end: bytes, tmp_path: Path
+def test_what_launchers_and_programs_write_around_a_line_changes_nothing(
+    changed: Callable[[bytes], bytes], cold: bytes, tmp_path: Path
 ) -> None:
-    assert told(read(with_lead(cold, lead, end), tmp_path)) == told(read(cold, tmp_path))
-
-
-def test_lines_of_the_program_between_are_passed_over(cold: bytes, tmp_path: Path) -> None:
-    lines = cold.split(b"\n")
-    noisy = b"\n".join(part for line in lines for part in (line, b"step 3: loss 0.25 [x] \x00 \x1b[31m"))
-    assert told(read(noisy, tmp_path)) == told(read(cold, tmp_path))
-
-
-def test_a_record_behind_a_progress_bar_is_read(cold: bytes, tmp_path: Path) -> None:
-    bar = b"\r 40%|####      | 4/10 [00:01<00:02,  2.9it/s]"
-    lines = cold.split(b"\n")
-    barred = [bar + line if n % 7 == 0 and line else line for n, line in enumerate(lines)]
-    assert told(read(b"\n".join(barred), tmp_path)) == told(read(cold, tmp_path))
+    assert told(read(changed(cold), tmp_path)) == told(read(cold, tmp_path))
 
 
 def test_without_a_trace_id_a_hash_is_not_taken_for_one(cold: bytes, tmp_path: Path) -> None:

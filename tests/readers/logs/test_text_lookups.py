@@ -110,30 +110,51 @@ def test_what_was_looked_up(log: Log, wanted: str, tmp_path: Path) -> None:
     assert sorted(found) == sorted(wanted.split(", "))
 
 
-def test_guards_belong_to_the_next_outcome_of_their_key(tmp_path: Path) -> None:
-    guards = f"fx graph cache key {key('f1')} evaluating guards L['t0'] > 4 with values [3] => hit=False"
-    (process,) = Log().details("f1").say(guards).outcome("f1", "miss").read(tmp_path)
-    (lookup,) = process.lookups
-    assert (lookup.outcome, lookup.guards_expr) == ("guard_miss", "L['t0'] > 4")
-    (process,) = Log().details("f1").say(guards).outcome("f1", "hit").read(tmp_path)
-    assert process.lookups[0].outcome == "hit"
-    # Those that held are no reason, and what waited for an outcome that never came is forgotten.
-    (process,) = Log().say(guards.replace("False", "True")).outcome("f1", "miss").read(tmp_path)
-    assert process.lookups[0].outcome == "full_miss"
-    (process,) = Log().say(guards).details("f1").outcome("f1", "miss").read(tmp_path)
-    assert process.lookups[0].outcome == "full_miss"
+def guards(name: str, hit: bool) -> str:
+    return f"fx graph cache key {key(name)} evaluating guards L['t0'] > 4 with values [3] => hit={hit}"
 
 
-def test_why_an_entry_was_not_loaded_or_stored(tmp_path: Path) -> None:
-    (process,) = (
-        Log().details("f1").say("fx graph unable to load compiled graph: EOFError: no").outcome("f1", "miss").read(tmp_path)
-    )  # fmt: skip
-    assert process.lookups[0].load_error == "EOFError: no"
-    log = Log().details("f1").outcome("f1", "miss").say("fx graph unable to write to cache: OSError: full")
+POST_LOAD = f"fx graph cache key {key('f1')} post-load guards: L['t0'] > 4"
+NO = "Bypassing autograd cache due to: no"
+CANNOT_LOAD = "AOTAutograd cache unable to load compiled graph\nTraceback\n  more\nEOFError: no"
+CANNOT_WRITE = "fx graph unable to write to cache\nTraceback\nOSError: full"
+# It calls keys of both caches FX keys, and says no outcome of AOTAutograd.
+OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
+
+
+@pytest.mark.parametrize(
+    ("log", "column", "wanted"),
+    [
+        # Guards belong to the next outcome of their key.
+        (Log().details("f1").say(guards("f1", False)).outcome("f1", "miss"), "guards_expr", "guard_miss L['t0'] > 4"),
+        (Log().details("f1").say(guards("f1", False)).outcome("f1", "hit"), "guards_expr", "hit None"),
+        # Those that held are no reason, and what waited for an outcome that never came is forgotten.
+        (Log().say(guards("f1", True)).outcome("f1", "miss"), "guards_expr", "full_miss None"),
+        (Log().say(guards("f1", False)).details("f1").outcome("f1", "miss"), "guards_expr", "full_miss None"),
+        # Some are checked after loading.
+        (Log().outcome("f2", "hit").outcome("f1", "hit").say(POST_LOAD).outcome("f3", "hit"), "guards_expr", "hit None, hit L['t0'] > 4, hit None"),
+        (Log().outcome("f1", "hit").outcome("f1", "hit").say(POST_LOAD), "guards_expr", "hit None, hit L['t0'] > 4"),
+        # Why an entry was not loaded or stored: the last line, where the first does not say it.
+        (Log().details("f1").say("fx graph unable to load compiled graph: EOFError: no").outcome("f1", "miss"), "load_error", "full_miss EOFError: no"),
+        (Log().say(CANNOT_LOAD).outcome("a1", "miss").outcome("f1", "miss"), "load_error", "full_miss EOFError: no, full_miss None"),
+        (Log().details("f1").outcome("f1", "miss").say("fx graph unable to write to cache: OSError: full"), "save_error", "full_miss OSError: full"),
+        (Log().outcome("f1", "miss").say("AOTAutograd cache unable to serialize compiled graph: E: x"), "save_error", "full_miss None"),
+        (Log().outcome("f1", "miss").outcome("f2", "miss", "1/0").outcome("a3", "miss").say(CANNOT_WRITE), "save_error", "full_miss OSError: full, full_miss None, full_miss None"),
+        (Log().outcome("f1", "miss").outcome("f1", "miss").say(CANNOT_WRITE), "save_error", "full_miss None, full_miss OSError: full"),
+        # What was bypassed when it was to be stored; if its outcome is lost, one or the other was.
+        (Log().outcome("a1", "miss").say(NO).say(NO), "save_bypass", "full_miss no, bypass None"),
+        (Log().outcome("a1", "miss").say(NO).say(NO), "bypass_reason", "full_miss None, bypass no"),
+        (Log().details("a1").say(NO), "save_bypass", "unknown None"),
+        (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").say(NO), "save_bypass", "full_miss no, full_miss None, full_miss None"),
+        (Log().outcome("a1", "miss").say(writing("a1")).say(NO), "save_bypass", "full_miss None, bypass None"),
+        (Log().outcome("f1", "miss").say("Bypassing FX Graph Cache because 'why'"), "bypass_reason", "full_miss None, bypass why"),
+        (Log().say(OF_2_4).details("f1").outcome("f1", "miss"), "cache", "full_miss aotautograd, full_miss fxgraph"),
+        (Log().say(OF_2_4).details("f1").outcome("f1", "hit"), "cache", "unknown aotautograd, hit fxgraph"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_lookup(log: Log, column: str, wanted: str, tmp_path: Path) -> None:
     (process,) = log.read(tmp_path)
-    assert process.lookups[0].save_error == "OSError: full"
-    log = Log().outcome("f1", "miss").say("AOTAutograd cache unable to serialize compiled graph: E: x")
-    assert log.read(tmp_path)[0].lookups[0].save_error is None
+    assert [f"{one.outcome} {getattr(one, column)}" for one in process.lookups] == wanted.split(", ")
 
 
 def test_another_process_under_one_pid_has_its_own_times_and_directory(tmp_path: Path) -> None:
@@ -259,46 +280,6 @@ def test_lines_that_two_processes_write_at_once_are_of_one_moment(tmp_path: Path
     assert [found(seconds) for seconds in (0, 2, 3)] == [2, 2, 3]
 
 
-def test_guards_that_are_checked_after_loading(tmp_path: Path) -> None:
-    said = f"fx graph cache key {key('f1')} post-load guards: L['t0'] > 4"
-    (process,) = Log().outcome("f2", "hit").outcome("f1", "hit").say(said).outcome("f3", "hit").read(tmp_path)
-    guards = {name_of(one.cache_key): one.guards_expr for one in process.lookups}
-    assert guards == {"f1": "L['t0'] > 4", "f2": None, "f3": None}
-    (process,) = Log().outcome("f1", "hit").outcome("f1", "hit").say(said).read(tmp_path)
-    assert [one.guards_expr for one in process.lookups] == [None, "L['t0'] > 4"]
-
-
-def test_an_error_is_the_last_line_where_the_first_does_not_say_it(tmp_path: Path) -> None:
-    text = "AOTAutograd cache unable to load compiled graph\nTraceback\n  more\nEOFError: no"
-    (process,) = Log().say(text).outcome("a1", "miss").outcome("f1", "miss").read(tmp_path)
-    assert [one.load_error for one in process.lookups] == ["EOFError: no", None]
-    text = "fx graph unable to write to cache\nTraceback\nOSError: full"
-    log = Log().outcome("f1", "miss").outcome("f2", "miss", "1/0").outcome("a3", "miss")
-    (process,) = log.say(text).read(tmp_path)
-    errors = {one.cache_key: one.save_error for one in process.lookups}
-    assert errors == {key("f1"): "OSError: full", key("f2"): None, key("a3"): None}
-    (process,) = Log().outcome("f1", "miss").outcome("f1", "miss").say(text).read(tmp_path)
-    assert [one.save_error for one in process.lookups] == [None, "OSError: full"]
-
-
-def test_what_was_bypassed_when_it_was_to_be_stored(tmp_path: Path) -> None:
-    why = "Bypassing autograd cache due to: no"
-    (process,) = Log().outcome("a1", "miss").say(why).say(why).read(tmp_path)
-    found = [(one.outcome, one.save_bypass, one.bypass_reason) for one in process.lookups]
-    assert found == [("full_miss", "no", None), ("bypass", None, "no")]
-    # If its outcome is lost, one or the other was bypassed.
-    (process,) = Log().details("a1").say(why).read(tmp_path)
-    assert [(one.outcome, one.save_bypass) for one in process.lookups] == [("unknown", None)]
-    log = Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss")
-    (process,) = log.say(why).read(tmp_path)
-    assert (process.lookups[0].outcome, process.lookups[0].save_bypass) == ("full_miss", "no")
-    (process,) = Log().outcome("a1", "miss").say(writing("a1")).say(why).read(tmp_path)
-    assert [one.outcome for one in process.lookups] == ["full_miss", "bypass"]
-    (process,) = Log().outcome("f1", "miss").say("Bypassing FX Graph Cache because 'why'").read(tmp_path)
-    found = [(one.outcome, one.bypass_reason) for one in process.lookups]
-    assert found == [("full_miss", None), ("bypass", "why")]
-
-
 def test_a_reason_that_is_cut_is_none(tmp_path: Path) -> None:
     lines = Log().outcome("a1", "hit").say("Bypassing autograd cache due to: not").lines
     (tmp_path / "cut.log").write_text("\n".join(lines))
@@ -315,16 +296,6 @@ def test_where_an_entry_was_written(tmp_path: Path) -> None:
     for lookup, folder in zip(process.lookups, ("/cache", "/other"), strict=True):
         assert lookup.entry_path == f"{folder}/aotautograd/{lookup.cache_key}/entry"
     assert process.cache_dir == "/cache"
-
-
-def test_the_words_of_2_4(tmp_path: Path) -> None:
-    """It calls keys of both caches FX keys, and says no outcome of AOTAutograd."""
-    said = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
-    (process,) = Log().say(said).details("f1").outcome("f1", "miss").read(tmp_path)
-    found = [(one.cache, one.outcome) for one in process.lookups]
-    assert found == [("aotautograd", "full_miss"), ("fxgraph", "full_miss")]
-    (process,) = Log().say(said).details("f1").outcome("f1", "hit").read(tmp_path)
-    assert [one.outcome for one in process.lookups] == ["unknown", "hit"]
 
 
 def test_details_without_a_line_are_cut(tmp_path: Path) -> None:

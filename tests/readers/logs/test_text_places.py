@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import pytest
 
 import cachescope
 from cachescope.columns import records
+from tests.conftest import DATA, Archive
 from tests.readers.logs.growing import goes_on
 
-DATA = Path(__file__).parents[2] / "data"
 VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "places").glob("*.tar.xz"))
 # What Dynamo makes of code behind a graph break has no place of its own in Python.
 RESUMED = "torch_dynamo_resume_in_"
@@ -28,21 +27,18 @@ def said(log: Path) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_places_are_those_of_python(version: str, tmp_path: Path) -> None:
+def test_places_are_those_of_python(version: str, archive: Archive) -> None:
     """After the reset at the end of the program other code has compile id 0/0."""
-    with tarfile.open(DATA / "places" / f"{version}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    folder = tmp_path / version
+    folder = archive(f"places/{version}") / version
     places = json.loads((folder / "places.json").read_text())
     assert said(folder / "torch.log") == [tuple(place) for place in places]
     assert len(places) == 5
 
 
 @pytest.mark.slow
-def test_a_log_that_grows_keeps_the_places(tmp_path: Path) -> None:
+def test_a_log_that_grows_keeps_the_places(archive: Archive, tmp_path: Path) -> None:
     """Read up to any message, and on from there."""
-    with tarfile.open(DATA / "places" / f"{VERSIONS[-1]}.tar.xz") as archive:
-        data = archive.extractfile(f"{VERSIONS[-1]}/torch.log").read()  # type: ignore[union-attr]
+    data = (archive(f"places/{VERSIONS[-1]}") / VERSIONS[-1] / "torch.log").read_bytes()
     ends = [at + 1 for at, byte in enumerate(data) if byte == 0x0A]
     assert sum(goes_on(tmp_path / "a.log", data[:end], data)[1] for end in ends) > 10
 

@@ -69,6 +69,12 @@ def in_json(release: str, text: str, line: int) -> str:
     return json.dumps(head | {"processName": "MainProcess", "process": 42, "message": text})
 
 
+def written(folder: Path, *lines: str, name: str = "server") -> Path:
+    path = folder / f"{name}.log"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
 FORMS: list[Callable[[str, str, int], str]] = [
     plain,
     coloured,
@@ -109,7 +115,7 @@ def test_starts_of_every_release_are_understood(form: Callable[[str, str, int], 
         lines = [
             form(release, filled(release, text), at) for texts, _, _ in made for at, text in enumerate(texts)
         ]
-        (tmp_path / f"{release}.log").write_text("\n".join(lines) + "\n")
+        written(tmp_path, *lines, name=release)
     scope = cachescope.read(tmp_path)
     assert scope.problems.empty
     told: dict[str, list[tuple[str, str | None]]] = {name: [] for name in wanted}
@@ -126,7 +132,7 @@ def test_each_message_of_a_release_is_known_or_told(tmp_path: Path) -> None:
     for release in RELEASES:
         texts = said(release, "", debug=True)
         lines = [plain(release, filled(release, text), at) for at, text in enumerate(texts)]
-        (tmp_path / f"{release}.log").write_text("\n".join(lines) + "\n")
+        written(tmp_path, *lines, name=release)
     problems = cachescope.read(tmp_path).problems
     assert not problems["message"].str.contains("not understood").any()
     for release in RELEASES:
@@ -145,8 +151,7 @@ def test_what_is_not_in_the_table_is_quoted_and_nothing_is_said_to_be_absent(
     left = tuple(known for known in messages.messages("vllm") if known.text != gone.rstrip())
     monkeypatch.setattr(vllm_log, "messages", lambda of: left)
     release = next(row["last"] for row in TABLE["messages"] if row["text"] == gone)
-    (tmp_path / "server.log").write_text(plain(release, filled(release, gone), 7) + "\n")
-    scope = cachescope.read(tmp_path / "server.log")
+    scope = cachescope.read(written(tmp_path, plain(release, filled(release, gone), 7)))
     (problem,) = scope.problems.to_dict("records")
     assert "not understood: " + HOLE.split(gone)[0].rstrip()[:60] in problem["message"]
     assert "does not say that there was none" in headline(scope)
@@ -156,10 +161,8 @@ def test_what_is_not_in_the_table_is_quoted_and_nothing_is_said_to_be_absent(
     "text", ["The graph was put into the store", "artifact is gone", "AOT: no", "Cachefile bad"]
 )
 def test_a_later_release_may_say_other_things(text: str, tmp_path: Path) -> None:
-    (tmp_path / "server.log").write_text(
-        plain("0.33.0", text, 7) + "\n" + plain("0.33.0", "the rest of it: a graph", 7) + "\n"
-    )
-    (problem,) = cachescope.read(tmp_path / "server.log").problems["message"]
+    lines = (plain("0.33.0", one, 7) for one in (text, "the rest of it: a graph"))
+    (problem,) = cachescope.read(written(tmp_path, *lines)).problems["message"]
     assert text in problem
 
 
@@ -170,11 +173,9 @@ def test_a_compile_that_failed_is_a_miss_with_its_reason(tmp_path: Path) -> None
         for at, text in enumerate(said("0.33.0", "Using cache dir", "Dynamo"))
     ]
     error = plain("0.33.0", f"RuntimeError: {failed}", 9).replace("backends.py", "core.py")
-    (tmp_path / "server.log").write_text("\n".join([*begun, error]) + "\n")
-    (row,) = cachescope.read(tmp_path / "server.log").vllm_starts.to_dict("records")
+    (row,) = cachescope.read(written(tmp_path, *begun, error)).vllm_starts.to_dict("records")
     assert (row["outcome"], row["save_error"]) == ("compiled", "vLLM failed to compile the model")
-    (tmp_path / "server.log").write_text(error + "\n")
-    scope = cachescope.read(tmp_path / "server.log")
+    scope = cachescope.read(written(tmp_path, error))
     assert scope.vllm_starts.empty and len(scope.problems) == 1
 
 
@@ -193,5 +194,5 @@ def test_a_compile_that_failed_is_a_miss_with_its_reason(tmp_path: Path) -> None
 def test_one_line_proves_an_outcome(beginning: str, release: str, outcome: str, tmp_path: Path) -> None:
     """Where the others were lost."""
     text = said(release, beginning, debug=True)[0]
-    (tmp_path / "server.log").write_text(plain(release, filled(release, text), 7) + "\n")
-    assert cachescope.read(tmp_path / "server.log").vllm_starts["outcome"].tolist() == [outcome]
+    log = written(tmp_path, plain(release, filled(release, text), 7))
+    assert cachescope.read(log).vllm_starts["outcome"].tolist() == [outcome]
