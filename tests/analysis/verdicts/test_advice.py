@@ -55,13 +55,6 @@ def test_an_upgrade_is_one_sentence() -> None:
     assert field_sentences(AdviceFacts("key_changed", changes=changes)) != []
 
 
-def test_many_options_are_said_at_once() -> None:
-    changes = [field_change(f"inductor_config[option_{number}]", "1", "2") for number in range(9)]
-    assert changes_advice(changes) == (
-        "9 options of torch._inductor.config differ; keep them equal in every process."
-    )
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -70,14 +63,47 @@ def test_many_options_are_said_at_once() -> None:
     ],
 )  # fmt: skip
 def test_each_way_an_entry_is_unavailable_has_advice_of_its_own(kind: str) -> None:
-    advice = cause_advice(AdviceFacts("entry_unavailable", kind))
-    assert advice is not None
-    assert ("/tmp" in advice) is False
-    assert cause_advice(AdviceFacts("entry_unavailable", "never stored", "torch does not cache it")) is None
+    assert "/tmp" not in (cause_advice(AdviceFacts("entry_unavailable", kind)) or "/tmp")
 
 
-def test_disabled_says_that_aotinductor_never_caches() -> None:
-    assert "AOTInductor" in (cause_advice(AdviceFacts("disabled")) or "")
+def deleted(cache_dir: str | None) -> AdviceFacts:
+    return AdviceFacts("entry_unavailable", "deleted", cache_dir=cache_dir)
+
+
+def elsewhere(cache_dir: str | None) -> AdviceFacts:
+    return AdviceFacts("entry_unavailable", "another directory", cache_dir=cache_dir)
+
+
+def never_stored(reason: str) -> AdviceFacts:
+    return AdviceFacts("entry_unavailable", "never stored", reason)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (AdviceFacts("first_lookup"), None),
+        (AdviceFacts("disabled"), "AOTInductor"),
+        # A directory is known by its name.
+        (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
+        (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),
+        (deleted("C:\\Temp\\torchinductor_me\\"), "Something may have cleared"),
+        (deleted("/tmp/torchinductor_me"), "The default directory"),
+        (deleted("/tmp/torchinductor_me/"), "The default directory"),
+        (deleted("/data/tmpab12_xyz/cache"), "Something may have cleared"),
+        (deleted("/data/tmpab12_xyz9"), "Something may have cleared"),
+        (deleted(None), "Something may have cleared"),
+        (elsewhere("/tmp/tmpab12_xyz/"), "fresh_cache()"),
+        (elsewhere("/data/cache"), "to one directory"),
+        (elsewhere(None), "to one directory"),
+        # What was never stored, by its reason.
+        (never_stored("written with its backward graph"), "Call backward() once"),
+        (never_stored("restarted its compile"), None),
+        (never_stored("torch does not cache it"), None),
+    ],
+)
+def test_what_is_said_where_no_field_changed(facts: AdviceFacts, said: str | None) -> None:
+    advice = cause_advice(facts)
+    assert advice is None if said is None else said in (advice or "")
 
 
 def test_of_a_graph_that_other_inputs_made_nothing_is_said_to_be_changed() -> None:
@@ -135,95 +161,67 @@ def test_a_bypass_is_advised_on_where_torch_said_it() -> None:
         assert "freezing off" in advice[verdict]
 
 
-@pytest.mark.parametrize(
-    ("cache_dir", "said"),
-    [
-        ("/tmp/tmpab12_xyz", "fresh_cache()"),
-        ("/tmp/tmpab12_xyz/", "fresh_cache()"),
-        ("C:\\Temp\\torchinductor_me\\", "Something may have cleared"),
-        ("/tmp/torchinductor_me", "The default directory"),
-        ("/tmp/torchinductor_me/", "The default directory"),
-        ("/data/tmpab12_xyz/cache", "Something may have cleared"),
-        ("/data/tmpab12_xyz9", "Something may have cleared"),
-        (None, "Something may have cleared"),
-    ],
-)
-def test_a_directory_that_was_emptied_is_advised_on_by_its_name(cache_dir: str | None, said: str) -> None:
-    assert said in (cause_advice(AdviceFacts("entry_unavailable", "deleted", cache_dir=cache_dir)) or "")
-
-
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [("written with its backward graph", "Call backward() once"), ("restarted its compile", None)],
-)
-def test_what_was_never_stored_is_advised_on_by_its_reason(reason: str, said: str | None) -> None:
-    advice = cause_advice(AdviceFacts("entry_unavailable", "never stored", reason))
-    assert advice is None if said is None else said in (advice or "")
-
-
-def option(name: str) -> FieldChange:
-    return field_change(f"inductor_config[{name}]", "1", "2")
-
-
-@pytest.mark.parametrize(
-    ("cache_dir", "said"),
-    [("/tmp/tmpab12_xyz/", "fresh_cache()"), ("/data/cache", "to one directory"), (None, "to one directory")],
-)
-def test_another_directory_is_advised_on_by_its_name(cache_dir: str | None, said: str) -> None:
-    facts = AdviceFacts("entry_unavailable", "another directory", cache_dir=cache_dir)
-    assert said in (cause_advice(facts) or "")
+SET_BY_DTYPE = "Set by torch.set_default_dtype(…)."
 
 
 @pytest.mark.parametrize(
     ("field", "before", "after", "said"),
     [
         ("cpp_runtime_thread_count", "2", "1", "OMP_NUM_THREADS"),
+        # A key may lack a field.
         ("cpp_runtime_thread_count", "2", None, "only if the graph may become C++ code"),
         ("default_cuda_device_index", None, "1", "only if the graph has no tensor inputs"),
         ("pre_grad_custom_pass", "None", None, "run before the lookup"),
         ("pre_grad_custom_pass", "None", "one", "a uuid() should change only when its pass does"),
         ("autocast_state[cpu]", None, "torch.bfloat16", "torch.autocast("),
+        # A set in another order is no other value.
+        ("default_dtype", "{'a', 'b'}", "{'b', 'a'}", "PYTHONHASHSEED"),
     ],
 )
-def test_a_key_that_lacks_a_field_is_advised_on_by_when_it_does(
-    field: str, before: str | None, after: str | None, said: str
-) -> None:
+def test_what_is_said_of_one_field(field: str, before: str | None, after: str | None, said: str) -> None:
     assert said in (changes_advice([field_change(field, before, after)]) or "")
 
 
+def options(count: int) -> list[FieldChange]:
+    return [field_change(f"inductor_config[option_{number}]", "1", "2") for number in range(count)]
+
+
 def test_three_options_are_said_one_by_one() -> None:
-    assert [f"config.option_{n}" in (changes_advice([*map(option, ("option_0", "option_1", "option_2"))]) or "")
-            for n in range(3)] == [True] * 3  # fmt: skip
-    # Four are one sentence, and what else changed has its own.
-    advice = changes_advice(
-        [*(option(f"option_{n}") for n in range(4)), field_change("default_dtype", "a", "b")]
-    )
-    assert advice == (
-        "4 options of torch._inductor.config differ; keep them equal in every process. "
-        "Set by torch.set_default_dtype(…)."
-    )
+    advice = changes_advice(options(3)) or ""
+    assert all(f"config.option_{number}" in advice for number in range(3))
+
+
+ALIKE = "options of torch._inductor.config differ; keep them equal in every process."
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ([], None),
+        ([field_change("a_field_of_no_torch", "1", "2")], None),
+        ([field_change("default_dtype", "{'a', 'b'}", "{'b', 'c'}")], SET_BY_DTYPE),
+        # From four on options are one sentence, and what else changed has its own.
+        (options(9), f"9 {ALIKE}"),
+        ([*options(4), field_change("default_dtype", "a", "b")], f"4 {ALIKE} {SET_BY_DTYPE}"),
+        # The same sentence is said once.
+        ([field_change(name, "1", "2") for name in ("disable_amp", "autocast_state")],
+         "Set by torch.autocast(…) around the call."),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_all_that_changed(changes: list[FieldChange], advice: str | None) -> None:
+    assert changes_advice(changes) == advice
 
 
 @pytest.mark.parametrize(("fields", "rest"), [(4, None), (5, "there is 1 more"), (6, "there are 2 more")])
 def test_four_sentences_are_said_and_the_others_are_counted(fields: int, rest: str | None) -> None:
-    names = (
-        "default_dtype",
-        "grad_enabled",
-        "autocast_state",
-        "cache_key_tag",
-        "autograd_config",
-        "aot_config",
-    )
+    names = ["default_dtype", "grad_enabled", "autocast_state", "cache_key_tag"]
+    names += ["autograd_config", "aot_config"]
     advice = changes_advice([field_change(name, "1", "2") for name in names[:fields]]) or ""
-    assert advice.startswith("Set by torch.set_default_dtype(…). Set by torch.no_grad()")
+    assert advice.startswith(f"{SET_BY_DTYPE} Set by torch.no_grad()")
     assert "Set by TORCH_COMPILE_CACHE_KEY_TAG" in advice
     assert "_functorch.config" not in advice
     assert ("more to say" in advice) is (rest is not None)
     assert rest is None or rest in advice
-    # The same sentence is said once.
-    assert changes_advice([field_change(n, "1", "2") for n in ("disable_amp", "autocast_state")]) == (
-        "Set by torch.autocast(…) around the call."
-    )
 
 
 def test_below_a_key_of_autograd_that_changed_the_graphs_were_found() -> None:
@@ -239,20 +237,6 @@ def test_below_a_key_of_autograd_that_changed_the_graphs_were_found() -> None:
     assert ["Only names in the code" in advice for advice in found] == [True, False, False]
     assert ["is what AOTAutograd alone hashes" in advice for advice in found] == [False, True, True]
     assert "The FX graphs below" not in (changes_advice([renamed]) or "")
-
-
-def test_a_set_in_another_order_is_no_other_value() -> None:
-    reordered = field_change("default_dtype", "{'a', 'b'}", "{'b', 'a'}")
-    assert "PYTHONHASHSEED" in (changes_advice([reordered]) or "")
-    assert changes_advice([field_change("default_dtype", "{'a', 'b'}", "{'b', 'c'}")]) == (
-        "Set by torch.set_default_dtype(…)."
-    )
-
-
-def test_where_nothing_is_certain_nothing_is_said() -> None:
-    assert changes_advice([]) is None
-    assert changes_advice([field_change("a_field_of_no_torch", "1", "2")]) is None
-    assert cause_advice(AdviceFacts("first_lookup")) is None
 
 
 def test_sizes_that_are_no_longer_symbolic_need_no_padding() -> None:

@@ -67,6 +67,10 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
          run(graph("f11", at=100), **HERE)),
         ("not known", "not_known", "it was compiling it for another directory"),
     ),
+    "being compiled, but for another directory": (
+        (run(graph("f11", at=0, took=5.0), cache_dir="/other"), run(graph("f11", at=3), **HERE)),
+        ("another directory", "recorded", "looked up, but in another directory: /other, not /cache"),
+    ),
     "without times": (
         (run(graph("f11", at=None, entry_path=WRITTEN), **HERE), run(graph("f11", at=None), **HERE)),
         ("not known", "not_known", "the logs have no times"),
@@ -257,28 +261,14 @@ def test_a_key_that_another_compiles(first: tuple[float, float | None], second: 
         assert row["reason"].startswith("run 0 had missed the same key")
 
 
-def test_a_key_that_another_process_is_compiling_for_another_directory() -> None:
+def test_a_key_that_is_compiled_for_another_directory_and_perhaps_for_this_one() -> None:
     compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
-    row = last(compiling, run(graph("f11", at=3), **HERE))
-    assert (row["verdict"], row["kind"], row["evidence"]) == (
-        "entry_unavailable",
-        "another directory",
-        "recorded",
-    )
-    assert "looked up, but in another directory: /other, not /cache" in row["reason"]
     # Where a directory is not known, it may be the same.
     assert last(compiling, run(graph("f11", at=3)))["verdict"] == "compiled_concurrently"
     # One of several is for this directory, and is the one that is named.
     row = last(compiling, run(graph("f11", at=1, took=5.0), **HERE), run(graph("f11", at=3), **HERE))
     assert (row["verdict"], row["baseline_lookup"]) == ("compiled_concurrently", 1)
     assert row["reason"].startswith("run 1 had missed")
-    # This one had looked it up here, and how that ended is not known.
-    row = last(
-        run(fx("f11", "unknown", G, at=0), **HERE),
-        run(graph("f11", at=1, took=5.0), cache_dir="/other"),
-        run(graph("f11", at=3), **HERE),
-    )
-    assert (row["verdict"], row["kind"], row["evidence"]) == ("entry_unavailable", "not known", "not_known")
 
 
 def test_many_that_compile_one_key_at_once_are_counted() -> None:
