@@ -5,7 +5,6 @@ the rule, the file or folder, and a text at whose beginning in the file the find
 """
 
 import base64
-import functools
 import io
 import json
 import marshal
@@ -19,6 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +45,7 @@ class Wanted:
     at: bytes | None = None
 
 
-Make = Callable[[Path], Wanted]
-CASES: dict[str, Make] = {}
-
-
-def case(name: str) -> Callable[[Make], Make]:
-    def register(make: Make) -> Make:
-        assert name not in CASES
-        CASES[name] = make
-        return make
-
-    return register
+CASES: dict[str, Callable[[Path], Wanted]] = {}
 
 
 def write(root: Path, path: str, data: bytes) -> str:
@@ -106,7 +96,7 @@ REDUCED: dict[str, Any] = {
     "socket.create_connection": Runs(socket.create_connection, ("127.0.0.1", 9)),
     "operator.methodcaller": operator.methodcaller("system", f"touch {SENTINEL}"),
     "operator.attrgetter": operator.attrgetter("system"),
-    "functools.partial": functools.partial(os.system, f"touch {SENTINEL}"),
+    "functools.partial": partial(os.system, f"touch {SENTINEL}"),
 }
 # Where torch unpickles whole files, and how they are called there.
 CONTAINERS: dict[str, Callable[[Path, bytes], str]] = {
@@ -135,21 +125,18 @@ CONTAINERS: dict[str, Callable[[Path, bytes], str]] = {
 }
 
 
-def _in_container(name: str, data: bytes, at: bytes) -> Make:
-    def make(root: Path) -> Wanted:
-        return Wanted("pickle-dangerous-global", CONTAINERS[name](root, data), at)
-
-    return make
+def _in_container(name: str, data: bytes, at: bytes, root: Path) -> Wanted:
+    return Wanted("pickle-dangerous-global", CONTAINERS[name](root, data), at)
 
 
 for _protocol in range(6):
     for _place, _name in enumerate(REDUCED):
         _container = list(CONTAINERS)[(_protocol * 5 + _place) % len(CONTAINERS)]
         _data = pickle.dumps(REDUCED[_name], protocol=_protocol)
-        CASES[f"{_name}, protocol {_protocol}, {_container}"] = _in_container(_container, _data, b"")
+        CASES[f"{_name}, protocol {_protocol}, {_container}"] = partial(_in_container, _container, _data, b"")
 for _container in CONTAINERS:
     _data = pickle.dumps(REDUCED["os.system"], protocol=4)
-    CASES[f"os.system in {_container}"] = _in_container(_container, _data, b"\x93")
+    CASES[f"os.system in {_container}"] = partial(_in_container, _container, _data, b"\x93")
 
 # Programs that no pickler writes: see hostile_pickles.py.
 _PROGRAMS = {
@@ -170,16 +157,11 @@ _PROGRAMS = {
 }  # fmt: skip
 
 
-def _program(name: str, rule: str) -> Make:
-    def make(root: Path) -> Wanted:
-        return Wanted(rule, entry(root, FX, hostile(SENTINEL)[name]))
-
-    return make
+def _program(name: str, rule: str, root: Path) -> Wanted:
+    return Wanted(rule, entry(root, FX, hostile(SENTINEL)[name]))
 
 
-for _name, _rule in _PROGRAMS.items():
-    CASES[f"program: {_name}"] = _program(_name, _rule)
-
+CASES |= {f"program: {name}": partial(_program, name, rule) for name, rule in _PROGRAMS.items()}
 
 # Names that look like torch's, and torch's own that run what they are given.
 _NAMES = {
@@ -215,21 +197,21 @@ _NAMES = {
 }
 
 
-def _named(module: str, name: str) -> Make:
-    def make(root: Path) -> Wanted:
-        data = b"\x80\x04" + line(module) + line(name) + b"\x93" + line(SENTINEL) + b"\x85R."
-        rule = "pickle-dangerous-global"
-        if module in ("victims_own_module", "torch_inductor.output_code", "sympy.core.sympify"):
-            rule = "pickle-unknown-global"
-        elif name in ("_rebuild_from_type_v2", "SubprocPool"):
-            rule = "pickle-unknown-global" if name.startswith("_") else "pickle-dangerous-global"
-        return Wanted(rule, entry(root, AOT, data), b"\x93")
-
-    return make
+_OF_NO_DANGER_KNOWN = (
+    "victims_own_module",
+    "torch_inductor.output_code",
+    "sympy.core.sympify",
+    "torch._utils",
+)
 
 
-for _name, _global in _NAMES.items():
-    CASES[f"name: {_name}"] = _named(*_global)
+def _named(module: str, name: str, root: Path) -> Wanted:
+    data = b"\x80\x04" + line(module) + line(name) + b"\x93" + line(SENTINEL) + b"\x85R."
+    rule = "pickle-unknown-global" if module in _OF_NO_DANGER_KNOWN else "pickle-dangerous-global"
+    return Wanted(rule, entry(root, AOT, data), b"\x93")
+
+
+CASES |= {f"name: {name}": partial(_named, *it) for name, it in _NAMES.items()}
 
 
 def _nested(field: str, inner: bytes) -> bytes:
@@ -238,13 +220,14 @@ def _nested(field: str, inner: bytes) -> bytes:
     return b"\x80\x04" + found(*RESULT.rsplit(".", 1)) + b")\x81" + state + b"b."
 
 
-for _protocol in range(6):
+def _nested_case(protocol: int, root: Path) -> Wanted:
+    inner = pickle.dumps(REDUCED["builtins.exec"], protocol=protocol)
+    return Wanted("pickle-dangerous-global", entry(root, AOT, _nested("serialized_bw_module", inner)))
 
-    def _nested_case(root: Path, protocol: int = _protocol) -> Wanted:
-        inner = pickle.dumps(REDUCED["builtins.exec"], protocol=protocol)
-        return Wanted("pickle-dangerous-global", entry(root, AOT, _nested("serialized_bw_module", inner)))
 
-    CASES[f"a pickle in the bytes of an entry, protocol {_protocol}"] = _nested_case
+CASES |= {
+    f"a pickle in the bytes of an entry, protocol {one}": partial(_nested_case, one) for one in range(6)
+}
 
 
 def _loaded_storage(inner: bytes) -> bytes:
@@ -270,20 +253,13 @@ _GUARDS = {
 }  # fmt: skip
 
 
-def _guarded(text: str, kind: str) -> Make:
-    def make(root: Path) -> Wanted:
-        if kind == "fxgraph":
-            return Wanted(
-                "guard-runs-code", entry(root, FX, entry_bytes(graph(guards_expr=text))), text.encode()
-            )
-        data = entry_bytes(Object(RESULT, {"guards_expr": text}))
-        return Wanted("guard-runs-code", entry(root, AOT, data), text.encode())
-
-    return make
+def _guarded(text: str, folder: str, root: Path) -> Wanted:
+    state = graph(guards_expr=text) if folder == FX else Object(RESULT, {"guards_expr": text})
+    return Wanted("guard-runs-code", entry(root, folder, entry_bytes(state)), text.encode())
 
 
 for _place, (_name, _text) in enumerate(_GUARDS.items()):
-    CASES[f"guards: {_name}"] = _guarded(_text, ("fxgraph", "aotautograd")[_place % 2])
+    CASES[f"guards: {_name}"] = partial(_guarded, _text, (FX, AOT)[_place % 2])
 
 _SOURCES = {
     "os.system": "import os\nos.system('true')\n",
@@ -304,19 +280,16 @@ _SOURCES = {
 }
 
 
-def _source(text: str, *, in_entry: bool) -> Make:
-    def make(root: Path) -> Wanted:
-        key = stored_code_hash(text)
-        if in_entry:
-            data = entry_bytes(graph(source_code=text, cache_key=key))
-            return Wanted("code-foreign-call", entry(root, FX, data))
-        return Wanted("code-foreign-call", write(root, f"{key[1:3]}/{key}.py", text.encode()), b"")
-
-    return make
+def _source(text: str, in_entry: bool, root: Path) -> Wanted:
+    key = stored_code_hash(text)
+    if in_entry:
+        data = entry_bytes(graph(source_code=text, cache_key=key))
+        return Wanted("code-foreign-call", entry(root, FX, data))
+    return Wanted("code-foreign-call", write(root, f"{key[1:3]}/{key}.py", text.encode()), b"")
 
 
 for _place, (_name, _text) in enumerate(_SOURCES.items()):
-    CASES[f"code: {_name}"] = _source(_text, in_entry=_place % 2 == 0)
+    CASES[f"code: {_name}"] = partial(_source, _text, _place % 2 == 0)
 
 
 def _bundled(kernel_hash: str, *files: str) -> bytes:
@@ -448,28 +421,25 @@ def _put(root: Path, path: str, data: bytes) -> str:
     return entry(root, path, data) if path in (FX, AOT) else write(root, path, data)
 
 
-def _file(rule: str, path: str, data: bytes, at: bytes | None, *beside: tuple[str, bytes]) -> Make:
-    def make(root: Path) -> Wanted:
-        for other in beside:
-            _put(root, *other)
-        return Wanted(rule, _put(root, path, data), at)
-
-    return make
-
-
-CASES |= {name: _file(*what) for name, what in _FILES.items()}
-CASES |= {name: _file(*what, (FX, SOUND)) for name, what in _BESIDE_A_SOUND_ENTRY.items()}
-CASES |= {name: _file(*what, (f"{_CODE}.cpp", b"")) for name, what in _BESIDE_GENERATED_CODE.items()}
+def _file(
+    beside: dict[str, bytes], rule: str, path: str, data: bytes, at: bytes | None, root: Path
+) -> Wanted:
+    for other, other_data in beside.items():
+        _put(root, other, other_data)
+    return Wanted(rule, _put(root, path, data), at)
 
 
-@case("a key in the folder of others")
-def _(root: Path) -> Wanted:
+CASES |= {name: partial(_file, {}, *what) for name, what in _FILES.items()}
+CASES |= {name: partial(_file, {FX: SOUND}, *what) for name, what in _BESIDE_A_SOUND_ENTRY.items()}
+CASES |= {name: partial(_file, {f"{_CODE}.cpp": b""}, *what) for name, what in _BESIDE_GENERATED_CODE.items()}
+
+
+def _key_among_others(root: Path) -> Wanted:
     entry(root, f"fxgraph/zz/{FX_KEY}", SOUND)
     return Wanted("entry-misnamed", f"fxgraph/zz/{FX_KEY}")
 
 
-@case("a folder of nobody's")
-def _(root: Path) -> Wanted:
+def _folder_of_nobody(root: Path) -> Wanted:
     entry(root, FX, SOUND)
     write(root, "payload/x", b"")
     return Wanted("unknown-file", "payload")
@@ -486,37 +456,33 @@ _LINKS = {
 }
 
 
-def _link(rule: str, path: str, target: str) -> Make:
-    def make(root: Path) -> Wanted:
-        entry(root, FX, SOUND)
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        os.symlink(target, root / path)
-        return Wanted(rule, path)
-
-    return make
+def _link(rule: str, path: str, target: str, root: Path) -> Wanted:
+    entry(root, FX, SOUND)
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    os.symlink(target, root / path)
+    return Wanted(rule, path)
 
 
-CASES |= {name: _link(*how) for name, how in _LINKS.items()}
+CASES |= {name: partial(_link, *how) for name, how in _LINKS.items()}
 
 
-@case("a hard link")
-def _(root: Path) -> Wanted:
+def _hard_link(root: Path) -> Wanted:
     path = entry(root, FX, SOUND)
     os.link(root / path, root.parent / f"{root.name}-elsewhere")
     return Wanted("hard-link", path)
 
 
-def _special(name: str, make: Callable[[Path], None]) -> Make:
-    def made(root: Path) -> Wanted:
-        (root / FX).mkdir(parents=True)
-        make(root / FX / name)
-        return Wanted("special-file", f"{FX}/{name}")
-
-    return made
+def _special(name: str, make: Callable[[Path], None], root: Path) -> Wanted:
+    (root / FX).mkdir(parents=True)
+    make(root / FX / name)
+    return Wanted("special-file", f"{FX}/{name}")
 
 
-CASES["a pipe"] = _special("pipe", os.mkfifo)
-CASES["a socket"] = _special("s", lambda path: os.mknod(path, 0o140600))
+CASES["a key in the folder of others"] = _key_among_others
+CASES["a folder of nobody's"] = _folder_of_nobody
+CASES["a hard link"] = _hard_link
+CASES["a pipe"] = partial(_special, "pipe", os.mkfifo)
+CASES["a socket"] = partial(_special, "s", lambda path: os.mknod(path, 0o140600))
 
 _MODES = {
     "a file that all can write": ("anyone-can-write", "file", 0o666),
@@ -529,18 +495,14 @@ _MODES = {
 }
 
 
-def _mode(rule: str, what: str, mode: int) -> Make:
-    def make(root: Path) -> Wanted:
-        path = entry(root, FX, SOUND)
-        path = FX if what == "folder" else path
-        # A group that is nobody's own, whoever runs the tests.
-        if os.geteuid() == 0:
-            os.chown(root / path, -1, 54_321)
-        os.chmod(root / path, mode)
-        return Wanted(rule, path)
-
-    return make
+def _mode(rule: str, what: str, mode: int, root: Path) -> Wanted:
+    path = entry(root, FX, SOUND)
+    path = FX if what == "folder" else path
+    # A group that is nobody's own, whoever runs the tests.
+    if os.geteuid() == 0:
+        os.chown(root / path, -1, 54_321)
+    os.chmod(root / path, mode)
+    return Wanted(rule, path)
 
 
-for _name, _how in _MODES.items():
-    CASES[_name] = _mode(*_how)
+CASES |= {name: partial(_mode, *how) for name, how in _MODES.items()}
