@@ -59,19 +59,17 @@ def test_another_torch(before: tuple[str | None, ...], after: tuple[str | None, 
 def test_each_of_several_upgrades_is_named() -> None:
     """Also where the same fields changed with each of them."""
     versions = ("2.10.0", "2.12.0", "2.13.0")
-    made = [{**G, "torch_version": version, "x": version} for version in versions]
-    rows = miss_rows(
-        scope_of(
-            *(
-                run(key(str(at), 10.0 * at, details), **HERE, torch_version=version)
-                for at, (version, details) in enumerate(zip(versions, made, strict=True))
-            )
+    runs = [
+        run(
+            key(str(at), 10.0 * at, {**G, "torch_version": version, "x": version}),
+            **HERE,
+            torch_version=version,
         )
-    )
+        for at, version in enumerate(versions)
+    ]
     kinds = ["torch 2.10.0 -> 2.12.0", "torch 2.12.0 -> 2.13.0"]
-    assert [row["kind"] for row in rows[1:]] == [f"upgrade: {kind}" for kind in kinds]
-    assert [row["reason"] for row in rows[1:]] == [
-        f"{kind}; 1 other field of the key follows" for kind in kinds
+    assert [(row["kind"], row["reason"]) for row in miss_rows(scope_of(*runs))[1:]] == [
+        (f"upgrade: {kind}", f"{kind}; 1 other field of the key follows") for kind in kinds
     ]
 
 
@@ -82,7 +80,7 @@ def test_an_entry_of_another_torch() -> None:
     assert (row["baseline"], row["kind"]) == ("entry 0", "upgrade: another torch -> 2.13.0")
 
 
-EDITED = CODE.replace("relu", "gelu")
+EDITED: Details = {**G, "gm": CODE.replace("relu", "gelu")}
 
 
 def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -> None:
@@ -100,26 +98,27 @@ def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -
         assert share is not None and 40 < int(share[1]) < 100
         return str(row["kind"])
 
-    other = CODE.replace("(self, x)", "(self, y)")
-    assert re.fullmatch("edit [0-9a-f]{8}", kind(CODE, EDITED))
-    assert kind(CODE, EDITED) == kind(other, other.replace("relu", "gelu"))
-    assert kind(CODE, EDITED) != kind(EDITED, CODE)
-    assert kind(CODE, EDITED) != kind(CODE, CODE.replace("relu", "silu"))
+    edited, other = CODE.replace("relu", "gelu"), CODE.replace("(self, x)", "(self, y)")
+    assert re.fullmatch("edit [0-9a-f]{8}", kind(CODE, edited))
+    assert kind(CODE, edited) == kind(other, other.replace("relu", "gelu"))
+    assert kind(CODE, edited) != kind(edited, CODE)
+    assert kind(CODE, edited) != kind(CODE, CODE.replace("relu", "silu"))
     numbered = CODE.replace("b = torch.relu(a)", "b_7 = torch.relu(a)")
     others = CODE.replace("b = torch.relu(a)", "b_9 = torch.relu(a)")
     assert kind(numbered, numbered.replace("relu", "gelu")) == kind(others, others.replace("relu", "gelu"))
 
 
-def test_where_no_function_is_named_an_edit_is_not_known() -> None:
-    untold = {"function": None, "file": None}
-    row = last(run(key("1", 0, **untold), **HERE), run(key("2", 10, {**G, "gm": EDITED}, **untold), **HERE))
-    assert (row["verdict"], row["evidence"], row["changed"]) == ("first_lookup", "not_known", ())
-    assert row["kind"] == "not known"
-    assert "run 0 has a graph of which" in row["evidence_text"]
-    assert "nothing names the functions" in row["evidence_text"]
-
-
+UNNAMED: dict[str, Any] = {"function": None, "file": None}
 X2 = {**G, "x": "2"}
+NEW_GRAPH = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
+
+
+def below_autograd(first: Details | None, second: Details | None, **told: Any) -> tuple[Run, Run]:
+    """Two processes with another graph each, below AOTAutograd keys of these details."""
+    return (
+        run(aot("a1", details=first, at=0, **told), key("1", 1, **told), **HERE),
+        run(aot("a2", details=second, at=10, **told), key("2", 11, NEW_GRAPH, **told), **HERE),
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,11 +138,42 @@ X2 = {**G, "x": "2"}
          "no earlier lookup or entry that was read is of this graph"),
         ((run(key("1", 0, X2)), run(key("2", 5, X2), key("3", 9, None, compile_id="1/0"))), "details_not_recorded",
          "not_known", "torch did not record the hash details of this key"),
+        # It may have been killed: a text log shows no end either.
+        ((run(key("1", 0, took=None), **HERE), run(key("2", 1, X2), **HERE)), "first_lookup", "not_known",
+         "run 0 had begun to compile the same graph"),
+        ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
+         "run 0 has a graph of which"),
+        ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
+         "nothing names the functions"),
+        (below_autograd(None, None, **UNNAMED), "first_lookup", "not_known", "the hash details of its AOTAutograd key"),
+        # Where functions are named these tell, and so would the key above.
+        (below_autograd(None, None), "first_lookup", "inferred", "of this graph"),
+        (below_autograd(G, NEW_GRAPH, **UNNAMED), "first_lookup", "inferred", "of this graph"),
     ],
 )  # fmt: skip
 def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: str, text: str) -> None:
     row = last(*runs)
+    assert (row["verdict"], row["evidence"], row["changed"]) == (verdict, evidence, ())
+    assert (row["kind"] == "not known") is (verdict == "first_lookup" and evidence == "not_known")
+    assert text in row["evidence_text"]
+
+
+@pytest.mark.parametrize(
+    ("details", "stored_at", "verdict", "evidence", "text"),
+    [
+        (X2, 5, "key_changed", "inferred", "by its time of modification the entry had been stored before"),
+        (X2, None, "first_lookup", "not_known", "nothing shows since when"),
+        # It may be an earlier form.
+        (EDITED, 5, "first_lookup", "not_known", "the cache directory has a graph of which "),
+        (EDITED, 5, "first_lookup", "not_known", "nothing names the functions"),
+    ],
+)
+def test_of_an_entry_it_is_inferred_that_it_was_there(
+    details: Details, stored_at: float | None, verdict: str, evidence: str, text: str
+) -> None:
+    row = last(run(key("2", 10, details), **HERE), entries=[entry("fxgraph", "f1", G, at=stored_at)])
     assert (row["verdict"], row["evidence"]) == (verdict, evidence)
+    assert (row["kind"] == "not known") is (evidence == "not_known")
     assert text in row["evidence_text"]
 
 
@@ -160,29 +190,6 @@ def test_a_directory_that_was_filled_before_is_no_cold_start(made: Any, wanted: 
     assert last(run(key("2", 10, None), **HERE), entries=[made])["verdict"] == wanted
 
 
-def test_an_entry_whose_time_tells_nothing_leaves_it_open() -> None:
-    row = last(run(key("2", 10, X2), **HERE), entries=[entry("fxgraph", "f1", G, at=None)])
-    assert (row["verdict"], row["evidence"], row["kind"]) == ("first_lookup", "not_known", "not known")
-    assert "nothing shows since when" in row["evidence_text"]
-
-
-def test_below_an_autograd_key_that_is_not_recorded_it_is_not_known() -> None:
-    other = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
-    untold = {"function": None, "file": None}
-    first = run(aot("a1", details=None, at=0, **untold), key("1", 1, G, **untold), **HERE)
-    row = last(first, run(aot("a2", details=None, at=10, **untold), key("2", 11, other, **untold), **HERE))
-    assert (row["verdict"], row["evidence"]) == ("first_lookup", "not_known")
-    assert "the hash details of its AOTAutograd key" in row["evidence_text"]
-    # Where functions are named these tell.
-    first = run(aot("a1", details=None, at=0), key("1", 1, G), **HERE)
-    row = last(first, run(aot("a2", details=None, at=10), key("2", 11, other), **HERE))
-    assert (row["verdict"], row["evidence"]) == ("first_lookup", "inferred")
-    # Recorded, it would have told.
-    first = run(aot("a1", details=G, at=0, **untold), key("1", 1, G, **untold), **HERE)
-    row = last(first, run(aot("a2", details=other, at=10, **untold), key("2", 11, other, **untold), **HERE))
-    assert (row["verdict"], row["evidence"]) == ("first_lookup", "inferred")
-
-
 def test_in_one_process_the_compile_before_is_named() -> None:
     recompiled = {**G, "example_inputs[0]": "Tensor(5)"}
     first = {**G, "example_inputs[0]": "Tensor(4)"}
@@ -190,19 +197,6 @@ def test_in_one_process_the_compile_before_is_named() -> None:
     assert row["reason"].startswith("compiled again in one process, after compile 0/0, and one field")
     assert row["evidence"] == "recorded"
     assert "torch's compile ids count" in row["evidence_text"]
-
-
-def test_of_an_entry_it_is_inferred_that_it_was_there() -> None:
-    row = last(run(key("2", 10, X2), **HERE), entries=[entry("fxgraph", "f1", G, at=5)])
-    assert (row["verdict"], row["evidence"]) == ("key_changed", "inferred")
-    assert row["evidence_text"] == "by its time of modification the entry had been stored before"
-
-
-def test_an_entry_that_may_be_an_earlier_form_is_named() -> None:
-    row = last(run(key("2", 10, {**G, "gm": EDITED}), **HERE), entries=[entry("fxgraph", "f1", G, at=5)])
-    assert (row["verdict"], row["evidence"]) == ("first_lookup", "not_known")
-    assert row["evidence_text"].startswith("the cache directory has a graph of which ")
-    assert "nothing names the functions" in row["evidence_text"]
 
 
 INFERENCE = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
@@ -313,8 +307,6 @@ def test_without_a_graph_twice_an_autograd_miss_is_of_a_new_key() -> None:
         assert above["verdict"] == "first_lookup"
 
 
-UNNAMED = {"function": None, "file": None}
-NEW_GRAPH = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
 FORWARD = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"}
 BACKWARD = {"fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"}
 
@@ -350,10 +342,7 @@ def test_a_graph_is_the_one_that_autograd_had_made_before_its_key_changed(
 
 def test_each_sentence_says_what_it_is_compared_with_though_one_value_changed_alike() -> None:
     """Of one value in one field: in another process, in the same process, and against an entry."""
-    other, third = (
-        {**G, "gm": NEW_GRAPH["gm"]},
-        {**G, "gm": "def forward(self, w):\n    return (torch.special.i0(w),)"},
-    )
+    other, third = NEW_GRAPH, {**G, "gm": "def forward(self, w):\n    return (torch.special.i0(w),)"}
     scope = scope_of(
         run(key("1", 0), key("2", 5, other, compile_id="1/0"), **HERE),
         run(key("3", 10, X2), **HERE),
@@ -364,11 +353,8 @@ def test_each_sentence_says_what_it_is_compared_with_though_one_value_changed_al
         entries=[entry("fxgraph", "f77", third, at=-50)],
     )
     rows = {row["lookup"]: row for row in miss_rows(scope)}
-    beginnings = {
-        2: "the same graph",
-        3: "the same graph",
-        5: "compiled again in one process, after compile 1/0",
-    }
+    same, again = "the same graph", "compiled again in one process, after compile 1/0"
+    beginnings = {2: same, 3: same, 5: again}
     for lookup, beginning in beginnings.items():
         assert rows[lookup]["changed"] == ("x",)
         assert rows[lookup]["reason"] == f"{beginning}, and one field of the key differs: x, 1 -> 2"
@@ -446,10 +432,3 @@ def test_a_first_lookup_beside_a_run_that_compiles_the_same_graph_under_another_
         return
     assert (row["verdict"], row["kind"]) == ("first_lookup", kind)
     assert ("another key" in row["reason"]) == (kind == "concurrent")
-
-
-def test_a_compile_whose_end_is_not_recorded_is_not_known_to_be_running() -> None:
-    """It may have been killed: a text log shows no end either."""
-    row = last(run(key("1", 0, took=None), **HERE), run(key("2", 1, {**G, "x": "2"}), **HERE))
-    assert (row["verdict"], row["kind"], row["evidence"]) == ("first_lookup", "not known", "not_known")
-    assert "run 0 had begun to compile the same graph" in row["evidence_text"]
