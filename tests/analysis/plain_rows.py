@@ -41,14 +41,12 @@ def entry_row(
     damage: str | None = None,
     **told: Any,
 ) -> EntryRow:
-    """An entry."""
     given = {"entry": entry, "cache": cache, "cache_key": cache_key, "root": root, "path": path}
     state = {"modified_time": modified_time, "status": status, "damage": damage}
     return EntryRow(**(_ENTRY | given | state | told))
 
 
 def run_row(run: int, rank: int | None = None, **told: Any) -> RunRow:
-    """A process."""
     return RunRow(**(_RUN | {"run": run, "rank": rank} | told))
 
 

@@ -95,8 +95,7 @@ def test_no_guards_hold_always() -> None:
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
 def test_the_entry_that_torch_used_is_the_one_whose_guards_hold(version: str, recording: Recording) -> None:
     # The recording looked up batch 20 (made), 5 (its guard fails, made), 30 (hit), 7 (hit).
-    scope = cachescope.read(recording(version, "dynamic_guards") / "cache")
-    guards = scope.guards
+    guards = cachescope.read(recording(version, "dynamic_guards") / "cache").guards
     assert guards["cache"].value_counts().to_dict() == {"fxgraph": 2, "aotautograd": 2}
     for _, candidates in guards.groupby("cache_key"):
         assert list(candidates["symbols"]) == [("t0",), ("t0",)]

@@ -41,8 +41,7 @@ def test_in_how_many_fields_two_keys_differ(found: list[list[tuple[str, str]]]) 
             wanted = differing(mine, others)
             assert keys.fields(one, other) == len(wanted)
             contents = keys.content(one), keys.content(other)
-            names = {store.fields[field] for field in keys.changed(*contents)}
-            assert names == wanted - {"gm"}
+            assert {store.fields[field] for field in keys.changed(*contents)} == wanted - {"gm"}
             assert (contents[0] == contents[1]) == (not wanted - {"gm"})
             assert (keys.graph(one) == keys.graph(other)) == ("gm" not in wanted)
             inputs = {field for field in wanted if "input" in field}

@@ -72,7 +72,6 @@ class Recorded:
     hits: dict[str, list[int]]
 
     def changes(self, function: str, *, before: int, after: int) -> list[FieldChange]:
-        """What differs between two AOTAutograd lookups of a function."""
         lookups = self.scope.lookups
         is_of_it = (
             lookups["function"].eq(function) & lookups["cache"].eq("aotautograd") & lookups["run"].eq(0)

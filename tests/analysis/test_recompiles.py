@@ -27,8 +27,7 @@ GUARD = re.compile(r"\[__recompiles\]     - (?P<before>\d+/\d+): (?P<guard>.*?) 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recompiles")
-    printed = traced(PROGRAM, folder)
-    (folder / "counted.json").write_text(printed.splitlines()[-1])
+    (folder / "counted.json").write_text(traced(PROGRAM, folder).splitlines()[-1])
     return folder
 
 
@@ -48,7 +47,7 @@ def recompiled(scope: cachescope.Scope) -> pd.DataFrame:
     return found[found["kind"].str.startswith("compiled again: ")]
 
 
-def test_every_miss_of_a_recompile_says_what_torch_says(
+def test_misses_of_recompiles_say_what_torch_says(
     scope: cachescope.Scope, told: dict[str, re.Match[str]]
 ) -> None:
     missed = scope.lookups[scope.lookups["outcome"].eq("full_miss")]
@@ -66,7 +65,7 @@ def test_every_miss_of_a_recompile_says_what_torch_says(
         assert row.evidence == "recorded"
 
 
-def test_a_function_and_a_guard_are_one_cause(
+def test_a_function_with_a_guard_is_one_cause(
     scope: cachescope.Scope, told: dict[str, re.Match[str]]
 ) -> None:
     functions = Counter(one["function"] for one in told.values())

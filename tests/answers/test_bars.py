@@ -76,8 +76,7 @@ def test_causes_that_cost_nothing_do_not_break_the_bar_of_time() -> None:
         )
     )
     assert len(made.causes) == 2
-    row = bar(made, max_time_lost_ns=SECOND)
-    assert row["causes"] == (0,)
+    assert bar(made, max_time_lost_ns=SECOND)["causes"] == (0,)
     assert bar(made, min_hit_rate=0.5)["causes"] == (0, 1)
 
 
@@ -105,8 +104,7 @@ def test_no_new_cause(known: list[str], now: list[str], new: int) -> None:
 
 def test_an_outcome_that_was_not_seen_may_have_a_new_cause() -> None:
     baseline = scope_of(run(*bypassed("one")))
-    made = scope_of(run(*bypassed("one"), *lookups(unknown=1)))
-    row = bar(made, baseline=baseline)
+    row = bar(scope_of(run(*bypassed("one"), *lookups(unknown=1))), baseline=baseline)
     assert row["passed"] is False and "may have a new cause" in row["reason"]
     # A new cause is one whatever was not seen.
     row = bar(scope_of(run(*bypassed("two"), *lookups(unknown=1))), baseline=baseline)

@@ -31,7 +31,6 @@ def changes(scope: Scope, before: Any = (0,), after: Any = (1,)) -> list[str]:
 
 @pytest.mark.slow
 def test_a_program_that_stays_is_aligned_by_its_compiles(tour: Scope) -> None:
-    """Of one program, whose compiles keep their numbers, plain counting says the same."""
     lookups = tour.lookups
     for before, after in permutations(tour.runs["run"][::2], 2):
         sides = [lookups[lookups["run"] == one] for one in (before, after)]

@@ -38,7 +38,6 @@ def coverage(bundle: Path, other: Path) -> pd.DataFrame:
 
 
 def outcomes(run: Path) -> dict[tuple[str, str], list[str]]:
-    """How the lookups of a run ended, key by key, in the order of time."""
     ended = defaultdict(list)
     for row in cachescope.read(run / "trace").lookups.itertuples():
         ended[row.cache, row.cache_key].append("yes" if row.outcome == "hit" else "no")
@@ -60,8 +59,7 @@ def test_of_the_run_that_began_with_it_is_said_what_torch_found(bundle: str, cov
     assert said.keys() == truth.keys()
     for key, found in truth.items():
         assert all(one in (other, "unknown") for one, other in zip(said[key], found, strict=True)), key
-    unknown = Counter(one for found in said.values() for one in found)["unknown"]
-    assert unknown == 0
+    assert Counter(one for found in said.values() for one in found)["unknown"] == 0
 
 
 @pytest.mark.parametrize("bundle", BUNDLES)

@@ -22,13 +22,11 @@ _GATHERED = "torch.ops._c10d_functional.all_gather_into_tensor.default"
 
 @pytest.fixture
 def ranks(archive: Archive) -> Ranks:
-    """``ranks(version, way)``: the traces of two ranks."""
     return lambda version, way: archive(f"collectives/{version}") / version / way
 
 
 @pytest.mark.parametrize("version", _VERSIONS)
 def test_compiles_name_the_collectives_that_their_graphs_have(version: str, ranks: Ranks) -> None:
-    """By hand: each function of the program."""
     scope = read_once(ranks(version, "apart"))
     rank_of = scope.runs.set_index("run")["rank"]
     found = {
@@ -72,7 +70,6 @@ def test_nothing_is_said_of_equal_ones_and_of_cached_graphs(version: str, way: s
 
 
 def test_nothing_is_said_where_one_rank_found_its_graph_in_a_cache(ranks: Ranks) -> None:
-    """Rank 0 of a cold run beside rank 1 of a warm one."""
     apart, ran_warm = (ranks(_VERSIONS[0], way) for way in ("apart", "warm"))
     (cold,), (other,) = (apart.glob(f"*rank_{rank}_*") for rank in (0, 1))
     (warm,) = ran_warm.glob("*rank_1_*")

@@ -196,9 +196,7 @@ def test_folders_of_many_ports_are_one_row(tmp_path: Path, capsys: pytest.Captur
     assert "env[VLLM_SIDE_PORT]: 40 values (apparently port); without it 1 of 40 folders" in text
 
 
-def test_names_that_do_not_follow_are_said_to_be_unknown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_that_do_not_follow_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_folder(tmp_path, name="0123456789")
     make_folder(tmp_path, name="9876543210")
     text = explained(capsys, tmp_path)

@@ -215,7 +215,6 @@ CASES |= {f"name: {name}": partial(_named, *it) for name, it in _NAMES.items()}
 
 
 def _nested(field: str, inner: bytes) -> bytes:
-    """An entry with bytes in it that torch unpickles later."""
     state = b"}" + line(field) + b"B" + struct.pack("<I", len(inner)) + inner + b"s"
     return b"\x80\x04" + found(*RESULT.rsplit(".", 1)) + b")\x81" + state + b"b."
 

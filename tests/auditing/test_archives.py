@@ -71,7 +71,7 @@ def test_rights_in_it(cache: Path, tmp_path: Path) -> None:
     assert "anyone-can-write" in rules(cache, tmp_path)
 
 
-def test_one_that_is_cut_or_too_big_is_no_clean_one(
+def test_one_cut_or_too_big_is_not_clean(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = io.BytesIO()

@@ -43,8 +43,7 @@ def test_a_cache_of_ours_is_clean(cache: Path) -> None:
 )
 def test_the_folder_above(cache: Path, mode: int, rule: str | None) -> None:
     os.chmod(cache.parent, mode)
-    named = cache.rename(cache.parent / "torchinductor_me")
-    assert rules(named) == ({rule} if rule else set())
+    assert rules(cache.rename(cache.parent / "torchinductor_me")) == ({rule} if rule else set())
 
 
 def test_a_folder_further_above(cache: Path) -> None:
@@ -166,9 +165,7 @@ def test_a_cache_that_vanishes_while_it_is_read(cache: Path, monkeypatch: pytest
     assert rules(cache) == set()
 
 
-def test_a_file_that_becomes_a_pipe_or_a_link_while_it_is_read(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_becomes_a_pipe_or_link_when_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cachescope.auditing import tree
 
     listed = tree.Disk.items

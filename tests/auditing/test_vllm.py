@@ -52,8 +52,7 @@ def test_a_model_that_runs_a_program_is_a_danger(made: str, tmp_path: Path) -> N
         "another function of a partial": start + b"(cbuiltins\nint\ntR(cbuiltins\nint\n)R)}Ntb)R.",
     }[made]
     data = pickle.dumps(parts | {"compiled_fn": inside}, 4)
-    found = cachescope.audit(model_at(tmp_path, data))
-    assert "danger" in set(found["level"])
+    assert "danger" in set(cachescope.audit(model_at(tmp_path, data))["level"])
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ _BOXES = 12
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page to begin with."""
     return make_demo.write_demo(tmp_path_factory.mktemp("site") / "demo")
 
 

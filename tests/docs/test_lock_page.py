@@ -89,7 +89,6 @@ def test_what_is_verified_in_the_pod_is_what_trains() -> None:
 
 @pytest.mark.slow
 def test_the_command_of_the_init_container_runs(recording: Recording, tmp_path: Path) -> None:
-    """With the volume mounted elsewhere."""
     (mounted,) = container("initContainers")["volumeMounts"]
 
     def here(text: str) -> str:

@@ -176,7 +176,6 @@ def test_every_text_on_a_colour_of_the_palette_is_readable() -> None:
 
 
 def _contrast(one: str, other: str) -> float:
-    """The contrast ratio of WCAG 2.1."""
     low, high = sorted(_luminance(colour) for colour in (one, other))
     return (high + 0.05) / (low + 0.05)
 

@@ -21,7 +21,6 @@ def tour() -> cachescope.Scope:
 
 
 def points(figure: object) -> int:
-    """Marks that are drawn."""
     total = 0
     for trace in figure.data:  # type: ignore[attr-defined]
         if trace.type == "heatmap":

@@ -54,8 +54,6 @@ class Thing:
 
 @row("others")
 class Other:
-    """One other thing."""
-
     name: str = same_as(Thing, "name")
 
 

@@ -71,7 +71,6 @@ def box(page: Any, name: str) -> Any:
 
 
 def numbers(page: Any) -> list[str]:
-    """What an opened report says of the lookups."""
     cells: list[str] = page.locator(".replay dd").evaluate_all(
         "cells => cells.map(cell => [...cell.children].map(one => one.textContent).join(', '))"
     )
@@ -79,7 +78,6 @@ def numbers(page: Any) -> list[str]:
 
 
 def expected(scope: Scope, *without: str) -> list[str]:
-    """What it has to say, by the package."""
     before, after = rows_of(scope.what_if(without=without).rates, WhatIfRate)
     more = after.hits - before.hits
 

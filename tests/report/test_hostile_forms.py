@@ -52,7 +52,6 @@ def planted(recording: Recording) -> Callable[[int], cachescope.Scope]:
 
 
 def shown_objects(scope: cachescope.Scope) -> Iterator[Any]:
-    """Everything that a notebook shows of a scope, besides frames."""
     yield scope
     for lookup in scope.lookups["lookup"].tolist():
         yield scope.explain(lookup)
@@ -91,7 +90,6 @@ def test_a_report_is_text(turn: int | None, planted: Callable[[int], cachescope.
 
 
 def texts_of(value: object) -> str:
-    """All that is given to be drawn."""
     if isinstance(value, dict):
         return "".join(map(texts_of, value.values()))
     if isinstance(value, list):

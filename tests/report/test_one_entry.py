@@ -134,9 +134,7 @@ def machine(folder: Path, version: str, *devices: str) -> Path:
 
 
 @pytest.mark.parametrize("step", [0, 1, 2], ids=["2.13", "2.10", "2.8"])
-def test_a_list_of_cutlass_operations_says_which_machine_it_is_for(
-    step: int, directory: Directory, tmp_path: Path
-) -> None:
+def test_a_list_for_cutlass_says_for_which_machine(step: int, directory: Directory, tmp_path: Path) -> None:
     folder = directory("cutlass_configs")
     recorded = json.loads((folder / "provenance.json").read_text())["steps"][step]
     cache = folder / Path(recorded["environment"]["TORCHINDUCTOR_CACHE_DIR"]).name

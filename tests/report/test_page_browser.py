@@ -222,7 +222,6 @@ def test_paper_has_the_first_rows_and_says_how_many_more_there_are(
 
 
 def pages(pdf: bytes) -> int:
-    """How many sheets a PDF has."""
     return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 

@@ -67,7 +67,6 @@ def without_drawing(text: str) -> str:
 
 
 def drawn_in(text: str) -> list[dict[str, Any]]:
-    """The figures of a written report."""
     (found,) = re.findall(r"id='figures'>(.*?)</script>", text, re.DOTALL)
     figures_there: list[dict[str, Any]] = json.loads(found)
     return figures_there

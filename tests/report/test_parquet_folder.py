@@ -18,7 +18,6 @@ SETS = [{"gm": f"g{number}", **{f"x[{at}]": "1" for at in range(number)}} for nu
 
 
 def made() -> Scope:
-    """A scope with five sets of one to five components."""
     return scope_of(run(*(fx(f"f{at}", details=details, at=at) for at, details in enumerate(SETS))))
 
 

@@ -226,7 +226,6 @@ def test_a_span_that_is_dragged_narrows_every_pane(tour: Opened) -> None:
 
 
 def drag(page: Any, figure: Any) -> None:
-    """Drag over a part of a figure."""
     figure.scroll_into_view_if_needed()
     box = figure.bounding_box()
     y = box["y"] + box["height"] / 2

@@ -24,7 +24,6 @@ def tables_of(widget: Any) -> list[Table]:
 
 
 def kept(table: Table) -> pd.DataFrame:
-    """All rows, as the CSV file has them."""
     sent: list[bytes] = []
     table.send = lambda content, buffers: sent.extend(buffers)
     table._copy(table, {"copy": "csv", "all": True}, [])

@@ -545,7 +545,6 @@ def test_entries_of_a_span_were_asked_for_or_written_in_it(scopes: dict[str, Sco
 
 
 def texts_of(widget: Any) -> str:
-    """The HTML of a pane."""
     value = getattr(widget, "value", "")
     below = "".join(map(texts_of, getattr(widget, "children", ())))
     return value + below if isinstance(value, str) else below

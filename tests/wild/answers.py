@@ -16,8 +16,6 @@ NOT_KNOWN_KINDS = frozenset({"not known", "not_known", "unknown"})
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a miss is put down to."""
-
     verdict: str
     fields: frozenset[str]
 
@@ -66,8 +64,6 @@ class Answer:
 
 @dataclass
 class AnswerSet:
-    """All that one reading says."""
-
     scope: cachescope.Scope
     answers: list[Answer]
     processes: dict[int, str]
@@ -76,7 +72,6 @@ class AnswerSet:
 
     @cached_property
     def of_run(self) -> dict[int, list[Answer]]:
-        """The answers of each run, in torch's order."""
         found: dict[int, list[Answer]] = defaultdict(list)
         for answer in self.answers:
             found[answer.run].append(answer)
@@ -92,7 +87,6 @@ class AnswerSet:
         }
 
     def compile_of(self, answer: Answer) -> list[Answer]:
-        """Everything that was looked up in the same compile."""
         return [one for one in self.of_run[answer.run] if one.compile_id == answer.compile_id]
 
     def runs_of(self, process: str) -> list[int]:
@@ -120,7 +114,6 @@ class AnswerSet:
         return frozenset(name for name in before | after if before.get(name) != after.get(name))
 
     def graph_of(self, key: str | None) -> str | None:
-        """The hash of the graph of a key."""
         details = self.details_of(key)
         return None if details is None else details.get("gm")
 
@@ -153,17 +146,9 @@ def _log(path: str) -> str:
 
 
 def _lookup(row: Any, runs: dict[int, str]) -> Answer:
-    return Answer(
-        row.lookup,
-        row.run,
-        runs[row.run],
-        row.cache,
-        _known(row.cache_key),
-        _known(row.compile_id),
-        _known(row.time),
-        row.outcome,
-        row.details,
-    )
+    key, compile_id, time = _known(row.cache_key), _known(row.compile_id), _known(row.time)
+    process = runs[row.run]
+    return Answer(row.lookup, row.run, process, row.cache, key, compile_id, time, row.outcome, row.details)
 
 
 def _miss(answer: Answer, row: Any, causes: dict[int, Cause]) -> None:

@@ -13,17 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-Harm = Callable[[Path, Random], None]
 _NOBODY = 65534
 
 
 def caches(folder: Path) -> list[Path]:
-    """The cache directories of a recording."""
     return [path for path in sorted(folder.glob("cache*")) if path.is_dir()]
 
 
 def entries(folder: Path) -> list[Path]:
-    """Every file below a key of the two caches."""
     return [
         path
         for cache in caches(folder)
@@ -33,7 +30,6 @@ def entries(folder: Path) -> list[Path]:
 
 
 def some_of(paths: list[Path], rng: Random) -> list[Path]:
-    """One of them, half of them, or all."""
     if not paths:
         return []
     return rng.sample(paths, rng.choice((1, max(len(paths) // 2, 1), len(paths))))
@@ -42,15 +38,11 @@ def some_of(paths: list[Path], rng: Random) -> list[Path]:
 # Times of modification.
 
 
-def with_times(new_ns: Callable[[int], int], only_caches: bool = False) -> Harm:
+def with_times(new_ns: Callable[[int], int], only_caches: bool, folder: Path, rng: Random) -> None:
     """Every time of modification becomes another, a function of what it was."""
-
-    def harm(folder: Path, rng: Random) -> None:
-        for root in caches(folder) if only_caches else [folder]:
-            for path in [*root.rglob("*"), root]:
-                os.utime(path, ns=(new := new_ns(path.stat().st_mtime_ns), new))
-
-    return harm
+    for root in caches(folder) if only_caches else [folder]:
+        for path in [*root.rglob("*"), root]:
+            os.utime(path, ns=(new := new_ns(path.stat().st_mtime_ns), new))
 
 
 def whole(seconds: int) -> Callable[[int], int]:
@@ -77,7 +69,6 @@ def now(ns: int) -> int:
 
 
 def _replace(folder: Path, unpack: Callable[[Path], None]) -> None:
-    """Empty a folder and fill it anew."""
     for path in list(folder.iterdir()):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     unpack(folder)
@@ -129,19 +120,17 @@ def _moved_and_linked(path: Path, room: Path) -> None:
     path.symlink_to(new)
 
 
-def linked(patterns: tuple[str, ...]) -> Harm:
+def found(patterns: tuple[str, ...], folder: Path) -> list[Path]:
+    return sorted(path for cache in caches(folder) for pattern in patterns for path in cache.glob(pattern))
+
+
+def linked(patterns: tuple[str, ...], folder: Path, rng: Random) -> None:
     """What fits a pattern lies elsewhere, and a symbolic link stands in its place."""
-
-    def harm(folder: Path, rng: Random) -> None:
-        found = [path for cache in caches(folder) for pattern in patterns for path in cache.glob(pattern)]
-        for path in some_of(sorted(found), rng):
-            _moved_and_linked(path, folder / "elsewhere")
-
-    return harm
+    for path in some_of(found(patterns, folder), rng):
+        _moved_and_linked(path, folder / "elsewhere")
 
 
 def roots_linked(folder: Path, rng: Random) -> None:
-    """The cache directories themselves are links."""
     for cache in caches(folder):
         _moved_and_linked(cache, folder / "elsewhere")
 
@@ -158,18 +147,16 @@ def in_circles(folder: Path, rng: Random) -> None:
 # Permissions. Whoever reads as root may read everything, so the reader becomes somebody else.
 
 
-def closed(what: Callable[[Path], list[Path]], mode: int = 0, some: bool = True) -> Harm:
+def closed(
+    what: Callable[[Path], list[Path]], folder: Path, rng: Random, mode: int = 0, some: bool = True
+) -> None:
     """What is found in the folder can no longer be read."""
-
-    def harm(folder: Path, rng: Random) -> None:
-        if os.geteuid() == 0:
-            for path in [folder, *folder.rglob("*")]:
-                os.chown(path, _NOBODY, _NOBODY)
-        found = what(folder)
-        for path in some_of(found, rng) if some else found:
-            path.chmod(mode)
-
-    return harm
+    if os.geteuid() == 0:
+        for path in [folder, *folder.rglob("*")]:
+            os.chown(path, _NOBODY, _NOBODY)
+    paths = what(folder)
+    for path in some_of(paths, rng) if some else paths:
+        path.chmod(mode)
 
 
 @contextlib.contextmanager
@@ -191,15 +178,14 @@ def as_somebody_else() -> Iterator[None]:
 
 
 def deleted(folder: Path, rng: Random) -> None:
-    """Entries are gone, their folders stay."""
     for path in some_of(entries(folder), rng):
         path.unlink()
 
 
 def folders_deleted(folder: Path, rng: Random) -> None:
     """Both or one of the two caches are gone."""
-    found = [cache / place for cache in caches(folder) for place in ("fxgraph", "aotautograd")]
-    for path in some_of([path for path in found if path.is_dir()], rng):
+    both = [cache / place for cache in caches(folder) for place in ("fxgraph", "aotautograd")]
+    for path in some_of([path for path in both if path.is_dir()], rng):
         shutil.rmtree(path)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-Harm = Callable[[Path, Random], None]
+Change = Callable[[bytes, Random], bytes]
 Line = bytes
 
 # torch/_logging/_internal.py, `TorchLogsFormatter.format`: level and date, time, process.
@@ -22,6 +22,7 @@ _TELLING = re.compile(
     rb"cache (?:hit|miss) for key|hash details for key|Bypassing |Writing AOTAutograd|unable to load"
 )
 _DOCKER_BYTES = 16 * 1024
+COMPRESSED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
 def logs(folder: Path, kind: str) -> list[Path]:
@@ -43,24 +44,15 @@ def lines_of(data: bytes) -> list[Line]:
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def each_log(kind: str, change: Callable[[bytes, Random], bytes]) -> Harm:
-    """Change every log of a kind."""
-
-    def harm(folder: Path, rng: Random) -> None:
-        for path in logs(folder, kind):
-            rewritten(path, change(path.read_bytes(), rng))
-
-    return harm
-
-
-def one_log(kind: str, change: Callable[[bytes, Random], bytes]) -> Harm:
-    """Change one log of a kind; the others stay whole."""
-
-    def harm(folder: Path, rng: Random) -> None:
-        path = rng.choice(logs(folder, kind))
+def each_log(kind: str, change: Change, folder: Path, rng: Random) -> None:
+    for path in logs(folder, kind):
         rewritten(path, change(path.read_bytes(), rng))
 
-    return harm
+
+def one_log(kind: str, change: Change, folder: Path, rng: Random) -> None:
+    """Change one log of a kind; the others stay whole."""
+    path = rng.choice(logs(folder, kind))
+    rewritten(path, change(path.read_bytes(), rng))
 
 
 # Bytes are gone.
@@ -76,15 +68,10 @@ def without_head(data: bytes, rng: Random) -> bytes:
     return data[rng.randrange(len(data)) :]
 
 
-def without_lines(count: int) -> Callable[[bytes, Random], bytes]:
-    """So many single lines are lost."""
-
-    def change(data: bytes, rng: Random) -> bytes:
-        lines = lines_of(data)
-        lost = set(rng.sample(range(len(lines)), min(count, len(lines))))
-        return b"".join(line for at, line in enumerate(lines) if at not in lost)
-
-    return change
+def without_lines(count: int, data: bytes, rng: Random) -> bytes:
+    lines = lines_of(data)
+    lost = set(rng.sample(range(len(lines)), min(count, len(lines))))
+    return b"".join(line for at, line in enumerate(lines) if at not in lost)
 
 
 def without_stretches(data: bytes, rng: Random) -> bytes:
@@ -96,13 +83,8 @@ def without_stretches(data: bytes, rng: Random) -> bytes:
     return b"".join(lines)
 
 
-def without_a_share(share: float) -> Callable[[bytes, Random], bytes]:
-    """Every line may be lost."""
-
-    def change(data: bytes, rng: Random) -> bytes:
-        return b"".join(line for line in lines_of(data) if rng.random() >= share)
-
-    return change
+def without_a_share(share: float, data: bytes, rng: Random) -> bytes:
+    return b"".join(line for line in lines_of(data) if rng.random() >= share)
 
 
 def without_telling_lines(data: bytes, rng: Random) -> bytes:
@@ -123,44 +105,39 @@ PREFIXES: dict[str, Callable[[int, bytes], bytes]] = {
 }
 
 
-def prefixed(launcher: str) -> Harm:
-    """Each process behind the prefix that a launcher gives it."""
-
-    def harm(folder: Path, rng: Random) -> None:
-        numbers: dict[bytes, int] = {}
-        for path in logs(folder, "text"):
-            name = path.name.encode()
-            lines = []
-            for line in lines_of(path.read_bytes()):
-                if match := _PID.search(line):
-                    name = match[1]
-                number = numbers.setdefault(name, len(numbers))
-                lines.append(PREFIXES[launcher](number, name if match else b"1") + line)
-            rewritten(path, b"".join(lines))
-
-    return harm
+def prefixed(launcher: str, folder: Path, rng: Random) -> None:
+    numbers: dict[bytes, int] = {}
+    for path in logs(folder, "text"):
+        name = path.name.encode()
+        lines = []
+        for line in lines_of(path.read_bytes()):
+            if match := _PID.search(line):
+                name = match[1]
+            number = numbers.setdefault(name, len(numbers))
+            lines.append(PREFIXES[launcher](number, name if match else b"1") + line)
+        rewritten(path, b"".join(lines))
 
 
-def interleaved(launcher: str) -> Harm:
+def interleaved(launcher: str, folder: Path, rng: Random) -> None:
     """Every log beside a copy of itself, in one stream under two prefixes: the same pids in two containers."""
     prefix = PREFIXES[launcher]
+    for path in logs(folder, "text"):
+        lines = lines_of(path.read_bytes())
+        streams = [[prefix(copy, b"1") + line for line in lines] for copy in (0, 1)]
+        rewritten(path, mixed(streams, rng))
 
-    def change(data: bytes, rng: Random) -> bytes:
-        lines = lines_of(data)
-        places = [0, 0]
-        merged: list[bytes] = []
-        while rest := [copy for copy in (0, 1) if places[copy] < len(lines)]:
-            copy = rng.choice(rest)
-            until = places[copy] + rng.randrange(1, 40)
-            merged += [prefix(copy, b"1") + line for line in lines[places[copy] : until]]
-            places[copy] = until
-        return b"".join(merged)
 
-    return each_log("text", change)
+def mixed(streams: list[list[Line]], rng: Random) -> bytes:
+    """Some lines of the one, some of the other."""
+    found: list[Line] = []
+    while streams := [lines for lines in streams if lines]:
+        lines, count = rng.choice(streams), rng.randrange(1, 40)
+        found += lines[:count]
+        del lines[:count]
+    return b"".join(found)
 
 
 def coloured(data: bytes, rng: Random) -> bytes:
-    """A colour before each line and its end behind it."""
     return b"".join(
         b"\x1b[32m" + line.removesuffix(b"\n") + b"\x1b[0m" + (b"\n" if line.endswith(b"\n") else b"")
         for line in lines_of(data)
@@ -168,12 +145,10 @@ def coloured(data: bytes, rng: Random) -> bytes:
 
 
 def reset_at_ends(data: bytes, rng: Random) -> bytes:
-    """Only the end of a colour, behind each line."""
     return data.replace(b"\n", b"\x1b[0m\n")
 
 
 def with_crlf(data: bytes, rng: Random) -> bytes:
-    """Line ends of Windows."""
     return data.replace(b"\n", b"\r\n")
 
 
@@ -192,21 +167,13 @@ def in_utf16(data: bytes, rng: Random) -> bytes:
     return data.decode("utf-8", "replace").encode("utf-16")
 
 
-def behind(head: bytes) -> Callable[[bytes, Random], bytes]:
+def behind(head: bytes, data: bytes, rng: Random) -> bytes:
     """Something else stands before the first line."""
-    return lambda data, rng: head + data
+    return head + data
 
 
-def packed(kind: str, suffix: str) -> Harm:
+def packed(kind: str, suffix: str, folder: Path, rng: Random) -> None:
     """Every log compressed, as rotation and archives leave it."""
-    compress = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[suffix]
-
-    def harm(folder: Path, rng: Random) -> None:
-        for path in logs(folder, kind):
-            times = path.stat()
-            new = path.with_name(path.name + suffix)
-            new.write_bytes(compress(path.read_bytes()))
-            os.utime(new, ns=(times.st_atime_ns, times.st_mtime_ns))
-            path.unlink()
-
-    return harm
+    for path in logs(folder, kind):
+        rewritten(path, COMPRESSED[suffix](path.read_bytes()))
+        path.rename(path.with_name(path.name + suffix))

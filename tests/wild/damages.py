@@ -18,34 +18,22 @@ TRACE, TEXT, CACHES = "trace", "text", "caches"
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One way in which recordings are damaged.
-
-    Attributes
-    ----------
-    name : str
-    harm : callable
-        Damages the folder of an unpacked recording, in place and the same way for equal seeds.
-    touches : frozenset of str
-        The kinds of source that are changed at all: ``trace``, ``text``, ``caches``.
-    spoils : frozenset of str
-        The kinds that say less afterwards. What the other kinds of a reading say without them has to stay.
-    casts_doubt : bool
-        Whether what is left of a spoiled cache directory can speak against what the logs say.
-    keeps_entries : bool
-        Whether torch could still load every entry that it could load before.
-    copies : int
-        How many processes a text log tells of afterwards, for each of those before.
-    reading : callable
-        Under what the damaged recording is read.
-    """
+    """One way in which recordings are damaged."""
 
     name: str
+    # Damages the folder of an unpacked recording, in place and the same way for equal seeds.
     harm: Callable[[Path, Random], None]
+    # The kinds of source that are changed at all: `trace`, `text`, `caches`.
     touches: frozenset[str]
+    # The kinds that say less afterwards. What the other kinds of a reading say without them has to stay.
     spoils: frozenset[str] = frozenset()
+    # Whether what is left of a spoiled cache directory can speak against what the logs say.
     casts_doubt: bool = False
+    # Whether torch could still load every entry that it could load before.
     keeps_entries: bool = True
+    # How many processes a text log tells of afterwards, for each of those before.
     copies: int = 1
+    # Under what the damaged recording is read.
     reading: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
@@ -56,7 +44,6 @@ class Damage:
 
 @contextlib.contextmanager
 def in_zone(name: str) -> Iterator[None]:
-    """This process in another time zone."""
     before = os.environ.get("TZ")
     os.environ["TZ"] = name
     time.tzset()
@@ -87,12 +74,13 @@ def _times() -> Iterator[Damage]:
         "SOURCE_DATE_EPOCH": files.fixed(1_577_836_800),
         "now": files.now,
     }
-    for name, new in times.items():
-        yield Damage(f"times: {name}", files.with_times(new), _ALL, _CACHES)
     for seconds in (180, -180, 8 * _HOUR, -8 * _HOUR):
-        name = f"times: the cache's {seconds:+d} s"
-        yield Damage(name, files.with_times(files.shifted(seconds), only_caches=True), _CACHES, _CACHES)
-    yield Damage("times: the cache's now", files.with_times(files.now, only_caches=True), _CACHES, _CACHES)
+        times[f"the cache's {seconds:+d} s"] = files.shifted(seconds)
+    times["the cache's now"] = files.now
+    for name, new in times.items():
+        only_caches = name.startswith("the cache's")
+        touched = _CACHES if only_caches else _ALL
+        yield Damage(f"times: {name}", partial(files.with_times, new, only_caches), touched, _CACHES)
     yield Damage("copy: tar", files.through_tar, _ALL, _CACHES)
     yield Damage("copy: zip", files.through_zip, _ALL, _CACHES)
     yield Damage("copy: cp -r", files.copied, _ALL, _CACHES)
@@ -103,36 +91,32 @@ def _times() -> Iterator[Damage]:
 def _lost_lines() -> Iterator[Damage]:
     for kind, what in ((TEXT, _TEXT), (TRACE, _TRACE)):
         for name, change in (("tail", logs.without_tail), ("head", logs.without_head)):
-            yield Damage(f"{kind}: {name} of one cut", logs.one_log(kind, change), what, what)
-            yield Damage(f"{kind}: {name} of each cut", logs.each_log(kind, change), what, what)
-    both = [logs.each_log(kind, logs.without_tail) for kind in (TEXT, TRACE)]
-    yield Damage("logs: tail of each cut", _one_after_the_other(both), _TEXT | _TRACE, _TEXT | _TRACE)
+            yield Damage(f"{kind}: {name} of one cut", partial(logs.one_log, kind, change), what, what)
+            yield Damage(f"{kind}: {name} of each cut", partial(logs.each_log, kind, change), what, what)
+    yield Damage("logs: tail of each cut", _without_tails, _TEXT | _TRACE, _TEXT | _TRACE)
     thinned = {
-        "a line lost": logs.without_lines(1),
-        "five lines lost": logs.without_lines(5),
+        "a line lost": partial(logs.without_lines, 1),
+        "five lines lost": partial(logs.without_lines, 5),
         "stretches lost": logs.without_stretches,
-        "1 % of lines lost": logs.without_a_share(0.01),
-        "10 % of lines lost": logs.without_a_share(0.1),
-        "half of lines lost": logs.without_a_share(0.5),
+        "1 % of lines lost": partial(logs.without_a_share, 0.01),
+        "10 % of lines lost": partial(logs.without_a_share, 0.1),
+        "half of lines lost": partial(logs.without_a_share, 0.5),
         "telling lines lost": logs.without_telling_lines,
     }
     for name, change in thinned.items():
-        yield Damage(f"text: {name}", logs.each_log(TEXT, change), _TEXT, _TEXT)
+        yield Damage(f"text: {name}", partial(logs.each_log, TEXT, change), _TEXT, _TEXT)
 
 
-def _one_after_the_other(harms: list[logs.Harm]) -> logs.Harm:
-    def harm(folder: Path, rng: Random) -> None:
-        for one in harms:
-            one(folder, rng)
-
-    return harm
+def _without_tails(folder: Path, rng: Random) -> None:
+    for kind in (TEXT, TRACE):
+        logs.each_log(kind, logs.without_tail, folder, rng)
 
 
 def _dresses() -> Iterator[Damage]:
     for launcher in logs.PREFIXES:
-        yield Damage(f"prefix: {launcher}", logs.prefixed(launcher), _TEXT)
+        yield Damage(f"prefix: {launcher}", partial(logs.prefixed, launcher), _TEXT)
     for launcher in ("compose", "kubectl", "srun"):
-        yield Damage(f"interleaved: {launcher}", logs.interleaved(launcher), _TEXT, copies=2)
+        yield Damage(f"interleaved: {launcher}", partial(logs.interleaved, launcher), _TEXT, copies=2)
     dresses = {
         "colours": logs.coloured,
         "ends of colours": logs.reset_at_ends,
@@ -141,7 +125,7 @@ def _dresses() -> Iterator[Damage]:
         "UTF-16": logs.in_utf16,
     }
     for name, change in dresses.items():
-        yield Damage(f"text: {name}", logs.each_log(TEXT, change), _TEXT)
+        yield Damage(f"text: {name}", partial(logs.each_log, TEXT, change), _TEXT)
     heads = {
         "a byte order mark": b"\xef\xbb\xbf",
         "a blank line": b"\n",
@@ -149,31 +133,37 @@ def _dresses() -> Iterator[Damage]:
     }
     for kind, what in ((TEXT, _TEXT), (TRACE, _TRACE)):
         for name, head in heads.items():
-            yield Damage(f"{kind}: behind {name}", logs.each_log(kind, logs.behind(head)), what)
+            behind = partial(logs.behind, head)
+            yield Damage(f"{kind}: behind {name}", partial(logs.each_log, kind, behind), what)
         for suffix in (".gz", ".xz", ".bz2"):
-            yield Damage(f"{kind}: {suffix}", logs.packed(kind, suffix), what)
+            yield Damage(f"{kind}: {suffix}", partial(logs.packed, kind, suffix), what)
 
 
 def _entries() -> Iterator[Damage]:
     keys = ("fxgraph/*/*", "aotautograd/*")
-    single = ("fxgraph/*/*/*", "aotautograd/*/*")
-    yield Damage("linked: caches", files.linked(("fxgraph", "aotautograd")), _CACHES)
-    yield Damage("linked: keys", files.linked(keys), _CACHES)
-    yield Damage("linked: entries", files.linked(single), _CACHES)
+    linked = {
+        "caches": ("fxgraph", "aotautograd"),
+        "keys": keys,
+        "entries": ("fxgraph/*/*/*", "aotautograd/*/*"),
+    }
+    for name, patterns in linked.items():
+        yield Damage(f"linked: {name}", partial(files.linked, patterns), _CACHES)
     yield Damage("linked: the directory", files.roots_linked, _CACHES)
     yield Damage("linked: in circles", files.in_circles, _CACHES)
     closed = {
         "entries": files.entries,
-        "keys": lambda folder: _found(folder, keys),
-        "caches": lambda folder: _found(folder, ("fxgraph", "aotautograd")),
+        "keys": partial(files.found, keys),
+        "caches": partial(files.found, linked["caches"]),
         "the directory": files.caches,
     }
     for name, what in closed.items():
-        yield _closed(f"unreadable: {name}", files.closed(what), _CACHES)
+        yield _closed(f"unreadable: {name}", partial(files.closed, what), _CACHES)
     # Names can be listed, and nothing of them can be asked.
-    yield _closed("unreadable: listed keys", files.closed(closed["keys"], mode=0o444), _CACHES)
+    yield _closed("unreadable: listed keys", partial(files.closed, closed["keys"], mode=0o444), _CACHES)
     for kind, what in ((TEXT, _TEXT), (TRACE, _TRACE)):
-        yield _closed(f"unreadable: a {kind} log", files.closed(partial(_one_log, kind), some=False), what)
+        yield _closed(
+            f"unreadable: a {kind} log", partial(files.closed, partial(_one_log, kind), some=False), what
+        )
     gone = partial(Damage, touches=_CACHES, spoils=_CACHES, keeps_entries=False)
     yield gone("deleted: entries", files.deleted)
     yield gone("deleted: caches", files.folders_deleted)
@@ -183,12 +173,6 @@ def _entries() -> Iterator[Damage]:
 
 def _closed(name: str, harm: Callable[[Path, Random], None], what: frozenset[str]) -> Damage:
     return Damage(name, harm, what, what, casts_doubt=True, reading=files.as_somebody_else)
-
-
-def _found(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    return sorted(
-        path for cache in files.caches(folder) for pattern in patterns for path in cache.glob(pattern)
-    )
 
 
 def _one_log(kind: str, folder: Path) -> list[Path]:

@@ -17,49 +17,26 @@ SAME, NOT_KNOWN, GONE, NOT_COMPARABLE = "same", "not known", "gone", "said of le
 
 @dataclass(slots=True)
 class Report:
-    """What became of every lookup of a recording, and what is wrong."""
-
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[tuple[str, str]] = field(default_factory=list)
     """Class, and what is said beside what is true."""
 
 
-def judge(
-    whole: AnswerSet, damaged: AnswerSet, damage: Damage, floor: AnswerSet | None, left: Counter[str]
-) -> Report:
-    """Compare two readings.
+@dataclass
+class Judge:
+    """Compares two readings."""
 
-    Parameters
-    ----------
-    whole, damaged : AnswerSet
-        The recording read as it is, and as it is after the damage.
-    damage : Damage
-    floor : AnswerSet, optional
-        What the sources that the damage does not spoil say by themselves.
-    left : Counter of str
-        How often the logs still say, in a line or record that is whole, what became of a key.
-    """
-    return _Judge(whole, damaged, damage, floor, left).report()
-
-
-class _Judge:
-    def __init__(
-        self,
-        whole: AnswerSet,
-        damaged: AnswerSet,
-        damage: Damage,
-        floor: AnswerSet | None,
-        left: Counter[str],
-    ) -> None:
-        self._whole = whole
-        self._damaged = damaged
-        self._damage = damage
-        self._floor = floor
-        self._left = left
-        self._report = Report()
+    # The recording read as it is, and as it is after the damage.
+    _whole: AnswerSet
+    _damaged: AnswerSet
+    _damage: Damage
+    # What the sources that the damage does not spoil say by themselves.
+    _floor: AnswerSet | None
+    # How often the logs still say, in a line or record that is whole, what became of a key.
+    _left: Counter[str]
+    _report: Report = field(default_factory=Report)
 
     def report(self) -> Report:
-        """Everything that is wrong, and counts of what is not."""
         self._judge_runs()
         for run in self._damaged.of_run:
             process = self._damaged.processes[run]
@@ -135,14 +112,12 @@ class _Judge:
                     self._wrong("less than the lines say", None, None, more)
 
     def _in_floor(self, true: Answer) -> Answer | None:
-        """The same lookup where only what the damage does not spoil is read."""
         if self._floor is None:
             return None
         return self._floor_matches.get(true.number)
 
     @cached_property
     def _floor_matches(self) -> dict[int, Answer]:
-        """Of the number of each lookup of the whole reading, the same lookup of the floor."""
         assert self._floor is not None
         by_number = {answer.number: answer for answer in self._floor.answers}
         return {true.number: by_number[at] for at, true in matches(self._floor, self._whole).items()}
@@ -316,7 +291,6 @@ def matches(said: AnswerSet, true: AnswerSet, copies: int = 1) -> dict[int, Answ
 
 
 def _grouped(said: Iterable[Answer], true: Iterable[Answer]) -> list[tuple[list[Answer], list[Answer]]]:
-    """Lookups of equal cache and key, those of either reading."""
     groups: dict[tuple[str, str | None], tuple[list[Answer], list[Answer]]] = defaultdict(lambda: ([], []))
     for which, answers in enumerate((said, true)):
         for answer in answers:

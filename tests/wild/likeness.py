@@ -136,7 +136,6 @@ def expectation(version: str, name: str, way: str) -> list[Run] | None:
 
 
 def _without_fx_details(line: str) -> str:
-    """2.15 no longer logs the hash details of FX keys, which also hold the direction."""
     letter, outcome, *rest = line.split()
     if letter != "A" and rest[:1] == ["key_changed"]:
         rest = ["details_not_recorded", *(["<"] if rest[-1] == "<" else [])]

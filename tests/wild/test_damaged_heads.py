@@ -39,7 +39,6 @@ MARK = b"\xef\xbb\xbf"
 
 
 def lookups_in(data: bytes) -> Found:
-    """What the whole records of these bytes say."""
     first = _RECORD.search(data)
     found: Found = Counter()
     for match in _LOOKUP.finditer(data, first.start() if first else len(data)):
@@ -63,7 +62,6 @@ def traces(recording: Recording) -> list[bytes]:
 
 
 def flipped(data: bytes, seed: int) -> bytes:
-    """Four bytes of the first time are others."""
     size = len(b"V1122 13:52:27.716000")
     chance, head = random.Random(seed), bytearray(data[:size])
     for at in chance.sample(range(size), 4):
@@ -107,9 +105,7 @@ def test_lookups_behind_a_damaged_head_are_all_read(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", sorted(DAMAGES))
-def test_of_two_ranks_the_one_with_a_damaged_head_is_not_lost(
-    damage: str, recording: Recording, tmp_path: Path
-) -> None:
+def test_a_rank_with_a_damaged_head_is_not_lost(damage: str, recording: Recording, tmp_path: Path) -> None:
     first, second = sorted((recording("2.13.0", "killed_before_save") / "trace").iterdir())[:2]
     shutil.copy(first, tmp_path / "dedicated_log_torch_trace_rank_0_a.log")
     damaged = tmp_path / "dedicated_log_torch_trace_rank_1_b.log"

@@ -60,7 +60,7 @@ from tests.wild.answers import AnswerSet, read_answers
 from tests.wild.damaged_files import caches
 from tests.wild.damaged_logs import logs
 from tests.wild.damages import CACHES, DAMAGES, TEXT, TRACE, Damage, in_zone
-from tests.wild.judging import GONE, Report, judge
+from tests.wild.judging import GONE, Judge, Report
 
 WAYS: dict[str, tuple[str, ...]] = {
     "trace": (TRACE,),
@@ -76,8 +76,6 @@ _OFTEN = 3
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way of reading a recording that is damaged in one way."""
-
     version: str
     name: str
     way: str
@@ -126,7 +124,6 @@ def sources(folder: Path, kinds: frozenset[str]) -> list[Path]:
 
 @contextlib.contextmanager
 def damaged(whole: Whole, case: Case) -> Iterator[Path]:
-    """A copy of a recording, damaged."""
     with tempfile.TemporaryDirectory() as room:
         # Whoever reads it may be somebody else.
         Path(room).chmod(0o755)
@@ -139,7 +136,6 @@ def damaged(whole: Whole, case: Case) -> Iterator[Path]:
 
 
 def tried(whole: Whole, case: Case) -> Report:
-    """Damage a recording, read it, and hold it against the whole one."""
     damage = case.damage
     kinds = frozenset(WAYS[case.way]) & whole.kinds
     true, floor = whole.read(kinds), whole.floor(kinds, damage)
@@ -156,7 +152,7 @@ def tried(whole: Whole, case: Case) -> Report:
             return Report(Counter({GONE: len(true.answers)}), [] if is_right else wrong)
         except Exception as error:  # whatever it is, it is wrong
             return Report(Counter(), [("exception", f"{type(error).__name__}: {error}")])
-    report = judge(true, observed, damage, floor, left)
+    report = Judge(true, observed, damage, floor, left).report()
     report.wrong += [("a sound file can go", path) for path in can_go]
     return report
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.wild.answers import Answer, AnswerSet, Cause
 from tests.wild.damages import CACHES, TEXT, Damage
-from tests.wild.judging import GONE, NOT_COMPARABLE, NOT_KNOWN, SAME, Report, judge
+from tests.wild.judging import GONE, NOT_COMPARABLE, NOT_KNOWN, SAME, Judge, Report
 
 COLD = Cause("first_lookup", frozenset())
 FUSION = frozenset({"inductor_config[epilogue_fusion]"})
@@ -41,7 +41,6 @@ TWICE = Damage("twice", lambda *_: None, frozenset({TEXT}), copies=2)
 
 
 def answer_set(answers: list[Answer]) -> AnswerSet:
-    """A reading of text logs that says this."""
     runs = {answer.run: answer.process for answer in answers}
     sources = pd.DataFrame({"run": list(runs), "sources": [(f"text/{run}.log",) for run in runs]})
     return AnswerSet(cast(Any, SimpleNamespace(runs=sources)), answers, runs, dict(DETAILS))
@@ -53,13 +52,8 @@ def judged(
     floor: list[Answer] | None = None,
     left: dict[str, int] | None = None,
 ) -> Report:
-    return judge(
-        answer_set(WHOLE),
-        answer_set(said),
-        damage,
-        None if floor is None else answer_set(floor),
-        Counter(left or {}),
-    )
+    by_itself = None if floor is None else answer_set(floor)
+    return Judge(answer_set(WHOLE), answer_set(said), damage, by_itself, Counter(left or {})).report()
 
 
 UNKNOWN = replace(SECOND, outcome="unknown", verdict=None, changed=frozenset(), root=None, cause=None)

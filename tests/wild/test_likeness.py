@@ -17,7 +17,6 @@ RACES = [case for case in RECORDED if case[1] in RANKS]
 
 
 def outcomes(runs: list[list[str]]) -> list[list[str]]:
-    """Without the reasons."""
     return [[" ".join(line.split()[:2]) for line in run] for run in runs]
 
 
@@ -90,7 +89,7 @@ def test_each_miss_is_compared_with_the_run_that_explains_least(name: str, recor
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), RACES)
-def test_ranks_that_start_cold_are_not_blamed_on_one_another(
+def test_cold_ranks_are_not_blamed_on_each_other(
     version: str, name: str, way: str, recording: Recording
 ) -> None:
     folder = recording(version, name)
@@ -101,5 +100,4 @@ def test_ranks_that_start_cold_are_not_blamed_on_one_another(
     misses = scope.misses.merge(scope.lookups[["lookup", "run"]], on="lookup")
     assert set(misses["run"]) <= cold
     # They wait for nobody: who comes first is chance, and so is what a later one still finds.
-    reported = {(miss.verdict, miss.changed) for miss in misses.itertuples()}
-    assert reported <= RANKS[name]
+    assert {(miss.verdict, miss.changed) for miss in misses.itertuples()} <= RANKS[name]

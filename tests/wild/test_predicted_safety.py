@@ -70,9 +70,7 @@ def test_its_own_process_finds_everything_and_it_is_safe(made: Path, source: str
 
 
 @pytest.mark.parametrize("source", ["cache", "mega.bin"])
-def test_what_another_cpu_would_find_and_get_wrong_is_unsafe(
-    made: Path, other: str, tmp_path: Path, source: str
-) -> None:
+def test_what_is_wrong_on_another_cpu_is_unsafe(made: Path, other: str, tmp_path: Path, source: str) -> None:
     if source == "cache":
         results = run(tmp_path / "other", made / "cache", capability=other)
     else:
@@ -94,15 +92,12 @@ def test_what_another_cpu_would_find_and_get_wrong_is_unsafe(
     assert told.startswith("4 entries unsafe: torch would load code that was built for another CPU")
 
 
-def test_what_a_mega_cache_holds_is_what_a_process_finds_once_it_is_loaded(
-    made: Path, tmp_path: Path
-) -> None:
+def test_what_a_mega_cache_holds_is_found_once_it_is_loaded(made: Path, tmp_path: Path) -> None:
     results = run(tmp_path / "other", tmp_path / "empty", "--load", str(made / "mega.bin"))
     assert results == dict.fromkeys(FUNCTIONS, FOUND)
     predicted = cachescope.will_hit(made / "mega.bin", tmp_path / "other" / "host.json")
     assert predicted["will_hit"].tolist() == ["yes"] * 6
-    scope = cachescope.read(made / "mega.bin")
-    assert set(predicted["entry"]) <= set(scope.entries["entry"])
+    assert set(predicted["entry"]) <= set(cachescope.read(made / "mega.bin").entries["entry"])
     of_directory = cachescope.will_hit(made / "cache", tmp_path / "other" / "host.json")
     assert set(predicted["cache_key"]) == set(of_directory["cache_key"])
 

@@ -41,7 +41,6 @@ def shut(*paths: Path) -> None:
 
 
 def move(path: Path, elsewhere: Path) -> None:
-    """Move something to another disk, and leave a link."""
     elsewhere.mkdir(exist_ok=True)
     shutil.move(path, elsewhere / path.name)
     path.symlink_to(elsewhere / path.name)
@@ -144,7 +143,6 @@ CASES = {
 
 
 def run_torch(folders: list[Path]) -> dict[str, dict[str, dict[str, int]]]:
-    """Counters of each function in each directory."""
     command = [sys.executable, str(PROGRAM), *map(str, folders)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]

@@ -23,7 +23,6 @@ CHANGES = 2  # of each directory
 
 
 def caches(archive: Path, folder: Path) -> Iterator[Path]:
-    """The cache directories in a recording."""
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="tar")
     for inner in (folder / "cache", *sorted(folder.glob("*cache*"))):

@@ -41,7 +41,6 @@ def read_way(folder: Path, way: str) -> cachescope.Scope:
 
 
 def steps_of(folder: Path) -> dict[str, list[str]]:
-    """The traces of each process."""
     steps = json.loads((folder / "scenario.json").read_text())["steps"]
     return {step["step"]: step["trace"] for step in steps}
 

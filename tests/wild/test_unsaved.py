@@ -18,13 +18,11 @@ PROGRAMS = Path(__file__).parents[1] / "data" / "record_programs.py"
 
 
 def lines_of(version: str, name: str, way: str) -> list[Run]:
-    """The lookups that this way can tell of, by run."""
     runs = expectation(version, name)
     return [[line for line in run if way != "trace" or not line.startswith("text ")] for run in runs]
 
 
 def expected(version: str, name: str, way: str) -> list[list[str]]:
-    """Their letters and outcomes."""
     runs = [[line.removeprefix("text ") for line in run] for run in lines_of(version, name, way)]
     if (version, way) == ("2.15.0", "text"):
         # It no longer logs the hash details of FX keys, which hold the direction.
@@ -49,8 +47,7 @@ def check_every_unsaved_lookup_is_read(recorded: Recorded) -> None:
 
 @pytest.mark.parametrize(("version", "name"), CASES)
 def test_a_failed_compile_says_why_and_no_other_does(version: str, name: str, recording: Recording) -> None:
-    scope = read_way(recording(version, name), "all")
-    lookups = scope.lookups
+    lookups = read_way(recording(version, name), "all").lookups
     failed = lookups[lookups["compile_error"].notna()]
     runs = failed_runs(version, name)
     assert set(failed["run"]) == runs
@@ -63,7 +60,7 @@ def test_a_failed_compile_says_why_and_no_other_does(version: str, name: str, re
 
 
 @pytest.mark.parametrize(("version", "name"), CASES)
-def test_a_compile_that_the_process_did_not_survive_has_no_end(
+def test_a_compile_in_which_the_process_ended_has_no_end(
     version: str, name: str, recording: Recording
 ) -> None:
     lookups = read_way(recording(version, name), "all").lookups
@@ -113,9 +110,7 @@ def kinds_told(scope: cachescope.Scope) -> list[list[tuple[str, str, str]]]:
 
 
 @pytest.mark.parametrize(("version", "name", "way"), each_way(CASES))
-def test_what_became_of_an_entry_is_right_or_not_known(
-    version: str, name: str, way: str, recording: Recording
-) -> None:
+def test_an_entry_is_told_right_or_not_known(version: str, name: str, way: str, recording: Recording) -> None:
     runs = lines_of(version, name, way)
     told = kinds_told(read_way(recording(version, name), way))
     for run, lines in zip(told, runs, strict=True):
@@ -144,9 +139,7 @@ def test_what_torch_wrote_down_is_known(name: str, kind: str, recording: Recordi
     assert set(known["kind"]) == {kind}
 
 
-def test_what_was_cut_short_is_of_the_trace_in_whose_compile_it_falls(
-    recording: Recording, tmp_path: Path
-) -> None:
+def test_what_was_cut_is_of_the_trace_in_whose_compile_it_falls(recording: Recording, tmp_path: Path) -> None:
     folder = recording("2.13.0", "interrupted_second")
     text = (folder / "text" / "00_interrupted.log").read_bytes()
     # Only the last lookup is left, of whose graph the trace has nothing.

@@ -122,7 +122,6 @@ def expectation(version: str, name: str) -> list[Run]:
 
 
 def failed_runs(version: str, name: str) -> set[int]:
-    """The runs in which a compile failed."""
     if (version, name) == ("2.6.0", "entries_not_writable"):
         return {0, 1}
     if name == "other_owner":

@@ -21,7 +21,6 @@ from cachescope.frames.compile_rows import SymbolRow
 def symbol(
     name: str, value: str | None, source: str | None = None, after: str | None = None, *guards: str
 ) -> SymbolRow:
-    """A row made by hand."""
     place = (None, None, None)
     texts = tuple(f"a: b.py:1: {guard}" for guard in guards)
     return SymbolRow(
@@ -146,8 +145,7 @@ def test_guards_of_the_compiles_that_stored() -> None:
     # Of several sizes no bound is told: it would be read as that of one of them.
     wide = symbol("s1", "4", "L['y'].size()[1]", "[2, 6]", "s1 < 7")
     found = failed_in([[stored], [wide]], [X, Y])
-    conditions = ("x.size(0) > 10", "y.size(1) < 7")
-    assert found == FailedGuards(((X, 5), (Y, 20)), (), conditions, 2)
+    assert found == FailedGuards(((X, 5), (Y, 20)), (), ("x.size(0) > 10", "y.size(1) < 7"), 2)
     # Nor of one size whose bounds in one of the entries are not known.
     found = failed_in([[stored], [replace(stored, range_after=None)]], [X])
     assert found == FailedGuards(((X, 5),), (), ("x.size(0) > 10",), 2)

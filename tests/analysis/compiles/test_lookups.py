@@ -73,7 +73,6 @@ def test_counts_are_torchs_counters(version: str, name: str, recording: Recordin
 
 
 def row(kind: str, segment: int = 1, start: int | None = None, taken: int | None = None) -> CompileRow:
-    """A compile made by hand."""
     return CompileRow(0, "0/0", segment, kind, None, None, None, start, taken, (), (), (), (), None)
 
 

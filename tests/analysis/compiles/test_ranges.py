@@ -71,7 +71,6 @@ def test_a_range_that_is_none(text: str | None) -> None:
 
 
 def symbol(name: str, range_: str | None, *guards: str, value: str | None = None) -> Symbol:
-    """A symbol made by hand."""
     rows = [ShapeGuard(guard, NOWHERE, None) for guard in guards]
     return Symbol(name, None, None, range_, NOWHERE, rows, (value and Specialization(value, NOWHERE)) or None)
 

@@ -62,8 +62,7 @@ def test_places_are_those_of_python(recorded: Path, process: str) -> None:
 
 def test_one_cell_of_two_kernels_is_one_place(recorded: Path) -> None:
     """Both have the same cells but for one; what each kernel did is counted together."""
-    scope = cachescope.read(recorded / "kernel", recorded / "edited")
-    compiled = Compiled.of(scope)
+    compiled = Compiled.of(cachescope.read(recorded / "kernel", recorded / "edited"))
     assert {row.runs for row in compiled.recompiles} == {(0, 1)}
     assert [count for _, count in compiled.broken] == [2]
     assert {count for _, count in compiled.symbols} == {2}

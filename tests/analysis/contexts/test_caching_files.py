@@ -31,7 +31,7 @@ def first(directory: Directory) -> dict[str, object]:
     return truth
 
 
-def test_a_toggled_schema_finds_what_torch_stored_under_it(
+def test_a_schema_finds_what_was_stored_under_it(
     directory: Directory, first: dict[str, dict[str, str]]
 ) -> None:
     """Torch called `tagged` under several schemas: each finds its own file, and the others only their own."""
@@ -100,7 +100,6 @@ ONE, OTHER = "1" * 32, "2" * 32
 
 
 def stored(*files: tuple[str | None, str], cache: str = "caching_package") -> list[EntryRow]:
-    """Entries by the name of their function and of their file."""
     return [
         EntryRow(entry=10 + at, cache=cache, name=name, path=f"/root/{name}/{file}")
         for at, (name, file) in enumerate(files)

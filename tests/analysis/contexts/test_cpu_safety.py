@@ -135,8 +135,7 @@ def test_a_kernel_without_vectors_has_no_width(kernel: str) -> None:
 
 def test_every_kernel_of_a_source_counts_once() -> None:
     parts = ["#include <x>", loads(FLOAT, 8), loads(FLOAT, 16), "plain();", loads(FLOAT, 8)]
-    found = vector_code('extern "C"'.join(parts))
-    assert [sorted(code.widths) for code in found] == [[256], [512]]
+    assert [sorted(code.widths) for code in vector_code('extern "C"'.join(parts))] == [[256], [512]]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ HASHES = {releases: hashes for hashes, releases in TORCH_FILE_HASHES.items()}
 
 
 def rows(names: tuple[str, ...], *values: tuple[Any, ...]) -> Any:
-    """Rows that have what is asked of them."""
     return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in values]
 
 

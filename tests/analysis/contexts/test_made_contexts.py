@@ -181,8 +181,7 @@ def test_what_settings_switch_off(
 
 
 def rows(*lookups: Made) -> list[LookupRow]:
-    scope = scope_of(run(*lookups))
-    return list(scope.history.lookups)
+    return list(scope_of(run(*lookups)).history.lookups)
 
 
 @pytest.mark.parametrize(

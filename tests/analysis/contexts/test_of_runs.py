@@ -32,7 +32,6 @@ def line(field: str, value: object, text: str | None = None, protocol: int = 4) 
 
 
 def forms_of(row: ContextRow) -> dict[str, Any]:
-    """The forms that are known."""
     return {form: getattr(row, form) for form in FORMS if form not in row.missing_forms}
 
 
@@ -155,8 +154,7 @@ def test_torchs_own_key_is_known_by_its_hash_or_from_a_snapshot() -> None:
     (row,) = rows([[key]], snapshots=contexts(dict(another)))
     assert (row.torch_version_hash, row.hashed_forms) == (None, ("torch_version_hash",))
     # What the snapshot lacks, it does not give.
-    lacks = contexts({**same, "runtime": ..., "runtime_version": "12.8"})
-    (row,) = rows([[key]], snapshots=lacks)
+    (row,) = rows([[key]], snapshots=contexts({**same, "runtime": ..., "runtime_version": "12.8"}))
     assert (row.runtime, row.runtime_version) == (None, "12.8")
     assert "runtime" in row.missing_forms and "runtime_version" not in row.missing_forms
 

@@ -190,7 +190,7 @@ def test_the_fields_of_a_snapshot_are_those_of_the_process() -> None:
         ),
     ],
 )
-def test_the_caches_that_a_snapshot_leaves_out(
+def test_caches_a_snapshot_leaves_out(
     problem: str | None, settings: dict[str, str], off: dict[str, str]
 ) -> None:
     assert of_snapshot({}, settings, problem).off == off

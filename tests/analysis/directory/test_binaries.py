@@ -97,8 +97,7 @@ def test_one_file_for_both_is_not_read() -> None:
     link = {"parent": directory.wrappers[1], "parent_kind": "code", "child": shared, "child_kind": "code"}
     directory.links.append({**link, "child_key": "k1"})
     directory.hashes.clear()
-    found = directory.compare()
-    assert found == Compared(True, "by code; one compiled file for both: 5-k1.so")
+    assert directory.compare() == Compared(True, "by code; one compiled file for both: 5-k1.so")
 
 
 def test_a_kernel_that_was_not_compiled_leaves_it_open() -> None:

@@ -29,8 +29,7 @@ def results(before: Path, after: Path) -> pd.DataFrame:
 
 
 def test_what_was_built_anew_is_the_same(built: Path) -> None:
-    found = results(built / "first", built / "again")
-    assert sorted(found["result"]) == ["same", "same", "times"]
+    assert sorted(results(built / "first", built / "again")["result"]) == ["same", "same", "times"]
 
 
 def test_a_pass_that_keeps_its_uuid_makes_other_code_under_one_key(built: Path) -> None:

@@ -25,7 +25,6 @@ TORCHES = ["torch_2.13.0", "torch_2.15.0", "torch_2.10.0", "torch_2.6.0"]
 
 
 def with_names(scope: cachescope.Scope) -> pd.DataFrame:
-    """The frame links with the names of both files."""
     names = scope.entries.set_index("entry")["path"].map(lambda path: Path(path).name)
     links = scope.links
     return links.assign(parent_name=links["parent"].map(names), child_name=links["child"].map(names))
@@ -60,7 +59,6 @@ def test_older_kernels_include_a_header_of_the_directory(directory: Directory) -
 
 
 def choices(folder: Path) -> list[str]:
-    """The choices that torch itself says it timed."""
     provenance = json.loads((folder / "provenance.json").read_text())
     (step,) = [step for step in provenance["steps"] if step["step"].endswith("max_autotune")]
     timings: dict[str, Any] = step["truth"]["cache"]
@@ -123,7 +121,6 @@ def timed(number: int, **told: Any) -> EntryRow:
 def test_links_of_timings(
     rows: list[EntryRow], timings: list[tuple[int, str]], wanted: list[tuple[int, list[int]]]
 ) -> None:
-    """Made by hand."""
     found = list(choice_links(Files(rows), timings))
     assert [(link.parent.entry, [one.entry for one in link.children]) for link in found] == wanted
     assert {(link.kind, link.key, link.known_by) for link in found} <= {("code", A_KEY, CHOICE)}

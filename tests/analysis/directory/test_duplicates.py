@@ -25,8 +25,7 @@ def test_what_is_called_equal_is_so_byte_for_byte_and_none_missed(name: str, dir
     # A mega-cache was saved from one directory and loaded into another.
     assert set(duplicates["known_by"]) == {BY_CONTENT, BY_SOURCE}
     for group in duplicates[duplicates["known_by"] != BY_KEY].itertuples():
-        contents = {path.read_bytes() for path in files_of(scope, group.entries)}
-        assert len(contents) == 1
+        assert len({path.read_bytes() for path in files_of(scope, group.entries)}) == 1
         assert group.saved_bytes == (group.copies - 1) * group.size_bytes
     told = {entry for group in duplicates["entries"] for entry in group}
     graphs = scope.entries[
@@ -51,8 +50,7 @@ def test_entries_raced_for_are_told_by_key_and_guards(recording: Recording) -> N
 
 def test_a_copied_directory_is_found_whole(recording: Recording, tmp_path: Path) -> None:
     cache = recording("2.13.0", "config_flip") / "cache"
-    copy = shutil.copytree(cache, tmp_path / "copy")
-    scope = cachescope.read(cache, copy)
+    scope = cachescope.read(cache, shutil.copytree(cache, tmp_path / "copy"))
     # Compiled libraries and locks are not told by their names.
     hashed = scope.entries[scope.entries["path"].map(lambda path: Path(path).suffix in ("", ".py", ".cpp"))]
     assert scope.duplicates["copies"].tolist() == [2] * (len(hashed) // 2)

@@ -138,8 +138,6 @@ def test_lookups_of_which_nothing_is_recorded_are_no_evidence() -> None:
 
 
 def test_one_key_with_two_hashes_of_a_field_is_one_and_a_field_less_is_not() -> None:
-    """Made by hand."""
-
     def found(*details: dict[str, str]) -> list[dict[str, object]]:
         lookups = [made.fx("f1", "hit", fields, at=at, compile_id=None) for at, fields in enumerate(details)]
         return records(made.scope_of(made.run(*lookups[:1]), made.run(*lookups[1:])).false_hits)
@@ -187,8 +185,7 @@ def stored(name: str, **told: Any) -> Stored:
 
 
 def found(*entries: Stored, sources: dict[int, str] | None = None) -> list[dict[str, Any]]:
-    scope = scope_of(entries=entries)
-    return doubts_of(scope, lambda row: (sources or {}).get(row.entry))
+    return doubts_of(scope_of(entries=entries), lambda row: (sources or {}).get(row.entry))
 
 
 def doubts_of(scope: Scope, source_of: SourceOf) -> list[dict[str, Any]]:
@@ -245,8 +242,7 @@ def test_the_code_of_one_key(told: list[dict[str, Any]], sources: dict[int, str]
 def test_code_is_read_where_keys_differ_and_once_for_each() -> None:
     asked: list[int] = []
     scope = scope_of(entries=[stored(f"e{at}", **told) for at, told in enumerate((A, B, A, B))])
-    rows = doubts_of(scope, lambda row: asked.append(row.entry))
-    assert len(rows) == 1
+    assert len(doubts_of(scope, lambda row: asked.append(row.entry))) == 1
     assert len(asked) == 2
 
 

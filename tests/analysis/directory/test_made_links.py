@@ -129,7 +129,6 @@ def in_folder(made: Stored, folder: str = "/cache/aa") -> Stored:
 
 
 def kernel(name: str) -> Stored:
-    """Code that defines a Triton kernel."""
     made = in_folder(py(name))
     made[0].name = "triton_kernel"
     return made
@@ -235,8 +234,7 @@ def test_what_is_alone(files: list[Stored], wanted: list[tuple[int, str]]) -> No
     ],
 )  # fmt: skip
 def test_what_a_lock_is_for(name: str, others: list[Stored], is_alone: bool) -> None:
-    lock = entry("lock", name, name=f"{name}.lock", root="/cache")
-    found = alone(lock, *others)
+    found = alone(entry("lock", name, name=f"{name}.lock", root="/cache"), *others)
     assert ((0, "what it locks is not there") in found) is is_alone
 
 
@@ -251,8 +249,7 @@ def test_a_lock_of_a_folder_guards_what_is_in_it() -> None:
     [("lock", {"cache_key": None}), ("lock", {"status": "unreadable"}), ("lock", {"status": "damaged"}), ("other", {})],
 )  # fmt: skip
 def test_what_is_no_whole_lock_guards_nothing(cache: str, told: dict[str, Any]) -> None:
-    lock = entry(cache, A, name=f"{A}.lock", **told)
-    assert links(lock, py(A)) == []
+    assert links(entry(cache, A, name=f"{A}.lock", **told), py(A)) == []
 
 
 def test_a_lock_guards_every_file_of_its_beginning_once() -> None:

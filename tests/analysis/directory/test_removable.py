@@ -36,7 +36,7 @@ def test_an_entry_with_graphs_writes_their_code_again_and_stays(directory: Direc
     assert orphan.entry not in set(scope.removable["entry"])
 
 
-def test_what_an_unused_wrapper_compiled_goes_with_it(
+def test_what_a_wrapper_compiled_goes_with_it(
     directory: Directory, recording: Recording, tmp_path: Path
 ) -> None:
     cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
@@ -142,9 +142,7 @@ def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None
 @pytest.mark.parametrize(
     "content", ["", "null", "[]", '{"system": {}, "ca', '{"system": {}, "cache": {}}}', "\xff"]
 )
-def test_json_that_torch_cannot_use_can_go(
-    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_that_is_of_no_use_can_go(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of timings torch raises whatever it asks; of a best configuration it finds none, or raises, too."""
     pytest.importorskip("torch")
     codecache = importlib.import_module("torch._inductor.codecache")

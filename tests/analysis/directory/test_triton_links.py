@@ -91,8 +91,7 @@ def test_without_torchs_key_the_compiled_kernel_tells(venv: str, recorded: Path,
 
 @pytest.mark.parametrize("venv", ["t2150", "t2100"])
 def test_a_best_configuration_leads_to_the_directory_that_won(venv: str, recorded: Path) -> None:
-    scope = cachescope.read(recorded / f"cache_{venv}")
-    found = pairs(scope, "best_config", "triton")
+    found = pairs(cachescope.read(recorded / f"cache_{venv}"), "best_config", "triton")
     said = {(Path(one["best_config"]).name, triton_hash(one["chosen"])) for one in kernels_of(recorded, venv)}
     assert set(zip(found["parent_name"], found["hash"], strict=True)) == said
     assert set(found["known_by"]) == {module.WINNER}
@@ -101,8 +100,7 @@ def test_a_best_configuration_leads_to_the_directory_that_won(venv: str, recorde
 
 @pytest.mark.parametrize("venv", VENVS)
 def test_a_kernel_leads_to_what_was_compiled_from_it(venv: str, recorded: Path) -> None:
-    scope = cachescope.read(recorded / f"cache_{venv}")
-    found = pairs(scope, "code", "triton")
+    found = pairs(cachescope.read(recorded / f"cache_{venv}"), "code", "triton")
     said = {
         (Path(one["kernel_file"]).name, triton_hash(key))
         for one in kernels_of(recorded, venv)
@@ -126,8 +124,7 @@ def test_a_bundle_leads_to_the_directories_it_copies(venv: str, recorded: Path) 
 @pytest.mark.parametrize("venv", VENVS)
 def test_kernels_in_use_are_not_alone(venv: str, recorded: Path) -> None:
     scope = cachescope.read(recorded / f"cache_{venv}")
-    kernels = scope.links[scope.links["known_by"] == TRITON_SOURCE]
-    assert len(kernels) == 3
+    assert len(scope.links[scope.links["known_by"] == TRITON_SOURCE]) == 3
     # The directory lies where it was unpacked, and Triton writes absolute paths.
     assert set(scope.orphans["reason"]) == {OTHER_PATHS}
     assert len(scope.orphans) == 5

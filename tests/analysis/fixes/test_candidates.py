@@ -11,7 +11,6 @@ from cachescope.keys.printed_values import printed_value
 
 
 def detail(field: str, value: object, protocol: int = 4) -> Detail:
-    """As torch prints a value: without quotes."""
     return Detail(field, detail_hash(value, protocol), str(value))
 
 
@@ -117,8 +116,7 @@ def test_a_dtype_is_no_literal() -> None:
     assert [[one.code for one in way] for way in ways_to_set(stored, now, {})] == [
         ["torch.set_default_dtype(torch.float32)"]
     ]
-    other = Detail(field, "h" * 51, "torch.float32); import os")
-    assert not ways_to_set(other, now, {})
+    assert not ways_to_set(Detail(field, "h" * 51, "torch.float32); import os"), now, {})
 
 
 @pytest.mark.parametrize("text", ["<lambda at 0x7f>", "{1, 2}", "True", "'a'", "[", "", "\0", "9" * 5000])

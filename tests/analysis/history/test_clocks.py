@@ -62,8 +62,7 @@ ANY = LONG_AGO, NEVER
 )
 def test_when_it_was_stored(modified: int | None, told: dict[str, object], wanted: tuple[int, int]) -> None:
     made = entry("f1", modified)
-    lookup = miss("f1", T)
-    history = history_of([replace(lookup, **told)], entries=[made])  # type: ignore[arg-type]
+    history = history_of([replace(miss("f1", T), **told)], entries=[made])  # type: ignore[arg-type]
     assert EntryTimes(history).interval(made) == wanted
 
 

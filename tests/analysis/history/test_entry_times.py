@@ -59,8 +59,7 @@ def with_times(recorded: Path, folder: Path, change: Callable[[int], int]) -> Pa
 
 def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
     """Of each entry with one recorded miss: when it may have been stored, and when its miss was and its compile ended."""
-    scope = cachescope.read(folder / "trace", folder / "text", folder / "cache")
-    history = scope.history
+    history = cachescope.read(folder / "trace", folder / "text", folder / "cache").history
     times = EntryTimes(history)
     found = []
     for one in history.entries:

@@ -95,12 +95,10 @@ def made_history(lookups: list[LookupRow], directories: dict[int, str | None]) -
 
 
 def may_share(one: LookupRow, row: LookupRow) -> bool:
-    """Whether two runs are not known to use two cache directories."""
     return len({DIRECTORIES[one.run], DIRECTORIES[row.run]} - {None}) < 2
 
 
 def had_stored(one: LookupRow, row: LookupRow) -> bool:
-    """Whether an entry was there because of an earlier lookup."""
     if one.outcome == "hit":
         return True
     if one.outcome == "bypass" or one.save_bypass is not None or is_one_compile(one, row):

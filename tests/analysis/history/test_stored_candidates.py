@@ -40,8 +40,7 @@ def entry(
 
 def candidates(lookups: list[LookupRow], *entries: EntryRow) -> StoredCandidates:
     lookups = [replace(one, lookup=at) for at, one in enumerate(lookups)]
-    history = history_of(lookups, STORE, entries)
-    return StoredCandidates(history)
+    return StoredCandidates(history_of(lookups, STORE, entries))
 
 
 def ids(entries: list[EntryRow]) -> list[int]:

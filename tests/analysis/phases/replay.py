@@ -9,7 +9,6 @@ from typing import Any
 
 
 def traces_of(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """The traces of a recording that have events."""
     for path in sorted(folder.rglob("*torch_trace*")):
         if path.is_file() and b'{"chromium_event"' in (data := path.read_bytes()):
             yield path, data

@@ -60,8 +60,7 @@ def test_each_compile_under_one_compile_id_is_judged_by_its_own_lookup() -> None
     rows = [phase(10, True), phase(20, True, segment=2)]
     made = [lookup("aotautograd", "hit"), lookup("aotautograd", "full_miss", segment=2)]
     assert readings(rows, made).could_save_ns == 20
-    other_run = [lookup("aotautograd", "hit", run=1)]
-    assert readings(rows, other_run).could_save_ns == 30
+    assert readings(rows, [lookup("aotautograd", "hit", run=1)]).could_save_ns == 30
 
 
 @pytest.mark.parametrize(
@@ -72,9 +71,7 @@ def test_each_compile_under_one_compile_id_is_judged_by_its_own_lookup() -> None
         ("0/0_1", 0, ("0/0", 1)), ("0/0_2", 3, ("0/0", 3)),
     ],
 )  # fmt: skip
-def test_the_compile_of_a_lookup(
-    compile_id: str | None, segment: int, wanted: tuple[str | None, int]
-) -> None:
+def test_the_compile_of_one(compile_id: str | None, segment: int, wanted: tuple[str | None, int]) -> None:
     assert compile_of(lookup("fxgraph", "hit", segment=segment, compile_id=compile_id)) == wanted
 
 

@@ -35,8 +35,7 @@ def test_if_guards_hold_for_sizes(told: dict[str, object], sizes: list[float | N
 def stored(
     *entries: object, roots: tuple[str, ...] = ("/cache",), locks: tuple[ListedEntry, ...] = ()
 ) -> StoredEntries:
-    tables = scope_of(entries=entries).tables  # type: ignore[arg-type]
-    return StoredEntries(tables.entries.rows, roots, locks)
+    return StoredEntries(scope_of(entries=entries).tables.entries.rows, roots, locks)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +90,7 @@ def test_an_entry_is_told_with_its_number_its_guards_and_its_graphs() -> None:
 
 
 def test_what_a_lock_lists_may_have_any_guards() -> None:
-    listed = ListedEntry(*AOT, "/a.lock", ("f1", "f2"))
-    entries = stored(locks=(listed,))
+    entries = stored(locks=(ListedEntry(*AOT, "/a.lock", ("f1", "f2")),))
     (found,) = entries.under(AOT, None)
     assert found == Candidate(
         "the AOTAutograd entry that /a.lock lists",

@@ -44,9 +44,7 @@ def found(*candidates: Candidate, note: LookupNote | None = None) -> PredictedOu
         ([DAMAGED, FAILS], "guard_miss", None, LARGE),
     ],
 )  # fmt: skip
-def test_how_a_lookup_would_end(
-    candidates: list[Candidate], outcome: str, why: str | None, guards: str | None
-) -> None:
+def test_how_it_ends(candidates: list[Candidate], outcome: str, why: str | None, guards: str | None) -> None:
     made = found(*candidates)
     assert (made.outcome, made.guards) == (outcome, guards)
     assert why is None or made.why == why

@@ -57,12 +57,10 @@ OTHERWISE = ("option", "low_rank", "uuid_of_pass", "version")
 
 @pytest.fixture(scope="module")
 def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with a folder for each case."""
     return unpacked(VALUES, tmp_path_factory.mktemp("values"))
 
 
 def change_of(folder: Path) -> tuple[Scope, int, FieldChange]:
-    """What changed for the second process, which missed because of it."""
     scope = read_once(folder)
     missed = scope.misses[scope.misses["verdict"] == "key_changed"]
     assert len(missed) == 1

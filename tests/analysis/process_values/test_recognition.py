@@ -149,8 +149,7 @@ def test_a_kind_is_named_on_positive_evidence_alone(
     for sides, wanted in (((None, None), alone), ((ONE, OTHER), known)):
         found = differs_by(field, before, after, sides)
         assert (None if found is None else found.words) == wanted
-        back = differs_by(field, after, before, sides[::-1])
-        assert back == found
+        assert differs_by(field, after, before, sides[::-1]) == found
 
 
 @pytest.mark.parametrize("sides", [(ONE, None), (None, OTHER), (ONE, replace(OTHER, rank=None))])
@@ -250,8 +249,7 @@ def test_advice_speaks_of_each_kind_that_was_found() -> None:
     texts = "{'rank': 3, 'port': 29500}", "{'rank': 1, 'port': 29501}"
     plain = field_change("metadata", *texts)
     assert list(process_advice(plain)) == []
-    change = replace(plain, process_values=differs_by("metadata", *texts))
-    rank, port = process_advice(change)
+    rank, port = process_advice(replace(plain, process_values=differs_by("metadata", *texts)))
     assert rank.startswith("metadata apparently holds the rank of the process: keep it out of the key")
     assert port.startswith("metadata apparently holds a port: ")
 

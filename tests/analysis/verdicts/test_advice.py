@@ -157,8 +157,7 @@ def test_a_bypass_is_advised_on_where_torch_said_it() -> None:
         for at in (0, 9)
     )
     for made, verdict in ((scope_of(bypassed), "bypassed"), (scope_of(*runs), "entry_unavailable")):
-        advice = made.causes.set_index("verdict")["advice"]
-        assert "freezing off" in advice[verdict]
+        assert "freezing off" in made.causes.set_index("verdict")["advice"][verdict]
 
 
 SET_BY_DTYPE = "Set by torch.set_default_dtype(…)."

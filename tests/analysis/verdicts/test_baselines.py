@@ -221,7 +221,6 @@ def test_of_a_run_that_was_asked_for_another_form_is_found() -> None:
 
 
 def nearer(*made: Told, entries: Sequence[Told] = (), choice: Choice | None = None) -> str | None:
-    """The nearer key of the last lookup."""
     found = Made(*made, entries=entries, choice=choice)
     at = len(found.rows) - 1
     compared = found.baselines.find(at)
@@ -322,7 +321,6 @@ def test_the_graphs_of_what_they_are_compared_with() -> None:
     made = Made(look("A2"), look("A"), look("A", direction="backward", compile_id="3/0"))
     assert [made.baselines.find(at) for at in (1, 2)] == [0, None]
     stored = Made(look("A"), entries=[look("A22")])
-    found = stored.baselines.find(0)
-    assert found == stored.entries[0]
+    assert stored.baselines.find(0) == stored.entries[0]
     other = Made(look("a", function="f", file="/a"), look("A", function="f", file="/a"))
     assert other.baselines.find(1) == 0

@@ -26,7 +26,6 @@ def predicted(tmp_path: Path) -> Path:
 
 
 def aot_misses(scope: cachescope.Scope, run: int) -> pd.DataFrame:
-    """The AOTAutograd misses of one run, by their keys."""
     found = scope.misses.merge(scope.lookups[["lookup", "run", "cache", "cache_key"]], on="lookup")
     return found[(found["cache"] == "aotautograd") & (found["run"] == run)].set_index("cache_key")
 
@@ -35,8 +34,7 @@ def without_earlier_runs(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The AOTAutograd misses of the last run: as its trace and the directory tell, and as all traces do."""
     every = cachescope.read(folder / "trace", folder / "cache")
     last = every.runs.sort_values("start_time").iloc[-1]
-    alone = cachescope.read(last["source"], folder / "cache")
-    told = aot_misses(alone, 0)
+    told = aot_misses(cachescope.read(last["source"], folder / "cache"), 0)
     assert len(told)
     return told, aot_misses(every, last["run"]).loc[told.index]
 

@@ -15,7 +15,6 @@ COLD, NEW = "first lookups (cold start)", "first lookups (new graphs)"
 
 
 def traces(folder: Path) -> list[Path]:
-    """The traces of the processes, in the order in which they ran."""
     return sorted((folder / "trace").iterdir(), key=lambda path: path.read_bytes()[:21])
 
 

@@ -39,7 +39,6 @@ class Made:
 
     @property
     def aligner(self) -> GraphAligner[LookupRow]:
-        """Of all graphs made so far."""
         return GraphAligner(self.store, KeyDistances(self.store))
 
     def alike(self, shared: int, one: Function, other: Function, is_one_program: bool = False) -> bool:
@@ -226,8 +225,7 @@ def test_what_has_no_graph_and_what_is_looked_up_again_has_no_place() -> None:
     assert changed_to([nothing, one, one], [edited, edited], made) == [f"{A} {A9}"]
     # Again later is another place.
     between = made.graph(Z, F)
-    found = changed_to([one, between, one], [edited, between, edited], made)
-    assert found == [f"{A} {A9}"] * 2
+    assert changed_to([one, between, one], [edited, between, edited], made) == [f"{A} {A9}"] * 2
 
 
 def test_the_second_of_four_graphs_is_compared_with_the_right_one(recording: Recording) -> None:

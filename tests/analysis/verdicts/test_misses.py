@@ -129,7 +129,6 @@ def test_what_became_of_an_entry(case: str) -> None:
 
 
 def pair(key: str = "a11", *graphs: Made, at: float = 0, **told: Any) -> list[Made]:
-    """An AOTAutograd lookup and those of its graphs."""
     return [aot(key, details=G, at=at, **told), *graphs]
 
 

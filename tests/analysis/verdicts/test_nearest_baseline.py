@@ -114,7 +114,6 @@ def is_another_call(history: Made, one: LookupRow, row: LookupRow) -> bool:
 
 
 def baseline_of(baselines: Baselines, history: Made, at: int) -> Candidate | None:
-    """What one lookup is compared with."""
     found = baselines.find(at)
     return history.lookups[found] if isinstance(found, int) else found
 

@@ -292,8 +292,7 @@ def test_what_was_set_besides_another_torch(
     ]
     runs = [run_row(at, None, torch_version=version) for at, version in enumerate(versions)]
     assert None not in sets
-    found = ChangeKinds(store, runs).changed_besides(*sets, (0, 1))  # type: ignore[arg-type]
-    assert found == besides
+    assert ChangeKinds(store, runs).changed_besides(*sets, (0, 1)) == besides
     assert ChangeKinds(store, runs).changed_besides(*sets, (None, 1)) == ()  # type: ignore[arg-type]
 
 

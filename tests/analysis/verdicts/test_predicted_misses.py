@@ -17,7 +17,6 @@ TOLD = "its entry in /cache is damaged"
 
 
 def lookup(at: int = 0, cache: str = "fxgraph", key: str = "f1", **told: Any) -> LookupRow:
-    """A miss that a pre-flight predicts."""
     return replace(row(at, 0, at, cache, key, False, None, None, None), **{"prediction": TOLD, **told})
 
 

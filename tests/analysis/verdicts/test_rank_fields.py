@@ -59,5 +59,4 @@ def test_whether_keys_differ_by_the_rank_alone(case: str) -> None:
 
     before, after, ranks, is_by_rank = CASES[case]
     apart = None if -1 in ranks else ranks[1] - ranks[0]
-    changes = store.changes(code(before), code(after))
-    assert all_hold_a_rank(store, changes, apart) is is_by_rank
+    assert all_hold_a_rank(store, store.changes(code(before), code(after)), apart) is is_by_rank

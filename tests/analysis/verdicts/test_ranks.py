@@ -23,7 +23,6 @@ def scope_of(*details: dict[str, str] | None, outcomes: str = "") -> Scope:
 
 
 def ranks(*details: dict[str, str] | None, outcomes: str = "") -> list[dict[str, object]]:
-    """The frame rank_differences."""
     return records(scope_of(*details, outcomes=outcomes).rank_differences)
 
 

@@ -73,8 +73,7 @@ def at(compile_id: str | None, values: str = "222", **told: Any) -> Told:
 )
 def test_the_nearest_earlier_compile(before: list[Told], now: Told, wanted: int | None) -> None:
     recompiles, _, _ = made(*before, now)
-    found = recompiles.before(len(before))
-    assert found == wanted
+    assert recompiles.before(len(before)) == wanted
 
 
 @pytest.mark.parametrize(

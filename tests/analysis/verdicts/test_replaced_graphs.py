@@ -41,8 +41,7 @@ class Made:
         self.rows = [self._row(at, *one) for at, one in enumerate(graphs)]
         stored = [self._entry(number, words) for number, words in enumerate(entries)]
         history = history_of(self.rows, self.store, stored, runs)
-        candidates = StoredCandidates(history)
-        self.replaced = ReplacedGraphs(history, candidates, only)
+        self.replaced = ReplacedGraphs(history, StoredCandidates(history), only)
 
     def _row(self, at: int, words: str, run: int, told: dict[str, Any]) -> LookupRow:
         fields = {"gm": " ".join(f"{word}_op" for word in words), "example_inputs[0]": "T"} | told.pop(
@@ -219,8 +218,7 @@ def test_graphs_of_one_program_are_forms_of_one(above: tuple[int | None, int | N
 
 
 def may_be(*graphs: Told, entries: Sequence[str] = ()) -> str | None:
-    made = Made(*graphs, entries=entries)
-    found = made.replaced.may_be(len(graphs) - 1)
+    found = Made(*graphs, entries=entries).replaced.may_be(len(graphs) - 1)
     if found is None:
         return None
     return f"lookup {found.lookup}" if isinstance(found, LookupRow) else f"entry {found.entry}"

@@ -28,7 +28,6 @@ def scope(told: Recorded) -> Scope:
 
 
 def by_step(scope: Scope) -> dict[str, Any]:
-    """The lookups by the step of their log, with their misses."""
     rows = scope.lookups.merge(scope.misses, on="lookup", how="left").merge(
         scope.runs[["run", "source"]], on="run"
     )
@@ -269,8 +268,7 @@ def test_a_clock_of_another_time_zone_is_told_by_two_folders(hours: int, tmp_pat
     starts = [start(name, NOON + 3600 * hours + 600 * at, pid=at + 1) for at, name in enumerate(names)]
     log = write_log(tmp_path / "server.log", *starts)
     assert {miss.changed for miss in verdicts(tmp_path, log)} == {("env[VLLM_A]",)}
-    alone = write_log(tmp_path / "server.log", starts[0])
-    (miss,) = verdicts(tmp_path, alone)
+    (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", starts[0]))
     assert (miss.changed, miss.evidence) == ((), "not_known")
 
 
@@ -283,7 +281,6 @@ def test_a_model_that_could_not_be_saved_is_why_the_next_start_compiled(tmp_path
     path = f"/c/torch_compile_cache/torch_aot_compile/{'e' * 64}/rank_0_0/model"
     failed = said(f"unable to save AOT compiled function to {path}: Can't pickle f", NOON + 11)
     log = write_log(tmp_path / "a.log", start("a" * 10), failed)
-    again = write_log(tmp_path / "b.log", start("a" * 10, NOON + 3600, pid=2))
-    _, miss = verdicts(log, again)
+    _, miss = verdicts(log, write_log(tmp_path / "b.log", start("a" * 10, NOON + 3600, pid=2)))
     assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "not saved", "inferred")
     assert "could not save the whole compiled model: Can't pickle f" in miss.reason

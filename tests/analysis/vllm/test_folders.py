@@ -70,8 +70,7 @@ def test_the_nearest_has_the_same_configuration_and_was_there_before(tmp_path: P
 def test_equal_times_do_not_tell_which_was_first(tmp_path: Path) -> None:
     make_folder(tmp_path, time=NOON)
     make_folder(tmp_path, {**ENV, "VLLM_A": "2"}, time=NOON)
-    rows = cachescope.read(tmp_path).vllm_folders
-    assert rows["is_order_known"].dropna().tolist() == [False]
+    assert cachescope.read(tmp_path).vllm_folders["is_order_known"].dropna().tolist() == [False]
 
 
 def port(number: int, **other: Any) -> dict[str, Any]:

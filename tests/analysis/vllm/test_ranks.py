@@ -13,7 +13,6 @@ NOON = 1_790_000_000
 
 
 def make_ranks(root: Path, *ranks: int, time: int = NOON, config: str = "cfg", **env: Any) -> str:
-    """One folder with these ranks."""
     names = {
         make_folder(root, {**ENV, **env}, rank=f"rank_{rank}_0", time=time, config=config) for rank in ranks
     }

@@ -87,9 +87,7 @@ def test_the_entries_over_time(
         ("m5 h", (9,), [(9, -1, None), (1, 0, None)]),
     ],
 )  # fmt: skip
-def test_entries_of_a_directory(
-    text: str, since: tuple[int, ...], entries: list[tuple[int, int, int | None]]
-) -> None:
+def test_entries_there(text: str, since: tuple[int, ...], entries: list[tuple[int, int, int | None]]) -> None:
     assert spans(walked(text, *(Stored(at, -1) for at in since))) == entries
 
 
@@ -131,5 +129,4 @@ def test_guards_that_a_directory_shows() -> None:
     assert guards(walked("m2 m2 h", known={0: "a", 1: None})) == ["a", None]
     assert guards(walked("m2 m2 h", known={1: "b"}, at2="a")) == ["a", "b"]
     assert guards(walked("m2 m2 h", known={1: "a"}, at2="a")) == [..., "a"]
-    known = Stored(0, -1, NEVER, "a", True)
-    assert guards(walked("h h", known, at1="b")) == ["a"]
+    assert guards(walked("h h", Stored(0, -1, NEVER, "a", True), at1="b")) == ["a"]

@@ -12,7 +12,6 @@ NEW = OLD.replace("12.4", "12.6").replace("3.1", "3.2")
 
 
 def forms(*details: Details) -> dict[str, tuple[tuple[str, ...], int]]:
-    """The fields and the part of each form, by its name."""
     runs = [
         here(fx(f"f{at}", details={**G, **told}, at=10 * at, took=1.0)) for at, told in enumerate(details)
     ]

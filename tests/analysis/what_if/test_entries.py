@@ -111,8 +111,7 @@ def test_since_when_a_result_is_there(lookups: list[dict[str, Any]], since: int)
 def test_graphs_of_one_compile_are_there_after_the_last() -> None:
     aot = {"cache": "aotautograd", "cache_key": "a1", "time": 100, "outcome": "full_miss"}
     graphs = [miss("f1", 101, 1, aot_lookup=0), hit("f9", 103), miss("f2", 104, 1, aot_lookup=0)]
-    found = recorded(aot, *graphs, hit("f9", 200))
-    assert found.stored_since[1:4:2] == [4, 4]
+    assert recorded(aot, *graphs, hit("f9", 200)).stored_since[1:4:2] == [4, 4]
 
 
 def test_a_clock_that_is_set_back_hides_no_later_lookup() -> None:

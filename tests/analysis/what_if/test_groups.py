@@ -26,8 +26,6 @@ class Miss:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry."""
-
     cell: int
     since: int
     gone: int

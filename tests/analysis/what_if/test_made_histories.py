@@ -194,8 +194,7 @@ def test_guards_of_entries() -> None:
     runs = here(f2(), fx("f9", "hit", XY, at=70))
     assert letters(scope_of(runs, entries=[one]), "x") == "?h"
     assert letters(scope_of(runs, entries=[one, other]), "x") == "hh"
-    later = entry("fxgraph", "f1", G, at=50, guards_expr="s > 4")
-    assert found(later) == "m"
+    assert found(entry("fxgraph", "f1", G, at=50, guards_expr="s > 4")) == "m"
 
 
 def test_an_entry_that_a_miss_wrote_says_its_guards() -> None:
@@ -210,12 +209,10 @@ def test_an_entry_that_a_miss_wrote_says_its_guards() -> None:
 def test_graphs_looked_up_again_in_one_compile_are_stored_after_it() -> None:
     """Its entry failed, and its graph was looked up twice: what it stores is there after the second."""
     first = here(aot("a1", details=G, at=0), f1(1, took=0.5), f1(3, took=0.5))
-    scope = scope_of(first, here(aot("a2", details=X, at=10), f2(11)))
-    assert letters(scope, "x")[-2:] == "hh"
+    assert letters(scope_of(first, here(aot("a2", details=X, at=10), f2(11))), "x")[-2:] == "hh"
 
 
 def table(frame: pd.DataFrame, names: str) -> list[tuple[Any, ...]]:
-    """Some columns, named in one text."""
     rows = frame[names.split()].astype(object).itertuples(index=False, name=None)
     return [tuple(None if not isinstance(v, tuple) and pd.isna(v) else v for v in row) for row in rows]
 
@@ -282,8 +279,7 @@ def test_what_does_not_follow_from_what_was_stored() -> None:
     assert found.frame["note"].isna().tolist() == [True, False]
     assert found.differences["reason"].tolist() == [gone.misses["reason"].iloc[-1]]
     assert found.frame["note"].iloc[1].startswith("it had been stored and was not found")
-    came = scope_of(here(f1(took=None, compile_error="E: x")), here(f1(20, "hit")))
-    found = came.what_if()
+    found = scope_of(here(f1(took=None, compile_error="E: x")), here(f1(20, "hit"))).what_if()
     assert table(found.differences, "lookup run outcome expected") == [(1, 1, "hit", "full_miss")]
     assert found.frame["note"].iloc[1].startswith("nothing that was stored explains it")
     assert found.differences["reason"].tolist() == [found.frame["note"].iloc[1]]
@@ -324,8 +320,7 @@ def test_which_fields_would_help() -> None:
     assert blind == {("x",): (1, 2 * second, 1, False, 1, 1)}
     # In another directory the field would have helped nothing.
     assert helped(scope_of(run(f1(), cache_dir="/other"), here(f2()))) == {}
-    untimed = helped(scope_of(here(f1()), here(f2(took=None))))
-    assert untimed == {("x",): (1, None, 1, False, 0, 1)}
+    assert helped(scope_of(here(f1()), here(f2(took=None)))) == {("x",): (1, None, 1, False, 0, 1)}
 
 
 def test_sets_of_three_are_tried_where_they_are_the_nearest() -> None:

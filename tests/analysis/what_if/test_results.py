@@ -35,9 +35,7 @@ NOTHING = RateRow(4, 1, 3, 0, 0, 0.25, None, None, None)
         ({"unknown": 4}, 0, 0, (1, 3, None, None, None, None)),
     ],
 )  # fmt: skip
-def test_rates_with_more_hits(
-    before: dict[str, Any], more: int, won: int, wanted: tuple[float | None, ...]
-) -> None:
+def test_rates_of_more(before: dict[str, Any], more: int, won: int, wanted: tuple[float | None, ...]) -> None:
     then = with_more_hits(replace(NOTHING, **before), more, won)
     found = (then.hits, then.misses, then.hit_rate, then.time_saved_ns, then.time_lost_ns, then.time_hit_rate)
     assert found == wanted

@@ -130,8 +130,7 @@ def test_fields_are_not_all_needed_where_one_alone_helps_a_staggered_start() -> 
 
 
 def test_graphs_of_another_kind_never_share_a_key(recording: Recording) -> None:
-    scope = read_once(recording("2.13.0", "infer_then_train_fx"))
-    (row,) = records(scope.cause_savings())
+    (row,) = records(read_once(recording("2.13.0", "infer_then_train_fx")).cause_savings())
     assert row["fields"] == ("gm", "fx_kwargs[is_inference]")
     assert "of another kind (forward, backward or inference)" in row["why"]
 

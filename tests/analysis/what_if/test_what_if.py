@@ -139,8 +139,7 @@ def test_one_toggle_joins_four_ranks_whose_rank_leaks_into_a_config(recording: R
 
 
 def test_without_details_an_outcome_is_unknown_once_anything_is_toggled(recording: Recording) -> None:
-    scope = read_way(recording("2.13.0", "trace_only"), "trace")
-    found = scope.what_if(without=FUSION)
+    found = read_way(recording("2.13.0", "trace_only"), "trace").what_if(without=FUSION)
     assert found.frame["outcome_after"].fillna("unknown").tolist() == [
         # Nothing was stored before the first: that one missed under any key.
         *("full_miss", "full_miss", "hit", "hit"),

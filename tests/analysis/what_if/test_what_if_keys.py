@@ -28,8 +28,7 @@ def table_of(
 
 
 def names(table: KeyTable, *without: str) -> list[str]:
-    removed = KeySchema(without=without).removed(table.fields, table.is_tensor)
-    return table.names(removed)
+    return table.names(KeySchema(without=without).removed(table.fields, table.is_tensor))
 
 
 def name_of(*pairs: tuple[str, ...]) -> str:
