@@ -69,23 +69,15 @@ def test_inputs_of_the_model_are_said_to_be() -> None:
     """Where the code of the graph says which they are."""
     code = "def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):\n    return (x @ w,)"
     details = HashDetails()
-    sets = [
-        details.add(
-            component(name, text)
-            for name, text in (
-                ("gm", code),
-                *((f"example_inputs[{at}]", TENSOR.replace("[8, 8]", size)) for at in (0, 1)),
-                ("x", size),
-            )
-        )[0]
-        for size in ("[8, 8]", "[9, 8]")
-    ]
+    details = HashDetails()
+    sets = []
+    for size in ("[8, 8]", "[9, 8]"):
+        tensor = TENSOR.replace("[8, 8]", size)
+        fields = {"gm": code, "example_inputs[0]": tensor, "example_inputs[1]": tensor, "x": size}
+        sets.append(details.add(component(name, text) for name, text in fields.items())[0])
     changes = field_changes(details, sets[0] or 0, sets[1] or 0)
-    assert {change.field: change.is_static for change in changes} == {
-        "example_inputs[0]": False,
-        "example_inputs[1]": True,
-        "x": False,
-    }
+    wanted = {"example_inputs[0]": False, "example_inputs[1]": True, "x": False}
+    assert {change.field: change.is_static for change in changes} == wanted
 
 
 TENSOR = (

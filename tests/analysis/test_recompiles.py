@@ -117,12 +117,8 @@ def test_what_is_no_longer_compiled_is_named(folder: Path) -> None:
     assert re.fullmatch(
         r"by_too_many_sizes \(\S+recompiles_program\.py:\d+\): .*recompile limit exceeded", failed
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "explain", folder / "trace"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "cachescope", "explain", folder / "trace"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "failed to compile" in done.stdout and "recompile limit exceeded" in done.stdout
 
 

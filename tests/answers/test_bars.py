@@ -61,20 +61,14 @@ def test_min_hit_rate(counts: dict[str, int], least: float, passed: bool, found:
 def test_time_lost(counts: dict[str, Any], most: int, passed: bool, found: float | None, reason: str) -> None:
     row = bar(scope(**counts), max_time_lost_ns=most * SECOND)
     assert row["passed"] is passed
-    assert (None if row["found"] != row["found"] else row["found"]) == (
-        None if found is None else found * SECOND
-    )
+    wanted = None if found is None else found * SECOND
+    assert (None if row["found"] != row["found"] else row["found"]) == wanted
     assert reason in row["reason"]
     assert bool(row["causes"]) == (not passed and bool(counts.get("misses")))
 
 
 def test_causes_that_cost_nothing_do_not_break_the_bar_of_time() -> None:
-    made = scope_of(
-        run(
-            fx("m1", details=G, at=0, took=5.0, compile_id="0/0"),
-            fx(None, "bypass", at=9, bypass_reason="no", compile_id="1/0"),
-        )
-    )
+    made = scope_of(run(fx("m1", details=G, at=0, took=5.0, compile_id="1/0"), *bypassed("no")))
     assert len(made.causes) == 2
     assert bar(made, max_time_lost_ns=SECOND)["causes"] == (0,)
     assert bar(made, min_hit_rate=0.5)["causes"] == (0, 1)
@@ -133,11 +127,8 @@ def test_rates_count_each_outcome_once() -> None:
     assert by_cache["lookups"].to_dict() == {"aotautograd": 2, "fxgraph": 6}
     assert by_cache["time_hit_rate"].isna().to_dict() == {"aotautograd": True, "fxgraph": False}
     assert scope.hit_rates(["rank"])["hits"].tolist() == [1, 1]
-    assert scope.hit_rates(["run", "cache"])[["run", "cache"]].to_numpy().tolist() == [
-        [0, "fxgraph"],
-        [1, "aotautograd"],
-        [1, "fxgraph"],
-    ]
+    found = scope.hit_rates(["run", "cache"])[["run", "cache"]].to_numpy().tolist()
+    assert found == [[0, "fxgraph"], [1, "aotautograd"], [1, "fxgraph"]]
 
 
 def rate(hits: int, misses: int, unknown: int = 0, lost: int | None = None) -> RateRow:

@@ -49,11 +49,8 @@ def test_the_fields_are_those_whose_hashes_differ(tour: Scope) -> None:
         for one in ComparedRuns.of(tour, [before], [after]).aligned:
             sides = [tour.hash_details(lookup=rows[0].lookup) for rows in (one.before, one.after)]
             hashes = [dict(zip(side["field"], side["detail_hash"], strict=True)) for side in sides]
-            differing = {
-                field
-                for field in hashes[0].keys() | hashes[1]
-                if hashes[0].get(field) != hashes[1].get(field)
-            }
+            was, now = hashes
+            differing = {field for field in was.keys() | now if was.get(field) != now.get(field)}
             assert {change.field for change in one.changes or ()} == differing
 
 
@@ -95,10 +92,9 @@ def check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror(recorde
         shown = {row.lookup for one in found.aligned for row in getattr(one, name_of_side)}
         assert shown == set(run_of[run_of.isin(side)].index)
     there = {(numbers_of(one.before), numbers_of(one.after)): one.change for one in found.aligned}
-    back = {
-        (numbers_of(one.after), numbers_of(one.before)): MIRRORED.get(one.change, one.change)
-        for one in mirrored.aligned
-    }
+    back = {}
+    for one in mirrored.aligned:
+        back[numbers_of(one.after), numbers_of(one.before)] = MIRRORED.get(one.change, one.change)
     if all(one.by in ("key", "graph") for one in (*found.aligned, *mirrored.aligned)):
         assert there == back
     outcome = scope.lookups.set_index("lookup")["outcome"]

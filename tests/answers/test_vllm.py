@@ -161,15 +161,11 @@ def explained(capsys: pytest.CaptureFixture[str], *paths: Path) -> str:
 @pytest.mark.slow
 def test_explain_names_each_change(newest: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
     text = explained(capsys, newest.cache)
-    assert (
-        "9 folders whose names follow from their factors; 8 of them made although another was there before"
-        in text
-    )
+    made = "9 folders whose names follow from their factors; 8 of them made although another was there before"
+    assert made in text
     assert "env[VLLM_NIXL_SIDE_CHANNEL_PORT]: 5600 → 5601 (apparently differs by port)" in text
-    assert (
-        "the configuration differs (the model, its settings, vLLM's version); vLLM keeps only its hash"
-        in text
-    )
+    said = "the configuration differs (the model, its settings, vLLM's version); vLLM keeps only its hash"
+    assert said in text
 
 
 def test_json_has_the_frames_and_vllms_lookups(

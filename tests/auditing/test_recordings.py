@@ -50,12 +50,8 @@ def test_nothing_stands_against_a_whole_directory(name: str, directory: Director
 def test_nothing_stands_against_versions_without_recordings(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as members:
         members.extractall(tmp_path, filter="data")
-    for source in (
-        tmp_path,
-        archive,
-        tmp_path / "plain" / "mega_cache.bin",
-        tmp_path / "bundled" / "mega_cache.bin",
-    ):
+    bundles = [tmp_path / side / "mega_cache.bin" for side in ("plain", "bundled")]
+    for source in (tmp_path, archive, *bundles):
         found = cachescope.audit(source)
         assert bad(found) == NOTHING
         assert "code-unverified" in set(found["rule"])

@@ -118,11 +118,8 @@ def test_fields_are_in_the_keys_that_their_page_says(sample: str) -> None:
     for cache, found in seen.items():
         lookup = int(scope.lookups["lookup"][scope.lookups["cache"] == cache].iloc[0])
         found |= set(scope.hash_details(lookup=lookup)["field"])
-    held = {
-        "both": seen["aotautograd"] & seen["fxgraph"],
-        "AOTAutograd": seen["aotautograd"] - seen["fxgraph"],
-        "FX graph": seen["fxgraph"] - seen["aotautograd"],
-    }
+    aot, fx = seen["aotautograd"], seen["fxgraph"]
+    held = {"both": aot & fx, "AOTAutograd": aot - fx, "FX graph": fx - aot}
     # Inputs of the two differ in number.
     told = {name: {f for f in found if not f.startswith("example_inputs[")} for name, found in held.items()}
     for name, found in told.items():

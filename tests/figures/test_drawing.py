@@ -112,11 +112,8 @@ def test_every_mark_is_reached_by_keyboard_and_says_what_it_is(page: Any, name: 
     if figure["data"] and figure["data"][0]["type"] == "treemap":
         # A box that is too small to open is told, and not what is in it.
         trace = figure["data"][0]
-        large = {
-            plain(t)
-            for t, size in zip(trace["hovertext"], trace["values"], strict=True)
-            if size > trace["values"][0] / 100
-        }
+        least, sizes = trace["values"][0] / 100, zip(trace["hovertext"], trace["values"], strict=True)
+        large = {plain(text) for text, size in sizes if size > least}
         assert large <= {*told} <= {*wanted}
     else:
         assert sorted(told) == wanted

@@ -380,10 +380,8 @@ def test_many_entries_stay_within_bounds() -> None:
     entries = many_entries(100_000)
     treemap = figures.entry_sizes(entries).data[0]
     assert len(treemap.values) < 6_000
-    assert (
-        sum(s for s, parent in zip(treemap.values, treemap.parents, strict=True) if not parent)
-        == entries["size_bytes"].sum()
-    )
+    tops = [size for size, parent in zip(treemap.values, treemap.parents, strict=True) if not parent]
+    assert sum(tops) == entries["size_bytes"].sum()
     # What stands for many files does not look like the largest one.
     folded = [at for at, label in enumerate(treemap.labels) if " smaller, " in label]
     assert folded and {treemap.marker.colors[at] for at in folded}.isdisjoint(KIND_COLOURS.values())

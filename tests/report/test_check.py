@@ -167,12 +167,8 @@ def test_another_call_of_a_graph_on_other_inputs_is_no_change(recording: Recordi
     assert {since.fields for since in after.changed_since(before)} == {("example_inputs[0]",)}
     # As if this run had called the graph on the inputs of the baseline as well.
     keys = [*after.lookups["cache_key"], *before.lookups["cache_key"]]
-    assert (
-        changed_since(
-            after._judged[0], keys, after.tables.hash_details, before.lookup_rows, before.tables.hash_details
-        )
-        == []
-    )
+    now, then = after.tables.hash_details, before.tables.hash_details
+    assert changed_since(after._judged[0], keys, now, before.lookup_rows, then) == []
 
 
 @pytest.mark.parametrize(

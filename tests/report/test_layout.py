@@ -32,10 +32,7 @@ def test_a_limit_of_rows_is_marked() -> None:
 
 
 def test_two_lines_that_begin_alike_are_shown_where_they_differ() -> None:
-    before, after = (
-        "def forward(self, " + "p : Parameter, " * 9,
-        "def forward(self, " + "p : Parameter, " * 10,
-    )
+    before, after = ("def forward(self, " + "p : Parameter, " * count for count in (9, 10))
     change = field_change("gm", f"{before}):\n    return 1", f"{after}):\n    return 1")
     shown = rows(*code_lines(change, 0), width=60)
     old, new = (next(row for row in shown if row.startswith(sign)) for sign in "-+")

@@ -62,11 +62,8 @@ def parts_of(parts: Iterable[Part]) -> list[Part]:
 
 
 def table(page: Page, anchor: str, name: str) -> Table:
-    (found,) = (
-        part
-        for part in parts_of(section(page, anchor).parts)
-        if isinstance(part, Table) and part.name.startswith(name)
-    )
+    tables = [part for part in parts_of(section(page, anchor).parts) if isinstance(part, Table)]
+    (found,) = (part for part in tables if part.name.startswith(name))
     return found
 
 

@@ -149,11 +149,8 @@ def test_a_lookup_opens_why_by_the_keyboard_and_leads_to_its_cause(browser: Any,
         page.keyboard.press("Enter")
         page.locator(f"tr[data-id='{miss['lookup']}']:focus").wait_for()
         why.get_by_role("link").click()
-        assert (
-            page.locator(page.evaluate("location.hash"))
-            .inner_text()
-            .startswith("1. inductor_config[epilogue_fusion]")
-        )
+        cause = page.locator(page.evaluate("location.hash"))
+        assert cause.inner_text().startswith("1. inductor_config[epilogue_fusion]")
         # What it was compared with is a lookup too.
         why.get_by_role("button", name=f"lookup {miss['baseline_lookup']}", exact=True).click()
         assert why.get_by_text(f"lookup {miss['baseline_lookup']}, run").is_visible()

@@ -5,7 +5,7 @@ import random
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -75,24 +75,19 @@ class History:
 
     def scope(self) -> Scope:
         places = [{"cache_dir": "/cache"}] * 3 + [{"cache_dir": "/other"}, {}]
-        runs = [
-            run(
-                *(made for graph in range(self.random.randint(1, 5)) for made in self.compile(graph)),
-                **self.random.choice(places),
-            )
-            for _ in range(self.random.randint(1, 7))
-        ]
+        runs = []
+        for _ in range(self.random.randint(1, 7)):
+            compiles = [self.compile(graph) for graph in range(self.random.randint(1, 5))]
+            runs.append(run(*chain(*compiles), **self.random.choice(places)))
         return scope_of(*runs, entries=[self.entry() for _ in range(self.random.randint(0, 2))])
 
     def fields(self) -> dict[str, str]:
         pick = self.random.choice
         fields = {"gm": CODE, "x": pick("123"), "y": pick("12"), "system_info[version]": pick(VERSIONS)}
         shape = pick(["(3,)", "(s0,)"] if self.has_guards else ["(3,)", "(4,)"])
-        return (
-            {**fields, "example_inputs[0]": f"TensorMetadata(shape={shape})"}
-            if pick([True, False])
-            else fields
-        )
+        if pick([True, False]):
+            fields["example_inputs[0]"] = f"TensorMetadata(shape={shape})"
+        return fields
 
     def key(self, letter: str, fields: dict[str, str]) -> str:
         text = repr(sorted(fields.items()))

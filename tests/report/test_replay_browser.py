@@ -69,12 +69,8 @@ def test_a_warning_stays_while_others_are_out(browser: Any, recording: Recording
 )  # fmt: skip
 def test_times_are_written_as_everywhere(browser: Any, tmp_path: Path, took: float | None, said: str) -> None:
     keys = ({"gm": CODE, "fields": "0"}, {"gm": CODE, "fields": "1"})
-    scope = scope_of(
-        *(
-            run(fx(f"f{at}", "full_miss", key, at=10_000 * at, took=took), cache_dir="/cache")
-            for at, key in enumerate(keys)
-        )
-    )
+    made = [fx(f"f{at}", "full_miss", key, at=10_000 * at, took=took) for at, key in enumerate(keys)]
+    scope = scope_of(*(run(one, cache_dir="/cache") for one in made))
     with opened(browser, scope.report(tmp_path / "out.html")) as shown:
         box(shown.page, "fields").uncheck()
         assert numbers(shown.page) == expected(scope, "fields")

@@ -1,8 +1,6 @@
 """The pane Compare: what a pick in the list of runs does, and that what is shown stays when more is read."""
 
-import asyncio
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +10,10 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.errors import CachescopeError
 from cachescope.scope import Scope
 from cachescope.views.compare import Compare
-from cachescope.views.explorer import Explorer
 from cachescope.views.html import changed_fields
 from cachescope.views.state import State
 from tests.made import fx, run, scope_of
+from tests.views.test_explorer import opened
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 
@@ -27,9 +25,7 @@ def tour() -> Scope:
 
 @pytest.fixture
 def pane(tour: Scope) -> Any:
-    explorer = tour.explore()
-    explorer.state.pane = "Compare"
-    return explorer.pane("Compare")
+    return opened(tour.explore(), "Compare")
 
 
 def picked(pane: Compare, side: str, *runs: int, added: bool = False) -> None:
@@ -105,34 +101,8 @@ def test_runs_by_number_and_another_recording(tour: Scope) -> None:
 
 def test_one_run_has_nothing_beside_it() -> None:
     explorer = scope_of(run(fx("fone", at=0))).explore()
-    explorer.state.pane = "Compare"
-    assert "Only one run" in explorer.pane("Compare").children[0].value
+    assert "Only one run" in opened(explorer, "Compare").children[0].value
     assert explorer.frame().equals(explorer.scope.lookups) and explorer.query == "scope.lookups"
-
-
-def test_what_was_picked_stays_when_a_job_goes_on(recording: Any, tmp_path: Path) -> None:
-    traces = [Path(one) for one in cachescope.read(recording("2.13.0", "tour") / "trace").runs["source"]]
-    copies = [(tmp_path / trace.name, trace.read_bytes()) for trace in traces]
-
-    async def follow() -> None:
-        for to, text in copies[2:4]:
-            to.write_bytes(text)
-        explorer: Explorer = cachescope.read(tmp_path).explore(watch=True)
-        try:
-            explorer.state.pane = "Compare"
-            picked(explorer.pane("Compare"), "A", 1)
-            explorer.pane("Compare").changes.value = "fixed"
-            # A process that began earlier: all numbers move.
-            copies[0][0].write_bytes(copies[0][1])
-            assert explorer.watching is not None
-            explorer.watching.step()
-            assert explorer.state.compared == ((2,), (1,))
-            pane = explorer.pane("Compare")
-            assert pane.picker.sides == [[2], [1]] and pane.changes.value == "fixed"
-        finally:
-            explorer.close()
-
-    asyncio.run(follow())
 
 
 def test_a_state_that_names_no_run_says_so(tour: Scope) -> None:

@@ -66,11 +66,11 @@ def test_lookups_of_graphs_are_below_their_own(filters: dict[str, Any], tour: ca
 def test_folded_lookups_are_sorted_by_the_time_below_them(ascending: bool, tour: cachescope.Scope) -> None:
     frame = lookups_frame(tour)
     groups = by_hand(records(frame))
-    times = {
-        one["lookup"]: sum(below["time_taken_ns"] or 0 for below in groups.get(one["lookup"], []))
-        for one in groups[None]
-        if any(below["time_taken_ns"] is not None for below in groups.get(one["lookup"], []))
-    }
+    times: dict[int, int] = {}
+    for one in groups[None]:
+        below = [each["time_taken_ns"] for each in groups.get(one["lookup"], [])]
+        if any(time is not None for time in below):
+            times[one["lookup"]] = sum(time or 0 for time in below)
     rows = LookupRows(frame)
     rows.order("time_taken_ns", ascending)
     seen = [lookup for lookup, _, _ in every_line(rows)]

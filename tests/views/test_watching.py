@@ -14,6 +14,8 @@ from cachescope.readers.file_fingerprints import stamps
 from cachescope.views import watching as followed
 from cachescope.views.explorer import Explorer
 from cachescope.views.watching import Following
+from tests.views.test_compare import picked
+from tests.views.test_explorer import opened
 
 pytestmark = pytest.mark.slow  # whole explorers are built
 
@@ -75,6 +77,24 @@ def test_what_a_job_writes_is_shown_and_what_was_chosen_stays(traces: list[Path]
         assert set(explorer.pane("Lookups").rows.shown()["run"]) == {1}
         explorer.state.show_why(0)
         assert explorer.pane("Why").explained.lookup == 0
+
+    watched(act, tmp_path)
+
+
+def test_what_was_picked_to_compare_stays(traces: list[Path], tmp_path: Path) -> None:
+    for trace in traces[2:4]:
+        copy(trace, tmp_path)
+
+    def act(explorer: Explorer) -> None:
+        pane = opened(explorer, "Compare")
+        picked(pane, "A", 1)
+        pane.changes.value = "fixed"
+        # A process that began earlier: all numbers move.
+        copy(traces[0], tmp_path)
+        explorer.watching.step()
+        assert explorer.state.compared == ((2,), (1,))
+        pane = explorer.pane("Compare")
+        assert pane.picker.sides == [[2], [1]] and pane.changes.value == "fixed"
 
     watched(act, tmp_path)
 

@@ -59,10 +59,8 @@ def test_a_whole_entry_under_a_hidden_name_is_told_and_stays(cache: Path) -> Non
         shutil.copy2(entry, folder / name)
     scope = cachescope.read(cache)
     hidden = scope.entries[scope.entries["path"].str.contains(r"/\.(?:1|m)", regex=True)]
-    assert dict(zip(hidden["path"].map(os.path.basename), hidden["status"], strict=True)) == {
-        ".1.2.tmp": "temporary",
-        ".mine": "foreign",
-    }
+    statuses = dict(zip(hidden["path"].map(os.path.basename), hidden["status"], strict=True))
+    assert statuses == {".1.2.tmp": "temporary", ".mine": "foreign"}
     assert set(hidden["detail"]) == {"a whole entry, which torch before 2.13 loads"}
     # torch 2.13 and later skip both: they are no candidates.
     assert not set(hidden["entry"]) & set(scope.guards["entry"])

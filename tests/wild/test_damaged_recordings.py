@@ -210,18 +210,12 @@ def test_damage_is_done(recording: Recording) -> None:
 def _look(folder: Path) -> dict[str, tuple[object, ...]]:
     """What there is of everything in a recording that is a source: content, time, permission."""
     found: dict[str, tuple[object, ...]] = {}
-    for path in sorted(
-        path for kind in (TRACE, TEXT, "cache") for path in [folder / kind, *(folder / kind).rglob("*")]
-    ):
+    roots = [folder / kind for kind in (TRACE, TEXT, "cache")]
+    for path in sorted(path for root in roots for path in [root, *root.rglob("*")]):
         status = path.lstat()
         content = path.read_bytes() if path.is_file() and os.access(path, os.R_OK) else b""
-        name = str(path.relative_to(folder))
-        found[name] = (
-            status.st_mode,
-            path.is_symlink(),
-            status.st_mtime_ns if path.is_file() else 0,
-            content,
-        )
+        time_ns = status.st_mtime_ns if path.is_file() else 0
+        found[str(path.relative_to(folder))] = (status.st_mode, path.is_symlink(), time_ns, content)
     return found
 
 

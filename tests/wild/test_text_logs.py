@@ -12,6 +12,7 @@ import gzip
 import itertools
 import lzma
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -152,11 +153,8 @@ def test_a_hit_is_no_miss_where_the_next_lookup_lost_its_key(recording: Recordin
     cold, _ = texts_of(folder)
     lines = cold.split(b"\n")
     keys = [at for at, line in enumerate(lines) if b" hash details for key " in line]
-    outcomes = [
-        at
-        for at, line in enumerate(lines)
-        if b" cache hit for key " in line or b" cache miss for key " in line
-    ]
+    is_outcome = re.compile(rb" cache (?:hit|miss) for key ").search
+    outcomes = [at for at, line in enumerate(lines) if is_outcome(line)]
     # Three AOTAutograd lookups of one compile id: a miss, a hit, and a miss whose graph missed too.
     hit, behind, graph = keys[-3:]
     lost = {outcomes[-3], behind, outcomes[-2]}

@@ -66,10 +66,8 @@ def check_told(recorded: Recorded) -> None:
         (line,) = (at for at, text in enumerate(_PROGRAM, 1) if text.strip() == f"{code}:")
         begin = f"{size}; the stored entry needs {needs}, from "
         # torch 2.6 does not write the text of lines.
-        assert told[name] in (
-            {f"{begin}`{code}` at guard_programs.py:{line}"},
-            {f"{begin}guard_programs.py:{line}"},
-        )
+        line_of = f"guard_programs.py:{line}"
+        assert told[name] in ({f"{begin}`{code}` at {line_of}"}, {begin + line_of})
 
 
 def check_counted(recorded: Recorded) -> None:

@@ -2,12 +2,12 @@
 
 import json
 import re
-import tarfile
 from pathlib import Path
 
 import pytest
 
 import cachescope
+from tests.conftest import unpacked
 
 pytestmark = pytest.mark.slow
 
@@ -20,9 +20,7 @@ _NEEDS = {"11 to 100", "101 to 1000", "1001 or more"}
 
 @pytest.mark.parametrize("archive", _RECORDED, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def test_a_guard_miss_says_of_how_many_entries_it_knows_the_guards(archive: Path, tmp_path: Path) -> None:
-    with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
-    (folder,) = tmp_path.iterdir()
+    folder = unpacked(archive, tmp_path)
     entries = json.loads((folder / "entries.json").read_text())
     scope = cachescope.read(folder / "trace")
     missed = scope.misses[scope.misses["verdict"] == "guard_failed"]["lookup"]
@@ -46,9 +44,7 @@ def test_a_guard_miss_says_of_how_many_entries_it_knows_the_guards(archive: Path
 
 def test_one_was_recorded_where_torch_names_the_guards_of_some(tmp_path: Path) -> None:
     """Otherwise the test above shows nothing."""
-    with tarfile.open(_RECORDED[0].with_name("2.13.0.tar.xz")) as packed:
-        packed.extractall(tmp_path, filter="data")
-    scope = cachescope.read(tmp_path / "2.13.0" / "trace")
+    scope = cachescope.read(unpacked(_RECORDED[0].with_name("2.13.0.tar.xz"), tmp_path) / "trace")
     told = [scope.explain(int(lookup)).sizes or "" for lookup in scope.misses["lookup"]]
     assert [some[0] for one in told if (some := _SOME.search(one))] == [
         "; one of 2 stored entries needs 11 to 100, from ",

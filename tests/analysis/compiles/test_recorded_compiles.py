@@ -2,7 +2,6 @@
 
 import json
 import re
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import pytest
 
 import cachescope
 from cachescope.scope import Scope
+from tests import conftest
 
 _DATA = Path(__file__).parents[2] / "data"
 RECORDED = sorted((_DATA / "compiles").glob("*.tar.xz"))
@@ -29,10 +29,7 @@ class Recorded(NamedTuple):
 
 
 def unpacked(archive: Path, folder: Path) -> Recorded:
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
-    (made,) = folder.iterdir()
-    return of_folder(made)
+    return of_folder(conftest.unpacked(archive, folder))
 
 
 def of_folder(folder: Path) -> Recorded:

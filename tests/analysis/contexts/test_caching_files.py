@@ -73,15 +73,11 @@ def test_the_calls_of_a_dump_are_found_again_and_only_under_their_key(
 
 def test_a_name_that_does_not_follow_from_the_values_is_unknown_and_not_absent(directory: Directory) -> None:
     scope = cachescope.read(directory("caching_2.10.0") / "default_root")
-    text = "".join(["te", "xt"])
-    calls = [
-        ("plain", ((3,), {})),
-        ("plain", ((text, "".join(["te", "xt"])), {})),
-        ("mixed", ("encoded", 7)),
-        ("plain", ((object,), {})),
-    ]
+    one, equal = ("".join(["te", "xt"]) for _ in range(2))
+    plain = [((3,), {}), ((one, equal), {}), ((object,), {})]
+    calls = [("mixed", ("encoded", 7)), *(("plain", params) for params in plain)]
     rows = scope.caching_files("0" * 32, calls)
-    assert rows["status"].tolist() == ["absent", "unknown", "unknown", "unknown"]
+    assert rows["status"].tolist() == ["unknown", "absent", "unknown", "unknown"]
     assert rows["entry"].isna().all()
     assert "no name can be made" in rows["reason"].iloc[3]
     with pytest.raises(CachescopeError, match="not a pickled key"):

@@ -37,11 +37,8 @@ def forms_of(row: ContextRow) -> dict[str, Any]:
 
 def rows(*runs: list[list[str]], snapshots: Sequence[ContextRow] = ()) -> list[ContextRow]:
     details = HashDetails()
-    looked_up = [
-        LookupRow(run=number, detail_set=details.add(one)[0])
-        for number, sets in enumerate(runs)
-        for one in sets
-    ]
+    sets = [(number, one) for number, run in enumerate(runs) for one in run]
+    looked_up = [LookupRow(run=number, detail_set=details.add(one)[0]) for number, one in sets]
     processes = (run_row(number, source="/a.log", pid=1000 + number) for number in range(len(runs)))
     found = all_contexts([*snapshots], processes, looked_up, details)
     assert found[: len(snapshots)] == [*snapshots]

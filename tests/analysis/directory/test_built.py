@@ -84,10 +84,8 @@ def test_a_kernel_that_is_tuned_differently(
     edited.write_text(json.dumps(json.loads(edited.read_text()) | changed))
     found = results(recorded, tmp_path / "other")
     configurations = found[found["cache"] == "best_config"]
-    assert dict(zip(configurations["cache_key"], configurations["result"], strict=True)) == {
-        edited.stem: result,
-        **{path.stem: "same" for path in others},
-    }
+    found = dict(zip(configurations["cache_key"], configurations["result"], strict=True))
+    assert found == {edited.stem: result, **{path.stem: "same" for path in others}}
 
 
 def test_several_entries_of_one_key_and_equal_guards_are_not_compared(built: Path, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ NOT_STORED = "torch stores no entry for it: it was bypassed or switched off"
 GUARDED = "its key is in the bundle with guards on sizes; which sizes it had is not recorded"
 ALL_OF_IT = "every entry of the cache directory under its key is in the bundle"
 FAILED = "its key is in the bundle only with guards that did not hold for it"
+UNREADABLE = "its key is in the bundle; the file could not be read to compare them"
+REFUSED = "torch loads nothing of the bundle: it is cut"
 NO_GRAPHS = "its entry points to FX graphs that are not in the bundle"
 
 
@@ -72,7 +74,7 @@ HIT_SMALL, MISS_SMALL = ({"outcome": "hit", "guards_expr": SMALL}, {"outcome": "
         (lookup(), bundle(), [], ("no", NOT_IN_IT)),
         (lookup(), bundle(lost=frozenset({("fxgraph", "f1")})), [], ("no", LOST)),
         (lookup(), bundle(lost=frozenset({("fxgraph", "f2")})), [], ("no", NOT_IN_IT)),
-        (lookup(), bundle(inside(), refused="it is cut"), [], ("no", "torch loads nothing of the bundle: it is cut")),
+        (lookup(), bundle(inside(), refused="it is cut"), [], ("no", REFUSED)),
         # Lookups without a key; one that stored nothing may be covered by another's entry.
         (lookup(None), bundle(inside()), [], ("unknown", "its key was not recorded")),
         (lookup(None, "bypass"), bundle(inside()), [], ("never", NOT_STORED)),
@@ -115,14 +117,10 @@ def test_which_lookups_a_bundle_covers(
 
 
 def test_more_misses_than_entries_leave_it_open_which_guards_each_stored() -> None:
-    rows = [lookup(), lookup(lookup=1)]
     held, stored = bundle(inside(guards_expr=SMALL)), entry(guards_expr=SMALL)
-    of_both = [row.held for row in coverage_rows([held], rows, [stored], no_file)]
-    of_hit_too = [
-        row.held
-        for row in coverage_rows([held], [rows[0], lookup(lookup=1, outcome="hit")], [stored], no_file)
-    ]
-    assert (of_both, of_hit_too) == (["unknown", "yes"], ["yes", "yes"])
+    for outcome, first in (("full_miss", "unknown"), ("hit", "yes")):
+        rows = [lookup(), lookup(lookup=1, outcome=outcome)]
+        assert [row.held for row in coverage_rows([held], rows, [stored], no_file)] == [first, "yes"]
 
 
 AOT = {"cache": "aotautograd"}
@@ -158,7 +156,7 @@ def test_an_aotautograd_entry_needs_its_graphs(held: list[EntryRow], answer: tup
         (entry("f2"), bundle(inside()), ("no", NOT_IN_IT)),
         (entry("f2"), bundle(lost=frozenset({("fxgraph", "f2")})), ("no", LOST)),
         (entry("a1", **AOT), bundle(inside("a1", "aotautograd", fx_keys=("f1",))), ("no", NO_GRAPHS)),
-        (entry(), bundle(refused="it is cut"), ("no", "torch loads nothing of the bundle: it is cut")),
+        (entry(), bundle(refused="it is cut"), ("no", REFUSED)),
         (entry(None, "autotune"), bundle(), ("never", "torch puts no measurements of max-autotune into a bundle")),
     ],
 )  # fmt: skip
@@ -185,16 +183,10 @@ def test_other_files_are_compared_by_their_content(row: EntryRow, name: tuple[st
     files = {name: "d1"}
     assert answer("d1", files=files) == ("yes", "it is in the bundle")
     assert answer("d2", files=files) == ("no", "the bundle holds another state of it")
-    assert answer(None, files=files) == (
-        "unknown",
-        "its key is in the bundle; the file could not be read to compare them",
-    )
+    assert answer(None, files=files) == ("unknown", UNREADABLE)
     assert answer("d1") == ("no", NOT_IN_IT)
     assert answer("d1", lost=frozenset({name})) == ("no", LOST)
-    assert answer("d1", files=files, refused="it is cut") == (
-        "no",
-        "torch loads nothing of the bundle: it is cut",
-    )
+    assert answer("d1", files=files, refused="it is cut") == ("no", REFUSED)
 
 
 def test_of_several_bundles_each_covers_its_own() -> None:
@@ -209,12 +201,8 @@ def test_lookups_of_one_key_and_answer_are_one_row() -> None:
         lookup(lookup=3), lookup(lookup=4, **HIT_SMALL), lookup(lookup=5), lookup("f2", lookup=6),
         lookup(None, "bypass", lookup=7), lookup("c1", lookup=8, cache="code"),
     ]  # fmt: skip
-    made = coverage_rows(
-        [bundle(inside(guards_expr=SMALL))],
-        rows,
-        [entry("c1", "code"), entry("x", status="damaged")],
-        no_file,
-    )
+    entries = [entry("c1", "code"), entry("x", status="damaged")]
+    made = coverage_rows([bundle(inside(guards_expr=SMALL))], rows, entries, no_file)
     assert [(row.cache, row.cache_key, row.held, row.lookups, row.lookup, row.entry) for row in made] == [
         ("fxgraph", "f1", "unknown", 2, 3, None),
         ("fxgraph", "f1", "yes", 1, 4, None),

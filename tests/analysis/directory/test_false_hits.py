@@ -164,12 +164,8 @@ def test_a_field_that_older_keys_lack_and_newer_ones_differ_in() -> None:
         return [row for row in records(made.scope_of(*runs).false_hits) if row["kind"] == "missing_field"]
 
     (row,) = found({"gm": "g"}, "float32", "float64")
-    assert (row["fields"], row["lookups"], row["runs"], row["hits"]) == (
-        ("default_dtype",),
-        (0, 2),
-        (0, 1),
-        2,
-    )
+    wanted = (("default_dtype",), (0, 2), (0, 1), 2)
+    assert (row["fields"], row["lookups"], row["runs"], row["hits"]) == wanted
     assert "1 key of torch before 2.13" in str(row["evidence"])
     # Of a key of which nothing is recorded nobody knows what it lacks.
     assert found(None, "float32", "float64") == []

@@ -139,9 +139,8 @@ def test_the_best_configuration_of_a_kernel() -> None:
     own = best_config_name(f"{A}.py", "").removesuffix(".best_config")
     by_name = "its name: the hash of the kernel's file name and the cache key tag"
     assert links(one, in_folder(best(own))) == [(0, "best_config", 1, by_name)]
-    assert links(one, in_folder(best(A))) == [
-        (0, "best_config", 1, "its name, which is that of the kernel's file")
-    ]
+    of_file = "its name, which is that of the kernel's file"
+    assert links(one, in_folder(best(A))) == [(0, "best_config", 1, of_file)]
     # Of a name that is not known: the one kernel beside it, or that which its directory was compiled from.
     assert links(one, in_folder(best("x"))) == [(0, "best_config", 1, NAMED)]
     assert links(one, other, in_folder(best("x"))) == []
@@ -258,14 +257,8 @@ def test_a_lock_guards_every_file_of_its_beginning_once() -> None:
 
 
 def row(number: int, cache: str = "fxgraph", key: str | None = "fabc", **told: Any) -> EntryRow:
-    made = {
-        "entry": number,
-        "cache": cache,
-        "cache_key": key,
-        "path": f"/c/{key}/e{number}",
-        "modified_time": 5,
-    }
-    return EntryRow(**(made | told))
+    usual: dict[str, Any] = {"path": f"/c/{key}/e{number}", "modified_time": 5}
+    return EntryRow(entry=number, cache=cache, cache_key=key, **(usual | told))
 
 
 def named(which: int | str, *rows: EntryRow) -> list[int] | str:

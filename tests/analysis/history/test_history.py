@@ -38,9 +38,9 @@ def test_when_a_compile_ended(told: dict[str, Any], end: int | None) -> None:
 )
 def test_a_compile_of_autograd_ends_with_its_last_graph(graphs: list[dict[str, Any]], end: int) -> None:
     aot = replace(TEMPLATE, cache="aotautograd", time=5, end_time=9, time_taken_ns=None)
-    inner = [
-        replace(TEMPLATE, lookup=n, aot_lookup=0, end_time=None, **told) for n, told in enumerate(graphs, 1)
-    ]
+    inner = []
+    for number, told in enumerate(graphs, 1):
+        inner.append(replace(TEMPLATE, lookup=number, aot_lookup=0, end_time=None, **told))
     assert history_of([aot, *inner]).timeline.end[0] == end
 
 
@@ -117,12 +117,8 @@ def test_the_guards_that_lookups_of_a_key_show() -> None:
 
 def test_the_lookups_of_an_entry() -> None:
     entries = [entry_row(0, "fxgraph", "k"), entry_row(1, "aotautograd", "k"), entry_row(2, "fxgraph", "m")]
-    keys: list[dict[str, Any]] = [
-        {"cache_key": "k"},
-        {"cache_key": "l"},
-        {"cache_key": "k", "cache": "aotautograd"},
-        {"cache_key": "k"},
-    ]
+    of_k = {"cache_key": "k"}
+    keys = [of_k, {"cache_key": "l"}, {**of_k, "cache": "aotautograd"}, of_k]
     found = history_of(lookups(*keys), entries=entries)
     assert [list(found.lookups_of(one)) for one in entries] == [[0, 3], [2], []]
 

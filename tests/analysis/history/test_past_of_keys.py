@@ -1,6 +1,7 @@
 """The past of a key, walked along in one go, against a look back at all earlier lookups from each of them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -33,20 +34,10 @@ def made(values: list[tuple]) -> list[LookupRow]:
     found = []
     for at, (key, run, compile_id, outcome, is_kept_back, later, taken, guards) in enumerate(values):
         time += later
-        found.append(
-            replace(
-                TEMPLATE,
-                lookup=at,
-                run=run,
-                time=None if taken is None else time,
-                time_taken_ns=taken,
-                cache_key=key,
-                compile_id=compile_id,
-                outcome=outcome,
-                save_bypass=KEPT_BACK if is_kept_back else None,
-                guards_expr=guards,
-            )
-        )
+        told: dict[str, Any] = {"lookup": at, "run": run, "cache_key": key, "compile_id": compile_id}
+        told |= {"time": None if taken is None else time, "time_taken_ns": taken}
+        told |= {"outcome": outcome, "save_bypass": KEPT_BACK if is_kept_back else None}
+        found.append(replace(TEMPLATE, **told, guards_expr=guards))
     return found
 
 

@@ -1,24 +1,23 @@
 """The frame phases against a plain replay of the events, on every recorded trace."""
 
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from cachescope.analysis.phases.frame import NOT_NAMED
 from tests.analysis.phases.replay import events_of, replayed, traces_of
-from tests.conftest import RECORDINGS, Recording
+from tests.conftest import RECORDINGS, Archive, Recording
 from tests.readings import read_once
 from tests.recordings import Recorded
 
 # Of real models.
-ARCHIVES = sorted([*RECORDINGS.parent.glob("models/*.tar.xz"), *RECORDINGS.parent.glob("starts/*.tar.xz")])
+ARCHIVES = sorted(
+    f"{kind}/{path.name.removesuffix('.tar.xz')}"
+    for kind in ("models", "starts")
+    for path in (RECORDINGS.parent / kind).glob("*.tar.xz")
+)
 # Threads of a pool write their times a little later than they take them.
 SLACK_NS = 2_000_000
-
-
-def name_of(archive: Path) -> str:
-    return f"{archive.parent.name}-{archive.name.removesuffix('.tar.xz')}"
 
 
 def hold(folder: Path) -> int:
@@ -59,11 +58,9 @@ def test_phases_are_what_a_plain_replay_says(version: str, name: str, recording:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("archive", ARCHIVES, ids=name_of)
-def test_phases_of_models_are_what_a_plain_replay_says(archive: Path, tmp_path: Path) -> None:
-    with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
-    assert hold(tmp_path)
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_phases_of_models_are_what_a_plain_replay_says(name: str, archive: Archive) -> None:
+    assert hold(archive(name))
 
 
 def check_phases_are_what_a_plain_replay_says(recorded: Recorded) -> None:

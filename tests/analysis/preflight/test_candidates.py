@@ -92,11 +92,9 @@ def test_an_entry_is_told_with_its_number_its_guards_and_its_graphs() -> None:
 def test_what_a_lock_lists_may_have_any_guards() -> None:
     entries = stored(locks=(ListedEntry(*AOT, "/a.lock", ("f1", "f2")),))
     (found,) = entries.under(AOT, None)
-    assert found == Candidate(
-        "the AOTAutograd entry that /a.lock lists",
-        are_guards_known=False,
-        graphs=(("f1", None), ("f2", None)),
-    )
+    graphs = (("f1", None), ("f2", None))
+    what = "the AOTAutograd entry that /a.lock lists"
+    assert found == Candidate(what, are_guards_known=False, graphs=graphs)
     assert found.fits([8], skips_guards=False) == "maybe"
 
 
@@ -104,17 +102,13 @@ def test_only_entries_of_the_directory_and_of_the_key_are_found(tmp_path: Path) 
     one, other, linked = (str(tmp_path / name) for name in ("one", "other", "linked"))
     (tmp_path / "one").mkdir()
     (tmp_path / "linked").symlink_to(one)
-    made = [
-        entry(*FX, root=one),
-        entry(*FX, root=other),
-        entry("fxgraph", "f2", root=one),
-        entry(*AOT, root=one),
-    ]
-    entries = stored(*made, entry("triton", "f1", root=one), roots=(one,))
+    keys = (FX, ("fxgraph", "f2"), AOT, ("triton", "f1"))
+    made = [entry(*FX, root=other), *(entry(*key, root=one) for key in keys)]
+    entries = stored(*made, roots=(one,))
     assert [found.entry for found in entries.under(FX, None)] == [0, 1]
     root = entries.root_of(linked)
     assert root == one
-    assert [found.entry for found in entries.under(FX, root)] == [0]
+    assert [found.entry for found in entries.under(FX, root)] == [1]
     assert list(entries.under(("fxgraph", "f3"), None)) == list(entries.under(("triton", "f1"), None)) == []
     # A directory with no entries was read as well; others were not.
     assert entries.root_of(other) == other

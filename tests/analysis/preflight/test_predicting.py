@@ -150,18 +150,13 @@ def test_a_value_in_a_remote_cache_is_replaced_by_one_with_other_guards() -> Non
     assert outcomes(alone, for_few) == ["would_hit", "would_miss", "would_miss"]
     told = scope_of(run(*alone[:2], is_preflight=True), entries=[for_few]).lookups
     assert told["status_detailed"].tolist() == ["hit", "guard_miss"]
-    assert outcomes([remotely("f11", sizes=sizes) for sizes in (few, many, many)], for_few) == [
-        "would_hit",
-        "would_miss",
-        "would_hit",
-    ]
+    again = [remotely("f11", sizes=sizes) for sizes in (few, many, many)]
+    assert outcomes(again, for_few) == ["would_hit", "would_miss", "would_hit"]
 
 
 def test_guards_that_would_fail_are_why_it_would_miss() -> None:
-    scope = scope_of(
-        run(remotely("f11", sizes=[5]), is_preflight=True),
-        entries=[stored_remotely("f11", guards_expr="L['t0'] < 4")],
-    )
+    for_few = stored_remotely("f11", guards_expr="L['t0'] < 4")
+    scope = scope_of(run(remotely("f11", sizes=[5]), is_preflight=True), entries=[for_few])
     (miss,) = scope.misses.to_dict("records")
     assert (miss["verdict"], miss["kind"], miss["evidence"]) == ("guard_failed", "f11", "inferred")
     assert "no guards hold for t0 = 5: L['t0'] < 4" in miss["reason"]

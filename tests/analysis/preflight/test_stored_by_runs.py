@@ -139,10 +139,9 @@ def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() 
 def test_what_a_miss_would_store() -> None:
     noted, graphs = replace(note(), stored_guards="L['t0'] > 1"), [("f11", "L['t0'] > 1")]
     fx, aot = looked_up(), looked_up(cache="aotautograd")
-    assert stored_candidate(aot, noted, graphs, "yes") == Candidate(
-        "stored by this run itself", guards="L['t0'] > 1", graphs=tuple(graphs)
-    )
-    assert stored_candidate(fx, note(), graphs, "maybe") == Candidate(
-        "stored by this run itself", "maybe", "whether the run would store it is not known"
-    )
+    of_itself = "stored by this run itself"
+    found = stored_candidate(aot, noted, graphs, "yes")
+    assert found == Candidate(of_itself, guards="L['t0'] > 1", graphs=tuple(graphs))
+    why = "whether the run would store it is not known"
+    assert stored_candidate(fx, note(), graphs, "maybe") == Candidate(of_itself, "maybe", why)
     assert stored_candidate(fx, replace(noted, stored_guards=""), (), "yes").guards is None

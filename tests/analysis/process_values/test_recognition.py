@@ -172,10 +172,7 @@ def test_a_small_number_is_a_pid_where_its_name_says_so() -> None:
 
 def test_a_time_may_be_of_any_day_of_a_long_process() -> None:
     day = 86_400 * SECOND
-    sides = (
-        Process(start_time=BEGAN, end_time=BEGAN + 5 * day),
-        Process(start_time=BEGAN, end_time=BEGAN + 5 * day),
-    )
+    sides = (Process(start_time=BEGAN, end_time=BEGAN + 5 * day),) * 2
     texts = [str((BEGAN + days * day) // SECOND) for days in (3, 4)]
     assert differs_by("x", *texts, sides) is not None
     short = [replace(side, end_time=None) for side in sides]

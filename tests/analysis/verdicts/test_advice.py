@@ -121,13 +121,9 @@ def test_behind_an_input_that_is_gone_the_others_are_not_compared() -> None:
     # As model.eval() takes num_batches_tracked from the inputs: the next buffer has its number.
     tensor = "TensorMetadata(dtype=torch.{}, shape=torch.Size([{}]), requires_grad={})"
     graph = field_change("gm", "def forward(self, x, y): return (x,)", "def forward(self, x): return (-x,)")
-    changes = [
-        graph,
-        field_change(
-            "example_inputs[0]", tensor.format("int64", "", False), tensor.format("float32", "16", True)
-        ),
-        field_change("example_inputs[1]", tensor.format("float32", "16", True), None),
-    ]
+    before, after = tensor.format("int64", "", False), tensor.format("float32", "16", True)
+    inputs = field_change("example_inputs[0]", before, after), field_change("example_inputs[1]", after, None)
+    changes = [graph, *inputs]
     assert changes_advice(changes) == changes_advice([graph])
 
 

@@ -45,9 +45,8 @@ class Made:
         graph, x, y, dtype, size = letters.ljust(5, "1")
         fields = {"gm": WORDS[graph], "x": x, "y": y, "example_inputs[0]": TENSOR.format(dtype, size)}
         fields |= {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
-        code, _ = self.store.add(
-            component(name, text) for name, text in (fields | told.pop("fields", {})).items()
-        )
+        fields |= told.pop("fields", {})
+        code, _ = self.store.add(component(name, text) for name, text in fields.items())
         assert code is not None
         return code
 

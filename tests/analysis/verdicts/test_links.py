@@ -69,10 +69,8 @@ EXPLAINED: list[tuple[Why, Why, bool]] = [
 def test_whether_an_autograd_miss_explains_the_miss_of_a_graph(above: Why, below: Why, is_so: bool) -> None:
     assert follows([AOT, FX], above, below) == [NONE, 0 if is_so else NONE]
     # In any order of the lookups, and of their reasons.
-    assert follows([replace(FX, lookup=0, aot_lookup=1), replace(AOT, lookup=1)], below, above) == [
-        1 if is_so else NONE,
-        NONE,
-    ]
+    found = follows([replace(FX, lookup=0, aot_lookup=1), replace(AOT, lookup=1)], below, above)
+    assert found == [1 if is_so else NONE, NONE]
     # Only under that lookup, and only of those caches.
     apart = replace(FX, aot_lookup=None, compile_id="7/0")
     assert follows([AOT, apart], above, below) == [NONE, NONE]
@@ -80,10 +78,8 @@ def test_whether_an_autograd_miss_explains_the_miss_of_a_graph(above: Why, below
 
 def test_a_miss_of_autograd_under_another_does_not_follow() -> None:
     assert follows([AOT, replace(AOT, lookup=1, aot_lookup=0, cache_key="a2")], X, X) == [NONE, NONE]
-    assert follows([replace(FX, lookup=0, aot_lookup=None), replace(FX, compile_id="1/0")], X, X) == [
-        NONE,
-        NONE,
-    ]
+    other = replace(FX, compile_id="1/0")
+    assert follows([replace(FX, lookup=0, aot_lookup=None), other], X, X) == [NONE, NONE]
 
 
 GRAPH_GONE, REFUSED = why("entry_unavailable", "graph entry"), why("entry_unavailable", "load error")
@@ -116,15 +112,10 @@ def test_if_a_backward_graph_is_new_as_its_forward_graph_is(forward: Why, backwa
     assert follows([FORWARD, BACKWARD], forward, backward) == [NONE, 0 if is_so else NONE]
     # Not before it, and not of another compile or another process.
     if forward != backward:
-        assert follows([replace(BACKWARD, lookup=0), replace(FORWARD, lookup=1)], backward, forward) == [
-            NONE,
-            NONE,
-        ]
-    for other in (
-        replace(BACKWARD, compile_id="1/0"),
-        replace(BACKWARD, run=5),
-        replace(BACKWARD, segment=1),
-    ):
+        turned = [replace(BACKWARD, lookup=0), replace(FORWARD, lookup=1)]
+        assert follows(turned, backward, forward) == [NONE, NONE]
+    for apart in ({"compile_id": "1/0"}, {"run": 5}, {"segment": 1}):
+        other = replace(BACKWARD, **apart)  # type: ignore[arg-type]
         assert follows([FORWARD, other], forward, backward) == [NONE, NONE]
 
 
@@ -152,7 +143,5 @@ def test_of_one_cause_in_one_compile_the_first_is_the_root() -> None:
     assert follows([one, above], X, X) == [NONE, NONE]
     assert follows([replace(AOT, lookup=0), above], X, X) == [NONE, 0]
     assert follows([replace(AOT, lookup=0), replace(above, cache_key="a2")], X, X) == [NONE, NONE]
-    assert follows([replace(AOT, lookup=0, cache_key=None), replace(above, cache_key=None)], X, X) == [
-        NONE,
-        NONE,
-    ]
+    nameless = replace(AOT, lookup=0, cache_key=None)
+    assert follows([nameless, replace(above, cache_key=None)], X, X) == [NONE, NONE]

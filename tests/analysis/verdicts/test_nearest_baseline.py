@@ -85,19 +85,15 @@ def expected(history: Made, at: int) -> Candidate | None:
     row = history.lookups[at]
     earlier = [one for one in history.lookups[:at] if one.detail_set is not None]
     stored = history.stored_before(row)
-    same: list[Candidate] = [
-        one
-        for one in earlier
-        if history.gm(one) == history.gm(row) and not is_another_call(history, one, row)
-    ]
+    same: list[Candidate] = [one for one in earlier if not is_another_call(history, one, row)]
+    same = [one for one in same if history.gm(one) == history.gm(row)]
     same += [entry for entry in stored if history.gm(entry) == history.gm(row)]
     others = [one for one in same if isinstance(one, LookupRow) and one.run != row.run]
     rank = {run.run: run.rank for run in history.runs}
     of_rank = [one.run for one in others if rank[one.run] == rank[row.run]]
     before = max(of_rank or [one.run for one in others], default=None)
-    in_place = [
-        one for one in others if one.run == before and row.compile_id and one.compile_id == row.compile_id
-    ]
+    there = [one for one in others if one.run == before]
+    in_place = [one for one in there if row.compile_id and one.compile_id == row.compile_id]
     candidates = in_place or same
     ordered = sorted(
         enumerate(candidates),

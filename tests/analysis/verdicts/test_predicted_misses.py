@@ -86,7 +86,6 @@ def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
 
 def test_guards_that_would_fail() -> None:
     found = guards_would_fail("f1", "no guards hold")
-    assert (found.verdict, found.reason, found.evidence, found.kind) == (
-        "guard_failed", "no guards hold", "inferred", "f1",
-    )  # fmt: skip
+    wanted = ("guard_failed", "no guards hold", "inferred", "f1")
+    assert (found.verdict, found.reason, found.evidence, found.kind) == wanted
     assert found.evidence_text.startswith("predicted: the guards of the entries were evaluated")

@@ -58,11 +58,8 @@ def test_each_declared_change_is_named_and_nothing_else(scope: Scope, told: Reco
 def test_nothing_is_blamed_where_nothing_changed(scope: Scope, told: Recorded) -> None:
     steps = by_step(scope)
     for step in ("first", "rank"):
-        assert (steps[step].verdict, steps[step].changed, steps[step].evidence) == (
-            "first_lookup",
-            (),
-            "inferred",
-        )
+        row = steps[step]
+        assert (row.verdict, row.changed, row.evidence) == ("first_lookup", (), "inferred")
     assert all(pd.isna(steps[step].verdict) for step in LOADED[told.version])
 
 
@@ -94,19 +91,13 @@ def test_of_two_ranks_each_is_compared_with_itself(version: str, tmp_path: Path)
         assert (found["torch_0"].verdict, found["torch_0"].kind) == ("entry_unavailable", "load error")
         return
     port, variable = ("env[VLLM_NIXL_SIDE_CHANNEL_PORT]",), ("env[VLLM_USE_TRITON_AWQ]",)
-    assert {step: found[step].changed for step in ("ports_0", "ports_1", "on_one_1")} == {
-        "ports_0": port,
-        "ports_1": port,
-        "on_one_1": variable,
-    }
+    wanted = {"ports_0": port, "ports_1": port, "on_one_1": variable}
+    assert {step: found[step].changed for step in wanted} == wanted
     assert {found[f"torch_{rank}"].changed for rank in (0, 1)} == {("code_hash", "compiler_hash")}
     assert found["alone_torch_0"].changed == ("compiler_hash",)
     # Configuration and code both differ: it may be another model.
-    assert (found["alone_0"].verdict, found["alone_0"].changed, found["alone_0"].evidence) == (
-        "first_lookup",
-        (),
-        "not_known",
-    )
+    alone = found["alone_0"]
+    assert (alone.verdict, alone.changed, alone.evidence) == ("first_lookup", (), "not_known")
 
 
 def folder(
@@ -252,10 +243,8 @@ def test_a_thousand_engines_that_differ_in_a_port_are_one_cause(tmp_path: Path) 
         name = make_folder(tmp_path, env, time=NOON + 20 * number + 3)
         starts.append(start(name, NOON + 20 * number, pid=number + 1))
     scope = cachescope.read(tmp_path, write_log(tmp_path / "server.log", *starts))
-    assert scope.causes[["verdict", "fields", "misses"]].values.tolist() == [
-        ["key_changed", ("env[VLLM_SIDE_PORT]",), 999],
-        ["first_lookup", (), 1],
-    ]
+    found = scope.causes[["verdict", "fields", "misses"]].values.tolist()
+    assert found == [["key_changed", ("env[VLLM_SIDE_PORT]",), 999], ["first_lookup", (), 1]]
 
 
 @pytest.mark.parametrize("hours", [-8, 9])

@@ -19,11 +19,8 @@ NEW = Judged(Why("first_lookup", "it is new", "inferred", ""), baseline=3)
 def test_files_that_were_edited(changed: Judged | None, baseline: int | None) -> None:
     """They are compared with another start only if nothing else changed since then."""
     found = not_loaded(EDITED, changed)
-    assert (found.why.verdict, found.why.changed, found.why.evidence) == (
-        "key_changed",
-        ("code_hash",),
-        "recorded",
-    )
+    why = found.why
+    assert (why.verdict, why.changed, why.evidence) == ("key_changed", ("code_hash",), "recorded")
     assert found.baseline == baseline
 
 
@@ -37,9 +34,6 @@ def test_files_that_were_edited(changed: Judged | None, baseline: int | None) ->
 )  # fmt: skip
 def test_an_error_of_loading_it(changed: Judged | None, reason: str) -> None:
     found = not_loaded("EOFError", changed)
-    assert (found.why.verdict, found.why.kind, found.why.evidence) == (
-        "entry_unavailable",
-        "load error",
-        "recorded",
-    )
+    why = found.why
+    assert (why.verdict, why.kind, why.evidence) == ("entry_unavailable", "load error", "recorded")
     assert found.why.reason == reason

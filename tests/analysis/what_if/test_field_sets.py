@@ -1,11 +1,9 @@
 """Sets of fields that separate keys of one graph, against comparing the keys pair by pair; made by hand, but for one recording."""
 
 import re
-import tarfile
 from collections import Counter
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +16,7 @@ from cachescope.analysis.what_if.sensitivity import field_sets
 from cachescope.details import HashDetails
 from tests.analysis.plain_rows import history_of, run_row
 from tests.analysis.what_if.test_replay import hash_of, row
+from tests.conftest import Archive
 
 FIELDS = ("a", "b", "c", "d")
 # The graph, the values of the fields, and whether the key was missed; distinct, as keys are.
@@ -114,14 +113,9 @@ def test_a_graph_of_another_direction_is_another() -> None:
     assert field_sets(replay, 2) == [frozenset("ab")]
 
 
-RECORDING = Path(__file__).parents[2] / "data" / "models" / "small_generation.tar.xz"
-
-
 @pytest.mark.slow
-def test_inputs_are_named_by_number(tmp_path: Path) -> None:
-    with tarfile.open(RECORDING) as packed:
-        packed.extractall(tmp_path, filter="data")
-    sets = cachescope.read(tmp_path).sensitivity()["fields"]
+def test_inputs_are_named_by_number(archive: Archive) -> None:
+    sets = cachescope.read(archive("models/small_generation")).sensitivity()["fields"]
     numbers = [[int(n) for n in re.findall(r"example_inputs\[(\d+)\]", " ".join(one))] for one in sets]
     assert max(max(one, default=0) for one in numbers) >= 10
     assert all(one == sorted(one) for one in numbers)

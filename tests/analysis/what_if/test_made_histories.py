@@ -260,11 +260,7 @@ def test_rates_runs_and_causes() -> None:
     ]
     causes = table(found.by_cause, "verdict misses hits_after unknown time_won_ns")
     assert ("key_changed", 1, 1, 0, 2 * SECOND_NS) in causes
-    assert (sum(row[1] for row in causes), sum(row[2] for row in causes), sum(row[3] for row in causes)) == (
-        3,
-        1,
-        1,
-    )
+    assert [sum(row[at] for row in causes) for at in (1, 2, 3)] == [3, 1, 1]
 
 
 def test_rates_without_any_time() -> None:
@@ -334,10 +330,8 @@ def test_sets_of_three_are_tried_where_they_are_the_nearest() -> None:
         here(fx("f3", details=near, at=5, took=1.0)),
         here(f2(details=z, took=2.0)),
     )
-    assert set(helped(scope)) == {("x", "y"), ("z",), ("x", "y", "z")} or set(helped(scope)) == {
-        ("x", "y"),
-        ("z",),
-    }
+    smaller = {("x", "y"), ("z",)}
+    assert set(helped(scope)) in (smaller, smaller | {("x", "y", "z")})
 
 
 def test_of_many_fields_those_are_put_back_that_help_alone() -> None:

@@ -75,11 +75,8 @@ def test_a_staggered_start_is_predicted_as_it_comes_out(count: int) -> None:
     assert letters(concurrent, "x") == "m" * count
     assert letters(staggered, "x").count("h") == count - 1
     (row,) = records(concurrent.cause_savings())
-    assert (row["hits_after"], row["staggered"], row["staggered_time_ns"]) == (
-        0,
-        count - 1,
-        (count - 1) * 10**10,
-    )
+    wanted = (0, count - 1, (count - 1) * 10**10)
+    assert (row["hits_after"], row["staggered"], row["staggered_time_ns"]) == wanted
     assert row["why"] == (
         f"the runs were concurrent: {count} keys become 1; with a staggered start, {count - 1} of {count} would hit"
     )
@@ -123,10 +120,8 @@ def test_fields_are_not_all_needed_where_one_alone_helps_a_staggered_start() -> 
     third = fx("f3", details={**G, "x": "/rank2", "y": "2"}, at=1.0, took=10.0, **OF)
     scope = scope_of(rank(0, 0.0, took=10.0), rank(1, 0.5, took=10.0), run(third, rank=2, **HERE))
     rows = {row["fields"]: row for row in records(scope.sensitivity())}
-    assert {fields: (row["staggered"], row["needs_all"]) for fields, row in rows.items()} == {
-        ("x",): (1, False),
-        ("x", "y"): (2, False),
-    }
+    found = {fields: (row["staggered"], row["needs_all"]) for fields, row in rows.items()}
+    assert found == {("x",): (1, False), ("x", "y"): (2, False)}
 
 
 def test_graphs_of_another_kind_never_share_a_key(recording: Recording) -> None:
