@@ -72,9 +72,8 @@ def test_each_rank_has_a_key_of_its_own(recording: Recording) -> None:
     found = ComparedRuns.of(cachescope.read(recording("2.13.0", "rank_in_config")), [0], [1, 2, 3])
     # The one key of the first beside each of the others: nothing is in one side only.
     assert found.counts == {**dict.fromkeys(found.counts, 0), "same": 6}
-    assert {change.field for one in found.aligned for change in one.changes or ()} == {
-        "inductor_config[aot_inductor.output_path]"
-    }
+    wanted = {"inductor_config[aot_inductor.output_path]"}
+    assert {change.field for one in found.aligned for change in one.changes or ()} == wanted
 
 
 def numbers_of(rows: Iterable[Any]) -> tuple[int, ...]:

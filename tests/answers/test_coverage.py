@@ -84,9 +84,8 @@ def test_what_was_compiled_after_it_was_saved_is_not_in_it(covered: Path) -> Non
     missing = found[found["held"] == "no"]
     for kind, cache in (("aot_autograd", "aotautograd"), ("inductor", "fxgraph")):
         assert Counter(missing.loc[missing["cache"] == cache, "cache_key"]) == later[kind]
-    assert missing.loc[missing["cache"] == "pgo", "reason"].tolist() == [
-        "the bundle holds another state of it"
-    ]
+    wanted = ["the bundle holds another state of it"]
+    assert missing.loc[missing["cache"] == "pgo", "reason"].tolist() == wanted
 
 
 def test_of_two_saves_torch_loads_the_second(covered: Path) -> None:

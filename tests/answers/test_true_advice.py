@@ -81,13 +81,9 @@ def test_a_mesh_among_the_inputs_may_be_why_keys_differ_and_no_field(example: st
     ("searched", "is_said"), [("/tmp/torchinductor_me", True), ("/scratch/cache", False)]
 )
 def test_a_program_in_the_default_directory_may_have_set_it_too_late(searched: str, is_said: bool) -> None:
-    runs = [
-        run(
-            fx("f11", details={"gm": CODE}, at=0, took=1, entry_path="/baked/fxgraph/11/f11/x"),
-            cache_dir="/baked",
-        ),
-        run(fx("f11", details={"gm": CODE}, at=100, took=1), cache_dir=searched),
-    ]
+    before = fx("f11", details={"gm": CODE}, at=0, took=1, entry_path="/baked/fxgraph/11/f11/x")
+    after = fx("f11", details={"gm": CODE}, at=100, took=1)
+    runs = [run(before, cache_dir="/baked"), run(after, cache_dir=searched)]
     (advice,) = [
         cause.advice for cause in scope_of(*runs).causes.itertuples() if cause.kind == "another directory"
     ]

@@ -1,6 +1,7 @@
 """What to fix first: every cause is in the list or counted below it, under a name of its own."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,9 +64,8 @@ def test_shares_are_of_all_the_time_that_was_lost(recording: Recording) -> None:
         assert work.share == pytest.approx(mine / lost)
     # What passes the cache by costs most, and stands below all the same.
     assert apart.share > 6 * one.share  # type: ignore[operator]
-    assert [(work.field, work.change) for work in one.changes] == [
-        ("post_grad_custom_post_pass", "nothing-pass-1 -> nothing-pass-2")
-    ]
+    wanted = [("post_grad_custom_post_pass", "nothing-pass-1 -> nothing-pass-2")]
+    assert [(work.field, work.change) for work in one.changes] == wanted
     assert [(text.name, text.change) for text in changes_of(one)] == [
         ("", "nothing-pass-1 -> nothing-pass-2")
     ]
@@ -129,18 +129,14 @@ def test_other_values_of_the_same_field_are_told(recording: Recording) -> None:
 
 def test_two_ranks_that_differ_by_their_rank_are_listed_once() -> None:
     """Of two graphs, each rank was first with one: the second value is the first one the other way round."""
-    ranks = [
-        run(
-            *(
-                fx(f"f{graph}{rank}", details={"gm": f"{CODE}{graph}", "x": f"/rank{rank}"}, at=float(at), took=10.0,
-                   compile_id=f"{graph}/0", function="f", file="/model.py", line=1)
-                for graph, at in enumerate(moments)
-            ),
-            rank=rank,
-            cache_dir="/cache",
-        )
-        for rank, moments in enumerate([(0, 3), (1, 2)])
-    ]  # fmt: skip
+    named: dict[str, Any] = {"took": 10.0, "function": "f", "file": "/model.py", "line": 1}
+    ranks = []
+    for rank, moments in enumerate([(0, 3), (1, 2)]):
+        lookups = []
+        for graph, at in enumerate(moments):
+            details = {"gm": f"{CODE}{graph}", "x": f"/rank{rank}"}
+            lookups.append(fx(f"f{graph}{rank}", details=details, at=at, compile_id=f"{graph}/0", **named))
+        ranks.append(run(*lookups, rank=rank, cache_dir="/cache"))
     (struck,) = Causes.of(scope_of(*ranks)).struck
     assert struck.row.runs == (0, 1) and struck.changes[0].summary.startswith("differs by rank: /rank")
     assert struck.other_values == ()
@@ -196,17 +192,15 @@ def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:
     """Two options of one long module: their names differ behind the 80 characters that the filter of Lookups shows."""
     options = [f"inductor_config[{'a_very_long_module_name.' * 4}{end}]" for end in ("one", "two")]
     same = dict.fromkeys(options, "1")
-    runs = [
-        run(
-            *(
-                fx(f"f{number}{graph}", details={"gm": f"{CODE}{graph}", **same, **changed}, at=20.0 * number + graph,
-                   took=0.5, compile_id=f"{graph}/0", function="f", file="/model.py", line=1)
-                for graph, changed in enumerate([{options[0]: str(number)}, {options[1]: str(number)}])
-            ),
-            cache_dir="/cache",
-        )
-        for number in range(2)
-    ]  # fmt: skip
+    named: dict[str, Any] = {"took": 0.5, "function": "f", "file": "/model.py", "line": 1}
+    runs = []
+    for number in range(2):
+        lookups = []
+        for graph, option in enumerate(options):
+            details = {"gm": f"{CODE}{graph}", **same, option: str(number)}
+            told = {"details": details, "at": 20.0 * number + graph, "compile_id": f"{graph}/0"}
+            lookups.append(fx(f"f{number}{graph}", **told, **named))
+        runs.append(run(*lookups, cache_dir="/cache"))
     scope = scope_of(*runs)
     assert scope.causes["verdict"].eq("key_changed").sum() == 2
     labels = [label for label, _ in Lookups(scope, State()).children[0].children[-2].options]

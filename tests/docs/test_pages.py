@@ -227,11 +227,8 @@ def test_links_lead_to_pages_and_headings(every_page: dict[str, str]) -> None:
     made_pages = {name: text for name, text in every_page.items() if name.startswith("made/")}
     for name, text in (WRITTEN | made_pages | contributing).items():
         for link in LINK.finditer(text):
-            page = (
-                posixpath.normpath(posixpath.join(posixpath.dirname(name), link["page"]))
-                if link["page"]
-                else name
-            )
+            folder = posixpath.dirname(name)
+            page = posixpath.normpath(posixpath.join(folder, link["page"])) if link["page"] else name
             if (page not in every_page and not (DOCS / page).is_file()) or (
                 link["heading"] and link["heading"] not in _anchors(every_page[page])
             ):

@@ -31,13 +31,10 @@ def in_the_browser(page: Any, scope: Scope, wanted: Collection[Collection[str]])
     """The rates after, for each set of fields and forms that do not count."""
     codes = ReplayCodes.of(scope.replayed)
     names = [form.name for form in codes.forms]
-    chosen = [
-        (
-            [codes.fields.index(name) for name in without if name not in names],
-            [names.index(name) for name in without if name in names],
-        )
-        for without in wanted
-    ]
+    chosen = []
+    for without in wanted:
+        fields = [codes.fields.index(name) for name in without if name not in names]
+        chosen.append((fields, [names.index(name) for name in without if name in names]))
     text = json.dumps(codes_object(codes, scope.replayed.before))
     rates: list[dict[str, Any]] = page.evaluate(_RUN, [text, chosen])
     return rates
@@ -98,12 +95,9 @@ def expected(scope: Scope, *without: str) -> list[str]:
 
 def told(toggle: Any) -> list[str]:
     """What stands below a toggle, besides its note."""
-    return [
-        line
-        for one in toggle.locator("xpath=ancestor::li[1]/p[@data-when]").all()
-        if one.is_visible()
-        for line in one.inner_text().splitlines()
-    ]
+    notes = toggle.locator("xpath=ancestor::li[1]/p[@data-when]").all()
+    texts = [note.inner_text() for note in notes if note.is_visible()]
+    return [line for text in texts for line in text.splitlines()]
 
 
 def told_of(scope: Scope, name: str, *, warnings_only: bool = False) -> list[str]:

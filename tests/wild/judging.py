@@ -164,12 +164,8 @@ class Judge:
     def _is_same(self, said: Answer, true: Answer) -> bool:
         if (said.verdict, said.changed) != (true.verdict, true.changed):
             return False
-        if (
-            said.kind != true.kind
-            and said.kind is not None
-            and true.kind is not None
-            and not said.is_not_known
-        ):
+        are_known = said.kind is not None and true.kind is not None and not said.is_not_known
+        if are_known and said.kind != true.kind:
             return False
         return self._is_cause_same(said, true)
 
@@ -215,11 +211,8 @@ class Judge:
             return False
         baseline = self._matches.get(said.baseline)
         same_graph = "gm" not in said.changed or "gm" in true.changed
-        return (
-            baseline is not None
-            and same_graph
-            and self._whole.difference(baseline.key, true.key) == said.changed
-        )
+        is_true = baseline is not None and self._whole.difference(baseline.key, true.key) == said.changed
+        return is_true and same_graph
 
     def _has_details(self, whole_number: int | None) -> bool:
         found = None if whole_number is None else self._found.get(whole_number)
@@ -243,11 +236,9 @@ class Judge:
 
     def _is_race_of_copies(self, said: Answer, true: Answer) -> bool:
         """A copy of a process looks for the same keys at the same moments: two that race."""
-        return (
-            self._damage.copies > 1
-            and said.verdict == "compiled_concurrently"
-            and true.verdict in ("first_lookup", "key_changed", "details_not_recorded", "entry_unavailable")
-        )
+        of_one = ("first_lookup", "key_changed", "details_not_recorded", "entry_unavailable")
+        is_race = said.verdict == "compiled_concurrently" and true.verdict in of_one
+        return self._damage.copies > 1 and is_race
 
     def _class_of(self, said: Answer, true: Answer) -> str:
         if said.verdict != true.verdict:
@@ -277,12 +268,8 @@ def matches(said: AnswerSet, true: AnswerSet, copies: int = 1) -> dict[int, Answ
     found: dict[int, Answer] = {}
     taken: Counter[int] = Counter()
     for run, answers in said.of_run.items():
-        in_other = [
-            answer
-            for one in true.runs_of(said.processes[run])
-            for answer in true.of_run.get(one, ())
-            if taken[answer.number] < copies
-        ]
+        every = [answer for one in true.runs_of(said.processes[run]) for answer in true.of_run.get(one, ())]
+        in_other = [answer for answer in every if taken[answer.number] < copies]
         for here, there in _grouped(answers, in_other):
             for one, other in _aligned(here, there):
                 found[one.number] = other
@@ -319,10 +306,5 @@ def _likeness(one: Answer, other: Answer) -> int:
     is_one_moment = (
         one.time is not None and other.time is not None and abs(one.time - other.time) < _SAME_MOMENT
     )
-    return (
-        20
-        + 8 * is_one_moment
-        + 4 * (one.outcome == other.outcome)
-        + 2 * (one.verdict == other.verdict)
-        + (one.changed == other.changed)
-    )
+    said = 4 * (one.outcome == other.outcome) + 2 * (one.verdict == other.verdict)
+    return 20 + 8 * is_one_moment + said + (one.changed == other.changed)

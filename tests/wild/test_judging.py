@@ -109,9 +109,8 @@ def test_another_reason_of_an_unavailable_entry_is_seen() -> None:
 
 def test_a_stranger_is_no_relative() -> None:
     said = replace(FIRST, verdict="key_changed", changed=frozenset({"tag"}), baseline=3)
-    assert [what for what, _ in judged([said, SECOND, THIRD, GONE_ENTRY]).wrong] == [
-        "first_lookup reported as key_changed"
-    ]
+    wanted = ["first_lookup reported as key_changed"]
+    assert [what for what, _ in judged([said, SECOND, THIRD, GONE_ENTRY]).wrong] == wanted
 
 
 def test_a_farther_comparison_is_right_where_the_nearer_is_gone_and_it_is_true() -> None:
@@ -127,9 +126,8 @@ def test_first_lookup_is_right_where_all_that_was_earlier_is_gone() -> None:
     alone = replace(GONE_ENTRY, verdict="first_lookup", kind=None)
     assert judged([alone]).counts == {GONE: 3, NOT_COMPARABLE: 1}
     # The second is of the same graph.
-    assert [what for what, _ in judged([NO_DETAILS, alone]).wrong] == [
-        "entry_unavailable reported as first_lookup"
-    ]
+    wanted = ["entry_unavailable reported as first_lookup"]
+    assert [what for what, _ in judged([NO_DETAILS, alone]).wrong] == wanted
 
 
 def test_copies_are_runs_of_their_own_that_may_race() -> None:

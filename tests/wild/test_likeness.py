@@ -79,11 +79,8 @@ def test_another_torch_is_one_cause_and_stands_first(version: str, way: str, rec
 def test_each_miss_is_compared_with_the_run_that_explains_least(name: str, recording: Recording) -> None:
     scope = read_way(recording("2.13.0", name), "all")
     run_of = dict(zip(scope.lookups["lookup"], scope.lookups["run"], strict=True))
-    compared = {
-        run_of[miss.lookup]: run_of[miss.baseline_lookup]
-        for miss in scope.misses[scope.misses["root"]].itertuples()
-        if miss.verdict == "key_changed"
-    }
+    roots = scope.misses[scope.misses["root"] & scope.misses["verdict"].eq("key_changed")]
+    compared = {run_of[miss.lookup]: run_of[miss.baseline_lookup] for miss in roots.itertuples()}
     assert compared == COMPARED_WITH[name]
 
 

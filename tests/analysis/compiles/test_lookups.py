@@ -40,11 +40,8 @@ def test_each_lookup_is_in_one_compile_of_its_code(version: str, name: str, reco
     assert both["compile_id"].tolist() == both["compile_id_of_lookup"].str.split("_").str[0].tolist()
     compiled_later = both["kind"] == "backward"
     assert (both["direction"][compiled_later] == "backward").all()
-    has_backward = set(
-        compiles[compiles["kind"] == "backward"][["run", "compile_id", "segment"]].itertuples(
-            index=False, name=None
-        )
-    )
+    backward = compiles[compiles["kind"] == "backward"][["run", "compile_id", "segment"]]
+    has_backward = set(backward.itertuples(index=False, name=None))
     backward = both[both["direction"] == "backward"]
     names = backward[["run", "compile_id", "segment"]].itertuples(index=False, name=None)
     assert [name in has_backward for name in names] == (backward["kind"] == "backward").tolist()

@@ -100,10 +100,8 @@ def test_a_redaction_hides_the_hash_of_a_cell(recorded: Path, capsys: pytest.Cap
     """The text of a short cell can be guessed from it."""
     assert main(["compiles", str(recorded), "--redact"]) == 0
     printed = capsys.readouterr().out
-    hashes = re.findall(
-        r"\d{6,}|(?<=-)[0-9a-f]{12}",
-        " ".join(file for _, file, _ in said(recorded / "kernel") + said(recorded / "shell")),
-    )
+    files = [file for part in ("kernel", "shell") for _, file, _ in said(recorded / part)]
+    hashes = re.findall(r"\d{6,}|(?<=-)[0-9a-f]{12}", " ".join(files))
     assert len(hashes) > 8
     assert not [found for found in hashes if found in printed]
 

@@ -93,11 +93,8 @@ def test_what_differs_in_one_entry_alone_may_be_an_option_of_its_compile() -> No
     elsewhere = entry("fxgraph", "f22", plain[1], root="/other")
     assert predicted(process, graph(with_option), elsewhere)[0]["will_hit"] == "no"
     # A graph that the process looked up under another key was compiled with its own options.
-    program = frozenset(
-        (name, component(name, text)[1:52])
-        for name, text in OF_ENTRY.items()
-        if name in ("gm", "example_inputs[0]")
-    )
+    of_program = {name: OF_ENTRY[name] for name in ("gm", "example_inputs[0]")}
+    program = frozenset((name, component(name, text)[1:52]) for name, text in of_program.items())
     looked_up = of_process({**OWN, "inductor_config[made_up]": "2"}, programs=frozenset({program}))
     looked, equal = predicted(looked_up, graph(with_option), plain)
     assert (looked["will_hit"], equal["will_hit"]) == ("no", "yes")

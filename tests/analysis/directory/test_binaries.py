@@ -30,10 +30,12 @@ class Directory:
     def below(self, parent: int, name: str, key: str = "ckey", at: float | None = 50.0) -> int:
         child = self.file("code", key, name, at)
         kind = self.files[parent][0].cache
-        self.links.append(
-            {"parent": parent, "parent_kind": kind, "child": child, "child_kind": "code", "child_key": key}
-        )
+        self.link(parent, kind, child, "code", key)
         return child
+
+    def link(self, parent: int, kind: str, child: int | None, child_kind: str, child_key: str) -> None:
+        ends = {"parent": parent, "parent_kind": kind, "child": child, "child_kind": child_kind}
+        self.links.append({**ends, "child_key": child_key})
 
     def compiled(self, of: int, hash_: str | None, key: str = "k1", at: float | None = 50.0) -> int:
         """A form of a kernel of an entry, with the hash of its bytes."""
@@ -93,9 +95,7 @@ def test_files_of_one_name_need_not_be_other_code(name: str, same: bool | None, 
 def test_one_file_for_both_is_not_read() -> None:
     directory = Directory()
     directory.compiled(0, "one")
-    shared = directory.sources[0, "k1"]
-    link = {"parent": directory.wrappers[1], "parent_kind": "code", "child": shared, "child_kind": "code"}
-    directory.links.append({**link, "child_key": "k1"})
+    directory.link(directory.wrappers[1], "code", directory.sources[0, "k1"], "code", "k1")
     directory.hashes.clear()
     assert directory.compare() == Compared(True, "by code; one compiled file for both: 5-k1.so")
 
@@ -104,9 +104,8 @@ def test_a_kernel_that_was_not_compiled_leaves_it_open() -> None:
     directory = Directory()
     directory.compiled(0, "one")
     directory.sources[1, "k1"] = directory.below(directory.wrappers[1], "kernel.cpp", "k1")
-    assert directory.compare() == Compared(
-        None, "by code; a kernel is there that was not compiled, or no more"
-    )
+    why = "by code; a kernel is there that was not compiled, or no more"
+    assert directory.compare() == Compared(None, why)
     # Of other kernels nothing is compared.
     directory = Directory()
     directory.compiled(0, "one", "k1")
@@ -185,8 +184,7 @@ def test_what_is_gone_is_no_kernel() -> None:
     for of in (0, 1):
         directory.compiled(of, "one")
         for parent in (directory.wrappers[of], directory.sources[of, "k1"]):
-            gone = {"parent": parent, "parent_kind": "code", "child": None, "child_kind": "code"}
-            directory.links.append({**gone, "child_key": "k9"})
+            directory.link(parent, "code", None, "code", "k9")
     assert directory.compare() == Compared(True, "by code; compiled files of the same bytes")
 
 
@@ -198,25 +196,24 @@ def test_only_compiled_files_are_compared() -> None:
         # What a wrapper names that is no C++, and what an entry names that is no code.
         directory.below(directory.wrappers[of], "kernel.py", "k2")
         triton = directory.file("triton", "t1", "kernel.json", 50.0)
-        link = {"parent": of, "parent_kind": "fxgraph", "child": triton, "child_kind": "triton"}
-        directory.links.append({**link, "child_key": "t1"})
+        directory.link(of, "fxgraph", triton, "triton", "t1")
     assert directory.compare() == Compared(True, "by code; compiled files of the same bytes")
 
 
 @pytest.mark.parametrize(
     ("hashes", "bundled", "same"),
     [
-        (("one", "one"), (("t1",), ("t2",)), False),
-        (("one", "two"), (("t1",), ("t1",)), False),
-        (("one", None), (("t1",), ("t1",)), None),
-        (("one", "one"), (("t1",), ("t1",)), True),
-        (("one", "one"), (("t1",), ()), True),
+        (("one", "one"), ("t1", "t2"), False),
+        (("one", "two"), ("t1", "t1"), False),
+        (("one", None), ("t1", "t1"), None),
+        (("one", "one"), ("t1", "t1"), True),
+        (("one", "one"), ("t1", None), True),
     ],
 )
 def test_kernels_of_both_kinds(
-    hashes: tuple[str, str | None], bundled: tuple[tuple[str, ...], ...], same: bool | None
+    hashes: tuple[str, str | None], bundled: tuple[str, str | None], same: bool | None
 ) -> None:
-    directory = Directory(*({"triton_hashes": one} for one in bundled))
+    directory = Directory(*({"triton_hashes": (one,) if one else ()} for one in bundled))
     for of, hash_ in enumerate(hashes):
         directory.compiled(of, hash_)
     assert directory.compare().same is same

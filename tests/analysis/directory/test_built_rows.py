@@ -35,13 +35,10 @@ def choices(file: int, times: Times) -> list[TimingRow]:
 def test_choices_for_one_operator(before: Times, after: Times, wanted: tuple[str, ...]) -> None:
     scope = scope_of(entries=[entry("autotune", "a" * 52, root=root) for root in ("/old", "/new")])
     old, new = entries = scope.tables.entries.rows
-    (built,) = built_alike(
-        [old],
-        [new],
-        choices(old.entry, before) + choices(new.entry, after),
-        GeneratedCode(entries, lambda file: None),
-        KernelBinaries(entries, scope.linked.rows, lambda path: None),
-    )
+    timings = choices(old.entry, before) + choices(new.entry, after)
+    code = GeneratedCode(entries, lambda file: None)
+    binaries = KernelBinaries(entries, scope.linked.rows, lambda path: None)
+    (built,) = built_alike([old], [new], timings, code, binaries)
     assert (built.result, built.before, built.after, built.evidence) == wanted
     assert (built.cache, built.name) == ("autotune", "mm")
     assert (built.entry_before, built.entry_after) == (old.entry, new.entry)

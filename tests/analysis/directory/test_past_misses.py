@@ -140,12 +140,10 @@ CASES: dict[str, tuple[list[Stored], list[tuple[Any, ...]]]] = {
     "equal guards": ([fx("a", 1), fx("a", 2, name="b")], [(1, "entry_unavailable", 0, ())]),
     "guards seen before": (
         [fx("a", 1, guards_expr="s"), fx("a", 2, name="b", guards_expr="t"), fx("a", 3, name="c", guards_expr="s")],
-        [(1, "guard_failed", 0, ()), (2, "entry_unavailable", 1, ())],
-    ),
+        [(1, "guard_failed", 0, ()), (2, "entry_unavailable", 1, ())]),
     "a key again after another": (
         [fx("a", 1), fx("b", 2, X2), fx("b", 3, X2, name="c", guards_expr="s"), fx("a", 4, name="d")],
-        [(1, "key_changed", 0, ("x",)), (2, "guard_failed", 1, ()), (3, "entry_unavailable", 0, ())],
-    ),
+        [(1, "key_changed", 0, ("x",)), (2, "guard_failed", 1, ()), (3, "entry_unavailable", 0, ())]),
 }  # fmt: skip
 
 
@@ -175,11 +173,7 @@ def test_what_is_known_of_a_miss() -> None:
     ],
 )  # fmt: skip
 def test_known_order(times: tuple[float | None, float], roots: tuple[str, str], is_known: bool) -> None:
-    first, second = (
-        fx(letter, at, details, root=root)
-        for letter, at, details, root in zip("ab", times, (G, X2), roots, strict=True)
-    )
-    (miss,) = missed(first, second)
+    (miss,) = missed(fx("a", times[0], G, root=roots[0]), fx("b", times[1], X2, root=roots[1]))
     assert miss.is_order_known is is_known
 
 
@@ -196,10 +190,7 @@ def test_known_order(times: tuple[float | None, float], roots: tuple[str, str], 
 def test_whether_the_code_is_the_same(
     keys: tuple[str | None, ...], sources: dict[int, str], same_code: bool | None, known_by: str
 ) -> None:
-    entries = [
-        fx(letter, at, details, code_key=key)
-        for letter, at, details, key in zip("ab", (1, 2), (G, X2), keys, strict=True)
-    ]
+    entries = fx("a", 1, G, code_key=keys[0]), fx("b", 2, X2, code_key=keys[1])
     (row,) = missed(*entries, sources=sources)
     assert row.same_code is same_code
     assert row.same_code_known_by.startswith(known_by)

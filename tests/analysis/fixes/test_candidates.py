@@ -110,9 +110,8 @@ def test_a_set_in_another_order_is_tried_with_the_order_that_a_seed_gives() -> N
 def test_a_dtype_is_no_literal() -> None:
     field = "default_dtype"
     stored, now = (Detail(field, "h" * 51, f"torch.{name}") for name in ("float32", "float64"))
-    assert [[one.code for one in way] for way in ways_to_set(stored, now, {})] == [
-        ["torch.set_default_dtype(torch.float32)"]
-    ]
+    wanted = [["torch.set_default_dtype(torch.float32)"]]
+    assert [[one.code for one in way] for way in ways_to_set(stored, now, {})] == wanted
     assert not ways_to_set(Detail(field, "h" * 51, "torch.float32); import os"), now, {})
 
 

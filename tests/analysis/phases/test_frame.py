@@ -20,10 +20,9 @@ from tests.conftest import Recording
 @pytest.fixture
 def log(recording: Recording, tmp_path: Path) -> Path:
     """A copy of the trace of a cold start, by a name of its own."""
-    found = sorted(
-        (recording("2.13.0", "training") / "trace").iterdir(), key=lambda path: path.stat().st_size
-    )
-    return Path(shutil.copy(found[-1], tmp_path / "one.log"))
+    traces = (recording("2.13.0", "training") / "trace").iterdir()
+    largest = max(traces, key=lambda path: path.stat().st_size)
+    return Path(shutil.copy(largest, tmp_path / "one.log"))
 
 
 def test_a_trace_that_is_gone_is_a_problem_and_no_zero(log: Path) -> None:

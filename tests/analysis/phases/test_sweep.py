@@ -1,5 +1,7 @@
 """Self times of events, against a slow sweep that is right at a glance."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,14 +10,15 @@ from cachescope.analysis.phases.frame import Place, Sweep
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.trace_events import TraceEvent
 
-EVENTS = st.lists(
-    st.tuples(
-        st.sampled_from("abcd"), st.integers(0, 50), st.booleans(), st.sampled_from([None, "0/0", "1/0"])
-    )
-)
+Step = tuple[str, int, bool, str | None]
 
 
-def events(steps: list[tuple[str, int, bool, str | None]]) -> list[TraceEvent]:
+def lists_of(names: Sequence[str], compile_ids: list[str | None]) -> st.SearchStrategy[list[Step]]:
+    steps = st.tuples(st.sampled_from(names), st.integers(0, 50), st.booleans(), st.sampled_from(compile_ids))
+    return st.lists(steps)
+
+
+def events(steps: list[Step]) -> list[TraceEvent]:
     """Events, each a while after the one before."""
     now, made = 0, []
     for name, passed, is_begin, compile_id in steps:
@@ -47,8 +50,8 @@ def slow_self_times(made: list[TraceEvent]) -> tuple[dict[str, int], int]:
     return times, covered
 
 
-@given(EVENTS)
-def test_self_times_are_those_of_a_slow_sweep(steps: list[tuple[str, int, bool, str | None]]) -> None:
+@given(lists_of("abcd", [None, "0/0", "1/0"]))
+def test_self_times_are_those_of_a_slow_sweep(steps: list[Step]) -> None:
     made = events(steps)
     spent = swept(made).spent
     times, covered = slow_self_times(made)
@@ -62,17 +65,8 @@ def test_self_times_are_those_of_a_slow_sweep(steps: list[tuple[str, int, bool, 
     assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["dynamo", "entire_backward_compile", "a"]),
-            st.integers(0, 50),
-            st.booleans(),
-            st.sampled_from([None, "0/0", "1/0", "2/0"]),
-        )
-    )
-)
-def test_whatever_threads_do_no_moment_counts_twice(steps: list[tuple[str, int, bool, str | None]]) -> None:
+@given(lists_of(["dynamo", "entire_backward_compile", "a"], [None, "0/0", "1/0", "2/0"]))
+def test_whatever_threads_do_no_moment_counts_twice(steps: list[Step]) -> None:
     made = events(steps)
     spent = swept(made).spent
     passed = made[-1].time_ns - made[0].time_ns if made else 0
@@ -102,12 +96,11 @@ def test_a_stack_that_never_ends_takes_no_time_of_its_own() -> None:
 
 def spans(*made: TraceEvent) -> dict[str, tuple[int, int, int, int]]:
     """By place: how many began, how many never ended, the time of all, and their own."""
-    return {
-        "/".join(str(part) for part in (place.compile_id, place.segment, place.event)): (
-            one.count, one.unended, one.time_ns, one.self_time_ns,
-        )
-        for place, one in swept(list(made)).spent.items()
-    }  # fmt: skip
+    found = {}
+    for place, one in swept(list(made)).spent.items():
+        name = f"{place.compile_id}/{place.segment}/{place.event}"
+        found[name] = (one.count, one.unended, one.time_ns, one.self_time_ns)
+    return found
 
 
 SECOND = 10**9
@@ -123,19 +116,16 @@ CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] 
     "an end of what has ended": ([begin("b", 0), begin("a", 1), end("a", 2), end("a", 4), end("b", 5)], {"0/0/0/b": (1, 0, 5, 4), "0/0/0/a": (1, 0, 1, 1)}),
     "the outer one ends first": (
         [begin("o", 0), begin("a", 1), begin("b", 2), end("a", 3), end("b", 5), end("o", 9)],
-        {"0/0/0/o": (1, 0, 9, 5), "0/0/0/a": (1, 0, 2, 1), "0/0/0/b": (1, 0, 3, 3)},
-    ),
+        {"0/0/0/o": (1, 0, 9, 5), "0/0/0/a": (1, 0, 2, 1), "0/0/0/b": (1, 0, 3, 3)}),
     # Those that no longer matter are passed over: the next outermost ends what is open in it.
     "one after another": (
         [begin("a", 0), end("a", 1), begin("b", 2), begin("c", 3), end("b", 5), begin("a", 7), end("a", 8)],
-        {"0/0/0/a": (2, 0, 2, 2), "0/0/0/b": (1, 0, 3, 1), "0/0/0/c": (1, 1, 2, 2)},
-    ),
+        {"0/0/0/a": (2, 0, 2, 2), "0/0/0/b": (1, 0, 3, 1), "0/0/0/c": (1, 1, 2, 2)}),
     "two compiles": ([begin("a", 0), begin("a", 1, "1/0"), end("a", 3), end("a", 4)], {"0/0/0/a": (1, 0, 4, 2), "1/0/0/a": (1, 0, 2, 2)}),
     "of no compile": ([begin("a", 0, None), begin("b", 1), end("b", 3), end("a", 4)], {"None/0/a": (1, 0, 4, 2), "0/0/0/b": (1, 0, 2, 2)}),
     "compiled again": (
         [begin("dynamo", 0), end("dynamo", 1), begin("dynamo", 5), begin("a", 6), end("a", 7), end("dynamo", 8)],
-        {"0/0/1/dynamo": (1, 0, 1, 1), "0/0/2/dynamo": (1, 0, 3, 2), "0/0/2/a": (1, 0, 1, 1)},
-    ),
+        {"0/0/1/dynamo": (1, 0, 1, 1), "0/0/2/dynamo": (1, 0, 3, 2), "0/0/2/a": (1, 0, 1, 1)}),
     "a frame of no compile": ([begin("dynamo", 0, None), end("dynamo", 1)], {"None/0/dynamo": (1, 0, 1, 1)}),
     # Time that ran back a little did not; more than a second, it was set.
     "back a little": ([begin("a", 2 * SECOND), end("b", SECOND), end("a", 3 * SECOND)], {"0/0/0/a": (1, 0, SECOND, SECOND)}),
@@ -145,8 +135,7 @@ CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] 
     "back by the least": ([begin("a", 10), end("b", 9), end("a", 12)], {"0/0/0/a": (1, 0, 2, 2)}),
     "an end that came too late": (
         [begin("a", 0), begin("b", 2), end("a", 9), begin("c", 10), end("b", 11), begin("b", 12), end("b", 14), end("c", 15)],
-        {"0/0/0/a": (1, 0, 9, 2), "0/0/0/b": (2, 1, 9, 9), "0/0/0/c": (1, 0, 5, 3)},
-    ),
+        {"0/0/0/a": (1, 0, 9, 2), "0/0/0/b": (2, 1, 9, 9), "0/0/0/c": (1, 0, 5, 3)}),
     # Two threads: a backward graph waits for the lock that a frame compile has.
     "a backward graph waits": (
         [begin("dynamo", 0), begin(BACKWARD, 2, "1/0"), begin("a", 3), end("a", 5), end("dynamo", 8), begin("b", 9, "1/0"),
@@ -166,8 +155,7 @@ CASES: dict[str, tuple[list[TraceEvent], dict[str, tuple[int, int, int, int]]]] 
         [begin("dynamo", 0), begin(BACKWARD, 1, "1/0"), begin(BACKWARD, 2, "2/0"), end("dynamo", 3), begin("a", 4, "2/0"),
          end("a", 6, "2/0"), end(BACKWARD, 7, "2/0"), begin("a", 8, "1/0"), end("a", 9, "1/0"), end(BACKWARD, 10, "1/0")],
         {"0/0/1/dynamo": (1, 0, 3, 3), "1/0/0/entire_backward_compile": (1, 0, 9, 3), "2/0/0/entire_backward_compile": (1, 0, 5, 1),
-         "2/0/0/a": (1, 0, 2, 2), "1/0/0/a": (1, 0, 1, 1)},
-    ),
+         "2/0/0/a": (1, 0, 2, 2), "1/0/0/a": (1, 0, 1, 1)}),
     "an end of no compile is one of the thread that works": (
         [begin("dynamo", 0), begin(BACKWARD, 1, "1/0"), begin(BACKWARD, 2, "2/0"), end("dynamo", 3), end(BACKWARD, 5), end(BACKWARD, 9)],
         {"0/0/1/dynamo": (1, 0, 3, 3), "1/0/0/entire_backward_compile": (1, 0, 4, 2), "2/0/0/entire_backward_compile": (1, 0, 7, 4)},
@@ -189,8 +177,5 @@ def test_traces_of_one_process_are_swept_one_by_one() -> None:
     sweep.run([begin("dynamo", 0), begin("a", 5)])
     sweep.run([end("a", 0), begin("dynamo", 1), end("dynamo", 3)])
     found = {place: (one.count, one.unended, one.time_ns) for place, one in sweep.spent.items()}
-    assert found == {
-        Place("0/0", 1, "dynamo"): (1, 1, 5),
-        Place("0/0", 1, "a"): (1, 1, 0),
-        Place("0/0", 2, "dynamo"): (1, 0, 2),
-    }
+    first, second = Place("0/0", 1, "dynamo"), Place("0/0", 2, "dynamo")
+    assert found == {first: (1, 1, 5), Place("0/0", 1, "a"): (1, 1, 0), second: (1, 0, 2)}

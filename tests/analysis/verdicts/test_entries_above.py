@@ -5,6 +5,7 @@ What really changed is known from the details that torch recorded of both keys.
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -62,15 +63,11 @@ def test_what_changed_in_the_graphs_changed_in_the_key_above_them(recording: Rec
         assert set(ours) <= set(torchs)
 
 
+SLOW = ("graph_constant", "nearest_inputs", "rename_argument")
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        "captured_tensor",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("graph_constant", "nearest_inputs", "rename_argument")
-        ),
-    ],
+    "name", ["captured_tensor", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 )
 def test_a_graph_is_not_called_new_where_nothing_tells(recording: Recording, name: str) -> None:
     told, recorded = without_earlier_runs(recording("2.13.0", name))
@@ -88,20 +85,15 @@ def test_the_misses_of_the_graphs_are_its_cause(predicted: Path) -> None:
     assert scope.causes["fields"].tolist() == [CHANGED]
 
 
-@pytest.mark.parametrize("gone", ["aotautograd", "fxgraph"])
-def test_without_entries_that_tell_nothing_is_known(predicted: Path, gone: str) -> None:
-    shutil.rmtree(predicted / "cache" / gone)
+@pytest.mark.parametrize(
+    ("gone", "evidence"),
+    [(["aotautograd"], "not_known"), (["fxgraph"], "not_known"), (["aotautograd", "fxgraph"], "inferred")],
+)
+def test_without_entries_a_graph_is_new_or_not_known(predicted: Path, gone: list[str], evidence: str) -> None:
+    for cache in gone:
+        shutil.rmtree(predicted / "cache" / cache)
     misses = aot_misses(cachescope.read(predicted), 0)
-    assert set(misses["verdict"]) == {"first_lookup"}
-    assert set(misses["evidence"]) == {"not_known"}
-
-
-def test_in_an_empty_directory_the_graph_is_new(predicted: Path) -> None:
-    for which in ("aotautograd", "fxgraph"):
-        shutil.rmtree(predicted / "cache" / which)
-    misses = aot_misses(cachescope.read(predicted), 0)
-    assert set(misses["verdict"]) == {"first_lookup"}
-    assert set(misses["evidence"]) == {"inferred"}
+    assert set(zip(misses["verdict"], misses["evidence"], strict=True)) == {("first_lookup", evidence)}
 
 
 OTHER: Details = {"gm": "def forward(self, y):\n    return (torch.fft.fft(y),)"}
@@ -133,14 +125,10 @@ def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
 def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, changed: tuple[str, ...]) -> None:
     """It was compiled with another graph before, and in the directory there is this one with another x."""
     sides = [{"gm": gm, "x": "2"} for gm in (OTHER["gm"], CODE)]
-    lookups = [
-        made
-        for at, details in enumerate(sides)
-        for made in (
-            aot(f"a{at}", details=details, at=10 * at, compile_id=f"0/{at}"),
-            fx(f"f{at}", details=details, at=10 * at + 1, took=1.0, compile_id=f"0/{at}"),
-        )
-    ]
+    lookups = []
+    for at, details in enumerate(sides):
+        told: dict[str, Any] = {"details": details, "compile_id": f"0/{at}"}
+        lookups += [aot(f"a{at}", at=10 * at, **told), fx(f"f{at}", at=10 * at + 1, took=1.0, **told)]
     entries = [
         entry("aotautograd", "a9", at=-9, fx_keys=("f9",)),
         entry("fxgraph", "f9", {"gm": CODE, "x": "1"}, at=-8),

@@ -131,19 +131,15 @@ def test_what_a_later_release_does_not_count_is_said(tmp_path: Path) -> None:
 
 
 def test_secrets_are_told_apart_and_never_kept(tmp_path: Path) -> None:
-    names = [
-        make_folder(tmp_path, {**ENV, "VLLM_API_KEY": key}, time=NOON) for key in ("hunter2", "swordfish")
-    ]
+    keys = ("hunter2", "swordfish")
+    names = [make_folder(tmp_path, {**ENV, "VLLM_API_KEY": key}, time=NOON) for key in keys]
     scope = cachescope.read(tmp_path)
     assert set(scope.vllm_folders["name_is"]) == {"recomputed"}
     assert set(scope.vllm_folders["folder"]) == set(names)
     (change,) = scope.vllm_changes.itertuples()
     assert change.factor == "env[VLLM_API_KEY]"
-    shown = " ".join(
-        getattr(scope, f"vllm_{name}").to_string() for name in ("factors", "folders", "changes", "fragments")
-    )
-    assert "hunter2" not in shown
-    assert "swordfish" not in shown
+    for frame in (scope.vllm_factors, scope.vllm_folders, scope.vllm_changes, scope.vllm_fragments):
+        assert not any(key in frame.to_string() for key in keys)
 
 
 def test_a_rank_that_is_alone_in_its_folder_is_compared_with_the_others(tmp_path: Path) -> None:

@@ -65,17 +65,10 @@ def test_of_several_trees_the_one_is_taken_that_a_log_names(name: str | None, tm
     make_folder(tmp_path, prefix="encoder")
     scope = cachescope.read(tmp_path)
     parts = Parts(rows_of(scope.vllm_factors, FactorsRow), rows_of(scope.entries, EntryRow))
-    paths = [
-        str(tmp_path / tree / "torch_compile_cache" / folder / "rank_0_0" / "backbone")
-        for tree in ("one", "two")
-    ]
+    below = f"torch_compile_cache/{folder}/rank_0_0/backbone"
+    one, two = (str(tmp_path / tree / below) for tree in ("one", "two"))
     start = started(folder).row
-    for path, wanted in (
-        (paths[0], paths[:1]),
-        (paths[1] + "/", paths[1:]),
-        ("/c/elsewhere", paths),
-        (None, paths),
-    ):
+    for path, wanted in ((one, [one]), (two + "/", [two]), ("/c/elsewhere", [one, two]), (None, [one, two])):
         found = parts.of(replace(start, path=path), BACKBONE)
         assert [one.path for one in found] == wanted
         sources = scope.entries.set_index("entry")["path"]

@@ -64,16 +64,11 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
 
 def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_first() -> None:
     made = [("/cache", 0, ("11", "21", "22")), ("/other", 10, ("11", "31"))]
-    runs = [
-        run(
-            *(
-                fx(f"f{x}{y}", details={**G, "x": x, "y": y}, at=at, took=1.0)
-                for at, (x, y) in enumerate(keys, start)
-            ),
-            cache_dir=cache_dir,
-        )
-        for cache_dir, start, keys in made
-    ]
+    runs = []
+    for cache_dir, start, keys in made:
+        values = enumerate(keys, start)
+        lookups = [fx(f"f{x}{y}", details={**G, "x": x, "y": y}, at=at, took=1.0) for at, (x, y) in values]
+        runs.append(run(*lookups, cache_dir=cache_dir))
     codes = ReplayCodes.of(scope_of(*runs).replayed)
     values = dict(zip(codes.fields, codes.values, strict=True))
     assert values == {"x": [1, 0, 0, 0, 1], "y": [0, 0, 1, 0, 0]}

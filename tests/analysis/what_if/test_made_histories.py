@@ -77,8 +77,7 @@ CASES: dict[str, Case] = {
         (here(fx("f9", details={**XY, "y": "9"}, at=0, took=1.0)),
          run(fx("f9", details={**XY, "y": "9"}, at=1, took=1.0), cache_dir="/other"), here(f1(5)), here(f2())),
         [],
-        "mmmh",
-    ),
+        "mmmh"),
     "of two directories, each by itself": (
         (here(f1()), run(f1(1), cache_dir="/other"), here(f2()), run(f2(11), cache_dir="/other"), run(f2(12), cache_dir="/third")),
         [], "mmhhm"),
@@ -98,8 +97,7 @@ CASES: dict[str, Case] = {
         (run(fx(None, at=0, took=1.0), cache_dir="/other"), here(f1(2)), run(f2(5), cache_dir="/other"),
          run(fx(None, "hit", at=8), fx("f3", details=X3, at=9, took=1.0, compile_id="1/0"))),
         [],
-        "mmmhm",
-    ),
+        "mmmhm"),
     # Keys of equal details, in several directories: their groups are no others'.
     "keys of two directories beside those that become one": (
         (here(f1(), f2(10, compile_id="1/0")), here(fx("f3", details={**G, "y": "3"}, at=20, took=1.0)),
@@ -107,8 +105,7 @@ CASES: dict[str, Case] = {
          here(fx("f4", details={**G, "y": "4"}, at=30, took=1.0)),
          run(fx("f4", details={**G, "y": "4"}, at=31, took=1.0), cache_dir="/other")),
         [],
-        "mhmmmm",
-    ),
+        "mhmmmm"),
     # What is known not to have been stored.
     "its compile failed": ((here(f1(compile_error="ValueError: no", took=None)), here(f2())), [], "mm"),
     "it could not be stored": ((here(f1(save_error="OSError: full")), here(f2())), [], "mm"),
@@ -153,8 +150,7 @@ CASES: dict[str, Case] = {
     "with its graphs, of which a third has the key": (
         (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY)), here(fx("f3", details={**XY, "x": "3"}, at=20))),
         [],
-        "mmhhm",
-    ),
+        "mmhhm"),
     "of another compile": (
         (here(aot("a1", details=G, at=0), f1(1)), here(aot("a2", details=X, at=10), f2(11, details=XY, compile_id="1/0"))),
         [], "mmhm"),
@@ -173,11 +169,12 @@ def test_what_would_have_hit_without_a_field(name: str) -> None:
 
 def test_with_everything_in_the_keys_all_is_as_it_was() -> None:
     names = {"hit": "h", "full_miss": "m"}
-    for name in (
+    cases = (
         "an entry that went away",
         "without details",
         "a hit that nothing explains, and a miss before it",
-    ):
+    )
+    for name in cases:
         scope = made(CASES[name])
         assert letters(scope) == "".join(names.get(one, "-") for one in scope.lookups["outcome"])
 
@@ -297,9 +294,8 @@ def test_which_fields_would_help() -> None:
     second = SECOND_NS
     assert helped(scope_of(here(f1()), here(f2(took=2.0)))) == {("x",): (1, 2 * second, 1, False, 0, 1)}
     # Two fields that changed together help only together.
-    assert helped(scope_of(here(f1()), here(f2(details=XY, took=2.0)))) == {
-        ("x", "y"): (1, 2 * second, 1, True, 0, 1)
-    }
+    wanted = {("x", "y"): (1, 2 * second, 1, True, 0, 1)}
+    assert helped(scope_of(here(f1()), here(f2(details=XY, took=2.0)))) == wanted
     # One of them alone, both, and the costliest miss.
     three = scope_of(
         here(f1()), here(f2(10, took=2.0)), here(fx("f3", details={**G, "x": "3", "y": "2"}, at=20, took=5.0))
@@ -325,11 +321,8 @@ def test_sets_of_three_are_tried_where_they_are_the_nearest() -> None:
     assert helped(scope) == {("x", "y", "z"): (1, 2 * SECOND_NS, 1, True, 0, 1)}
     # Of two that differ, the nearer one tells.
     near = {**z, "z": "1"}
-    scope = scope_of(
-        here(f1(details={**G, "z": "1"})),
-        here(fx("f3", details=near, at=5, took=1.0)),
-        here(f2(details=z, took=2.0)),
-    )
+    third = fx("f3", details=near, at=5, took=1.0)
+    scope = scope_of(here(f1(details={**G, "z": "1"})), here(third), here(f2(details=z, took=2.0)))
     smaller = {("x", "y"), ("z",)}
     assert set(helped(scope)) in (smaller, smaller | {("x", "y", "z")})
 
@@ -338,11 +331,8 @@ def test_of_many_fields_those_are_put_back_that_help_alone() -> None:
     """Nine that changed together, of which one changed alone as well."""
     nine = dict.fromkeys("abcdefghi", "2")
     usual = {"gm": CODE, **dict.fromkeys(nine, "1")}
-    scope = scope_of(
-        here(f1(details=usual)),
-        here(f2(details={**usual, **nine}, took=2.0)),
-        here(fx("f3", details={**usual, "a": "2"}, at=20, took=1.0)),
-    )
+    alone = fx("f3", details={**usual, "a": "2"}, at=20, took=1.0)
+    scope = scope_of(here(f1(details=usual)), here(f2(details={**usual, **nine}, took=2.0)), here(alone))
     found = helped(scope)
     assert found[tuple(nine)] == (2, 3 * SECOND_NS, 1, False, 0, 1)
     assert found[("a",)] == (1, SECOND_NS, 1, False, 0, 2)
