@@ -49,11 +49,8 @@ def test_in_eval_mode_inputs_are_gone_and_no_other_is_to_be_cast(scope: cachesco
 def test_a_subclass_is_not_taken_for_a_constant(scope: cachescope.Scope) -> None:
     lookups = scope.lookups
     of_autograd = lookups[lookups["function"].eq("double") & lookups["cache"].eq("aotautograd")]
-    plain, subclass = of_autograd["lookup"]
-    before, after = (
-        scope.hash_details(lookup=lookup).set_index("field").loc["example_inputs[0]"]
-        for lookup in (plain, subclass)
-    )
+    plain, subclass = (scope.hash_details(lookup=one).set_index("field") for one in of_autograd["lookup"])
+    before, after = (details.loc["example_inputs[0]"] for details in (plain, subclass))
     # torch hashes the tensors within, and prints the metadata alone.
     assert before["detail_hash"] != after["detail_hash"]
     assert before["value_text"] == after["value_text"]
@@ -151,7 +148,6 @@ def test_a_graph_within_is_named_where_the_printed_code_is_equal() -> None:
     assert before is not None and after is not None
     (change,) = field_changes(details, before, after)
     assert (change.field, change.before, change.diff) == ("gm", change.after, "")
-    assert change.summary.startswith(
-        "the printed code is equal: the code within score_mod_0, a captured tensor"
-    )
+    said = "the printed code is equal: the code within score_mod_0, a captured tensor"
+    assert change.summary.startswith(said)
     assert "the graphs within it" in (changes_advice([change]) or "")

@@ -113,53 +113,28 @@ def test_counters_that_a_program_prints_are_quoted(tmp_path: Path) -> None:
     assert "FX cache" not in str(error.value) and "TORCH_TRACE" in str(error.value)
 
 
-def vllm_line(text: str, head: str = "INFO 10-02 08:11:40 [backends.py:508]") -> str:
-    return f"{head} {text}"
-
-
-def outcomes(scope: Scope) -> list[tuple[str, str | None]]:
-    return list(zip(scope.vllm_starts["outcome"], scope.vllm_starts["folder"], strict=True))
-
-
+VLLM = "INFO 10-02 08:11:40 [backends.py:508]"
 USING = f"Using cache directory: {FOLDER}/rank_0_0/backbone for vLLM's torch.compile"
+ON_WINDOWS = USING.replace(FOLDER, "C:" + FOLDER).replace("/rank", "\\rank").replace("/", "\\")
 
 
 @pytest.mark.parametrize(
-    ("lines", "wanted"),
+    ("head", "texts", "wanted"),
     [
         # 0.8.5 to 0.9.2.
-        ([vllm_line(USING), vllm_line("Compiling a graph for general shape takes 48.20 s")], "compiled"),
+        (VLLM, [USING, "Compiling a graph for general shape takes 48.20 s"], "compiled"),
         # 0.7: without a bracket, a part and a time.
-        (
-            [
-                vllm_line(text, "INFO 02-20 14:00:03 backends.py:408]")
-                for text in (
-                    f"Using cache directory: {FOLDER}/rank_0 for vLLM's torch.compile",
-                    "Directly load the compiled graph for shape None from the cache",
-                )
-            ],
-            "loaded",
-        ),
+        ("INFO 02-20 14:00:03 backends.py:408]",
+         [USING.replace("_0/backbone", ""), "Directly load the compiled graph for shape None from the cache"], "loaded"),
         # The escape character of colours was lost.
-        (
-            [
-                vllm_line(text, "[1;36m(Worker_TP0 pid=120)[0;0m INFO 08-30 06:10:02 [backends.py:559]")
-                for text in (USING, "Directly load the compiled graph(s) for dynamic shape from the cache, took 4.510 s")
-            ],
-            "loaded",
-        ),
-        # Windows.
-        (
-            [
-                vllm_line(USING.replace(FOLDER, "C:" + FOLDER).replace("/rank", "\\rank").replace("/", "\\")),
-                vllm_line("Compiling a graph for compile range (1, 4096) takes 9.15 s"),
-            ],
-            "compiled",
-        ),
+        ("[1;36m(Worker_TP0 pid=120)[0;0m INFO 08-30 06:10:02 [backends.py:559]",
+         [USING, "Directly load the compiled graph(s) for dynamic shape from the cache, took 4.510 s"], "loaded"),
+        (VLLM, [ON_WINDOWS, "Compiling a graph for compile range (1, 4096) takes 9.15 s"], "compiled"),
     ],
 )  # fmt: skip
-def test_vllm_of_other_releases_and_places(lines: list[str], wanted: str, tmp_path: Path) -> None:
-    assert outcomes(scope_of(tmp_path, *lines)) == [(wanted, "7a60f1c2de")]
+def test_vllm_of_other_releases_and_places(head: str, texts: list[str], wanted: str, tmp_path: Path) -> None:
+    starts = scope_of(tmp_path, *(f"{head} {text}" for text in texts)).vllm_starts
+    assert (starts["outcome"].tolist(), starts["folder"].tolist()) == ([wanted], ["7a60f1c2de"])
 
 
 TORCH = json.loads((Path(messages.__file__).parent / "messages.json").read_text())["torch"]["messages"]

@@ -173,18 +173,17 @@ def test_the_fields_of_a_snapshot_are_those_of_the_process() -> None:
     assert of_snapshot(None).hashes == {}
 
 
+PASS, AOT_OFF = f"{WOULD_BYPASS}: a pass", f"the process has {AOT_SWITCH} = False"
+
+
 @pytest.mark.parametrize(
     ("problem", "settings", "off"),
     [
         (None, {}, {}),
         ("the import failed", {}, {}),
-        (f"{WOULD_BYPASS}: a pass", {}, dict.fromkeys(("aotautograd", "fxgraph"), f"{WOULD_BYPASS}: a pass")),
-        (None, {AOT_SWITCH: "False"}, {"aotautograd": f"the process has {AOT_SWITCH} = False"}),
-        (
-            f"{WOULD_BYPASS}: a pass",
-            {AOT_SWITCH: "False"},
-            {"aotautograd": f"the process has {AOT_SWITCH} = False", "fxgraph": f"{WOULD_BYPASS}: a pass"},
-        ),
+        (PASS, {}, {"aotautograd": PASS, "fxgraph": PASS}),
+        (None, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF}),
+        (PASS, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF, "fxgraph": PASS}),
     ],
 )
 def test_caches_a_snapshot_leaves_out(

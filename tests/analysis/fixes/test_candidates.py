@@ -96,13 +96,9 @@ def test_a_variable_that_is_set_is_unset_first() -> None:
 
 def test_a_set_in_another_order_is_tried_with_the_order_that_a_seed_gives() -> None:
     field = "inductor_config[aot_inductor.metadata]"
-    stored, now = (
-        Detail(field, mark * 51, text) for mark, text in (("a", "{'x', 'y'}"), ("b", "{'y', 'x'}"))
-    )
-    found = [
-        ways_to_set(stored, now, variables)
-        for variables in ({}, {"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
-    ]
+    stored, now = Detail(field, "a" * 51, "{'x', 'y'}"), Detail(field, "b" * 51, "{'y', 'x'}")
+    seeds: tuple[dict[str, str], ...] = ({}, {"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
+    found = [ways_to_set(stored, now, variables) for variables in seeds]
     unset = [["export PYTHONHASHSEED=0"]]
     assert [[[one.code for one in way] for way in ways] for ways in found] == [unset, unset, []]
 
@@ -135,10 +131,6 @@ def test_what_is_printed_and_hashed_is_recovered(value: object, protocol: int) -
 
 @given(st.text(), st.text())
 def test_any_texts_of_any_field_are_no_error(field: str, text: str) -> None:
-    for named in (
-        field,
-        f"inductor_config[{field}]",
-        "cuda_matmul_settings",
-        "deterministic_algorithms_settings",
-    ):
+    settings = ("cuda_matmul_settings", "deterministic_algorithms_settings")
+    for named in (field, f"inductor_config[{field}]", *settings):
         ways_to_set(detail(named, text), Detail(named, "a" * 51, text), {})

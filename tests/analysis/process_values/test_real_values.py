@@ -89,9 +89,8 @@ def test_what_got_into_a_key_is_named(name: str, values: Path, capsys: pytest.Ca
     assert case.advice in explained.advice
     assert explained.frame["differs_by"].tolist() == [change.differs_by]
     assert main(["explain", "--json", str(folder)]) == 0
-    (cause,) = [
-        one for one in json.loads(capsys.readouterr().out)["causes"] if one["verdict"] == "key_changed"
-    ]
+    causes = json.loads(capsys.readouterr().out)["causes"]
+    (cause,) = [one for one in causes if one["verdict"] == "key_changed"]
     assert cause["changes"][0]["summary"] == change.summary
     assert cause["changes"][0]["differs_by"] == list(change.differs_by)
     assert cause["changes"][0]["is_certain"] is not case.words.startswith("apparently")

@@ -116,11 +116,9 @@ def test_a_place_is_compared_by_itself(
         made_lookups = []
         for at, (compile_id, values) in enumerate(lookups):
             details = {name: value for name, value in values.items() if value is not None}
-            made_lookups.append(
-                made.fx(
-                    f"f{process}{at}", details=details or None, at=10 * process + at, compile_id=compile_id
-                )
-            )
+            moment = 10 * process + at
+            looked_up = made.fx(f"f{process}{at}", details=details or None, at=moment, compile_id=compile_id)
+            made_lookups.append(looked_up)
             if rank is not None and details:
                 times[rank, compile_id] += 1
                 places[compile_id, times[rank, compile_id]].append((rank, details))

@@ -113,15 +113,12 @@ TENSOR = "TensorMetadata(dtype={}, shape={})"
 )  # fmt: skip
 def test_key_distance(before: dict[str, str], after: dict[str, str], fields: int, parts: set[str]) -> None:
     store = HashDetails()
-    one, other = (
-        replace(TEMPLATE, detail_set=store.add(component(*each) for each in side.items())[0])
-        for side in (before, after)
-    )
+    one, other = (store.add(component(*each) for each in side.items())[0] for side in (before, after))
     nearness = KeyDistances(store)
-    assert one.detail_set is not None and other.detail_set is not None
+    assert one is not None and other is not None
     for _ in range(2):
-        assert nearness.parts(one.detail_set, other.detail_set) == parts
-        for pair in ((one.detail_set, other.detail_set), (other.detail_set, one.detail_set)):
+        assert nearness.parts(one, other) == parts
+        for pair in ((one, other), (other, one)):
             assert (nearness.fields(*pair), len(nearness.parts(*pair))) == (fields, len(parts))
 
 

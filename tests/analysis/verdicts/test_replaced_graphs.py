@@ -44,9 +44,8 @@ class Made:
         self.replaced = ReplacedGraphs(history, StoredCandidates(history), only)
 
     def _row(self, at: int, words: str, run: int, told: dict[str, Any]) -> LookupRow:
-        fields = {"gm": " ".join(f"{word}_op" for word in words), "example_inputs[0]": "T"} | told.pop(
-            "details", {}
-        )
+        fields = {"gm": " ".join(f"{word}_op" for word in words), "example_inputs[0]": "T"}
+        fields |= told.pop("details", {})
         details, _ = self.store.add(component(name, text) for name, text in fields.items() if text)
         assert details is not None
         made = replace(
