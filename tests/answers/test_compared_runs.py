@@ -121,18 +121,13 @@ def test_an_outcome_that_was_not_seen_turns_nothing() -> None:
 
 def test_a_bypass_has_no_key_and_stands_at_its_place() -> None:
     named = {"function": "f", "file": "/train.py"}
-    details = {"gm": CODE, "a": "1"}
-    scope = scope_of(
-        run(aot("aone", "hit", details, at=0, **named)),
-        run(aot(None, "bypass", at=9, bypass_reason="no", **named)),
-    )
+    hit = aot("aone", "hit", {"gm": CODE, "a": "1"}, at=0, **named)
+    told: dict[str, Any] = {"at": 9, "bypass_reason": "no", **named}
+    scope = scope_of(run(hit), run(aot(None, "bypass", **told)))
     (one,) = ComparedRuns.of(scope, [0], [1]).aligned
     assert (one.change, one.by, one.changes) == ("regressed", "place", None)
     # A compile that only one side has is in none of the other.
-    scope = scope_of(
-        run(aot("aone", "hit", details, at=0, **named)),
-        run(aot(None, "bypass", at=9, bypass_reason="no", **named | {"compile_id": "1/0"})),
-    )
+    scope = scope_of(run(hit), run(aot(None, "bypass", compile_id="1/0", **told)))
     assert sorted(changes(scope)) == ["only_after", "only_before"]
 
 

@@ -143,10 +143,8 @@ def test_a_key_of_aotautograd_that_is_not_sure_leaves_its_graphs_found(tables: T
 
 
 def test_a_key_of_a_graph_that_is_not_sure_is_not_known_where_it_is_asked_for(tables: Tables) -> None:
-    only_graphs = replace(
-        without_values(tables, "fxgraph"),
-        entries=Table(EntryRow, [row for row in tables.entries.rows if row.cache != "aotautograd"]),
-    )
+    entries = [row for row in tables.entries.rows if row.cache != "aotautograd"]
+    only_graphs = replace(without_values(tables, "fxgraph"), entries=Table(EntryRow, entries))
     lookups = with_predictions(only_graphs).lookups.frame
     (why,) = lookups.loc[lookups["outcome"] == "not_known", "prediction"]
     assert "ran without weights" in why

@@ -1,11 +1,15 @@
 """Owners and rights, on real files: who else can write, and who can exchange the whole cache."""
 
+import grp
 import os
+import pwd
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import cachescope
+from cachescope.auditing import audit, permissions, tree
 from cachescope.auditing.permissions import audit_above, audit_rights
 from tests.auditing.hostile_entries import FX, entry, graph
 from tests.hostile_pickles import entry_bytes
@@ -118,11 +122,6 @@ def test_what_may_not_be_read_is_said(cache: Path) -> None:
 @as_root
 def test_a_group_of_the_owner_alone_is_no_group(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many systems give every user: ann in ann. With somebody else in it, it is one."""
-    import grp
-    import pwd
-
-    from cachescope.auditing import permissions
-
     ann = pwd.struct_passwd(("ann", "x", 54_321, 54_321, "", "/", "/bin/sh"))
     bob = pwd.struct_passwd(("bob", "x", 54_322, 54_321, "", "/", "/bin/sh"))
     monkeypatch.setattr(pwd, "getpwuid", lambda user: ann)
@@ -135,9 +134,8 @@ def test_a_group_of_the_owner_alone_is_no_group(cache: Path, monkeypatch: pytest
         (["bob"], [ann], ["group-can-write"]),
         ([], [ann, bob], ["group-can-write"]),
     ):
-        monkeypatch.setattr(
-            grp, "getgrgid", lambda group, m=members: grp.struct_group(("ann", "x", 54_321, m))
-        )
+        group = grp.struct_group(("ann", "x", 54_321, members))
+        monkeypatch.setattr(grp, "getgrgid", lambda number, it=group: it)
         monkeypatch.setattr(pwd, "getpwall", lambda u=users: u)
         permissions.is_own_group.cache_clear()
         assert [one.rule for one in audit_rights(str(cache), os.lstat(cache))] == expected
@@ -148,37 +146,32 @@ def test_above_the_root_of_the_file_system_is_nothing() -> None:
     assert list(audit_above("/")) == []
 
 
-def test_a_cache_that_vanishes_while_it_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file and folder is gone by the time it is opened, and the answer is an answer."""
-    from cachescope.auditing import tree
-
+def when_listed(monkeypatch: pytest.MonkeyPatch, act: Callable[[tree.Item], object]) -> None:
+    """Something happens to each file and folder between the listing of its folder and the reading."""
     listed = tree.Disk.items
 
-    def gone_after(self: tree.Disk, path: str) -> list[tree.Item]:
-        items = listed(self, path)
-        for item in items:
-            if not item.is_folder:
-                os.unlink(item.path)
-        return items
+    def items(self: tree.Disk, path: str) -> list[tree.Item]:
+        found = listed(self, path)
+        for item in found:
+            act(item)
+        return found
 
-    monkeypatch.setattr(tree.Disk, "items", gone_after)
+    monkeypatch.setattr(tree.Disk, "items", items)
+
+
+def test_a_cache_that_vanishes_while_it_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file and folder is gone by the time it is opened, and the answer is an answer."""
+    when_listed(monkeypatch, lambda item: item.is_folder or os.unlink(item.path))
     assert rules(cache) == set()
 
 
 def test_a_file_that_becomes_a_pipe_or_link_when_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cachescope.auditing import tree
+    def change(item: tree.Item) -> None:
+        if not item.is_folder:
+            os.unlink(item.path)
+            os.mkfifo(item.path)
 
-    listed = tree.Disk.items
-    inner = next(path for path in cache.rglob("*") if path.is_file())
-
-    def changed_after(self: tree.Disk, path: str) -> list[tree.Item]:
-        items = listed(self, path)
-        if str(inner.parent) == path:
-            inner.unlink()
-            os.mkfifo(inner)
-        return items
-
-    monkeypatch.setattr(tree.Disk, "items", changed_after)
+    when_listed(monkeypatch, change)
     assert rules(cache) <= {"special-file"}
 
 
@@ -192,8 +185,6 @@ def test_a_key_folder_is_told_however_it_is_given(cache: Path, monkeypatch: pyte
 
 
 def test_no_more_is_kept_than_anybody_reads(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cachescope.auditing import audit
-
     monkeypatch.setattr(audit, "_MOST_OF_A_RULE", 3)
     for number in range(10):
         (cache / FX / f"odd{number}").write_bytes(b"x")

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -136,29 +137,25 @@ def test_a_changed_config_does_not_pass_for_a_cold_start(recording: Recording, t
 
 
 @pytest.mark.parametrize(
-    ("name", "run", "before", "runs_before", "passes"),
+    ("checked", "baseline", "passes"),
     [
         # A cold start like that of the baseline passes, of other graphs too.
-        ("cold_warm", 0, "config_flip", [0], True),
-        ("four_graphs", 0, "config_flip", [0], True),
+        (("cold_warm", 0), ("config_flip", 0), True),
+        (("four_graphs", 0), ("config_flip", 0), True),
         # A change that the baseline had is known.
-        ("config_flip", 1, "three_changes", [0, 1, 2], True),
+        (("config_flip", 1), ("three_changes", 0, 1, 2), True),
         # Since 2.12 a trace alone has details of FX keys only, and what changed is told all the same.
-        ("trace_only", 2, "trace_only", [0], False),
+        (("trace_only", 2), ("trace_only", 0), False),
     ],
 )
 def test_what_changed_since_the_baseline_counts(
-    name: str,
-    run: int,
-    before: str,
-    runs_before: list[int],
-    passes: bool,
-    recording: Recording,
-    tmp_path: Path,
+    checked: tuple[Any, ...], baseline: tuple[Any, ...], passes: bool, recording: Recording, tmp_path: Path
 ) -> None:
-    checked = runs_of(recording("2.13.0", name), run, to=tmp_path / "checked")
-    baseline = runs_of(recording("2.13.0", before), *runs_before, to=tmp_path / "baseline")
-    assert checked.check(baseline=baseline).passed == passes
+    sides = enumerate((checked, baseline))
+    now, before = (
+        runs_of(recording("2.13.0", name), *runs, to=tmp_path / str(at)) for at, (name, *runs) in sides
+    )
+    assert now.check(baseline=before).passed == passes
 
 
 def test_another_call_of_a_graph_on_other_inputs_is_no_change(recording: Recording, tmp_path: Path) -> None:

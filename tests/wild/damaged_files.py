@@ -113,7 +113,7 @@ def copied(folder: Path, rng: Random) -> None:
 # Links.
 
 
-def _moved_and_linked(path: Path, room: Path) -> None:
+def moved_and_linked(path: Path, room: Path) -> None:
     room.mkdir(exist_ok=True)
     new = room / f"{len(list(room.iterdir()))}-{path.name}"
     path.rename(new)
@@ -127,12 +127,12 @@ def found(patterns: tuple[str, ...], folder: Path) -> list[Path]:
 def linked(patterns: tuple[str, ...], folder: Path, rng: Random) -> None:
     """What fits a pattern lies elsewhere, and a symbolic link stands in its place."""
     for path in some_of(found(patterns, folder), rng):
-        _moved_and_linked(path, folder / "elsewhere")
+        moved_and_linked(path, folder / "elsewhere")
 
 
 def roots_linked(folder: Path, rng: Random) -> None:
     for cache in caches(folder):
-        _moved_and_linked(cache, folder / "elsewhere")
+        moved_and_linked(cache, folder / "elsewhere")
 
 
 def in_circles(folder: Path, rng: Random) -> None:

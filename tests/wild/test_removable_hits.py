@@ -82,23 +82,15 @@ def unused(cache: Path) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """One way to break a directory.
+    """One way to break a directory."""
 
-    Attributes
-    ----------
-    spoil : callable
-        What is done to a cache, and where what it is linked to goes.
-    given : str
-        What of it is read.
-    mend : callable
-        What changes before torch runs; rights come back by themselves.
-    can_go : bool or None
-        Whether something has to be named, or else this proves nothing.
-    """
-
+    # What is done to a cache, and where what it is linked to goes.
     spoil: Callable[[Path, Path], object]
+    # What of it is read.
     given: str = ""
+    # What changes before torch runs; rights come back by themselves.
     mend: Callable[[Path], object] = lambda _: None
+    # Whether something has to be named, or else this proves nothing.
     can_go: bool | None = False
 
 

@@ -13,6 +13,7 @@ import pytest
 import cachescope
 from cachescope.analysis.directory.unused import removable_rows
 from cachescope.readers.directory.place_of import looks_like_cache_dir
+from tests.wild.damaged_files import moved_and_linked
 
 pytestmark = pytest.mark.sweep
 
@@ -56,13 +57,6 @@ class Rights:
     def is_shut(self, path: object) -> bool:
         real = os.path.realpath(path) if isinstance(path, str) else ""
         return any(real == one or real.startswith(one + os.sep) for one in self.shut)
-
-
-def move(path: Path, elsewhere: Path) -> None:
-    elsewhere.mkdir(exist_ok=True)
-    there = elsewhere / f"{len(list(elsewhere.iterdir()))}-{path.name}"
-    shutil.move(path, there)
-    path.symlink_to(there)
 
 
 def test_less_that_is_read_is_never_more_that_can_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +110,7 @@ def change_of(
         if not path.exists() or path.is_symlink():
             continue  # what is around it was moved
         if chance.random() < 0.5:
-            move(path, elsewhere)
+            moved_and_linked(path, elsewhere)
         if chance.random() < 0.6:
             shut.add(os.path.realpath(path))
     with monkeypatch.context() as patch:
