@@ -59,7 +59,9 @@ def harmless(text: str) -> str:
     >>> harmless("a\x1b[2Jb\u202ec")
     'a\\x1b[2Jb\\x202ec'
     """
-    return text if text.isascii() and text.isprintable() else _UNUSUAL.sub(_visible, text)
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNUSUAL.sub(lambda found: found[0] if is_shown(found[0]) else _escape(found[0]), text)
 
 
 def is_shown(character: str) -> bool:
@@ -103,10 +105,6 @@ def harmless_cut(text: str, most: int = LONGEST_LINE) -> str:
     # Cut first: a value may be a megabyte.
     shown = harmless(text[:most])
     return shown if len(text) <= most else f"{shown}… ({file_size(len(text.encode('utf-8', 'replace')))})"
-
-
-def _visible(match: re.Match[str]) -> str:
-    return match[0] if is_shown(match[0]) else _escape(match[0])
 
 
 def _escape(character: str) -> str:

@@ -42,10 +42,12 @@ def lock_of(read: Recording, directory: str, expected: Recording | None = None) 
         one.name: _locked(one, held[one.name], rows.get(one.name), read, contexts, details) for one in files
     }
     machine, _ = this_machine()
+    runs = () if expected is None else expected.tables.runs.rows
+    processes = (Process(row.torch_version, row.python_version, row.rank) for row in runs)
     lock = CacheLock(
         machine,
         contexts=tuple(contexts.found),
-        processes=() if expected is None else _processes(expected),
+        processes=tuple(dict.fromkeys(processes)),
         files=locked,
         links={one.name: one.target for one in found if one.target is not None},
         expected=None if expected is None else _expected(expected),
@@ -108,11 +110,6 @@ def _recorded_sets(expected: Recording | None) -> Recorded:
         for row in expected.facts.lookups.values()
         if row.cache_key is not None and row.detail_set is not None
     }
-
-
-def _processes(expected: Recording) -> tuple[Process, ...]:
-    rows = expected.tables.runs.rows
-    return tuple(dict.fromkeys(Process(row.torch_version, row.python_version, row.rank) for row in rows))
 
 
 def _expected(expected: Recording) -> tuple[Key, ...]:

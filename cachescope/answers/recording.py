@@ -14,7 +14,7 @@ from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
-from cachescope.collector import no_collections
+from cachescope.collector import all_is_kept
 from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
@@ -140,7 +140,7 @@ class Recording:
     def _judged(self) -> tuple[list[Miss], list[CauseRow]]:
         of_vllm = self._vllm_misses if any(row.cache == VLLM for row in self.lookup_rows) else None
         # All that is made is kept, and going through it again and again would take a fifth of the time.
-        with no_collections():
+        with all_is_kept():
             return judged(self.history, self._choice(), of_vllm)
 
     @cached_property

@@ -141,11 +141,7 @@ def first_sides(read: Recording, starts: Sequence[Start]) -> Sides | None:
 def ranks_apart(read: Recording, ranks: Sequence[OneRun]) -> tuple[OneRun, OneRun]:
     """Two ranks: one with the most keys that most of the others have too, and one with the fewest; then by hit rate."""
     own = _keys_of_few(read, [one.row.run for one in ranks])
-
-    def oddity(one: OneRun) -> tuple[float, ...]:
-        return own[one.row.run], -(one.rate.hit_rate or 0), one.row.rank or 0
-
-    ordered = sorted(ranks, key=oddity)
+    ordered = sorted(ranks, key=lambda one: (own[one.row.run], -(one.rate.hit_rate or 0), one.row.rank or 0))
     return ordered[0], ordered[-1]
 
 

@@ -47,13 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare, and print. Loads no pandas, but to hide, and for a pre-flight."""
-    from cachescope.collector import no_collections
+    from cachescope.collector import all_is_kept
     from cachescope.report.verification import verification_lines, verification_object, verify
 
     if args.preflight is not None:
         return _run_with_preflight(args)
     # All that a lock holds is kept, and going through it again and again would take a third of the time.
-    with no_collections():
+    with all_is_kept():
         found = verify(args.lock, args.directory)
     write_answer(args, lambda: verification_object(found), lambda: verification_lines(found))
     return 0 if found.passed else _NOT_AS_LOCKED

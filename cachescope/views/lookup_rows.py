@@ -159,7 +159,10 @@ class LookupRows:
         if column == "lookup":
             return None
         if column == _TIME:
-            return spread(self._times[self._mask], _unbroken, log=True)
+            # The units stay with their numbers.
+            return spread(
+                self._times[self._mask], lambda ns: duration(int(ns)).replace(" ", "\xa0"), log=True
+            )
         codes, values = self._columns.codes(column)
         codes = codes[self._mask]
         if column in ("run", "rank") and len(values) > _MOST_SHARES:
@@ -229,11 +232,6 @@ def between(frame: str, span: Span) -> str:
     """The expression for the rows of a frame, by its name, that are of a span of time."""
     first, last = (pd.Timestamp(moment, tz="UTC").isoformat() for moment in span)
     return f"{frame}['time'].between({first!r}, {last!r})"
-
-
-def _unbroken(ns: float) -> str:
-    """A duration whose units stay with their numbers."""
-    return duration(int(ns)).replace(" ", "\xa0")
 
 
 def _cell(name: str, value: Any) -> str:

@@ -138,6 +138,11 @@ class History:
     def _entries_of_key(self) -> Mapping[tuple[str, str | None], list[EntryRow]]:
         return by_key(((entry.cache, entry.cache_key), entry) for entry in self.entries)
 
+    def is_first_of_key(self, at: int) -> bool:
+        """Whether no earlier lookup has the key of a lookup, which has one."""
+        key = self.key[at]
+        return key is not None and self.of_key[key][0] == at
+
     def latest_of_key(self, at: int) -> int | None:
         """The latest earlier lookup of the key of a lookup."""
         key = self.key[at]
@@ -170,11 +175,14 @@ class History:
 
     def was_running(self, one: int, at: int) -> bool:
         """Whether another process had not finished the compile after a miss when a lookup was made: it could not find what that would store."""
-        before, row = self.lookups[one], self.lookups[at]
-        if before.run == row.run or row.time is None or before.outcome not in MISSED:
-            return False
-        end = self.timeline.end[one]
-        return end is not None and end > row.time
+        end, before, row = self._end_of_miss[one], self.lookups[one], self.lookups[at]
+        return end is not None and row.time is not None and end > row.time and before.run != row.run
+
+    @cached_property
+    def _end_of_miss(self) -> list[int | None]:
+        """When the compile after each miss ended."""
+        ended = zip(self.lookups, self.timeline.end, strict=True)
+        return [end if row.outcome in MISSED else None for row, end in ended]
 
     def is_seen_running(self, one: int, at: int) -> bool:
         """Whether it is recorded that a compile went on after a lookup; an end that is not recorded is estimated elsewhere."""

@@ -7,7 +7,7 @@ not again for every later one. So a thousand ranks that miss one key take a thou
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
@@ -38,8 +38,12 @@ class KeyPast:
 
     def __init__(self, history: History) -> None:
         self._history = history
+        self._lookups = history.lookups
         self._directories = history.directory_of
+        self._not_stored = history.timeline.not_stored
+        self._has_times = history.has_times
         self._row = history.lookups[0]
+        self._compile = _compile_of(self._row)
         self.latest: int | None = None
         """The latest earlier lookup of the key."""
         self.latest_hit: int | None = None
@@ -53,38 +57,38 @@ class KeyPast:
 
     def move_to(self, at: int) -> None:
         """Advance to a lookup, which comes after all that were passed."""
-        self._row = row = self._history.lookups[at]
+        self._row = row = self._lookups[at]
+        self._compile = _compile_of(row)
         if row.time is not None:
             for ended in self._going_on.ended_before(row.time):
-                if ended not in self._history.timeline.not_stored:
-                    of_ended = self._history.lookups[ended]
+                if ended not in self._not_stored:
+                    of_ended = self._lookups[ended]
                     self._ended.add(ended, _compile_of(of_ended), self._directories.get(of_ended.run))
 
     def pass_by(self, at: int) -> None:
         """Let a lookup be one of the past."""
-        row = self._history.lookups[at]
+        row = self._lookups[at]
         compiled, directory = _compile_of(row), self._directories.get(row.run)
         self.latest = at
         if directory is not None:
             self._earlier.add(at, compiled, directory)
-        has_times = self._history.has_times
         if row.outcome == "hit":
             self.latest_hit = at
             self._shown.add(at, None, None)
             self._ended.add(at, None, directory)
-            if not has_times:
+            if not self._has_times:
                 self._ended_or_not.add(at, None, directory)
         elif is_miss(row):
-            self._going_on.add(at)
+            self._going_on.add(at, row.run, directory)
             self._shown.add(at, compiled, None)
-            if not has_times and at not in self._history.timeline.not_stored:
+            if not self._has_times and at not in self._not_stored:
                 self._ended_or_not.add(at, compiled, directory)
 
     @property
     def latest_stored(self) -> int | None:
         """The latest lookup that shows that an entry of the key was stored."""
         # Two lookups of one key in one compile: the first went through the AOTAutograd entry, and stored nothing yet.
-        return self._stored.latest(_compile_of(self._row))
+        return self._stored.latest(self._compile)
 
     @property
     def elsewhere(self) -> str | None:
@@ -93,23 +97,20 @@ class KeyPast:
         if here is None:
             return None
         if self.latest_stored is not None:
-            return self._stored.elsewhere(here, _compile_of(self._row))
+            return self._stored.elsewhere(here, self._compile)
         return self._earlier.elsewhere(here, but=None)
 
     def racing(self) -> Racing | None:
         """The other runs that had missed the key and were still compiling it, unless it is for another directory."""
-        if self._row.time is None:
-            return None
-        return self._going_on.elsewhere(self._row.run, self._directories.get(self._row.run))
+        run, time = self._row.run, self._row.time
+        return None if time is None else self._going_on.elsewhere(run, self._directories.get(run), time)
 
     @property
     def refused(self) -> int | None:
         """The latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored the key since."""
         # Two lookups of one key in one compile: the result of that compile is not stored yet.
-        shown = self._shown.latest(_compile_of(self._row))
-        if shown is None or self._history.lookups[shown].outcome == "hit":
-            return None
-        if shown not in self._history.timeline.not_stored:
+        shown = self._shown.latest(self._compile)
+        if shown is None or shown not in self._not_stored or self._lookups[shown].outcome == "hit":
             return None
         end = self._history.timeline.end[shown]
         return None if self._row.time is not None and end is not None and end >= self._row.time else shown
@@ -195,20 +196,17 @@ class _GoingOn:
         self._end = history.timeline.end
         self._directories = history.directory_of
         self._by_end: list[tuple[int, int]] = []
-        self._of_run: dict[int, int] = defaultdict(int)
-        # By cache directory, which a run has one of.
-        self._by_directory: dict[str | None, deque[int]] = defaultdict(deque)
-        self._runs: dict[str | None, list[int]] = defaultdict(list)
-        self._time: int | None = None
+        self._of_run: Counter[int] = Counter()
+        # By cache directory, which a run has one of: the misses, those that have ended too, and the runs that go on.
+        self._in_directory: dict[str | None, tuple[deque[tuple[int, int]], list[int]]] = {}
 
-    def add(self, at: int) -> None:
-        end = self._end[at]
-        run = self._lookups[at].run
-        directory = self._directories.get(run)
-        heappush(self._by_end, (_LONG_AGO if end is None else end, at))
-        self._by_directory[directory].append(at)
+    def add(self, at: int, run: int, directory: str | None) -> None:
+        going_on = _LONG_AGO if (end := self._end[at]) is None else end, at
+        heappush(self._by_end, going_on)
+        misses, runs = self._in_directory.setdefault(directory, (deque(), []))
+        misses.append(going_on)
         if not self._of_run[run]:
-            insort(self._runs[directory], run)
+            insort(runs, run)
         self._of_run[run] += 1
 
     def ended_before(self, time: int) -> list[int]:
@@ -220,33 +218,32 @@ class _GoingOn:
             run = self._lookups[at].run
             self._of_run[run] -= 1
             if not self._of_run[run]:
-                runs = self._runs[self._directories.get(run)]
+                _, runs = self._in_directory[self._directories.get(run)]
                 del runs[bisect_left(runs, run)]
-        self._time = time
         return ended
 
-    def elsewhere(self, run: int, here: str | None) -> Racing | None:
-        """The misses by other runs, but for those that are known to use another directory."""
-        directories = list(self._by_directory) if here is None else [here, None]
-        firsts = [first for directory in directories if (first := self._first(run, directory)) is not None]
-        if not firsts:
+    def elsewhere(self, run: int, here: str | None, time: int) -> Racing | None:
+        """The misses by other runs at a time, but for those that are known to use another directory."""
+        first, named, going_on = None, [], 0
+        for directory in self._in_directory if here is None else (here, None):
+            if directory in self._in_directory:
+                misses, runs = self._in_directory[directory]
+                of_directory = self._first(misses, run, time)
+                if of_directory is not None and (first is None or of_directory < first):
+                    first = of_directory
+                named += runs[: _RUNS_NAMED + 1]
+                going_on += len(runs)
+        if first is None:
             return None
-        going_on = [runs for directory in directories if (runs := self._runs.get(directory))]
-        named = [other for runs in going_on for other in runs[: _RUNS_NAMED + 1] if other != run]
-        if len(going_on) > 1:
-            named.sort()
+        named.sort()
+        if run in named:
+            named.remove(run)
         del named[_RUNS_NAMED:]
-        more = sum(map(len, going_on)) - (self._of_run.get(run, 0) > 0) - len(named)
-        return Racing(min(firsts), tuple(named), more)
+        return Racing(first, tuple(named), going_on - (self._of_run[run] > 0) - len(named))
 
-    def _first(self, run: int, directory: str | None) -> int | None:
+    def _first(self, misses: deque[tuple[int, int]], run: int, time: int) -> int | None:
         """The first of the misses by other runs with one directory."""
-        by_directory = self._by_directory[directory]
-        while by_directory and not self._is_going_on(by_directory[0]):
-            by_directory.popleft()
-        others = (at for at in by_directory if self._lookups[at].run != run and self._is_going_on(at))
+        while misses and misses[0][0] < time:
+            misses.popleft()
+        others = (at for end, at in misses if end >= time and self._lookups[at].run != run)
         return next(others, None)
-
-    def _is_going_on(self, at: int) -> bool:
-        end = self._end[at]
-        return self._time is None or (end is not None and end >= self._time)

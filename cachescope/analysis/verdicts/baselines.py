@@ -249,12 +249,10 @@ class Baselines:
         """Whether the sets of two lookups of one graph differ, and only in fields that contain the rank."""
         apart = self._ranks_apart(before, after)
         asked = self._texts[before], self._texts[after], apart
-        found = self._by_rank.get(asked)
-        if found is None:
+        if asked not in self._by_rank:
             change = self._history.keys.change(_set_of(self._lookups[before]), _set_of(self._lookups[after]))
-            found = all_hold_a_rank(self._history.details, change.components, apart)
-            self._by_rank[asked] = found
-        return found
+            self._by_rank[asked] = all_hold_a_rank(self._history.details, change.components, apart)
+        return self._by_rank[asked]
 
     def _with_key(self, at: int) -> Baseline | None:
         key, row = self._choice.cache_key, self._lookups[at]
@@ -283,20 +281,21 @@ class Baselines:
     def _index(self) -> None:
         """Number the graphs, and find the lookups of each."""
         numbers: dict[tuple[str, str | None, int], int] = {}
+        of_group, content_of_group = self._of_group, self._content_of_group
         for at, (row, form) in enumerate(zip(self._lookups, self._history.forms, strict=True)):
             if form is None or (graph := form[0]) is None:
                 continue
             _, content, texts = form
             group = numbers.setdefault((row.cache, row.direction, graph), len(numbers))
-            if group == len(self._of_group):
-                self._of_group.append([])
-                self._content_of_group.append([])
+            if group == len(of_group):
+                of_group.append([])
+                content_of_group.append([])
             self._group[at] = group
             self._content[at] = content
             self._texts[at] = texts
-            self._place[at] = len(self._of_group[group])
-            self._of_group[group].append(at)
-            self._content_of_group[group].append(content)
+            self._place[at] = len(of_group[group])
+            of_group[group].append(at)
+            content_of_group[group].append(content)
 
     @cached_property
     def _runs(self) -> int:

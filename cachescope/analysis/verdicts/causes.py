@@ -40,14 +40,14 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
         elif miss.follows is None and (parent is None or not parent.why.what.is_graph_gone):
             rest.append(miss)
     _follow_the_first_of_their_compile(rest)
-    below = [(miss, parent) for miss, parent in zip(misses, parents, strict=True) if parent is not None]
-    for miss, parent in below:
+    for miss, parent in zip(misses, parents, strict=True):
+        if parent is None:
+            continue
         # AOTAutograd misses whose change only the graphs below show.
-        if parent.root and parent.why.what.is_shown_by_graphs and miss.why.changed:
+        if parent.why.what.is_shown_by_graphs and parent.root and miss.why.changed:
             parent.follows = miss.follows or miss
-    for miss, parent in below:
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
-        if parent.why.what.is_graph_gone:
+        elif parent.why.what.is_graph_gone:
             if parent.root:
                 parent.follows = miss
             else:

@@ -64,10 +64,9 @@ class ChangedKeys:
         if is_one_run or change.is_of_torch or change.is_of_graph:
             return self._why(row, found, change, apart, known)
         asked = change, apart, known
-        why = self._whys.get(asked)
-        if why is None:
-            why = self._whys[asked] = self._why(row, found, change, apart, known)
-        return why
+        if asked not in self._whys:
+            self._whys[asked] = self._why(row, found, change, apart, known)
+        return self._whys[asked]
 
     def _why(
         self, row: LookupRow, found: Candidate, change: Change, apart: int, known: tuple[Evidence, str]

@@ -162,11 +162,10 @@ class GraphAligner(Generic[SomeGraph]):
         return pairs
 
     def _words_of(self, detail_set: int) -> Counter[str]:
-        words = self._words.get(detail_set)
-        if words is None:
+        if detail_set not in self._words:
             gm = self._details.detail(detail_set, "gm")
-            words = self._words[detail_set] = graph_words(gm.value_text if gm else "")
-        return words
+            self._words[detail_set] = graph_words(gm.value_text if gm else "")
+        return self._words[detail_set]
 
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
         number = self._keys.content(detail_set)

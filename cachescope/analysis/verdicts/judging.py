@@ -7,6 +7,7 @@ precedence of verdicts: what torch says itself, then what had happened to the ke
 from __future__ import annotations
 
 import re
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -158,19 +159,15 @@ def _judge_known_keys(history: History, found: VerdictsSoFar) -> None:
     ]
     unavailable = _UnavailableEntries(history)
     # A fleet races for every key in the same ways.
-    races: dict[tuple[tuple[int, ...], int], Why] = {}
+    compiled_concurrently = cache(_compiled_concurrently)
     for at, past in pasts_of(history, unexplained):
         racing = past.racing() if past.latest_stored is None and past.refused is None else None
         if racing is not None:
-            runs = racing.runs, racing.more
-            if runs not in races:
-                races[runs] = _compiled_concurrently(*runs)
-            found.record(at, races[runs], racing.first)
+            found.record(at, compiled_concurrently(racing.runs, racing.more), racing.first)
         else:
             found.record(at, *unavailable.judge(at, past))
     for at in unexplained:
-        is_new = history.key[at] is not None and history.latest_of_key(at) is None
-        if is_new and (gone := unavailable.not_loaded(at)) is not None:
+        if history.is_first_of_key(at) and (gone := unavailable.not_loaded(at)) is not None:
             found.record(at, *gone)
 
 

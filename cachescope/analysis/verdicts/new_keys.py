@@ -136,10 +136,11 @@ class NewKeys:
     def _upgraded_above(self, at: int) -> int | None:
         """What another torch looked up above the same graphs, where nothing names the function: AOTAutograd's own graph prints otherwise there."""
         why, graph, lookups = self._found.why[at], self._history.graph, self._lookups
+        if why is None or not (why.what.may_be_first and why.what.is_unexplained):
+            return None
         below = [(one, self._found.baseline[one]) for one in self._history.timeline.graphs_of(at)]
         same = [before for one, before in below if isinstance(before, int) and graph[before] == graph[one]]
-        is_open = why is not None and why.what.may_be_first and why.what.is_unexplained
-        if not is_open or len(same) < len(below):
+        if len(same) < len(below):
             return None
         above, *others = {self._history.aot[before] for before in same} or {None}
         if (

@@ -83,10 +83,9 @@ class ReplacedGraphs:
         own = _stream_of(row)
         found: list[tuple[float, int]] = []
         for stream in streams:
-            pairs = self._partners.get((stream, own))
-            if pairs is None:
-                pairs = self._partners[stream, own] = self._align(stream, own, at)
-            partner = pairs.get(at)
+            if (stream, own) not in self._partners:
+                self._partners[stream, own] = self._align(stream, own, at)
+            partner = self._partners[stream, own].get(at)
             if partner is not None and not self._history.was_running(partner, at):
                 found.append((self.aligner.score(lookups[partner], row), partner))
         if not found:
