@@ -29,16 +29,16 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 # The tests come last, and say in the last line what was left out.
-# Of programs of torch and of pages in chromium a quarter, another one at each commit, and what is in files of the last one.
-test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, a quarter of each, and all with ALL=1
+# Of the files with programs of torch and pages in chromium an eighth, another one at each commit, and those of the last one.
+test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, an eighth of their files, and all with ALL=1
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
-	$(if $(ALL),,CACHESCOPE_SUITES=changed CACHESCOPE_QUARTER=$(or $(QUARTER),$(shell git rev-parse --short HEAD))) $(TESTS) -m "not models and not sweep" cachescope tests
+	$(if $(ALL),,CACHESCOPE_SUITES=changed CACHESCOPE_SHARE=$(or $(SHARE),$(shell git rev-parse --short HEAD))) $(TESTS) -m "not models and not sweep" cachescope tests
 
-sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, or runs many programs; QUARTER=SEED for a quarter of each
-	CACHESCOPE_QUARTER=$(QUARTER) $(TESTS) -m sweep tests
+sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, or runs many programs; SHARE=SEED for a quarter of them
+	CACHESCOPE_SHARE=$(SHARE) $(TESTS) -m sweep tests
 
 unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no doctests, no long property test
 	$(MAKE) --jobs 2 unit-one unit-other

@@ -21,7 +21,7 @@ from jupyter_lab import chromium, missing
 from cachescope.locking import machine, verifying
 from tests import suites
 from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
-from tests.sampling import quarter
+from tests.sampling import drawn
 
 # The same examples in every run, however slow the machine is just now.
 settings.register_profile(
@@ -88,22 +88,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             reasons += [left_out[suite] for suite in suites.suites_of(item.path, kinds) if suite in left_out]
         if reasons:
             item.add_marker(pytest.mark.skip(reason=reasons[0]))
-    if seed := os.environ.get("CACHESCOPE_QUARTER"):
-        _leave_a_quarter(items, seed)
+    if seed := os.environ.get("CACHESCOPE_SHARE"):
+        _leave_a_share(items, seed)
 
 
-def _leave_a_quarter(items: list[pytest.Item], seed: str) -> None:
-    """Skip three of four sweeps, programs and pages, in each file and for each version of torch; none in files of the last commit."""
+def _leave_a_share(items: list[pytest.Item], seed: str) -> None:
+    """Skip three of four sweeps, and seven of eight files of programs and pages, in which what they share takes longest.
+
+    None in files of the last commit.
+    """
     changed = suites.changed_tests(since="HEAD~1")
-    slowest = {
-        item: (item.path.name, *sorted(_versions(item)))
-        for item in items
-        if item.path not in changed and (item.get_closest_marker("sweep") or _kinds(item))
-    }
-    drawn = quarter(((group, item.nodeid) for item, group in slowest.items()), seed)
-    reason = f"not of the quarter that {seed} draws of the slowest tests"
-    for item in slowest:
-        if item.nodeid not in drawn:
+    asked = [item for item in items if item.path not in changed]
+    sweeps = {item: item.nodeid for item in asked if item.get_closest_marker("sweep")}
+    files = {item: str(item.path) for item in asked if item not in sweeps and _kinds(item)}
+    by_version = (((item.path.name, *sorted(_versions(item))), name) for item, name in sweeps.items())
+    by_folder = ((item.path.parent, name) for item, name in files.items())
+    left = drawn(by_version, seed, one_in=4) | drawn(by_folder, seed, one_in=8)
+    reason = f"not of the share that {seed} draws of the slowest tests"
+    for item, name in {**sweeps, **files}.items():
+        if name not in left:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 

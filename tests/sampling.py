@@ -1,7 +1,6 @@
 """How many of the cases that chance makes, and of the slowest tests, are tried: some, or all that there are."""
 
 import os
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from random import Random
 from typing import TypeVar
@@ -17,13 +16,7 @@ def sampled(cases: Sequence[_Case], often: int, seed: str) -> list[_Case]:
     return Random(seed).sample(cases, min(int(wanted), len(cases)))
 
 
-def quarter(cases: Iterable[tuple[Hashable, str]], seed: str) -> set[str]:
-    """A quarter of the names of each group, drawn by a seed: one at least."""
-    groups: dict[Hashable, list[str]] = defaultdict(list)
-    for group, name in cases:
-        groups[group].append(name)
-    return {
-        name
-        for group, names in groups.items()
-        for name in Random(f"{seed} {group}").sample(names, -(-len(names) // 4))
-    }
+def drawn(cases: Iterable[tuple[Hashable, str]], seed: str, one_in: int) -> set[str]:
+    """One in so many names, drawn by a seed: evenly from the groups, from small ones together."""
+    ordered = sorted(set(cases), key=lambda case: (str(case[0]), Random(f"{seed} {case[1]}").random()))
+    return {name for _, name in ordered[Random(seed).randrange(one_in) :: one_in]}

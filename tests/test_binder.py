@@ -98,7 +98,7 @@ def test_all_notebooks_but_the_live_one_pass_strictly_there(built: FreshVenv) ->
     assert f"{code} passed" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @needs_its_python
 def test_repo2docker_takes_the_lock_and_postbuild(tmp_path: Path) -> None:
     """The tool behind Binder, which plans the image and needs no engine for that."""

@@ -1,6 +1,6 @@
 """Every recording is unpacked and read once, and held to every check; what fails of one is told together.
 
-`CACHESCOPE_QUARTER` draws a quarter of them.
+`CACHESCOPE_SHARE` draws a quarter of them.
 """
 
 import re
@@ -29,7 +29,7 @@ from tests.readers.logs.test_unknown_records import check_no_lookup_is_lacking_t
 from tests.recordings import RECORDED, Recorded, hold
 from tests.report.test_replay import check_the_browser_has_the_numbers_of_the_package
 from tests.report.test_replay_browser import check_the_page_says_what_the_package_says
-from tests.sampling import quarter
+from tests.sampling import drawn
 from tests.test_agreement import check_what_is_lost
 from tests.test_counts import check_every_count
 from tests.wild.test_damaged_recordings import check_verdicts_stay_or_become_not_known
@@ -115,7 +115,7 @@ def test_every_check_is_listed() -> None:
 @pytest.mark.parametrize("seed", ["57daff2", "1"])
 def test_a_quarter_is_of_every_version_and_the_same_again(seed: str) -> None:
     cases = [(version, f"{version} {name}") for version, name in RECORDED]
-    drawn = quarter(cases, seed)
-    assert drawn == quarter(cases, seed) != quarter(cases, "another")
-    assert {name.split()[0] for name in drawn} == {version for version, _ in RECORDED}
-    assert len(drawn) == pytest.approx(len(RECORDED) / 4, abs=4)
+    quarter = drawn(cases, seed, one_in=4)
+    assert quarter == drawn(reversed(cases), seed, one_in=4) != drawn(cases, "another", one_in=4)
+    assert {name.split()[0] for name in quarter} == {version for version, _ in RECORDED}
+    assert len(quarter) == pytest.approx(len(RECORDED) / 4, abs=1)

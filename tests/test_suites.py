@@ -139,6 +139,7 @@ def test_the_last_line_says_what_was_left_out_and_why() -> None:
     assert ran.stdout.splitlines()[-1] == "Left out: 1 (chromium is missing: apt-get install chromium)"
 
 
+@pytest.mark.sweep
 def test_collecting_the_tests_does_not_import_torch() -> None:
     code = (
         "import sys, pytest\n"

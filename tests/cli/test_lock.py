@@ -200,6 +200,7 @@ def test_as_processes_of_their_own(cache: Path, tmp_path: Path) -> None:
     assert subprocess.run(command("verify", path, cache), env=environment(), check=False).returncode == 3
 
 
+@pytest.mark.sweep
 def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_path: Path) -> None:
     """By hand: many small files of one kind."""
     root = tmp_path / "big"

@@ -325,6 +325,7 @@ def test_devices_show_their_datasheet_and_no_invented_number() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_many_lookups_stay_within_bounds() -> None:
     lookups, runs = many_lookups(100_000, 300, 150), runs_of(300)
     timeline = figures.timeline(lookups, runs)
@@ -366,6 +367,7 @@ def test_64_ranks_and_200_graphs_are_all_shown() -> None:
     assert all(cell is not None for block in blocks for row in block.z for cell in row)
 
 
+@pytest.mark.sweep
 def test_many_entries_stay_within_bounds() -> None:
     entries = many_entries(100_000)
     treemap = figures.entry_sizes(entries).data[0]
@@ -383,6 +385,7 @@ def test_many_entries_stay_within_bounds() -> None:
     assert len(figures.link_layers(frame("links", rows), entries).to_json()) < 20_000
 
 
+@pytest.mark.sweep
 def test_many_fields_and_choices_stay_within_bounds() -> None:
     names = [f"example_inputs[{i}]" for i in range(100_000)]
     changes = frame("changes", [{"field": n, "kind": "tensor", "summary": "s"} for n in names[-500:]])

@@ -174,6 +174,7 @@ def test_the_controls_of_lookups_follow_the_state_and_set_it(tour: Explorer) -> 
     assert len(lookups.rows.at) == 48 and lookups.clear.disabled
 
 
+@pytest.mark.sweep
 def test_a_hundred_thousand_lookups_are_filtered_by_codes(scopes: dict[str, Scope]) -> None:
     one = lookups_frame(scopes["tour"])
     parts = [

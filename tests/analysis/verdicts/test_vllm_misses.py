@@ -235,7 +235,7 @@ def test_the_same_folder_elsewhere_is_another_directory(tmp_path: Path) -> None:
     assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "another directory", "recorded")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_thousand_engines_that_differ_in_a_port_are_one_cause(tmp_path: Path) -> None:
     starts = []
     for number in range(1000):

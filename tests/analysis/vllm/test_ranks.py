@@ -93,7 +93,7 @@ def test_explain_says_which_are_by_design(tmp_path: Path, capsys: pytest.Capture
     assert "these ranks alone had it" in of_ranks
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_thousand_engines_of_two_ranks(tmp_path: Path) -> None:
     for port in range(7000, 8000, 2):
         for rank in (0, 1):

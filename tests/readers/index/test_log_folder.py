@@ -88,7 +88,7 @@ def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
     assert len(cachescope.read(fleet, cachescope.sample("config_flip")).lookups) == 48 + 6
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_many_processes_write_at_once(logs: list[Path], tmp_path: Path) -> None:
     code = "import sys, cachescope; sys.stdin.read(1); cachescope.collect(sys.argv[1], folder=sys.argv[2])"
     folder = tmp_path / "fleet"
