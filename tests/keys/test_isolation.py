@@ -50,7 +50,7 @@ MI300X = (
 )
 
 
-def made(values: dict[str, object]) -> Context:
+def made(**values: object) -> Context:
     """Return a whole context from the values of some forms; the others are null."""
     return {section: {form: values.get(form) for form in forms} for section, forms in CONTEXT_FORMS.items()}
 
@@ -58,72 +58,58 @@ def made(values: dict[str, object]) -> Context:
 # Made by hand, in the shape and with the values that real contexts have.
 FABRICATED: dict[str, Context] = {
     "cuda": made(
-        {
-            "inductor_configs": {"epilogue_fusion": False, "triton.cudagraphs": True},
-            "cuda_matmul_precision_configs": {"torch.backends.cuda.matmul.fp32_precision": "ieee"},
-            "torch_version_hash": "000QB+3WK7UssQ/9619uNpde6HfxIL4t9t9+jT3S5iw=",
-            "triton_version_hash": "3.6.0" + "-".join(["0123456789abcdef" * 4] * 30),
-            "runtime": "CUDA",
-            "runtime_version": "12.8",
-            "accelerator_properties": H100,
-        }
+        inductor_configs={"epilogue_fusion": False, "triton.cudagraphs": True},
+        cuda_matmul_precision_configs={"torch.backends.cuda.matmul.fp32_precision": "ieee"},
+        torch_version_hash="000QB+3WK7UssQ/9619uNpde6HfxIL4t9t9+jT3S5iw=",
+        triton_version_hash="3.6.0" + "-".join(["0123456789abcdef" * 4] * 30),
+        runtime="CUDA",
+        runtime_version="12.8",
+        accelerator_properties=H100,
     ),
     "cuda, an older board": made(
-        {
-            "inductor_configs": {"force_fuse_int_mm_with_mul": False, "max_autotune_gemm_backends": "ATEN,TRITON"},
-            "torch_determinism_configs": {"torch.are_deterministic_algorithms_enabled": True},
-            "torch_version_hash": "gCh9KmzQ5x3tS1nU0h5B9yTqk0n8xkJ0T7zvP3b3m1E=",
-            "runtime": "CUDA",
-            "runtime_version": "11.8",
-            "accelerator_properties": A100,
-        }
+        inductor_configs={"force_fuse_int_mm_with_mul": False, "max_autotune_gemm_backends": "ATEN,TRITON"},
+        torch_determinism_configs={"torch.are_deterministic_algorithms_enabled": True},
+        torch_version_hash="gCh9KmzQ5x3tS1nU0h5B9yTqk0n8xkJ0T7zvP3b3m1E=",
+        runtime="CUDA",
+        runtime_version="11.8",
+        accelerator_properties=A100,
     ),
     "rocm, of one package": made(
-        {
-            "inductor_configs": {"rocm.ck_dir": "/opt/größe", "rocm.n_max_profiling_configs": 2**63},
-            "runtime": "HIP",
-            "runtime_version": "7.0.51831-a3e329ad8",
-            "accelerator_properties": MI300A,
-        }
+        inductor_configs={"rocm.ck_dir": "/opt/größe", "rocm.n_max_profiling_configs": 2**63},
+        runtime="HIP",
+        runtime_version="7.0.51831-a3e329ad8",
+        accelerator_properties=MI300A,
     ),
     "rocm": made(
-        {
-            "inductor_configs": {"rocm.arch": [], "rocm.rocm_home": None},
-            "runtime": "HIP",
-            "runtime_version": "6.4.43482",
-            "accelerator_properties": MI300X,
-        }
+        inductor_configs={"rocm.arch": [], "rocm.rocm_home": None},
+        runtime="HIP",
+        runtime_version="6.4.43482",
+        accelerator_properties=MI300X,
     ),
-    "nulls": made({}),
-    "empty": made({form: {} for form in RUNTIME_FORMS} | dict.fromkeys(COMPILE_FORMS, "")),
+    "nulls": made(),
+    "empty": made(**{form: {} for form in RUNTIME_FORMS}, **dict.fromkeys(COMPILE_FORMS, "")),
     "text": made(
-        {
-            "inductor_configs": {
-                "größe": "μ-kernel 中文 🔥", "quotes": "\"'\\/\n\t\0\x1b[31m\u2028\x7f", "surrogate": "\ud800",
-                "": "an empty name",
-            },
-            "accelerator_properties": "_CudaDeviceProperties(name='Größe's 卡', major=9)",
-        }
+        inductor_configs={
+            "größe": "μ-kernel 中文 🔥", "quotes": "\"'\\/\n\t\0\x1b[31m\u2028\x7f", "surrogate": "\ud800",
+            "": "an empty name",
+        },
+        accelerator_properties="_CudaDeviceProperties(name='Größe's 卡', major=9)",
     ),
     "numbers": made(
-        {
-            "inductor_configs": {
-                "floats": [0.1, 1e300, 5e-324, -0.0, 1.0, 1e16, 1 / 3],
-                "not_finite": [math.inf, -math.inf, math.nan],
-                "integers": [0, -1, 2**53 + 1, 2**64, -(2**200)], "booleans": [True, False, None],
-            }
+        inductor_configs={
+            "floats": [0.1, 1e300, 5e-324, -0.0, 1.0, 1e16, 1 / 3],
+            "not_finite": [math.inf, -math.inf, math.nan],
+            "integers": [0, -1, 2**53 + 1, 2**64, -(2**200)], "booleans": [True, False, None],
         }
     ),
     "nested": made(
-        {
-            "inductor_configs": {
-                "cpp.cxx": (None, "g++"),
-                "fx_passes_numeric_check": {"pre_grad": False, "precision": 1e-4},
-                "deep": [[[[[{"a": [{"b": ()}]}]]]]],
-                "numbered": {1: "one", 2: "two"},
-            },
-            "torch_determinism_configs": {"z": 1, "a": 2, "Z": 3, "ä": 4},
-        }
+        inductor_configs={
+            "cpp.cxx": (None, "g++"),
+            "fx_passes_numeric_check": {"pre_grad": False, "precision": 1e-4},
+            "deep": [[[[[{"a": [{"b": ()}]}]]]]],
+            "numbered": {1: "one", 2: "two"},
+        },
+        torch_determinism_configs={"z": 1, "a": 2, "Z": 3, "ä": 4},
     ),
 }  # fmt: skip
 
@@ -206,7 +192,7 @@ JSON = st.recursive(
 @settings(max_examples=50)
 @given(values=st.fixed_dictionaries(dict.fromkeys(RUNTIME_FORMS + COMPILE_FORMS, JSON)))
 def test_keys_of_any_context_are_torchs(caching_context: ModuleType, values: dict[str, object]) -> None:
-    context = made(values)
+    context = made(**values)
     with pytest.MonkeyPatch.context() as patch:
         for form in RUNTIME_FORMS:
             patch.setattr(caching_context._RuntimeContext, form, lambda form=form: values[form])
@@ -339,7 +325,7 @@ def test_a_malformed_context_is_refused(context: Any, message: str) -> None:
     ],
 )
 def test_a_value_json_cannot_hold_is_named(value: object, path: str, torch_key: Any) -> None:
-    context = made({"inductor_configs": {"fine": 1, "odd": value}})
+    context = made(inductor_configs={"fine": 1, "odd": value})
     with pytest.raises(UnsupportedValueError, match="cannot be written as JSON") as caught:
         isolation_key(context)
     assert caught.value.path == path
@@ -354,4 +340,4 @@ def test_a_context_that_holds_itself_is_refused() -> None:
     cycle: list[object] = []
     cycle.append(cycle)
     with pytest.raises(UnsupportedValueError, match="cannot be written as JSON"):
-        isolation_key(made({"inductor_configs": cycle}))
+        isolation_key(made(inductor_configs=cycle))

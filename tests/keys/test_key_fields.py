@@ -41,10 +41,8 @@ def test_a_name_is_of_its_own_elements_alone() -> None:
 
 def test_parts_are_those_of_tensors_alone() -> None:
     removed = pattern_fields("example_inputs[*].device", FIELDS, lambda name: name == "example_inputs[0]")
-    assert (removed.fields, dict(removed.parts)) == (
-        frozenset(),
-        {"example_inputs[0]": frozenset({"device"})},
-    )
+    assert not removed.fields
+    assert dict(removed.parts) == {"example_inputs[0]": frozenset({"device"})}
     for pattern, said in (
         ("gm.device", "no field 'gm.device', and no tensor 'gm'"),
         ("example_inputs[*].colour", "a tensor has no part 'colour'; it has "),

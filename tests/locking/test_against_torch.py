@@ -51,11 +51,8 @@ def test_the_key_of_the_installed_torch_is_torchs_own(codecache: ModuleType) -> 
     import torch
 
     found = installed_torch()
-    assert (found.version, found.cuda, found.hip) == (
-        torch.__version__,
-        torch.version.cuda,
-        torch.version.hip,
-    )
+    told = torch.__version__, torch.version.cuda, torch.version.hip
+    assert (found.version, found.cuda, found.hip) == told
     assert found.key == base64.b64encode(codecache.torch_key()).decode()
 
 

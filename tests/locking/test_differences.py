@@ -61,12 +61,9 @@ def test_torch_of_the_keys_is_known_by_sources(scenario: str, recording: Recordi
     found = fact(lock, other, "torch")
     assert (found.state, found.lost) == ("differs", frozenset(range(len(lock.contexts))))
     absent = Machine("3.11.7", "x86_64")
-    found = fact(lock, absent, "torch", torch="torch is not installed for this Python")
-    assert (found.state, found.lost, found.reason) == (
-        "unknown",
-        None,
-        "torch is not installed for this Python",
-    )
+    why = "torch is not installed for this Python"
+    found = fact(lock, absent, "torch", torch=why)
+    assert (found.state, found.lost, found.reason) == ("unknown", None, why)
 
 
 def test_a_cache_of_two_torches_serves_each(recording: Recording, torch_key: str) -> None:

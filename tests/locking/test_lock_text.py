@@ -183,15 +183,20 @@ def test_equal_caches_have_equal_locks_a_line_for_each_file(recording: Recording
         assert sum(f'"path": {json.dumps(path)}' in line for line in one.splitlines()) == 1
 
 
-@pytest.mark.parametrize("version", [0, 2, 999, -1, 10**40, "1", 1.0, True, None, [1], "\x1b[2J"])
-def test_another_version_is_refused_in_one_line(version: object, tmp_path: Path) -> None:
-    path = tmp_path / "x.lock"
-    path.write_text(json.dumps({"cachescope_lock": version, "later": ["unknown"]}))
+def refusal(data: bytes, folder: Path) -> str:
+    """What is said of such a file: one line."""
+    path = folder / "x.lock"
+    path.write_bytes(data)
     with pytest.raises(SourceError) as caught:
         read_lock(path)
-    said = str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("version", [0, 2, 999, -1, 10**40, "1", 1.0, True, None, [1], "\x1b[2J"])
+def test_another_version_is_refused_in_one_line(version: object, tmp_path: Path) -> None:
+    said = refusal(json.dumps({"cachescope_lock": version, "later": ["unknown"]}).encode(), tmp_path)
     assert "this cachescope reads version 1: upgrade cachescope, or lock again" in said
-    assert len(said.splitlines()) == 1
     assert said.isprintable()
 
 
@@ -212,11 +217,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_garbage_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.lock"
-    path.write_bytes(HOSTILE[name])
-    with pytest.raises(SourceError) as caught:
-        read_lock(path)
-    assert len(str(caught.value).splitlines()) == 1
+    assert refusal(HOSTILE[name], tmp_path)
 
 
 def test_a_name_that_stands_twice_is_refused_wherever_it_is(recording: Recording) -> None:

@@ -68,10 +68,16 @@ def with_a_bit_flipped(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-def deleted(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
-    path = locked.one(FX)
-    path.unlink()
-    return {("missing", named(locked, path))}, {key_of(locked, path)}
+def gone(kind: str, put: Callable[[Path], object] = str) -> Tampering:
+    """Nothing in the place of an entry, or something else."""
+
+    def tamper(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+        path = locked.one(FX)
+        path.unlink()
+        put(path)
+        return {(kind, named(locked, path))}, {key_of(locked, path)}
+
+    return tamper
 
 
 def folder_deleted(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
@@ -127,20 +133,6 @@ def link_to_nowhere(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]
     return {("link", "broken")}, set()
 
 
-def pipe(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
-    path = locked.one(FX)
-    path.unlink()
-    os.mkfifo(path)
-    return {("unreadable", named(locked, path))}, {key_of(locked, path)}
-
-
-def folder_in_its_place(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
-    path = locked.one(FX)
-    path.unlink()
-    path.mkdir()
-    return {("missing", named(locked, path))}, {key_of(locked, path)}
-
-
 def name_of_other_bytes(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
     (locked.cache / os.fsdecode(b"a\xff")).write_bytes(b"")
     return {("extra", "a\\xff")}, set()
@@ -155,13 +147,16 @@ KINDS: dict[str, Tampering] = {
     "added": added("z" * 51),
     # Torch before 2.15 loads such a file like any other in the folder of a key.
     "added as unfinished": added(".1.2.tmp"),
+    "deleted": gone("missing"),
+    "a pipe in its place": gone("unreadable", os.mkfifo),
+    "a folder in its place": gone("missing", os.mkdir),
     # What torch leaves there is empty.
     "added as a lock": added("x.lock", b"x"),
     **{
         one.__name__: one
         for one in (
-            deleted, folder_deleted, renamed, swapped, link_out, link_within, folder_linked_out, link_to_nowhere, pipe,
-            folder_in_its_place, name_of_other_bytes,
+            folder_deleted, renamed, swapped, link_out, link_within, folder_linked_out, link_to_nowhere,
+            name_of_other_bytes,
         )
     },
 }  # fmt: skip

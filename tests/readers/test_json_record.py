@@ -27,25 +27,45 @@ def asked(method: str, value: object, *more: object) -> tuple[object, list[str]]
 
 
 @pytest.mark.parametrize(
-    ("method", "value"),
+    ("method", "value", "more", "wanted"),
     [
-        ("text", "a"),
-        ("text", ""),
-        ("texts", ["a", "b"]),
-        ("texts", []),
-        ("version", "2.13.0"),
-        ("flag", True),
-        ("flag", False),
-        ("whole", 0),
-        ("whole", 7),
-        ("moment_ns", 0),
-        ("moment_ns", MOST_NS),
-        ("duration_ns", -5),
-        ("record", {"a": 1}),
+        ("text", "a", (), "a"),
+        ("text", "", (), ""),
+        ("texts", ["a", "b"], (), ["a", "b"]),
+        ("texts", [], (), []),
+        ("version", "2.13.0", (), "2.13.0"),
+        ("flag", True, (), True),
+        ("flag", False, (), False),
+        ("whole", 0, (), 0),
+        ("whole", 7, (), 7),
+        # Bounds may be asked for.
+        ("whole", 3, (3, 5), 3),
+        ("whole", 5, (3, 5), 5),
+        ("moment_ns", 0, (), 0),
+        ("moment_ns", MOST_NS, (), MOST_NS),
+        # Other units are made nanoseconds.
+        ("moment_of_us", 0, (), 0),
+        ("moment_of_us", 5, (), 5_000),
+        ("moment_of_us", 1.5, (), 1_500),
+        ("moment_of_us", MOST_US, (), MOST_US * 1_000),
+        ("duration_ns", -5, (), -5),
+        ("duration_ns", -MOST_NS_OF_A_DURATION, (), -MOST_NS_OF_A_DURATION),
+        ("duration_ns", 3, (1,), 3),
+        ("duration_ns", 3, (1_000,), 3_000),
+        ("duration_ns", 1.5, (1_000,), 1_500),
+        ("duration_ns", -2, (10**9,), -2 * 10**9),
+        ("duration_ns", 0, (10**6,), 0),
+        # They are rounded, and whole ones are exact.
+        ("duration_ns", 2.0, (2,), 4),
+        ("duration_ns", 0.0004, (1_000,), 0),
+        ("duration_ns", 0.0006, (1_000,), 1),
+        ("record", {"a": 1}, (), {"a": 1}),
     ],
 )
-def test_what_is_as_it_should_be_is_given(method: str, value: object) -> None:
-    assert asked(method, value) == (value, [])
+def test_what_is_as_it_should_be_is_given(
+    method: str, value: object, more: tuple[int, ...], wanted: object
+) -> None:
+    assert asked(method, value, *more) == (wanted, [])
 
 
 @pytest.mark.parametrize(
@@ -96,21 +116,18 @@ def test_what_is_something_else_is_none_and_is_said(method: str, value: object, 
     assert wrong.startswith("x is ") and f", not {wanted}" in wrong
 
 
-def test_numbers_have_bounds_that_are_asked_for() -> None:
-    assert asked("whole", 3, 3, 5) == (3, [])
-    assert asked("whole", 5, 3, 5) == (5, [])
-    for beyond in (2, 6):
-        assert asked("whole", beyond, 3, 5)[0] is None
-
-
-def test_other_units_are_made_nanoseconds() -> None:
-    for us, wanted in ((0, 0), (5, 5_000), (1.5, 1_500), (MOST_US, MOST_US * 1_000)):
-        assert asked("moment_of_us", us) == (wanted, [])
-    units = ((3, 1, 3), (3, 1_000, 3_000), (1.5, 1_000, 1_500), (-2, 10**9, -2 * 10**9), (0, 10**6, 0))
-    for value, unit, wanted in units:
-        assert asked("duration_ns", value, unit) == (wanted, [])
-    for value in (math.inf, -math.inf, math.nan, 1e300):
-        assert asked("duration_ns", value, 1_000)[0] is None
+@pytest.mark.parametrize(
+    ("method", "value", "more"),
+    [
+        ("whole", 2, (3, 5)),
+        ("whole", 6, (3, 5)),
+        # Only of units above nanoseconds a part can be said.
+        ("duration_ns", 2.0, ()),
+        *(("duration_ns", value, (1_000,)) for value in (math.inf, -math.inf, math.nan, 1e300)),
+    ],
+)
+def test_what_is_beyond_its_bounds_is_none(method: str, value: object, more: tuple[int, ...]) -> None:
+    assert asked(method, value, *more)[0] is None
 
 
 @pytest.mark.parametrize("value", [7, "text", ["a"], None, True])
@@ -189,15 +206,6 @@ def test_the_most_that_is_taken(method: str, asked_for: tuple[int, ...], most: A
     assert (found, wrong) == (most * (asked_for or (1,))[0], [])
     beyond = most + ("1" if isinstance(most, str) else 1)
     assert asked(method, beyond, *asked_for)[0] is None
-
-
-def test_durations_of_units_are_rounded_and_whole_ones_are_exact() -> None:
-    assert asked("duration_ns", -MOST_NS_OF_A_DURATION) == (-MOST_NS_OF_A_DURATION, [])
-    # Only of units above nanoseconds a part can be said.
-    assert asked("duration_ns", 2.0)[0] is None
-    assert asked("duration_ns", 2.0, 2) == (4, [])
-    assert asked("duration_ns", 0.0004, 1_000) == (0, [])
-    assert asked("duration_ns", 0.0006, 1_000) == (1, [])
 
 
 def test_a_whole_number_is_one_up_to_so_many_digits() -> None:

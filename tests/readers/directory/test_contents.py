@@ -180,23 +180,6 @@ def test_the_first_part_of_a_job_may_be_a_folder() -> None:
 PACKAGE = "torch._dynamo.package._DynamoCacheEntry"
 
 
-@pytest.mark.parametrize(
-    ("data", "detail", "damage"),
-    [
-        (entry_bytes(Object(PACKAGE, {"backends": {"a": 1, "b": 2}})), "2 compiled graphs", None),
-        (entry_bytes(Object(PACKAGE, {"backends": [1]})), None, None),
-        (entry_bytes(Object(PACKAGE, {})), None, None),
-        (entry_bytes(Object("torch.other.Package", {"backends": {}})), None, "no precompile package: holds torch.other.Package"),
-        (entry_bytes([]), None, "no precompile package: holds list"),
-        # The class alone is no package.
-        (b"ctorch._dynamo.package\nX\n.", None, "no precompile package: holds torch._dynamo.package.X"),
-    ],
-)  # fmt: skip
-def test_a_precompiled_package(data: bytes, detail: str | None, damage: str | None) -> None:
-    entry, found = filled(fill_precompile, data)
-    assert (entry.detail, found) == (detail, damage)
-
-
 def test_the_function_of_a_precompiled_package() -> None:
     """Its own code comes first, then that of what it calls after graph breaks."""
 
@@ -257,6 +240,13 @@ def test_the_name_of_a_memoized_result_is_that_of_its_parameters(protocol: int) 
 @pytest.mark.parametrize(
     ("fill", "said", "detail", "damage"),
     [
+        (fill_precompile, entry_bytes(Object(PACKAGE, {"backends": {"a": 1, "b": 2}})), "2 compiled graphs", None),
+        (fill_precompile, entry_bytes(Object(PACKAGE, {"backends": [1]})), None, None),
+        (fill_precompile, entry_bytes(Object(PACKAGE, {})), None, None),
+        (fill_precompile, entry_bytes(Object("torch.other.Package", {"backends": {}})), None, "no precompile package: holds torch.other.Package"),
+        (fill_precompile, entry_bytes([]), None, "no precompile package: holds list"),
+        # The class alone is no package.
+        (fill_precompile, b"ctorch._dynamo.package\nX\n.", None, "no precompile package: holds torch._dynamo.package.X"),
         (fill_memoizer_dump, {"collections": {"a": {"x": 1}, "b": {}}}, "a 1, b 0", None),
         (fill_memoizer_dump, {"collections": {str(n): {} for n in range(21)}}, ", ".join(f"{n} 0" for n in range(20)), None),
         (fill_memoizer_dump, {"collections": {"a": 1}}, None, "no memoizer dump: holds no collections"),
@@ -278,7 +268,7 @@ def test_the_name_of_a_memoized_result_is_that_of_its_parameters(protocol: int) 
         (fill_best_config, {"configs_hash": "x", **{f"A{n}": 1 for n in range(41)}}, ", ".join(f"A{n}=1" for n in range(40)), None),
     ],
 )  # fmt: skip
-def test_json_of_a_kind(
+def test_a_file_of_a_kind(
     fill: Callable[..., None], said: object, detail: str | None, damage: str | None
 ) -> None:
     entry, found = filled(fill, said)

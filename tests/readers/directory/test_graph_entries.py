@@ -225,10 +225,8 @@ def test_what_is_wrong_is_in_the_row_and_a_problem(mark: Callable[..., None], st
     mark(entry, "half \ud800", 0, reading)
     assert (entry.status, entry.damage) == (status, "half \\ud800")
     mark(entry, "why", None, reading)
-    assert [(one.source, one.where, one.kind, one.message) for one in reading.problems] == [
-        (entry.path, "byte 0", kind, "half \\ud800"),
-        (entry.path, "", kind, "why"),
-    ]
+    found = [(one.source, one.where, one.kind, one.message) for one in reading.problems]
+    assert found == [(entry.path, "byte 0", kind, "half \\ud800"), (entry.path, "", kind, "why")]
 
 
 def test_a_detail_with_half_a_character_is_stored_beside_others() -> None:

@@ -11,18 +11,10 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import stored_code_hash, system_hash
+from cachescope.readers.directory import places
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.content_readers import CONTENT_READERS
 from cachescope.readers.directory.mega_cache import read_mega_cache
-from cachescope.readers.directory.places import (
-    CODE_FOLDER,
-    DYNAMO,
-    ROOT,
-    SYSTEM_CACHE,
-    TRITON_FOLDER,
-    FileRule,
-    Place,
-)
 from cachescope.readers.reading import Reading
 from tests.readers.directory.test_mega_cache import body, summed
 
@@ -109,13 +101,13 @@ def test_a_mega_cache_in_a_directory_is_read_by_its_content(tmp_path: Path) -> N
     assert (entry.cache, entry.status, entry.detail) == ("mega_cache", "damaged", "inductor 1")
 
 
-def rules_of(place: Place) -> list[FileRule]:
+def rules_of(place: places.Place) -> list[places.FileRule]:
     return [*place.files, *(rule for inner in place.folders for rule in rules_of(inner.place))]
 
 
 READERS = {
     CONTENT_READERS[rule.content]
-    for place in (ROOT, SYSTEM_CACHE, CODE_FOLDER, DYNAMO, TRITON_FOLDER)
+    for place in (places.ROOT, places.SYSTEM_CACHE, places.CODE_FOLDER, places.DYNAMO, places.TRITON_FOLDER)
     for rule in rules_of(place)
     if rule.content
 } | {read_mega_cache}

@@ -192,11 +192,25 @@ def stored(folder: Path, table: pa.Table, name: str = "a") -> str:
     return str(folder)
 
 
-def test_what_another_version_wrote_is_refused(tmp_path: Path) -> None:
-    write_logs(tmp_path, [one_log("/a", A)])
-    (file,) = tmp_path.iterdir()
+def table_of(folder: Path, *logs: LogTables) -> pa.Table:
+    """What would be stored in a folder, which is empty again."""
+    write_logs(folder, logs)
+    (file,) = folder.iterdir()
     table = parquet.read_table(file)
     file.unlink()
+    return table
+
+
+def assert_refused(folder: str, why: str) -> None:
+    """By itself, and in its folder."""
+    with pytest.raises(SourceError, match=why):
+        read_log_folder(folder)
+    with pytest.raises(SourceError, match=why):
+        read_log_file(f"{folder}/a.logs.parquet", Reading())
+
+
+def test_what_another_version_wrote_is_refused(tmp_path: Path) -> None:
+    table = table_of(tmp_path, one_log("/a", A))
     folder = stored(tmp_path, table)
     assert found(read_log_folder(folder)) == {"/a": ["1"]}
     for other in (
@@ -204,34 +218,19 @@ def test_what_another_version_wrote_is_refused(tmp_path: Path) -> None:
         table.drop_columns(["set_hashes"]),
         table.rename_columns(["other", *table.column_names[1:]]),
     ):
-        stored(tmp_path, other)
-        with pytest.raises(SourceError, match="was written by another version"):
-            read_log_folder(folder)
-        with pytest.raises(SourceError, match="was written by another version"):
-            read_log_file(str(file.with_name("a.logs.parquet")), Reading())
+        assert_refused(stored(tmp_path, other), "was written by another version")
 
 
 def test_a_value_that_no_reader_returns_is_refused(tmp_path: Path) -> None:
     """Which these are, `test_log_table_check.py` says."""
-    write_logs(tmp_path, [one_log("/a", A)])
-    (file,) = tmp_path.iterdir()
-    table = parquet.read_table(file)
-    file.unlink()
+    table = table_of(tmp_path, one_log("/a", A))
     folder = stored(tmp_path, table.set_column(0, "source", pa.array([None], table.schema.field(0).type)))
     assert table.schema.field(0).name == "source"
-    for read in (
-        lambda: read_log_folder(folder),
-        lambda: read_log_file(f"{folder}/a.logs.parquet", Reading()),
-    ):
-        with pytest.raises(SourceError, match="source is missing in a log"):
-            read()
+    assert_refused(folder, "source is missing in a log")
 
 
 def test_two_logs_in_one_row_group_are_refused(tmp_path: Path) -> None:
-    write_logs(tmp_path, [one_log("/a", A), one_log("/b", B)])
-    (file,) = tmp_path.iterdir()
-    table = parquet.read_table(file)
-    file.unlink()
+    table = table_of(tmp_path, one_log("/a", A), one_log("/b", B))
     with pytest.raises(SourceError, match="a row group that is not one log"):
         read_log_folder(stored(tmp_path, table))
 

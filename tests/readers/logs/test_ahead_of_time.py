@@ -1,6 +1,6 @@
 """What AOTInductor compiled is told from what was compiled with caches switched off; recorded by record_kind.py."""
 
-import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -9,17 +9,16 @@ import pytest
 import cachescope
 from cachescope import Scope
 from cachescope.columns import records
+from tests.conftest import Archive
 from tests.readers.logs.growing import assert_same, goes_on, in_parts, read_anew
 
-RECORDED = Path(__file__).parents[2] / "data" / "ahead_of_time"
+Trace = Callable[[str, str], Path]
 
 
-def trace_of(version: str, way: str, folder: Path) -> Path:
-    """The trace of one process."""
-    with tarfile.open(RECORDED / f"{version}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    (path,) = (folder / version / way).iterdir()
-    return path
+@pytest.fixture
+def trace_of(archive: Archive) -> Trace:
+    """The trace of one process: ``trace_of("2.13.0", "package")``."""
+    return lambda version, way: next((archive(f"ahead_of_time/{version}") / version / way).iterdir())
 
 
 def told(scope: Scope) -> list[tuple[str, str, bool | None, str, str]]:
@@ -36,18 +35,18 @@ OFF = ("disabled", "cache not enabled", None, "disabled", "")
 @pytest.mark.parametrize(("way", "expected"), [("package", [AHEAD]), ("export", []), ("both", [AHEAD, OFF])])
 @pytest.mark.parametrize("version", ["2.13.0", "2.15.0"])
 def test_a_graph_compiled_ahead_of_time_is_known_by_the_code_that_was_written(
-    tmp_path: Path, version: str, way: str, expected: list[object]
+    trace_of: Trace, version: str, way: str, expected: list[object]
 ) -> None:
-    assert told(cachescope.read(trace_of(version, way, tmp_path))) == expected
+    assert told(cachescope.read(trace_of(version, way))) == expected
 
 
 @pytest.mark.parametrize(("way", "expected"), [("package", [True]), ("both", [True, None])])
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
 def test_a_text_log_tells_it_where_inductors_logger_is_at_debug(
-    tmp_path: Path, version: str, way: str, expected: list[bool | None]
+    trace_of: Trace, version: str, way: str, expected: list[bool | None]
 ) -> None:
     """And a lookup that the trace has as well is one."""
-    trace = trace_of(version, way, tmp_path)
+    trace = trace_of(version, way)
     log = trace.parents[1] / f"{way}.log"
     for paths in ((log,), (trace, log)):
         scope = cachescope.read(*paths)
@@ -57,17 +56,17 @@ def test_a_text_log_tells_it_where_inductors_logger_is_at_debug(
 
 
 @pytest.mark.parametrize("way", ["package", "both"])
-def test_torch_2_6_says_nothing_of_it_in_a_text_log(tmp_path: Path, way: str) -> None:
-    log = trace_of("2.6.0", way, tmp_path).parents[1] / f"{way}.log"
+def test_torch_2_6_says_nothing_of_it_in_a_text_log(trace_of: Trace, way: str) -> None:
+    log = trace_of("2.6.0", way).parents[1] / f"{way}.log"
     assert cachescope.read(log).lookups.empty and log.stat().st_size > 0
 
 
-def test_a_torch_that_does_not_record_it_is_not_said_to_have_done_it(tmp_path: Path) -> None:
-    assert told(cachescope.read(trace_of("2.6.0", "package", tmp_path))) == [OFF]
+def test_a_torch_that_does_not_record_it_is_not_said_to_have_done_it(trace_of: Trace) -> None:
+    assert told(cachescope.read(trace_of("2.6.0", "package"))) == [OFF]
 
 
-def test_no_switch_is_blamed(tmp_path: Path) -> None:
-    scope = cachescope.read(trace_of("2.13.0", "both", tmp_path))
+def test_no_switch_is_blamed(trace_of: Trace) -> None:
+    scope = cachescope.read(trace_of("2.13.0", "both"))
     advice = dict(zip(scope.causes["kind"], scope.causes["advice"], strict=True))
     assert "FORCE_DISABLE" not in advice["AOTInductor"] and "FORCE_DISABLE" in advice[""]
     text = str(scope.explain())
@@ -75,15 +74,15 @@ def test_no_switch_is_blamed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.13.0", "2.15.0"])
-def test_what_is_no_compile_has_no_compile_id(tmp_path: Path, version: str) -> None:
+def test_what_is_no_compile_has_no_compile_id(trace_of: Trace, version: str) -> None:
     """Torch prints it as None."""
-    (compile_id,) = cachescope.read(trace_of(version, "package", tmp_path)).lookups["compile_id"]
+    (compile_id,) = cachescope.read(trace_of(version, "package")).lookups["compile_id"]
     assert pd.isna(compile_id)
 
 
-def test_read_in_two_steps_it_is_the_same(tmp_path: Path) -> None:
+def test_read_in_two_steps_it_is_the_same(trace_of: Trace, tmp_path: Path) -> None:
     """Cut between the code and the event that ends its compile."""
-    path = trace_of("2.13.0", "both", tmp_path)
+    path = trace_of("2.13.0", "both")
     text = path.read_bytes()
     cut = text.index(b"\nV", text.index(b'"inductor_aot_wrapper_code"')) + 1
     assert text.index(b'"cache_state": "disabled"') > cut

@@ -5,6 +5,7 @@ Every set here has some fields of torch's; the names are torch's, the values are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -83,11 +84,77 @@ class Logs:
         return [one.cache_key or "" for one in found if one.detail_set is None]
 
 
-def test_sets_that_agree_are_whole() -> None:
-    assert Logs().text(FX, {**FX, "gm": CODE.replace("return x", "return y")}).cut() == []
-    assert Logs().text(FX).cut() == []
-    assert Logs().text(AOT, cache="aotautograd").cut() == []
-    assert Logs().cut() == []
+OTHER = {**FX, "gm": CODE + "\n"}
+MORE = {**FX, "cudagraph_annotation": "x"}
+NO_DEVICE = without(FX, "system_info[device]")
+NO_GRAPH = without(FX, "gm")
+NO_SETTING = without(FX, "_fuse_ddp_communication_passes")
+NO_OPTION = without(FX, "inductor_config[b]")
+NO_OPTIONS = without(FX, "inductor_config[a]", "inductor_config[b]")
+OF_V0 = {**NO_DEVICE, "torch_version": "v0"}
+OF_S2 = {"system_info[hash]": "s2"}
+
+
+def other(fields: Fields, end: str = "\n") -> Fields:
+    """The same of another graph."""
+    return {**fields, "gm": CODE + end}
+
+
+@pytest.mark.parametrize(
+    ("logs", "wanted"),
+    [
+        (lambda: Logs().text(FX, other(FX, "y")), []),
+        (lambda: Logs().text(FX), []),
+        (lambda: Logs().text(AOT, cache="aotautograd"), []),
+        (Logs, []),
+        # Traces and entries are whole, and show what others lack.
+        (lambda: Logs().text(NO_DEVICE, kind="trace"), []),
+        (lambda: Logs().text(FX, kind="trace").text(NO_DEVICE), ["f10"]),
+        (lambda: Logs().entry("f99", FX).text(NO_DEVICE), ["f00"]),
+        (lambda: Logs().text(FX, OTHER, NO_DEVICE), ["f02"]),
+        # A single set is enough, if it has all that the other has.
+        (lambda: Logs().text(FX, NO_DEVICE), ["f01"]),
+        # What is in an entry is whole, whatever its log lost; not under the key of the other cache.
+        (lambda: Logs().entry("f99", FX).text(FX, outcome="unknown"), []),
+        (lambda: Logs().entry("a99", FX).text(FX, outcome="unknown"), ["f00"]),
+        (lambda: Logs().entry("a99", AOT).text(AOT, cache="aotautograd", outcome="unknown"), []),
+        (lambda: Logs().entry(None, FX).entry("f99", None).text(FX, outcome="unknown"), ["f00"]),
+        # A name that stands in a damaged set alone is not missed.
+        (lambda: Logs().text(FX, OTHER, {**NO_GRAPH, "damaged": "x"}), ["f02"]),
+        (lambda: Logs().text(FX, other(FX, "\n\n"), NO_DEVICE, other(NO_DEVICE)), ["f02", "f03"]),
+        # One without a version is of its process.
+        (lambda: Logs().text(NO_DEVICE, without(FX, "torch_version")), ["f00", "f01"]),
+        (lambda: Logs().text(NO_DEVICE).text(without(FX, "torch_version")), ["f10"]),
+        # Equal keys have equal fields.
+        (lambda: Logs().entry("f00", MORE).text(FX), ["f00"]),
+        (lambda: Logs().entry("f99", MORE).text(FX), []),
+        # Of another build of torch other fields are expected; one that lost its version is of the build of its process.
+        (lambda: Logs().text(FX, OTHER, OF_V0), []),
+        (lambda: Logs().text(FX, OTHER, without(NO_DEVICE, "torch_version")), ["f02"]),
+        # Fields that may be missing are missed only where lines are lost, not of another process, cache or build.
+        (lambda: Logs().text(MORE, OTHER), []),
+        (lambda: Logs().text(MORE, OTHER, NO_GRAPH), ["f01", "f02"]),
+        (lambda: Logs().text(MORE, OTHER).text(NO_GRAPH), ["f10"]),
+        (lambda: Logs().text(MORE).text(OTHER, is_details_cut=True), ["f10"]),
+        (lambda: Logs().text({**MORE, "torch_version": "v0"}).text(OTHER, NO_GRAPH), ["f11"]),
+        # A setting that no key of a process has is no loss.
+        (lambda: Logs().text(FX, OTHER, NO_SETTING), ["f02"]),
+        (lambda: Logs().text(FX, OTHER, NO_SETTING, other(NO_SETTING)), []),
+        # Options that no other set has are those of a release.
+        (lambda: Logs().text(NO_OPTION), ["f00"]),
+        (lambda: Logs().text({**NO_OPTIONS, "inductor_config[c]": "1"}), []),
+        (lambda: Logs().text({**FX, "inductor_config[z]": "1"}), []),
+        (lambda: Logs().text(NO_OPTION, {**NO_OPTION, **OF_S2}), []),
+        (lambda: Logs().text(NO_OPTION, other(NO_OPTION)), []),
+        # A set whose outcome is lost may have lost its last lines.
+        (lambda: Logs().text(FX, outcome="unknown"), ["f00"]),
+        (lambda: Logs().text(FX, OTHER, outcome="unknown"), []),
+        (lambda: Logs().text(FX, outcome="unknown").text(FX), []),
+        (lambda: Logs().text(FX, {**FX, **OF_S2}, outcome="unknown"), []),
+    ],
+)
+def test_which_sets_are_cut(logs: Callable[[], Logs], wanted: list[str]) -> None:
+    assert logs().cut() == wanted
 
 
 @pytest.mark.parametrize(
@@ -102,7 +169,7 @@ def test_sets_that_agree_are_whole() -> None:
     ],
 )
 def test_one_that_lost_what_every_set_has_is_cut(lost: str) -> None:
-    logs = Logs().text(FX, {**FX, "gm": CODE + "\n"}, without(FX, lost))
+    logs = Logs().text(FX, OTHER, without(FX, lost))
     assert logs.cut() == ["f02"]
     (problem,) = logs.reading.problems
     assert (problem.source, problem.where, problem.kind) == ("/0.log", "pid 7", "incomplete_details")
@@ -116,30 +183,8 @@ def test_so_many_are_cut() -> None:
     assert problem.message.startswith("lines of the hash details of 2 lookups are missing")
 
 
-def test_traces_and_entries_are_whole_and_show_what_others_lack() -> None:
-    lost = without(FX, "system_info[device]")
-    assert Logs().text(lost, kind="trace").cut() == []
-    assert Logs().text(FX, kind="trace").text(lost).cut() == ["f10"]
-    assert Logs().entry("f99", FX).text(lost).cut() == ["f00"]
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, lost).cut() == ["f02"]
-    # A single set is enough, if it has all that the other has.
-    assert Logs().text(FX, lost).cut() == ["f01"]
-
-
-def test_what_is_in_an_entry_is_whole_whatever_its_log_lost() -> None:
-    assert Logs().text(FX, outcome="unknown").cut() == ["f00"]
-    assert Logs().entry("f99", FX).text(FX, outcome="unknown").cut() == []
-    # Not under the key of the other cache.
-    assert Logs().entry("a99", FX).text(FX, outcome="unknown").cut() == ["f00"]
-    assert Logs().entry("a99", AOT).text(AOT, cache="aotautograd", outcome="unknown").cut() == []
-    assert Logs().entry(None, FX).entry("f99", None).text(FX, outcome="unknown").cut() == ["f00"]
-    logs = Logs().text(FX, outcome="unknown")
-    logs.reading.details_of_key["f99"] = logs.code(FX)
-    assert logs.cut() == []
-
-
 def test_lookups_without_details_or_without_a_key_say_nothing() -> None:
-    logs = Logs().text(FX, {**FX, "gm": CODE + "\n"})
+    logs = Logs().text(FX, OTHER)
     logs.reading.processes[0].lookups += [
         LookupRow(cache="fxgraph", cache_key="f77"),
         LookupRow(cache="fxgraph", cache_key=None),
@@ -149,75 +194,18 @@ def test_lookups_without_details_or_without_a_key_say_nothing() -> None:
     assert logs.reading.problems == []
 
 
-def test_a_name_that_stands_in_a_damaged_set_alone_is_not_missed() -> None:
-    damaged = {**without(FX, "gm"), "damaged": "x"}
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, damaged).cut() == ["f02"]
-    lost = [without({**FX, "gm": CODE + end}, "system_info[device]") for end in ("", "\n")]
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n\n"}, *lost).cut() == ["f02", "f03"]
-
-
-def test_one_without_a_version_is_of_its_process() -> None:
-    no_device, no_version = without(FX, "system_info[device]"), without(FX, "torch_version")
-    assert Logs().text(no_device, no_version).cut() == ["f00", "f01"]
-    assert Logs().text(no_device).text(no_version).cut() == ["f10"]
-
-
 def test_equal_keys_have_equal_fields() -> None:
-    more = {**FX, "cudagraph_annotation": "x"}
-    logs = Logs().text(FX, kind="trace").text(more)
+    logs = Logs().text(FX, kind="trace").text(MORE)
     logs.reading.processes[1].lookups[0].cache_key = "f00"
     # The trace is whole, so what only the other has is of a damaged line; each lacks nothing of both together but one.
     assert logs.cut() == []
-    logs = Logs().text(more, kind="trace").text(FX)
+    logs = Logs().text(MORE, kind="trace").text(FX)
     logs.reading.processes[1].lookups[0].cache_key = "f00"
     assert logs.cut() == ["f00"]
-    assert Logs().entry("f00", more).text(FX).cut() == ["f00"]
-    assert Logs().entry("f99", more).text(FX).cut() == []
-
-
-def test_of_another_build_of_torch_other_fields_are_expected() -> None:
-    older = {**without(FX, "system_info[device]"), "torch_version": "v0"}
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, older).cut() == []
-    # One that lost its version is of the build of its process.
-    lost = without(FX, "torch_version", "system_info[device]")
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, lost).cut() == ["f02"]
-
-
-def test_fields_that_may_be_missing_are_missed_only_where_lines_are_lost() -> None:
-    more = {**FX, "cudagraph_annotation": "x"}
-    less = {**FX, "gm": CODE + "\n"}
-    assert Logs().text(more, less).cut() == []
-    assert Logs().text(more, less, without(FX, "gm")).cut() == ["f01", "f02"]
-    # What is lost of one process says nothing of another.
-    assert Logs().text(more, less).text(without(FX, "gm")).cut() == ["f10"]
-    assert Logs().text(more).text(less, is_details_cut=True).cut() == ["f10"]
-    # Nor of another cache, or of another build.
-    assert Logs().text({**more, "torch_version": "v0"}).text(less, without(FX, "gm")).cut() == ["f11"]
-
-
-def test_a_setting_that_no_key_of_a_process_has_is_no_loss() -> None:
-    name = "_fuse_ddp_communication_passes"
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, without(FX, name)).cut() == ["f02"]
-    others = [without({**FX, "gm": CODE + end}, name) for end in ("", "\n")]
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, *others).cut() == []
-
-
-def test_options_that_no_other_set_has_are_those_of_a_release() -> None:
-    assert Logs().text(without(FX, "inductor_config[b]")).cut() == ["f00"]
-    only = without(FX, "inductor_config[a]", "inductor_config[b]")
-    assert Logs().text({**only, "inductor_config[c]": "1"}).cut() == []
-    assert Logs().text({**FX, "inductor_config[z]": "1"}).cut() == []
-    elsewhere = {**without(FX, "inductor_config[b]"), "system_info[hash]": "s2"}
-    assert Logs().text(without(FX, "inductor_config[b]"), elsewhere).cut() == []
-    two = [without({**FX, "gm": CODE + end}, "inductor_config[b]") for end in ("", "\n")]
-    assert Logs().text(*two).cut() == []
-
-
-def test_a_set_whose_outcome_is_lost_may_have_lost_its_last_lines() -> None:
-    assert Logs().text(FX, outcome="unknown").cut() == ["f00"]
-    assert Logs().text(FX, {**FX, "gm": CODE + "\n"}, outcome="unknown").cut() == []
-    assert Logs().text(FX, outcome="unknown").text(FX).cut() == []
-    assert Logs().text(FX, {**FX, "system_info[hash]": "s2"}, outcome="unknown").cut() == []
+    # So does an entry that is of an AOTAutograd lookup.
+    logs = Logs().text(FX, outcome="unknown")
+    logs.reading.details_of_key["f99"] = logs.code(FX)
+    assert logs.cut() == []
 
 
 def shapes(*sets: Fields, doubled: str | None = None) -> tuple[Shapes, list[int]]:

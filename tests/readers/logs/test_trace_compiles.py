@@ -1,8 +1,6 @@
 """To which compile a lookup belongs, and how that compile ended: records in, lookups out, made by hand."""
 
 import json
-import tarfile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +21,9 @@ from cachescope.readers.logs.trace_compiles import (
 )
 from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from tests.conftest import Archive
 
 SECOND = 10**9
-MODELS = Path(__file__).parents[2] / "data" / "models"
 
 
 def fx(compile_id: str | None = "0/0", **told: Any) -> LookupRow:
@@ -160,11 +158,9 @@ def test_the_end_of_a_later_attempt_ends_its_compile() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["small_breaks", "small_training"])
-def test_every_lookup_of_a_real_program_has_its_code(name: str, tmp_path: Path) -> None:
+def test_every_lookup_of_a_real_program_has_its_code(name: str, archive: Archive) -> None:
     """Each function of the first has a graph break, and the same compile ids come again after a reset."""
-    with tarfile.open(MODELS / f"{name}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    lookups = cachescope.read(tmp_path / "trace").lookups
+    lookups = cachescope.read(archive(f"models/{name}") / "trace").lookups
     assert len(lookups) > 10
     assert lookups["function"].notna().all()
     assert (lookups["segment"] > 0).all()
@@ -313,12 +309,8 @@ def test_the_compile_id_is_that_of_the_record(
 ) -> None:
     # torch/_logging/_internal.py, `trace_structured`, writes them in this order.
     frames = (None, None) if frame is None else frame
-    ids = {
-        "rank": rank,
-        "compiled_autograd_id": autograd,
-        "frame_id": frames[0],
-        "frame_compile_id": frames[1],
-    }
-    known = {name: value for name, value in (ids | {"attempt": attempt}).items() if value is not None}
+    names = ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
+    ids = zip(names, (rank, autograd, *frames, attempt), strict=True)
+    known = {name: value for name, value in ids if value is not None}
     record = {"compilation_metrics": texts, **known}
     assert id_of_metrics(json.dumps(record).encode()) == compile_id_of(Record(record))
