@@ -11,9 +11,7 @@ Nothing else in torch is changed. What torch had counted by then is written befo
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import platform
 import shutil
 import signal
 import sys
@@ -25,12 +23,12 @@ import record_programs
 import torch
 import torch._dynamo.config
 import torch._inductor.graph
-from record_programs import Calls, counters
+from record_programs import Calls, write_report
 
 
 def harm(what: str, report: Path) -> None:
     """End the process, or the compile it is in."""
-    write_report(report, [])
+    write_report(report)
     if what in ("raise", "suppress"):
         raise ValueError("no code for this graph")
     if what == "interrupt":
@@ -39,24 +37,6 @@ def harm(what: str, report: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     else:
         os._exit(3)
-
-
-def write_report(path: Path, calls: list[dict[str, Any]]) -> None:
-    path.write_text(
-        json.dumps(
-            {
-                "torch_version": torch.__version__,
-                "python_version": platform.python_version(),
-                "pid": os.getpid(),
-                "argv": sys.argv,
-                "environment": record_programs.ENVIRONMENT_BEFORE_TORCH,
-                "counters": counters(),
-                "calls": calls,
-            },
-            indent=1,
-        )
-        + "\n"
-    )
 
 
 def lay_in_wait(what: str, where: str, report: Path) -> None:
@@ -115,7 +95,7 @@ def main() -> None:
     try:
         record_programs.main()
     except BaseException:
-        write_report(report, [])
+        write_report(report)
         raise
 
 

@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -372,6 +372,21 @@ def gradients(arguments: argparse.Namespace) -> contextlib.AbstractContextManage
     return torch.no_grad() if arguments.no_grad else contextlib.nullcontext()
 
 
+def write_report(path: Path, calls: Sequence[dict[str, Any]] = ()) -> None:
+    """What torch has counted by now, and in which process."""
+    report = {
+        "torch_version": torch.__version__,
+        "python_version": platform.python_version(),
+        "pid": os.getpid(),
+        "rank": int(os.environ["RANK"]) if "RANK" in os.environ else None,
+        "argv": sys.argv,
+        "environment": ENVIRONMENT_BEFORE_TORCH,
+        "counters": counters(),
+        "calls": calls,
+    }
+    path.write_text(json.dumps(report, indent=1) + "\n")
+
+
 def main(
     functions: Mapping[str, Callable[[Tensor, Tensor], Tensor]] | None = None,
     models: Mapping[str, Callable[[], torch.nn.Module]] | None = None,
@@ -389,17 +404,7 @@ def main(
             PROGRAMS[arguments.program](arguments, calls)
     if arguments.isolation_context:
         write_isolation_context(arguments.isolation_context)
-    report = {
-        "torch_version": torch.__version__,
-        "python_version": platform.python_version(),
-        "pid": os.getpid(),
-        "rank": int(os.environ["RANK"]) if "RANK" in os.environ else None,
-        "argv": sys.argv,
-        "environment": ENVIRONMENT_BEFORE_TORCH,
-        "counters": counters(),
-        "calls": calls.rows,
-    }
-    arguments.report.write_text(json.dumps(report, indent=1) + "\n")
+    write_report(arguments.report, calls.rows)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,14 @@ from fuzz.use import emptied, scope_at, scope_of, use
 from fuzz.values import bad_value, changed_bytes, changed_json
 
 _KEY = "f" + "a" * 51
+_NAMES = ("x\udcff", "x\n::error::y", "é" * 60, ".x.tmp", "entry", "a" * 52, "\u202e.py")
+
+
+def put_as(root: Path, seed: Path, data: bytes) -> None:
+    """Write it where a seed was, below its own folders, which say what it is."""
+    path = root / Path(*seed.parts[seed.parts.index("directories") + 2 :])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
 
 
 class Pickles:
@@ -75,27 +83,12 @@ class JsonFiles:
 
     def __init__(self, seeds: Seeds) -> None:
         self._files = seeds.json_files
-        note = {
-            "cachescope_run": 1,
-            "command": ["python", "x.py"],
-            "exit_status": 0,
-            "start_time": "2026-01-01T00:00:00+00:00",
-        }
+        began = "2026-01-01T00:00:00+00:00"
+        note = {"cachescope_run": 1, "command": ["python", "x.py"], "exit_status": 0, "start_time": began}
         context = {"runtime_context": {"inductor_configs": {"a": 1}}, "compile_context": {"runtime": "CUDA"}}
-        snapshot = {
-            "cachescope_snapshot": 1,
-            "context": context,
-            "pid": 7,
-            "time": note["start_time"],
-            "settings": {"a": "1"},
-        }
-        snapshot |= {
-            "environment": {"A": "b"},
-            "key_fields": {"a": "b" * 51},
-            "python_version": "3.11.7",
-            "host": "h",
-            "torch_version": "2.13.0",
-        }
+        snapshot = {"cachescope_snapshot": 1, "context": context, "pid": 7, "time": began, "host": "h"}
+        snapshot |= {"settings": {"a": "1"}, "environment": {"A": "b"}, "key_fields": {"a": "b" * 51}}
+        snapshot |= {"python_version": "3.11.7", "torch_version": "2.13.0"}
         self._others = [("run.json", note), ("context.json", snapshot), ("context.json", snapshot)]
         self._trace = b"\n".join(piece.data for piece in seeds.traces[0][:4]) + b"\n"
         self._name = ""
@@ -118,10 +111,7 @@ class JsonFiles:
             if self._name == "run.json":
                 (root / "trace.log").write_bytes(self._trace)
         else:
-            # Below its own folders, which say what it is.
-            path = root / Path(*self._at.parts[self._at.parts.index("directories") + 2 :])
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            put_as(root, self._at, data)
         if (scope := scope_at(root)) is None:
             return
         if len(data) % 53 == 0:
@@ -152,9 +142,7 @@ class Blobs:
 
     def check(self, data: bytes, folder: Path) -> None:
         root = emptied(folder / "blobs")
-        path = root / Path(*self._at.parts[self._at.parts.index("directories") + 2 :])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        put_as(root, self._at, data)
         reading = Reading()
         read_cache_dir(str(root), reading)
         if len(data) % 101 == 0:
@@ -222,18 +210,7 @@ class Directories:
 
     def _put(self, chance: random.Random, source: Path, path: Path) -> None:
         if chance.random() < 0.2:
-            name = chance.choice(
-                (
-                    "x\udcff",
-                    "x\n::error::y",
-                    "é" * 60,
-                    ".x.tmp",
-                    "entry",
-                    "a" * 52,
-                    path.name + ".lock",
-                    "\u202e.py",
-                )
-            )
+            name = chance.choice((*_NAMES, path.name + ".lock"))
             path = path.with_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() or path.is_symlink():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hostile_pickles import BEYOND_LIMITS, Object, entry_bytes, hostile
+from hostile_pickles import Object, entry_bytes
 
 from cachescope.errors import RecordError
 from cachescope.keys.hashing import entry_name
@@ -17,7 +17,6 @@ from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 
 FX_KEY = "f" + "a" * 51
-AOT_KEY = "a" + "b" * 51
 SOUND = entry_bytes(Object("torch._inductor.output_code.CompiledFxGraph", {"cache_key": "x"}))
 
 
@@ -91,28 +90,6 @@ def test_strict_raises_at_the_first_damaged_entry(cache: Path) -> None:
     (key_folder(cache) / ("q" * 51)).write_bytes(b"")
     with pytest.raises(RecordError, match="empty file"):
         read(cache, strict=True)
-
-
-@pytest.mark.parametrize("kind", ["fxgraph", pytest.param("aotautograd", marks=pytest.mark.slow)])
-def test_a_hostile_entry_is_a_problem_and_executes_nothing(kind: str, tmp_path: Path) -> None:
-    sentinel = tmp_path / "executed"
-    cache = tmp_path / "cache"
-    folder = cache / "fxgraph" / "aa" / FX_KEY if kind == "fxgraph" else cache / "aotautograd" / AOT_KEY
-    folder.mkdir(parents=True)
-    # One that asks for more than the reader gives is not known to be damaged: torch would load it.
-    statuses = {}
-    for name, data in hostile(str(sentinel)).items():
-        path = folder / entry_name(data)
-        path.write_bytes(data)
-        statuses[str(path)] = "unreadable" if name in BEYOND_LIMITS else "damaged"
-    reading = read(cache)
-    assert {entry.path: entry.status for entry in reading.entries} == statuses
-    assert {entry.cache for entry in reading.entries} == {kind}
-    kinds = {"unreadable": "unreadable", "damaged": "damaged_entry"}
-    assert {problem.source: problem.kind for problem in reading.problems} == {
-        path: kinds[status] for path, status in statuses.items()
-    }
-    assert not sentinel.exists()
 
 
 def test_a_cache_root_that_is_a_link_is_read(cache: Path, tmp_path: Path) -> None:
