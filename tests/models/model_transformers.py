@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,8 +14,9 @@ def token_ids(size: Size) -> torch.Tensor:
     return torch.arange(size.batch * size.length).reshape(size.batch, size.length) % 60 + 2
 
 
-def text_config(kind: type, size: Size, **more: Any) -> Any:
+def text_config(name: str, size: Size, **more: Any) -> Any:
     """A configuration with the names that most of the library shares."""
+    kind = getattr(hf, f"{name}Config")
     return kind(
         **{
             "vocab_size": 64,
@@ -33,25 +35,28 @@ def text_config(kind: type, size: Size, **more: Any) -> Any:
     )
 
 
-def encoder(model: type, config: type, size: Size, **more: Any) -> Made:
-    return model(text_config(config, size, **more)), {"input_ids": token_ids(size)}
+def encoder(name: str, size: Size, **more: Any) -> Made:
+    model = getattr(hf, f"{name}Model")
+    return model(text_config(name, size, **more)), {"input_ids": token_ids(size)}
 
 
-def decoder(model: type, config: type, size: Size, **more: Any) -> Made:
-    made = model(text_config(config, size, **({"num_key_value_heads": 1} | more)))
+def decoder(name: str, size: Size, **more: Any) -> Made:
+    model = getattr(hf, f"{name}ForCausalLM")
+    made = model(text_config(name, size, **({"num_key_value_heads": 1} | more)))
     return made, {"input_ids": token_ids(size), "use_cache": False}
 
 
-def bert(size: Size) -> Made:
-    return encoder(hf.BertModel, hf.BertConfig, size)
-
-
-def roberta(size: Size) -> Made:
-    return encoder(hf.RobertaModel, hf.RobertaConfig, size)
-
-
-def electra(size: Size) -> Made:
-    return encoder(hf.ElectraModel, hf.ElectraConfig, size, embedding_size=16)
+bert = partial(encoder, "Bert")
+roberta = partial(encoder, "Roberta")
+electra = partial(encoder, "Electra", embedding_size=16)
+albert = partial(encoder, "Albert", embedding_size=16)
+clip_text = partial(encoder, "CLIPText")
+llama = partial(decoder, "Llama")
+qwen2 = partial(decoder, "Qwen2")
+qwen3 = partial(decoder, "Qwen3", head_dim=16)
+mistral = partial(decoder, "Mistral", head_dim=16)
+gpt_neox = partial(decoder, "GPTNeoX")
+phi = partial(decoder, "Phi", num_key_value_heads=2)
 
 
 def distilbert(size: Size) -> Made:
@@ -59,10 +64,6 @@ def distilbert(size: Size) -> Made:
         hidden_dim=48, activation=size.activation, max_position_embeddings=64,
         attn_implementation=size.attention)  # fmt: skip
     return hf.DistilBertModel(config), {"input_ids": token_ids(size)}
-
-
-def albert(size: Size) -> Made:
-    return encoder(hf.AlbertModel, hf.AlbertConfig, size, embedding_size=16)
 
 
 def gpt2(size: Size) -> Made:
@@ -79,32 +80,8 @@ def opt(size: Size) -> Made:
     return hf.OPTForCausalLM(config), {"input_ids": token_ids(size), "use_cache": False}
 
 
-def llama(size: Size) -> Made:
-    return decoder(hf.LlamaForCausalLM, hf.LlamaConfig, size)
-
-
-def qwen2(size: Size) -> Made:
-    return decoder(hf.Qwen2ForCausalLM, hf.Qwen2Config, size)
-
-
-def qwen3(size: Size) -> Made:
-    return decoder(hf.Qwen3ForCausalLM, hf.Qwen3Config, size, head_dim=16)
-
-
-def mistral(size: Size) -> Made:
-    return decoder(hf.MistralForCausalLM, hf.MistralConfig, size, head_dim=16)
-
-
 def gemma(size: Size) -> Made:
-    return decoder(hf.GemmaForCausalLM, hf.GemmaConfig, size, head_dim=16, hidden_activation=size.activation)
-
-
-def gpt_neox(size: Size) -> Made:
-    return decoder(hf.GPTNeoXForCausalLM, hf.GPTNeoXConfig, size)
-
-
-def phi(size: Size) -> Made:
-    return decoder(hf.PhiForCausalLM, hf.PhiConfig, size, num_key_value_heads=2)
+    return decoder("Gemma", size, head_dim=16, hidden_activation=size.activation)
 
 
 def mamba(size: Size) -> Made:
@@ -141,33 +118,13 @@ def whisper(size: Size) -> Made:
     return hf.WhisperModel(config), inputs
 
 
-def picture_config(kind: type, size: Size, **more: Any) -> Any:
-    return kind(
-        **{
-            "hidden_size": size.hidden,
-            "num_hidden_layers": size.layers,
-            "num_attention_heads": 2,
-            "intermediate_size": 48,
-            "image_size": size.pixels,
-            "patch_size": 8,
-            "hidden_act": size.activation,
-            "attn_implementation": size.attention,
-        }
-        | more
-    )
+def of_pictures(name: str, size: Size) -> Made:
+    config = getattr(hf, f"{name}Config")(hidden_size=size.hidden, num_hidden_layers=size.layers,
+        num_attention_heads=2, intermediate_size=48, image_size=size.pixels, patch_size=8,
+        hidden_act=size.activation, attn_implementation=size.attention)  # fmt: skip
+    return getattr(hf, f"{name}Model")(config), {"pixel_values": pictures(size)}
 
 
-def vit(size: Size) -> Made:
-    return hf.ViTModel(picture_config(hf.ViTConfig, size)), {"pixel_values": pictures(size)}
-
-
-def clip_vision(size: Size) -> Made:
-    return hf.CLIPVisionModel(picture_config(hf.CLIPVisionConfig, size)), {"pixel_values": pictures(size)}
-
-
-def clip_text(size: Size) -> Made:
-    return encoder(hf.CLIPTextModel, hf.CLIPTextConfig, size)
-
-
-def dinov2(size: Size) -> Made:
-    return hf.Dinov2Model(picture_config(hf.Dinov2Config, size)), {"pixel_values": pictures(size)}
+vit = partial(of_pictures, "ViT")
+clip_vision = partial(of_pictures, "CLIPVision")
+dinov2 = partial(of_pictures, "Dinov2")
