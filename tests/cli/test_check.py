@@ -100,7 +100,3 @@ def test_it_fits_a_screen(flip: Path) -> None:
     shown = on_screen(command("check", flip, "--min-hit-rate", "0.9"))
     assert shown.status == 3 and max(map(len, shown.rows)) <= 80
     assert shown.rows[0].startswith("check not passed")
-
-
-def test_help_tells_the_exit_statuses(run: Run) -> None:
-    assert "3 a bar is not met" in run("check", "--help").out

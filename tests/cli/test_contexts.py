@@ -30,14 +30,3 @@ def test_a_schema_file_says_which_forms_count(run: Run, recording: Recording, tm
     assert group["contexts"] == [0, 1]
     assert {row["isolation_key"] for row in printed["isolation_keys"]} == {group["isolation_key"]}
     assert len(printed["contexts"]) == 2 and printed["context_pairs"][0]["before"] == 0
-
-
-def test_what_is_not_known_of_a_run_is_said(run: Run, recording: Recording) -> None:
-    out = run("contexts", recording("2.13.0", "isolation_context") / "trace").out
-    assert "no key" in out and "torch_version_hash (its hash is), triton_version_hash" in out
-    alike = "alike in inductor_configs, torch_determinism_configs, cuda_matmul_precision_configs, torch_version_hash"
-    assert f"{alike}, which is known of all: 0 | 1" in " ".join(out.split())
-
-
-def test_a_directory_without_contexts_says_how_to_get_one(run: Run, recording: Recording) -> None:
-    assert "cachescope capture" in run("contexts", recording("2.13.0", "isolation_context") / "cache").out

@@ -23,22 +23,6 @@ def test_json_is_the_frame(run: Run, recording: Recording) -> None:
     assert named <= printed["entries"][0].keys()
 
 
-def test_the_table_counts_by_cache_and_status(run: Run, recording: Recording) -> None:
-    out = run("entries", recording("2.13.0", "config_flip") / "cache").out
-    assert out.startswith("5 entries of ") and "ft4g52pb6tzvpozp…" in out
-
-
-def test_damage_is_said_with_its_reason(run: Run, recording: Recording) -> None:
-    out = run("entries", recording("2.13.0", "aot_entry_truncated") / "cache").out
-    assert "1 damaged:" in out and "truncated" in out
-
-
-def test_the_newest_are_listed_and_the_rest_counted(run: Run, recording: Recording) -> None:
-    out = run("entries", recording("2.13.0", "config_flip") / "cache", "--most", 1).out
-    # Compiled graphs are listed one by one, other files are counted by kind.
-    assert "and 3 older: --most 4 lists all" in out
-
-
 def test_the_prune_list_names_what_can_go_and_nothing_else(run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "entry_truncated") / "cache"
     entries = cachescope.read(cache).entries

@@ -165,18 +165,6 @@ def test_locks_are_told_only_when_asked(run: Run, recording: Recording, tmp_path
     assert {row["lock_held"] for row in rows if row["cache"] != "lock"} == {None}
 
 
-def test_what_stands_out_is_told(run: Run, recording: Recording) -> None:
-    out = run("entries", recording("2.13.0", "entry_truncated") / "cache").out
-    assert "1 ok, 1 damaged (damaged, next to an intact one)" in out
-    assert (
-        "1 file of 40.1 kB can go (--prune-list prints the paths):\n   1 fxgraph: damaged: truncated" in out
-    )
-    out = run("entries", recording("2.13.0", "dynamic_guards") / "cache").out
-    assert "2 ok (same key, other code; same key, other guards)" in out and "duplicate" not in out
-    out = run("entries", recording("2.13.0", "four_processes") / "cache").out
-    assert "6 duplicates of" in out and "4 files of which 1 would be enough" in out
-
-
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_it_fits_a_terminal(columns: int, recording: Recording) -> None:
     shown = on_screen(command("entries", recording("2.13.0", "four_processes") / "cache"), columns=columns)

@@ -20,7 +20,6 @@ from tests.planted import SHORT
 
 pytestmark = pytest.mark.slow
 
-NOT_TRACED = "this torch writes no event for Dynamo's tracing"
 PROGRAM = """
 import json, sys, time
 import torch
@@ -69,23 +68,6 @@ def test_json_has_the_frame_and_the_readings(run: Run, training: Path) -> None:
     for one in printed["time"]:
         assert sum(one["phases"].values()) == one["total_ns"] == one["could_save_ns"] + one["stays_ns"]
     assert printed["time"][1]["saved_ns"] == 9_339_437_717 + 1_019_137_482 and printed["problems"] == []
-
-
-@pytest.mark.parametrize(
-    ("version", "recorded", "said", "unsaid"),
-    [
-        ("2.13.0", "killed_compiling/trace", "10 events without an end in the log", "TORCH_TRACE"),
-        ("2.13.0", "training/text", "TORCH_TRACE", "without an end"),
-        ("2.13.0", "training/trace", "in all", NOT_TRACED),
-        ("2.6.0", "training/trace", NOT_TRACED, "TORCH_TRACE"),
-    ],
-)
-def test_what_a_trace_lacks_is_told(
-    version: str, recorded: str, said: str, unsaid: str, run: Run, recording: Recording
-) -> None:
-    name, kind = recorded.split("/")
-    text = " ".join(run("time", recording(version, name) / kind).out.split())
-    assert said in text and unsaid not in text
 
 
 def test_of_many_runs_the_longest_are_shown(run: Run, training: Path, tmp_path: Path) -> None:
