@@ -281,22 +281,26 @@ def in_a_set() -> Any:
     )
 
 
+def around(size: int, step: Callable[[], object], label: str = "changed") -> list[Step]:
+    """A step between two calls that are alike."""
+    return [("cold", call(size)), (label, step), ("followed", call(size))]
+
+
+def lifted(bypassed: Callable[[], object], step: Callable[[], object]) -> list[Step]:
+    """What is never stored, twice, and what is."""
+    return [("bypassed", bypassed), ("bypassed", bypassed), ("cold", step), ("followed", step)]
+
+
 def stored() -> dict[str, list[Step]]:
     """Cases of entries that are not there, and of what is not cached."""
     elsewhere, copy, full = tempfile.mkdtemp(), tempfile.mkdtemp(), tempfile.mkdtemp()
     return {
         "other_directory": [
-            ("cold", call(202)),
-            ("changed", call(202, within=lambda: directory(elsewhere))),
-            ("followed", call(202)),
+            *around(202, call(202, within=lambda: directory(elsewhere))),
             ("followed", both(copied(copy), call(202, within=lambda: directory(copy)))),
         ],
-        "fresh_cache": [
-            ("cold", call(203)),
-            ("changed", call(203, within=torch._inductor.utils.fresh_cache)),
-            ("followed", call(203)),
-        ],
-        "deleted": [("cold", call(204)), ("changed", both(delete, call(204))), ("followed", call(204))],
+        "fresh_cache": around(203, call(203, within=torch._inductor.utils.fresh_cache)),
+        "deleted": around(204, both(delete, call(204))),
         "damaged": [
             ("cold", call(205)),
             ("changed", both(damage, call(205))),
@@ -316,28 +320,10 @@ def stored() -> dict[str, list[Step]]:
             ("changed", within_full(unblocked, full)),
             ("followed", within_full(None, full)),
         ],
-        "custom_pass": [
-            ("bypassed", call(207, within=passing(None))),
-            ("bypassed", call(207, within=passing(None))),
-            ("cold", call(207, within=passing(b"name"))),
-            ("followed", call(207, within=passing(b"name"))),
-        ],
-        "freezing": [
-            ("bypassed", frozen(208, freezing=True)),
-            ("bypassed", frozen(208, freezing=True)),
-            ("cold", frozen(208, freezing=False)),
-            ("followed", frozen(208, freezing=False)),
-        ],
-        "fx_off": [
-            ("cold", call(209)),
-            ("bypassed", call(209, within=inductor(fx_graph_cache=False))),
-            ("followed", call(209)),
-        ],
-        "force_disabled": [
-            ("cold", call(210)),
-            ("bypassed", call(210, within=inductor(force_disable_caches=True))),
-            ("followed", call(210)),
-        ],
+        "custom_pass": lifted(call(207, within=passing(None)), call(207, within=passing(b"name"))),
+        "freezing": lifted(frozen(208, freezing=True), frozen(208, freezing=False)),
+        "fx_off": around(209, call(209, within=inductor(fx_graph_cache=False)), "bypassed"),
+        "force_disabled": around(210, call(210, within=inductor(force_disable_caches=True)), "bypassed"),
         "guards": [
             ("cold", call(211, rows=5, function=branch, dynamic=True)),
             ("changed", call(211, rows=20, function=branch, dynamic=True)),

@@ -13,6 +13,9 @@ _MODULES = sorted((_HERE / "programs").glob("*.py"))
 def _registered(path: Path) -> Iterator[tuple[str, int]]:
     """The functions that are registered as programs, each with its number of ranks."""
     for node in ast.parse(path.read_bytes()).body:
+        match node:
+            case ast.AnnAssign(ast.Name("OPTIONS"), _, ast.Dict(names)):
+                yield from ((ast.literal_eval(name), 1) for name in names if name is not None)
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
             match decorator:
                 case ast.Name("program"):

@@ -61,22 +61,6 @@ def graph_pass(is_lifted: bool) -> Any:
     return Pass()
 
 
-def with_option(name: str, value: Any) -> None:
-    """Compile under an option of Inductor."""
-    with torch._inductor.config.patch({name: value}):
-        compiled(double, X)
-
-
-@program
-def post_grad_pass(is_lifted: bool) -> None:
-    with_option("post_grad_custom_post_pass", graph_pass(is_lifted))
-
-
-@program
-def joint_pass(is_lifted: bool) -> None:
-    with_option("joint_custom_post_pass", graph_pass(is_lifted))
-
-
 def scheduler_pass(is_lifted: bool) -> Any:
     """A custom pass over the scheduler's nodes; its class is named in the module, as torch pickles it."""
     if not is_lifted:
@@ -96,19 +80,30 @@ def scheduler_pass(is_lifted: bool) -> Any:
     return made()
 
 
-@program
-def pre_fusion_pass(is_lifted: bool) -> None:
-    with_option("_pre_fusion_custom_pass", scheduler_pass(is_lifted))
+# An option of Inductor, and its value where the bypass is lifted or not.
+OPTIONS: dict[str, tuple[str, Callable[[bool], Any]]] = {
+    "post_grad_pass": ("post_grad_custom_post_pass", graph_pass),
+    "joint_pass": ("joint_custom_post_pass", graph_pass),
+    "pre_fusion_pass": ("_pre_fusion_custom_pass", scheduler_pass),
+    "post_fusion_pass": ("_post_fusion_custom_pass", scheduler_pass),
+    "ddp_pass": ("_fuse_ddp_communication_passes", lambda is_lifted: [graph_pass(is_lifted)]),
+    "fx_cache_off": ("fx_graph_cache", lambda is_lifted: is_lifted),
+    "runtime_constant_folding": (
+        "aot_inductor.use_runtime_constant_folding",
+        lambda is_lifted: not is_lifted,
+    ),
+    "unpicklable_option": ("external_matmul", lambda is_lifted: [] if is_lifted else [lambda graph: graph]),
+}
 
 
-@program
-def post_fusion_pass(is_lifted: bool) -> None:
-    with_option("_post_fusion_custom_pass", scheduler_pass(is_lifted))
+def with_option(name: str, is_lifted: bool) -> None:
+    """Compile under an option of Inductor."""
+    option, value = OPTIONS[name]
+    with torch._inductor.config.patch({option: value(is_lifted)}):
+        compiled(double, X)
 
 
-@program
-def ddp_pass(is_lifted: bool) -> None:
-    with_option("_fuse_ddp_communication_passes", [graph_pass(is_lifted)])
+PROGRAMS |= {name: partial(with_option, name) for name in OPTIONS}
 
 
 @program
@@ -126,16 +121,6 @@ def freezing_without_prepacking(is_lifted: bool) -> None:
     options = {"freezing": True, "cpp.weight_prepack": not is_lifted}
     with torch.no_grad(), torch._inductor.config.patch(options):
         compiled(layer, X)
-
-
-@program
-def fx_cache_off(is_lifted: bool) -> None:
-    with_option("fx_graph_cache", is_lifted)
-
-
-@program
-def runtime_constant_folding(is_lifted: bool) -> None:
-    with_option("aot_inductor.use_runtime_constant_folding", not is_lifted)
 
 
 @program
@@ -198,52 +183,38 @@ def selective_checkpoint(is_lifted: bool) -> None:
     compiled(step, X.clone().requires_grad_()).backward()
 
 
+def with_budget(option: str, kind: str, plain: Callable[..., Any], is_lifted: bool) -> None:
+    """Train under an option of the memory budget: a plain function, or one that names itself."""
+    from torch._inductor import custom_graph_pass
+
+    class Named(getattr(custom_graph_pass, kind)):  # type: ignore[misc]
+        def __call__(self, *args: Any) -> Any:
+            return plain(*args)
+
+        def uuid(self) -> Any:
+            return "1"
+
+    with torch._functorch.config.patch({option: Named() if is_lifted else plain}):
+        compiled(lambda x: double(x).sum(), X.clone().requires_grad_()).backward()
+
+
+def solver(memory: Any, joint: Any, limit: Any, runtimes: Any, recomputable: Any) -> Any:
+    return 0.0, [], list(range(len(memory)))
+
+
+def estimate(node: Any) -> float:
+    return 1.0
+
+
 @program
 def knapsack_solver(is_lifted: bool) -> None:
-    def solver(memory: Any, joint: Any, limit: Any, runtimes: Any, recomputable: Any) -> Any:
-        return 0.0, [], list(range(len(memory)))
-
-    value: Any = solver
-    if is_lifted:
-        from torch._inductor.custom_graph_pass import CustomKnapsackSolver
-
-        class Solver(CustomKnapsackSolver):
-            def __call__(self, *args: Any) -> Any:
-                return solver(*args)
-
-            def uuid(self) -> Any:
-                return "1"
-
-        value = Solver()
-    with torch._functorch.config.patch(activation_memory_budget_solver=value):
-        compiled(lambda x: double(x).sum(), X.clone().requires_grad_()).backward()
+    with_budget("activation_memory_budget_solver", "CustomKnapsackSolver", solver, is_lifted)
 
 
 @program
 def runtime_estimator(is_lifted: bool) -> None:
-    def estimate(node: Any) -> float:
-        return 1.0
-
-    value: Any = estimate
-    if is_lifted:
-        from torch._inductor.custom_graph_pass import CustomRuntimeEstimator
-
-        class Estimator(CustomRuntimeEstimator):
-            def __call__(self, node: Any) -> float:
-                return 1.0
-
-            def uuid(self) -> Any:
-                return "1"
-
-        value = Estimator()
-    with torch._functorch.config.patch(activation_memory_budget_runtime_estimator=value):
-        compiled(lambda x: double(x).sum(), X.clone().requires_grad_()).backward()
-
-
-@program
-def unpicklable_option(is_lifted: bool) -> None:
-    value = None if is_lifted else (lambda graph: graph)
-    with_option("external_matmul", [] if value is None else [value])
+    option = "activation_memory_budget_runtime_estimator"
+    with_budget(option, "CustomRuntimeEstimator", estimate, is_lifted)
 
 
 @program

@@ -90,21 +90,10 @@ def branch_on_size(x: Tensor, w: Tensor) -> Tensor:
 FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     function.__name__: function
     for function in (
-        matmul_relu,
-        matmul_tanh,
-        matmul_relu_renamed,
-        add_one,
-        add_two,
-        gated_relu,
-        gated_tanh,
-        softmax_rows,
-        centred,
-        row_norm,
-        captured_low,
-        captured_high,
-        branch_on_size,
+        matmul_relu, matmul_tanh, matmul_relu_renamed, add_one, add_two, gated_relu, gated_tanh, softmax_rows,
+        centred, row_norm, captured_low, captured_high, branch_on_size,
     )
-}
+}  # fmt: skip
 
 
 # --- what torch counted ---

@@ -83,6 +83,8 @@ def link(at: Path, to: Path) -> None:
         # Others, if a file in them is torch's.
         ("cache/mine", ["1" * 32], [("cache/mine/" + "1" * 32, "caching_package", "damaged", "1" * 32, True)]),
         ("cache/mine", ["notes"], [("cache/mine", "other", "foreign", None, False)]),
+        # What is neither code nor other is torch's, even if its name holds no key.
+        ("cache", ["dcache_dump/imc.save", "dcache_dump/notes"], [("cache/dcache_dump/imc.save", "imc", "damaged", None, True)]),
         # Another cache, wherever its link is.
         ("other", [f"fxgraph/bb/{FX_2}/{NAME}"], [(f"other/fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
         ("other", [f"ab/{PY}"], [("other", "other", "foreign", None, False)]),
@@ -144,6 +146,10 @@ def test_a_folder_is_read_sixteen_times_at_most(cache: Path, disk: Path) -> None
         # One that leads nowhere: of a name of torch's it is not known what it held.
         (f"fxgraph/aa/{FX}/" + "l" * 51, "absent", ("fxgraph", "unreadable", FX, False)),
         (f"ab/{PY}", "absent", ("code", "unreadable", CODE, False)),
+        (f"ab/{CODE}.best_config", "absent", ("best_config", "unreadable", CODE, False)),
+        # It has the key of its name, else that of its folder.
+        (f"fxgraph/aa/{FX}/entry", "absent", ("fxgraph", "unreadable", FX, False)),
+        ("dynamo/code_state_job.pkl", "absent", ("pgo", "unreadable", "job", False)),
         ("aotautograd", "absent", ("aotautograd", "unreadable", None, False)),
         ("triton", "absent", ("triton", "unreadable", None, False)),
         ("notes", "absent", ("other", "foreign", None, False)),
@@ -251,24 +257,6 @@ def test_a_single_file_is_read_by_itself(cache: Path) -> None:
         assert one.size_bytes == (cache / path).stat().st_size
         assert one.modified_time == (cache / path).stat().st_mtime_ns
     assert entries(cache / "absent") == []
-
-
-def test_what_is_neither_code_nor_other_is_torchs_behind_a_link_too(cache: Path, disk: Path) -> None:
-    """Even if its name holds no key."""
-    link(cache / "cache", put(disk / "there", "dcache_dump/imc.save", "dcache_dump/notes"))
-    assert added(cache) == [("cache/dcache_dump/imc.save", "imc", "damaged", None, True)]
-
-
-def test_a_link_of_many_names_is_unread_under_its_own_key(cache: Path, disk: Path) -> None:
-    """A file that is linked and may not be read has the key of its name, else that of its folder."""
-    link(cache / "ab" / f"{CODE}.best_config", disk / "absent")
-    link(cache / "fxgraph" / "aa" / FX / "entry", disk / "absent")
-    link(cache / "dynamo" / "code_state_job.pkl", disk / "absent")
-    assert [(row[0], row[1], row[3]) for row in added(cache)] == [
-        (f"fxgraph/aa/{FX}/entry", "fxgraph", FX),
-        (f"ab/{CODE}.best_config", "best_config", CODE),
-        ("dynamo/code_state_job.pkl", "pgo", "job"),
-    ]
 
 
 class Item:

@@ -94,20 +94,6 @@ def test_a_cache_that_is_switched_off_is_said_to_be(tmp_path: Path) -> None:
     assert row.is_disabled
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        COMPILED,  # of no logger
-        f"User says: {COMPILED}",
-        f"{LEAD}the user asked: {COMPILED}",
-        f"{LEAD}{COMPILED} or so",
-        "I1122 10:00:00 123 torch/_inductor/x.py:1] " + COMPILED,
-    ],
-)
-def test_lines_of_others_are_no_start(line: str, tmp_path: Path) -> None:
-    assert not read(line + "\n", tmp_path).vllm_starts
-
-
 PARTS = [LEAD, COMPILED, ENDS, "\n", "[", "takes ", "9" * 40, " s", "\x1b[0m", "é", "\r"]
 
 
@@ -116,10 +102,6 @@ def test_any_bytes_give_rows_and_never_an_exception(
     tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]
 ) -> None:
     read(LEAD.encode() + b"".join(parts), tmp_path_factory.getbasetemp())
-
-
-def test_a_line_without_end_is_no_trouble(tmp_path: Path) -> None:
-    assert not read(LEAD + "Compiling a graph for compile range (" * 100_000, tmp_path).vllm_starts
 
 
 def test_times_that_no_column_holds_can_be_saved_and_read_again(tmp_path: Path) -> None:
@@ -133,13 +115,8 @@ def test_times_that_no_column_holds_can_be_saved_and_read_again(tmp_path: Path) 
 # As python-json-logger 4.0 writes them, by the format of vLLM 0.33.0.
 def in_json(message: str, process: str = "EngineCore_DP0", pid: object = 42) -> str:
     logger = {"asctime": "2026-11-22 10:00:00,410", "levelname": "INFO", "name": "vllm.compilation.backends"}
-    of_process = {
-        "processName": "MainProcess",
-        "process": pid,
-        "message": message,
-        "vllm_process_name": process,
-    }
-    return json.dumps(logger | of_process) + "\n"
+    of_process = {"processName": "MainProcess", "process": pid, "vllm_process_name": process}
+    return json.dumps(logger | of_process | {"message": message}) + "\n"
 
 
 def test_lines_in_json_say_the_same(tmp_path: Path) -> None:
@@ -169,6 +146,12 @@ def test_engines_that_run_in_parallel_stay_apart_in_json(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "line",
     [
+        COMPILED,  # of no logger
+        f"User says: {COMPILED}",
+        f"{LEAD}the user asked: {COMPILED}",
+        f"{LEAD}{COMPILED} or so",
+        "I1122 10:00:00 123 torch/_inductor/x.py:1] " + COMPILED,
+        LEAD + "Compiling a graph for compile range (" * 100_000,
         in_json(f"the user asked: {COMPILED}"),
         in_json(COMPILED, pid=True),
         in_json(COMPILED, pid="42"),
@@ -178,6 +161,7 @@ def test_engines_that_run_in_parallel_stay_apart_in_json(tmp_path: Path) -> None
         in_json(COMPILED).replace("2026-11-22 10:00:00,410", "now"),
         '{"asctime": "2026-11-22 10:00:00,410", "levelname": "INFO", "name": "vllm.x", "a": ' + "[" * 50_000,
     ],
+    ids=range(14),
 )
-def test_json_of_others_is_no_start(line: str, tmp_path: Path) -> None:
+def test_lines_of_others_are_no_start(line: str, tmp_path: Path) -> None:
     assert not read(line, tmp_path).vllm_starts
