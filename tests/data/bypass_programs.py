@@ -185,16 +185,19 @@ def selective_checkpoint(is_lifted: bool) -> None:
 
 def with_budget(option: str, kind: str, plain: Callable[..., Any], is_lifted: bool) -> None:
     """Train under an option of the memory budget: a plain function, or one that names itself."""
-    from torch._inductor import custom_graph_pass
+    value: Any = plain
+    if is_lifted:
+        from torch._inductor import custom_graph_pass
 
-    class Named(getattr(custom_graph_pass, kind)):  # type: ignore[misc]
-        def __call__(self, *args: Any) -> Any:
-            return plain(*args)
+        class Named(getattr(custom_graph_pass, kind)):  # type: ignore[misc]
+            def __call__(self, *args: Any) -> Any:
+                return plain(*args)
 
-        def uuid(self) -> Any:
-            return "1"
+            def uuid(self) -> Any:
+                return "1"
 
-    with torch._functorch.config.patch({option: Named() if is_lifted else plain}):
+        value = Named()
+    with torch._functorch.config.patch({option: value}):
         compiled(lambda x: double(x).sum(), X.clone().requires_grad_()).backward()
 
 
