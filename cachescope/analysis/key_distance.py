@@ -116,7 +116,7 @@ class KeyDistances:
 
     def change(self, before: int, after: int) -> Change:
         """What changed from one set to another."""
-        if max(before, after) >= len(self._forms):
+        if before >= len(self._forms) or after >= len(self._forms):
             self._take()
         (graph, _, texts), (other_graph, _, other_texts) = self._forms[before], self._forms[after]
         if graph != other_graph:

@@ -138,9 +138,10 @@ class Baselines:
         first, end = self._right_before(at)
         tried = tuple(self._content_of_group[group][first:end])
         asked = own, baseline, tried
-        if asked not in self._fewer:
-            self._fewer[asked] = self._with_fewer(own, baseline, tried)
-        within, others = self._fewer[asked]
+        # Not looked up twice: what is asked is long.
+        if (known := self._fewer.get(asked)) is None:
+            known = self._fewer[asked] = self._with_fewer(own, baseline, tried)
+        within, others = known
         of_group = self._of_group[group]
         for number in within:
             if self._may_be_nearer(of_group[first + number], at):
@@ -281,21 +282,20 @@ class Baselines:
     def _index(self) -> None:
         """Number the graphs, and find the lookups of each."""
         numbers: dict[tuple[str, str | None, int], int] = {}
-        of_group, content_of_group = self._of_group, self._content_of_group
         for at, (row, form) in enumerate(zip(self._lookups, self._history.forms, strict=True)):
             if form is None or (graph := form[0]) is None:
                 continue
             _, content, texts = form
             group = numbers.setdefault((row.cache, row.direction, graph), len(numbers))
-            if group == len(of_group):
-                of_group.append([])
-                content_of_group.append([])
+            if group == len(self._of_group):
+                self._of_group.append([])
+                self._content_of_group.append([])
             self._group[at] = group
             self._content[at] = content
             self._texts[at] = texts
-            self._place[at] = len(of_group[group])
-            of_group[group].append(at)
-            content_of_group[group].append(content)
+            self._place[at] = len(self._of_group[group])
+            self._of_group[group].append(at)
+            self._content_of_group[group].append(content)
 
     @cached_property
     def _runs(self) -> int:
@@ -375,6 +375,8 @@ class Baselines:
         return self._or_entry(at, *self._nearest(at, may_be), entries)
 
     def _nearest_of(self, name: _Kind | int, lookups: list[int], at: int) -> tuple[int | None, int]:
+        if lookups[0] == at:
+            return None, 0
         if name not in self._earlier:
             sets = [(one, _set_of(self._lookups[one])) for one in lookups]
             self._earlier[name] = EarlierKeys(self._history.keys, sets)
