@@ -29,8 +29,8 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 # The tests come last, and say in the last line what was left out.
-# Of the files with programs of torch and pages in chromium an eighth, another one at each commit, and those of the last one.
-test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, an eighth of their files, and all with ALL=1
+# Of the files with programs of torch and pages in chromium a sixteenth, another one at each commit, and those of the last one.
+test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, a sixteenth of their files, and all with ALL=1
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"

@@ -93,7 +93,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _leave_a_share(items: list[pytest.Item], seed: str) -> None:
-    """Skip three of four sweeps, and seven of eight files of programs and pages, in which what they share takes longest.
+    """Skip three of four sweeps, and fifteen of sixteen files of programs and pages, in which what they share takes longest.
 
     None in files of the last commit.
     """
@@ -103,7 +103,7 @@ def _leave_a_share(items: list[pytest.Item], seed: str) -> None:
     files = {item: str(item.path) for item in asked if item not in sweeps and _kinds(item)}
     by_version = (((item.path.name, *sorted(_versions(item))), name) for item, name in sweeps.items())
     by_folder = ((item.path.parent, name) for item, name in files.items())
-    left = drawn(by_version, seed, one_in=4) | drawn(by_folder, seed, one_in=8)
+    left = drawn(by_version, seed, one_in=4) | drawn(by_folder, seed, one_in=16)
     reason = f"not of the share that {seed} draws of the slowest tests"
     for item, name in {**sweeps, **files}.items():
         if name not in left:

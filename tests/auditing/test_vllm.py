@@ -55,7 +55,7 @@ def test_a_model_that_runs_a_program_is_a_danger(made: str, tmp_path: Path) -> N
     assert "danger" in set(cachescope.audit(model_at(tmp_path, data))["level"])
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_every_hostile_pickle_is_found_in_a_model_too(tmp_path: Path) -> None:
     for number, (name, data) in enumerate(hostile(str(tmp_path / "ran")).items()):
         whole = pickle.dumps({"signature": 0, "compiled_fn": data}, 4)

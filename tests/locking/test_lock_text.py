@@ -167,7 +167,7 @@ def test_real_locks_are_as_declared(version: str, recording: Recording) -> None:
         assert _validator()(json.loads(text))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @given(locks())
 def test_every_lock_is_as_declared(lock: CacheLock) -> None:
     assert _validator()(json.loads(lock_text(lock)))
@@ -234,7 +234,7 @@ def test_a_file_that_stands_twice_is_refused(real: dict[str, Any]) -> None:
         parse(json.dumps(changed).encode())
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_short_text_does_not_fill_the_memory(real: dict[str, Any]) -> None:
     """A hundred thousand contexts like the first, which has hundreds of fields."""
     like = {"like": 0, "without": ["gone"], "fields": {}}

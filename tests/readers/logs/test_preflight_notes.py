@@ -38,7 +38,7 @@ def test_a_note_that_is_nested_too_deep_says_nothing() -> None:
     assert LookupNote.of_json("[" * 100_000) == LookupNote()
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @given(st.lists(NOTE))
 def test_any_notes_can_be_taken(taken: list[dict[str, Any]]) -> None:
     notes = PreflightNotes()

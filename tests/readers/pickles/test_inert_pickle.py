@@ -115,7 +115,7 @@ def test_a_stand_in_class_is_not_changed_by_a_pickle() -> None:
         type(read).module = "x"
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_deep_values_within_the_limits_survive_what_python_does_with_values() -> None:
     program = textwrap.dedent(
         """
