@@ -18,7 +18,7 @@ JSON_HEAD: Final = re.compile(
     rb'\{"asctime": "\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^"]{0,8}", "levelname": "[A-Z]{1,10}", "name": "vllm[\w.]{0,200}"'
 )
 # Where text was copied, the escape character may be lost.
-COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m|\[\d[\d;]{0,19}m")
+_COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m"), re.compile(rb"\[\d[\d;]{0,19}m")
 _VLLM_HEAD: Final = re.compile(
     rb"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]{1,200}\.py:\d{1,6}\] "
 )
@@ -76,7 +76,13 @@ def looks_like_text_log(head: bytes) -> bool:
 
 def looks_like_vllm_log(head: bytes) -> bool:
     """Whether a line of the first bytes of a file begins as those of vLLM do."""
-    return _VLLM_HEAD.search(COLOURS.sub(b"", head)) is not None or JSON_HEAD.search(head) is not None
+    return _VLLM_HEAD.search(without_colours(head)) is not None or JSON_HEAD.search(head) is not None
+
+
+def without_colours(text: bytes) -> bytes:
+    """A text without what colours it on a terminal."""
+    # One after the other: each begins with text of its own, which is searched for ten times as fast.
+    return _COLOURS[1].sub(b"", _COLOURS[0].sub(b"", text))
 
 
 def looks_like_snapshot(head: bytes) -> bool:

@@ -281,10 +281,8 @@ class _UnavailableEntries:
         if past.latest_stored is None and directories[0] != directories[1]:
             return _not_known(before.run, "it was compiling it for another directory", earlier)
         if past.latest_hit is not None:
-            found = self._rows[past.latest_hit].run
-            return self._deleted(
-                "recorded", f"run {found} had found it in the same directory", past.latest_hit
-            )
+            why = f"run {self._rows[past.latest_hit].run} had found it in the same directory"
+            return self._deleted("recorded", why, past.latest_hit)
         why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
         return self._deleted("inferred", why, earlier)
 

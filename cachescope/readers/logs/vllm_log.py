@@ -24,7 +24,7 @@ from typing import Final
 
 from cachescope.catalogue.messages import files, messages
 from cachescope.readers.json_record import load_json
-from cachescope.readers.kinds import COLOURS, JSON_HEAD
+from cachescope.readers.kinds import JSON_HEAD, without_colours
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.vllm_starts import Said, Starts
@@ -110,7 +110,7 @@ class _VllmLog:
         if (in_json := read_json_line(line)) is not None:
             self._take(*in_json, number, is_whole)
             return
-        text = COLOURS.sub(b"", line).decode("utf-8", "backslashreplace").rstrip()
+        text = without_colours(line).decode("utf-8", "backslashreplace").rstrip()
         lead = _LEAD.search(text)
         # Two beginnings: the lines of two processes ran together, or one quotes another. Which says what is not known.
         if lead is None or _LEAD.search(text, lead.end()) is not None:
