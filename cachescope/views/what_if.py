@@ -17,7 +17,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.page.toggle_texts import forms_of, savings_of
-from cachescope.report.what_if_forms import BY_CAUSE, saving_text, time_won, what_if_lines
+from cachescope.report.what_if_forms import BY_CAUSE, saving_text, time_won, warning_lines, what_if_lines
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, heading, markup, row
 from cachescope.views.lookup_rows import between
@@ -64,7 +64,7 @@ def numbers(found: WhatIf, chosen: Chosen) -> str:
 
 def warnings(found: WhatIf) -> str:
     """That keys would become one which hold different code."""
-    said = [line for line in what_if_lines(found) if line.style == _WARNING]
+    said = [line for line in warning_lines(found) if line.style == _WARNING]
     return "".join(html.paragraph(line.text, "warn") for line in said)
 
 
