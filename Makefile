@@ -29,7 +29,7 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 # The tests come last, and say in the last line what was left out.
-# Of the files with programs of torch and pages in chromium a sixteenth, another one at each commit, and those of the last one.
+# A sixteenth of the files with programs of torch and pages in chromium, another one at each commit; and those that the last commit changed.
 test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, a sixteenth of their files, and all with ALL=1
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)
@@ -37,7 +37,7 @@ test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites whe
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
 	$(if $(ALL),,CACHESCOPE_SUITES=changed CACHESCOPE_SHARE=$(or $(SHARE),$(shell git rev-parse --short HEAD))) $(TESTS) -m "not models and not sweep" cachescope tests
 
-sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, or runs many programs; SHARE=SEED for a quarter of them
+sweep: $(VENV)/.installed-test  ## what checks every recording, column, command or damage, measures, runs many programs, or has thousands of examples; SHARE=SEED for a quarter of them
 	CACHESCOPE_SHARE=$(SHARE) $(TESTS) -m sweep tests
 
 unit: $(VENV)/.installed-test  ## what takes under a minute: no torch, no browser, no doctests, no long property test

@@ -93,9 +93,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _leave_a_share(items: list[pytest.Item], seed: str) -> None:
-    """Skip three of four sweeps, and fifteen of sixteen files of programs and pages, in which what they share takes longest.
+    """Skip three of four sweeps, and fifteen of sixteen files of programs and pages; none in files of the last commit.
 
-    None in files of the last commit.
+    Programs and pages are drawn by whole files: what the tests of a file share takes longer than the tests.
     """
     changed = suites.changed_tests(since="HEAD~1")
     asked = [item for item in items if item.path not in changed]
@@ -103,10 +103,10 @@ def _leave_a_share(items: list[pytest.Item], seed: str) -> None:
     files = {item: str(item.path) for item in asked if item not in sweeps and _kinds(item)}
     by_version = (((item.path.name, *sorted(_versions(item))), name) for item, name in sweeps.items())
     by_folder = ((item.path.parent, name) for item, name in files.items())
-    left = drawn(by_version, seed, one_in=4) | drawn(by_folder, seed, one_in=16)
+    chosen = drawn(by_version, seed, one_in=4) | drawn(by_folder, seed, one_in=16)
     reason = f"not of the share that {seed} draws of the slowest tests"
     for item, name in {**sweeps, **files}.items():
-        if name not in left:
+        if name not in chosen:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 

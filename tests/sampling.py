@@ -17,6 +17,6 @@ def sampled(cases: Sequence[_Case], often: int, seed: str) -> list[_Case]:
 
 
 def drawn(cases: Iterable[tuple[Hashable, str]], seed: str, one_in: int) -> set[str]:
-    """One in so many names, drawn by a seed: evenly from the groups, from small ones together."""
+    """One in so many names, drawn by a seed and spread evenly over the groups; of a small group perhaps none."""
     ordered = sorted(set(cases), key=lambda case: (str(case[0]), Random(f"{seed} {case[1]}").random()))
     return {name for _, name in ordered[Random(seed).randrange(one_in) :: one_in]}

@@ -80,8 +80,8 @@ def looks_like_vllm_log(head: bytes) -> bool:
 
 
 def without_colours(text: bytes) -> bytes:
-    """A text without what colours it on a terminal."""
-    # One after the other: each begins with text of its own, which is searched for ten times as fast.
+    """A text without the codes that colour it on a terminal."""
+    # One pattern after the other: each begins with fixed bytes, and is found ten times as fast as either of both.
     return _COLOURS[1].sub(b"", _COLOURS[0].sub(b"", text))
 
 

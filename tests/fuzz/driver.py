@@ -5,9 +5,12 @@ import sys
 import time
 import traceback
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Protocol
 
+from cachescope import analysis, answers, readers
 from fuzz.files import file_kinds
 from fuzz.logs import log_kinds
 from fuzz.seeds import Seeds
@@ -68,7 +71,10 @@ class Driver:
         self._watch = Watch(folder)
 
     def _warm_up(self, kinds: list[Kind]) -> None:
-        """What is loaded when it is first needed is loaded before anyone looks on."""
+        """What is loaded when it is first needed is loaded before anyone looks on: making its classes executes code."""
+        for room in (analysis, answers, readers):
+            for module in walk_packages(room.__path__, f"{room.__name__}."):
+                import_module(module.name)
         for kind in kinds:
             for number in range(30):
                 chance = random.Random(f"warm/{kind.name}/{number}")

@@ -83,9 +83,10 @@ class Watch:
         if event == "import":
             return str(given[0]).partition(".")[0] in _LOADED_LATE
         if event == "exec":
-            # The body of a module that is loaded late, and what makes its classes.
-            file = getattr(given[0], "co_filename", "")
-            return (os.path.isfile(file) and not self._is_inside(file)) or _is_importing()
+            # The body of a module that is loaded late.
+            return os.path.isfile(getattr(given[0], "co_filename", "")) and not self._is_inside(
+                given[0].co_filename
+            )
         if event == "compile":
             # Guards, literals and code are parsed; a module's source would have its file's name.
             return given[1] in ("<unknown>", b"<unknown>") or not self._is_inside(given[1])

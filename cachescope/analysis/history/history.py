@@ -139,7 +139,7 @@ class History:
         return by_key(((entry.cache, entry.cache_key), entry) for entry in self.entries)
 
     def is_first_of_key(self, at: int) -> bool:
-        """Whether no earlier lookup has the key of a lookup, which has one."""
+        """Whether a lookup has a key that no earlier lookup has."""
         key = self.key[at]
         return key is not None and self.of_key[key][0] == at
 

@@ -197,7 +197,7 @@ class _GoingOn:
         self._directories = history.directory_of
         self._by_end: list[tuple[int, int]] = []
         self._of_run: Counter[int] = Counter()
-        # By cache directory, which a run has one of: the misses, those that have ended too, and the runs that go on.
+        # By cache directory, of which a run has one: its misses with their ends, ended ones too; and the runs that still compile.
         self._in_directory: dict[str | None, tuple[deque[tuple[int, int]], list[int]]] = {}
 
     def add(self, at: int, run: int, directory: str | None) -> None:

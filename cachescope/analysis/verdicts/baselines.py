@@ -138,7 +138,7 @@ class Baselines:
         first, end = self._right_before(at)
         tried = tuple(self._content_of_group[group][first:end])
         asked = own, baseline, tried
-        # Not looked up twice: what is asked is long.
+        # One look-up, not two: hashing what is asked takes long.
         if (known := self._fewer.get(asked)) is None:
             known = self._fewer[asked] = self._with_fewer(own, baseline, tried)
         within, others = known
@@ -375,6 +375,7 @@ class Baselines:
         return self._or_entry(at, *self._nearest(at, may_be), entries)
 
     def _nearest_of(self, name: _Kind | int, lookups: list[int], at: int) -> tuple[int | None, int]:
+        # Nothing comes before the first: the others need not be prepared for it.
         if lookups[0] == at:
             return None, 0
         if name not in self._earlier:
