@@ -6,7 +6,6 @@ stored whole; another set of the same length is stored as the positions where it
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,6 @@ from typing import Final, TypeAlias, overload
 Codes: TypeAlias = "array[int]"
 """An array of the type ``i``, not to be changed."""
 
-_SIZE: Final = array("i").itemsize
 # For each length. A set that is similar to none of this many bases is stored whole.
 _BASES_TRIED: Final = 8
 _MOST_DIFFERENT: Final = 0.25
@@ -88,24 +86,17 @@ class ComponentSets(Sequence[Codes]):
             found.append((code, mine.get(place, code), theirs.get(place, code)))
         return base, found
 
-    def but_for(self, number: int, places: Mapping[int, bytes]) -> tuple[int, int | None, bytes]:
-        """The base of a set, its code at one place, and the rest of it."""
-        record = self._records[number]
-        base = int.from_bytes(record[:_SIZE], sys.byteorder)
+    def but_for(self, number: int, places: Mapping[int, int]) -> tuple[int, int | None, tuple[int, ...]]:
+        """The base of a set, its code at one place if it differs there, and the rest of it."""
+        record = memoryview(self._records[number]).cast("i").tolist()
+        base, middle = record[0], len(record) // 2
         place = places.get(base)
-        if place is None:
-            return base, None, record
-        middle = len(record) // (2 * _SIZE) * _SIZE + _SIZE
-        at = _SIZE
-        if record[at : at + _SIZE] != place:
-            found = memoryview(record)[:middle].cast("i").tolist()
-            number_of_place = int.from_bytes(place, sys.byteorder)
-            if number_of_place not in found[1:]:
-                return base, None, record
-            at = found.index(number_of_place, 1) * _SIZE
-        codes = at + middle - _SIZE
-        code = int.from_bytes(record[codes : codes + _SIZE], sys.byteorder)
-        return base, code, record[:at] + record[at + _SIZE : codes] + record[codes + _SIZE :]
+        if place is None or place not in record[1 : middle + 1]:
+            return base, None, tuple(record)
+        at = record.index(place, 1)
+        code = record.pop(at + middle)
+        del record[at]
+        return base, code, tuple(record)
 
     def _record(self, codes: bytes) -> bytes:
         """Encode a set. The choice of its base does not depend on later sets: equal sets have equal records."""

@@ -7,7 +7,6 @@ from one to another is worked out once.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -65,8 +64,8 @@ class KeyDistances:
         self._forms: list[Form] = []
         self._bases: dict[int, _Base] = {}
         # Where the graph is in each base that has it, and each of its fields once.
-        self._graph_places: dict[int, bytes] = {}
-        self._of_rest: dict[bytes, tuple[int, int]] = {}
+        self._graph_places: dict[int, int] = {}
+        self._of_rest: dict[tuple[int, ...], tuple[int, int]] = {}
         # The number of each layout; and the first content with it.
         self._layouts: dict[frozenset[int], int] = {}
         self._first: list[dict[int, int]] = []
@@ -206,7 +205,7 @@ class KeyDistances:
         fields = [self._fields[code] for code in codes]
         self._bases[number] = _Base(fields, *self._whole(codes))
         if self._graph_field in fields and len(set(fields)) == len(fields):
-            self._graph_places[number] = array("i", [fields.index(self._graph_field)]).tobytes()
+            self._graph_places[number] = fields.index(self._graph_field)
 
     def _patched(self, detail_set: int) -> tuple[int | None, _Content] | None:
         """The graph and the content of a set, from those of its base; None if they have not the same fields in the same places."""
