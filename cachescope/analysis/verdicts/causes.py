@@ -30,19 +30,34 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
     of_lookup: list[Miss | None] = [None] * len(history.lookups)
     for miss in misses:
         of_lookup[miss.index] = miss
-    # The miss of the AOTAutograd lookup that each was made under.
-    parents = [None if (above := history.aot[miss.index]) is None else of_lookup[above] for miss in misses]
-    rest = []
-    _follow_their_forward_graph(misses, parents)
-    for miss, parent in zip(misses, parents, strict=True):
-        if parent is not None and _explains(parent, miss):
-            miss.follows = parent
-        elif miss.follows is None and (parent is None or not parent.why.what.is_graph_gone):
+    forward: dict[_Compile, Miss] = {}
+    rest: list[Miss] = []
+    told_by_graphs: list[tuple[Miss, Miss]] = []
+    for miss in misses:
+        # The miss of the AOTAutograd lookup that it was made under.
+        parent = None if (above := history.aot[miss.index]) is None else of_lookup[above]
+        direction = miss.row.direction
+        if direction == "forward":
+            forward[_compile_of(miss.row)] = miss
+        if parent is not None:
+            kind = parent.why.what
+            if kind.is_shown_by_graphs or kind.is_graph_gone:
+                told_by_graphs.append((miss, parent))
+            if _explains(parent, miss):
+                miss.follows = parent
+            elif not kind.is_graph_gone:
+                rest.append(miss)
+        # A backward graph is new because its forward graph is: the AOTAutograd cache was off.
+        elif (
+            direction == "backward"
+            and (before := forward.get(_compile_of(miss.row))) is not None
+            and miss.why.verdict in before.why.what.explains_backward
+        ):
+            miss.follows = before
+        else:
             rest.append(miss)
     _follow_the_first_of_their_compile(rest)
-    for miss, parent in zip(misses, parents, strict=True):
-        if parent is None:
-            continue
+    for miss, parent in told_by_graphs:
         # AOTAutograd misses whose change only the graphs below show.
         if parent.why.what.is_shown_by_graphs and parent.root and miss.why.changed:
             parent.follows = miss.follows or miss
@@ -54,18 +69,6 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
                 miss.follows = parent.follows
 
 
-def _follow_their_forward_graph(misses: Sequence[Miss], parents: Sequence[Miss | None]) -> None:
-    """Backward graphs that are new because their forward graph is: the AOTAutograd cache was off."""
-    latest: dict[_Compile, Miss] = {}
-    for miss, parent in zip(misses, parents, strict=True):
-        if miss.row.direction == "forward":
-            latest[_compile_of(miss.row)] = miss
-        elif miss.row.direction == "backward" and parent is None:
-            forward = latest.get(_compile_of(miss.row))
-            if forward is not None and miss.why.verdict in forward.why.what.explains_backward:
-                miss.follows = forward
-
-
 def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
     """Misses of one cause in one compile, under one AOTAutograd lookup: all but the first follow from it."""
     firsts: dict[tuple[object, ...], Miss] = {}
@@ -73,8 +76,8 @@ def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
         row = miss.row
         if row.compile_id is None:
             continue
-        compiled = row.run, row.compile_id, row.segment, row.aot_lookup
-        first = firsts.setdefault((*compiled, *_cause_key(miss)), miss)
+        compiled = row.run, row.compile_id, row.segment, row.aot_lookup, _cause_key(miss)
+        first = firsts.setdefault(compiled, miss)
         if first is miss or row.cache != first.row.cache:
             continue
         # An AOTAutograd miss follows only from its own key.
@@ -126,7 +129,8 @@ def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | No
         for miss in members:
             miss.cause = cause
         (_, _, kind), _ = key
-        ranks = {history.rank_of.get(miss.row.run) for miss in members} - {None}
+        runs = sorted({miss.row.run for miss in members})
+        ranks = {history.rank_of.get(run) for run in runs}
         root = _root_of(members[0])
         if root.why.what.is_recompile:
             # An AOTAutograd lookup without hash details is told by the graphs below.
@@ -138,8 +142,8 @@ def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | No
                 kind=kind,
                 fields=root.why.changed,
                 misses=len(members),
-                roots=sum(miss.root for miss in members),
-                runs=tuple(sorted({miss.row.run for miss in members})),
+                roots=sum(miss.follows is None for miss in members),
+                runs=tuple(runs),
                 ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
                 time_lost_ns=lost[key],
                 summary=_summary(root.why, root.row.cache == VLLM),
