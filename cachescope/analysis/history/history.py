@@ -100,6 +100,11 @@ class History:
         return places_by(self.key)
 
     @cached_property
+    def of_run(self) -> dict[int, Sequence[int]]:
+        """The lookups of each run."""
+        return places_by(row.run for row in self.lookups)
+
+    @cached_property
     def has_times(self) -> bool:
         """Whether it is known of all lookups when they were made."""
         return all(row.time is not None for row in self.lookups)
@@ -138,11 +143,6 @@ class History:
     def _entries_of_key(self) -> Mapping[tuple[str, str | None], list[EntryRow]]:
         return by_key(((entry.cache, entry.cache_key), entry) for entry in self.entries)
 
-    def is_first_of_key(self, at: int) -> bool:
-        """Whether a lookup has a key that no earlier lookup has."""
-        key = self.key[at]
-        return key is not None and self.of_key[key][0] == at
-
     def latest_of_key(self, at: int) -> int | None:
         """The latest earlier lookup of the key of a lookup."""
         key = self.key[at]
@@ -175,8 +175,9 @@ class History:
 
     def was_running(self, one: int, at: int) -> bool:
         """Whether another process had not finished the compile after a miss when a lookup was made: it could not find what that would store."""
-        end, before, row = self._end_of_miss[one], self.lookups[one], self.lookups[at]
-        return end is not None and row.time is not None and end > row.time and before.run != row.run
+        end, row = self._end_of_miss[one], self.lookups[at]
+        is_running = end is not None and row.time is not None and end > row.time
+        return is_running and self.lookups[one].run != row.run
 
     @cached_property
     def _end_of_miss(self) -> list[int | None]:
@@ -235,8 +236,9 @@ def _in_time_order(lookups: Iterable[LookupRow]) -> list[LookupRow]:
     times: dict[int, int] = {}
     latest, run = 0, None
     for row in rows:
-        if row.time is not None:
-            latest = max(latest, row.time) if row.run == run else row.time
+        time = row.time
+        if time is not None and (time > latest or row.run != run):
+            latest = time
         run = row.run
         times[row.lookup] = latest
     rows.sort(key=attrgetter("lookup"))

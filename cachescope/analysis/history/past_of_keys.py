@@ -122,15 +122,15 @@ class KeyPast:
 
 def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
     """Some lookups in time order, those of them that have a past, each with it; it is valid until the next one is taken."""
-    lookups = history.lookups
+    lookups, keys, places = history.lookups, history.key, history.of_key
     # Apart from those that were made, those that each pre-flight predicts: it stores nothing for another run.
     of_key = by_key(
         ((key, None if lookups[at].prediction is None else lookups[at].run), at)
         for at in chosen
-        if (key := history.key[at]) is not None and history.of_key[key][0] != at
+        if (key := keys[at]) is not None and places[key][0] != at
     )
     for (key, run), asking in of_key.items():
-        every = history.of_key[key]
+        every = places[key]
         # What is predicted comes after all that was made.
         if lookups[every[-1]].prediction is not None:
             every = [one for one in every if lookups[one].prediction is None or lookups[one].run == run]

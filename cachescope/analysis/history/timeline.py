@@ -75,9 +75,6 @@ class Timeline:
         self._aot = aot
         self._graphs = places_by(aot)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
-        # The last lookup of each run, which is in its last compile.
-        self._last = {row.run: row for row in rows if row.cache != VLLM}
-        self._has_text_log = {row.run for row in rows if row.entry_path is not None}
 
     def graphs_of(self, aot: int) -> Sequence[int]:
         """The FX lookups made under an AOTAutograd lookup."""
@@ -89,7 +86,8 @@ class Timeline:
         ended = [_ended(row, row.end_time or 0) for row in self._lookups]
         for aot, graphs in self._graphs.items():
             row = self._lookups[aot]
-            ended[aot] = _ended(row, max([row.end_time or 0, *[ended[graph] or 0 for graph in graphs]]))
+            if row.time_taken_ns is None:
+                ended[aot] = _ended(row, max(row.end_time or 0, *[ended[graph] or 0 for graph in graphs]))
         return ended
 
     @cached_property
@@ -134,6 +132,15 @@ class Timeline:
         """Why nothing was stored after a lookup, for those of which that is known."""
         whys = map(self._why_not_stored, range(len(self._lookups)))
         return {at: why for at, why in enumerate(whys) if why is not None}
+
+    @cached_property
+    def _last(self) -> dict[int, LookupRow]:
+        """The last lookup of each run, which is in its last compile."""
+        return {row.run: row for row in self._lookups if row.cache != VLLM}
+
+    @cached_property
+    def _has_text_log(self) -> set[int]:
+        return {row.run for row in self._lookups if row.entry_path is not None}
 
     def _is_in_last_compile(self, row: LookupRow) -> bool:
         last = self._last.get(row.run)
@@ -217,11 +224,12 @@ class Timeline:
 
 def _ended(row: LookupRow, latest: int) -> int | None:
     """When a compile ended, from the latest time that is known of it, 0 if none is."""
-    if row.time is None:
+    time, taken = row.time, row.time_taken_ns
+    if time is None:
         return None
-    if row.time_taken_ns is not None:
-        return row.time + row.time_taken_ns
-    return latest if latest > row.time else row.time + _UNKNOWN_COMPILE_NS
+    if taken is not None:
+        return time + taken
+    return latest if latest > time else time + _UNKNOWN_COMPILE_NS
 
 
 def _latest(*times: int | None) -> int | None:

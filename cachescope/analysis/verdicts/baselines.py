@@ -10,17 +10,16 @@ Lookups are named by their index in time order.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
+from bisect import bisect_left, insort
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Final
 
 from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.timeline import places_by
 from cachescope.analysis.key_distance import EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank
@@ -52,8 +51,19 @@ class Choice:
     cache_key: str | None = None
 
 
+@dataclass(slots=True, eq=False)
+class _Group:
+    """The lookups of one graph in one cache and direction so far."""
+
+    lookups: list[int] = field(default_factory=list)
+    contents: list[int] = field(default_factory=list)
+    of_run: dict[int | None, list[int]] = field(default_factory=dict)
+    runs: list[int] = field(default_factory=list)  # in the order of their numbers
+    of_rank: defaultdict[int | None, list[int]] = field(default_factory=lambda: defaultdict(list))  # the runs
+
+
 class Baselines:
-    """Finds the baselines of lookups among all earlier lookups and the entries that existed.
+    """Finds the baselines of the lookups before `until` among all earlier lookups and the entries that existed.
 
     Attributes
     ----------
@@ -61,35 +71,30 @@ class Baselines:
     replaced : ReplacedGraphs
     """
 
-    def __init__(self, history: History, choice: Choice) -> None:
+    def __init__(self, history: History, choice: Choice, until: int | None = None) -> None:
         self._history = history
         self._lookups = history.lookups
         self._choice = choice
         # Whether contents differ by the rank alone, by their texts and how far apart the ranks are.
         self._by_rank: dict[tuple[int, int, int | None], bool] = {}
-        self._rank = [history.rank_of.get(row.run) for row in history.lookups]
         self.stored = StoredCandidates(history)
         self.replaced = ReplacedGraphs(history, self.stored, choice.run)
         self._recompiles = Recompiles(history)
-        self._earlier: dict[_Kind | int, EarlierKeys] = {}
+        self._earlier: dict[_Kind | _Group, EarlierKeys] = {}
         self._fewer: dict[tuple[int, int, tuple[int, ...]], tuple[list[int], list[int]]] = {}
-        # The place of each lookup among those of its graph.
+        # The lookups of the graph of each, and its place among them; and all else in its key, as hashes and as texts.
+        self._group: list[_Group | None] = [None] * len(history.lookups)
         self._place = [0] * len(history.lookups)
-        # The number of the graph of each lookup in its cache and direction; and all else in its key, as hashes and as texts.
-        self._group: list[int | None] = [None] * len(history.lookups)
         self._content = [0] * len(history.lookups)
         self._texts = [0] * len(history.lookups)
-        # The lookups of each graph, and their contents.
-        self._of_group: list[list[int]] = []
-        self._content_of_group: list[list[int]] = []
-        self._index()
+        # For each miss, the lookups of its graph under its compile id in the run before.
+        self._in_run_before: list[Sequence[int]] = [()] * len(history.lookups)
+        self._index(until)
 
     def in_place(self, at: int) -> int | None:
         """The lookup in the same place of the run before, if there is one alone, and it is what a lookup is compared with first."""
-        if self._choice.mode in ("key", "nearest"):
-            return None
-        found = self._in_the_run_before(at)
-        return found[0] if len(found) == 1 else None
+        found = self._in_run_before[at]
+        return found[0] if len(found) == 1 and self._choice.mode in ("auto", "run") else None
 
     def way(self, before: int, after: int) -> Way:
         """How two lookups of one graph differ."""
@@ -107,7 +112,7 @@ class Baselines:
                 found_before = self._nearest_of(kind, self._of_kind[kind], at)
                 return self._or_entry(at, *found_before, self.stored.of_kind(at))
         found: Baseline | None = in_place
-        if found is None and (several := self._in_the_run_before(at)):
+        if found is None and (several := self._in_run_before[at]):
             found = self._nearest(at, reversed(several))[0]
         if found is None:
             found = self._nearest_of_same_graph(at)
@@ -132,23 +137,22 @@ class Baselines:
         # An entry is a baseline only if it is nearer than every lookup of the graph.
         if self._choice.mode != "auto" or group is None or not isinstance(found, int):
             return None
-        if self._group[found] != group:
+        if self._group[found] is not group:
             return None
         own, baseline = self._content[at], self._content[found]
         first, end = self._right_before(at)
-        tried = tuple(self._content_of_group[group][first:end])
+        tried = tuple(group.contents[first:end])
         asked = own, baseline, tried
         # One look-up, not two: hashing what is asked takes long.
         if (known := self._fewer.get(asked)) is None:
             known = self._fewer[asked] = self._with_fewer(own, baseline, tried)
         within, others = known
-        of_group = self._of_group[group]
         for number in within:
-            if self._may_be_nearer(of_group[first + number], at):
-                return of_group[first + number]
+            if self._may_be_nearer(group.lookups[first + number], at):
+                return group.lookups[first + number]
         # What another call of the same run has otherwise is no change since the run before.
         for number in others:
-            one = of_group[first + number]
+            one = group.lookups[first + number]
             if self._lookups[one].run != self._lookups[at].run and self._may_be_nearer(one, at):
                 return one
         return None
@@ -175,7 +179,7 @@ class Baselines:
         group, row, keys = self._group[at], self._lookups[at], self._history.keys
         if self._choice.mode != "auto" or group is None:
             return None
-        earlier = self._of_group[group][slice(*self._right_before(at))]
+        earlier = group.lookups[slice(*self._right_before(at))]
         others = (one for one in earlier if self._lookups[one].run != row.run)
         tried: list[Baseline] = [one for one in others if not self._history.was_running(one, at)]
         best, fewest = None, 0
@@ -206,7 +210,7 @@ class Baselines:
             return None
         within = keys.changed(keys.content(_set_of(found)), self._content[at])
         first, end = self._right_before(at)
-        for one in reversed(self._of_group[group][first:end]):
+        for one in reversed(group.lookups[first:end]):
             fields = keys.changed(self._content[one], self._content[at])
             if fields and fields <= within and self._may_be_nearer(one, at):
                 parts = keys.parts(_set_of(self._lookups[one]), own)
@@ -219,8 +223,7 @@ class Baselines:
         group, frame = self._group[at], _frame_of(self._lookups[at])
         if group is None:
             return None
-        of_group = self._of_group[group]
-        earlier = (of_group[number] for number in range(self._place[at] - 1, -1, -1))
+        earlier = (group.lookups[number] for number in range(self._place[at] - 1, -1, -1))
         of_frame = (one for one in earlier if _frame_of(self._lookups[one]) == frame)
         tried = islice(of_frame, _NEARER_TRIED)
         return next((one for one in tried if self._history.was_running(one, at)), None)
@@ -243,7 +246,8 @@ class Baselines:
 
     def _ranks_apart(self, before: int, after: int) -> int | None:
         """How far apart the ranks of two lookups are, if both are known."""
-        rank, other = self._rank[before], self._rank[after]
+        ranks, lookups = self._history.rank_of, self._lookups
+        rank, other = ranks.get(lookups[before].run), ranks.get(lookups[after].run)
         return None if rank is None or other is None else other - rank
 
     def _hold_a_rank(self, before: int, after: int) -> bool:
@@ -279,73 +283,55 @@ class Baselines:
         described = ((at, row) for at, row in enumerate(self._lookups) if row.detail_set is not None)
         return by_key((_kind_of(row), at) for at, row in described)
 
-    def _index(self) -> None:
-        """Number the graphs, and find the lookups of each."""
-        numbers: dict[tuple[str, str | None, int], int] = {}
-        for at, (row, form) in enumerate(zip(self._lookups, self._history.forms, strict=True)):
-            if form is None or (graph := form[0]) is None:
+    def _index(self, until: int | None) -> None:
+        """Find the lookups of each graph, and for each miss those in the run before."""
+        groups: dict[tuple[str, str | None, int | None], _Group] = {}
+        ranks = {run: self._history.rank_of.get(run) for run in {row.run for row in self._lookups}}
+        repeats_ranks = len(set(ranks.values())) not in (1, len(ranks))
+        for at, (row, form) in enumerate(
+            zip(self._lookups[:until], self._history.forms[:until], strict=True)
+        ):
+            if form is None or form[0] is None:
                 continue
-            _, content, texts = form
-            group = numbers.setdefault((row.cache, row.direction, graph), len(numbers))
-            if group == len(self._of_group):
-                self._of_group.append([])
-                self._content_of_group.append([])
-            self._group[at] = group
+            graph, content, self._texts[at] = form
             self._content[at] = content
-            self._texts[at] = texts
-            self._place[at] = len(self._of_group[group])
-            self._of_group[group].append(at)
-            self._content_of_group[group].append(content)
+            kind, run = (row.cache, row.direction, graph), row.run
+            if (group := groups.get(kind)) is None:
+                group = groups[kind] = _Group()
+            of_rank = group.of_rank[ranks[run]] if repeats_ranks else group.runs
+            if row.outcome != "hit" and row.compile_id is not None:
+                self._in_run_before[at] = self._called_before(group, of_rank, row)
+            if (of_run := group.of_run.get(run)) is None:
+                of_run = group.of_run[run] = []
+                insort(group.runs, run)
+                if repeats_ranks:
+                    insort(of_rank, run)
+            of_run.append(at)
+            self._group[at] = group
+            self._place[at] = len(group.lookups)
+            group.lookups.append(at)
+            group.contents.append(content)
 
-    @cached_property
-    def _runs(self) -> int:
-        """More than the greatest number of a run."""
-        return max((row.run for row in self._lookups), default=0) + 1
-
-    @cached_property
-    def _of_run(self) -> dict[int, Sequence[int]]:
-        """The lookups of a graph in a run, by both as one number."""
-        pairs = zip(self._lookups, self._group, strict=True)
-        return places_by(None if group is None else group * self._runs + row.run for row, group in pairs)
-
-    def _in_run(self, group: int, run: int | None) -> Sequence[int]:
-        """The lookups of a graph in a run."""
-        return () if run is None else self._of_run.get(group * self._runs + run, ())
-
-    @cached_property
-    def _runs_before(self) -> list[int | None]:
-        """For each lookup, the latest other run that had looked up its graph, one of the same rank if there is one."""
-        found = greatest_other_before([row.run for row in self._lookups], self._group)
-        several = Counter(dict(zip((row.run for row in self._lookups), self._rank, strict=True)).values())
-        if len(several) == 1 or max(several.values(), default=0) < 2:
-            return found
-        number = {rank: at for at, rank in enumerate(several)}
-        of_rank = [
-            None if group is None else group * len(number) + number[rank]
-            for rank, group in zip(self._rank, self._group, strict=True)
-        ]
-        same = greatest_other_before([row.run for row in self._lookups], of_rank)
-        return [run if of_same is None else of_same for run, of_same in zip(found, same, strict=True)]
+    def _called_before(self, group: _Group, of_rank: list[int], row: LookupRow) -> list[int]:
+        """The lookups under the compile id of one in the latest other run so far, one of the same rank if any."""
+        run = _latest_other(of_rank, row.run)
+        if self._choice.mode == "run":
+            run = None if row.run == self._choice.run else self._choice.run
+        elif run is None:
+            run = _latest_other(group.runs, row.run)
+        if run is None:
+            return []
+        lookups, compile_id = self._lookups, row.compile_id
+        return [one for one in group.of_run.get(run, ()) if lookups[one].compile_id == compile_id]
 
     def _right_before(self, at: int) -> tuple[int, int]:
         """Where among the lookups of its graph those right before a lookup are."""
         end = self._place[at]
         return max(end - _NEARER_TRIED, 0), end
 
-    def _in_the_run_before(self, at: int) -> list[int]:
-        """Lookups of the same graph under the same compile id in the latest other run, one of the same rank if any."""
-        group, row, lookups = self._group[at], self._lookups[at], self._lookups
-        run = self._runs_before[at]
-        if self._choice.mode == "run":
-            run = None if row.run == self._choice.run else self._choice.run
-        if group is None or run is None or (compile_id := row.compile_id) is None:
-            return []
-        of_run = self._of_run.get(group * self._runs + run, ())
-        return [one for one in of_run if one < at and lookups[one].compile_id == compile_id]
-
-    def _other_calls(self, at: int, group: int) -> set[int]:
+    def _other_calls(self, at: int, group: _Group) -> set[int]:
         """Earlier lookups of an equal graph elsewhere in the same run on other inputs: other calls, and none has changed."""
-        earlier = self._in_run(group, self._lookups[at].run)
+        earlier = group.of_run.get(self._lookups[at].run, ())
         return {one for one in earlier if one < at and self._is_another_call(one, at)}
 
     def _is_another_call(self, one: int, at: int) -> bool:
@@ -364,8 +350,8 @@ class Baselines:
             return self._or_entry(at, None, 0, entries)
         other_calls = self._other_calls(at, group)
         if not (is_of_run or is_finished or other_calls):
-            return self._or_entry(at, *self._nearest_of(group, self._of_group[group], at), entries)
-        lookups = self._in_run(group, self._choice.run) if is_of_run else self._of_group[group]
+            return self._or_entry(at, *self._nearest_of(group, group.lookups, at), entries)
+        lookups = group.of_run.get(self._choice.run, []) if is_of_run else group.lookups
         earlier = (lookups[number] for number in range(bisect_left(lookups, at) - 1, -1, -1))
         may_be = (
             one
@@ -374,7 +360,7 @@ class Baselines:
         )
         return self._or_entry(at, *self._nearest(at, may_be), entries)
 
-    def _nearest_of(self, name: _Kind | int, lookups: list[int], at: int) -> tuple[int | None, int]:
+    def _nearest_of(self, name: _Kind | _Group, lookups: list[int], at: int) -> tuple[int | None, int]:
         # Nothing comes before the first: the others need not be prepared for it.
         if lookups[0] == at:
             return None, 0
@@ -407,26 +393,11 @@ class Baselines:
         return best
 
 
-def greatest_other_before(values: Sequence[int], groups: Sequence[int | None]) -> list[int | None]:
-    """For each value, the greatest before it in its group that is another one."""
-    greatest: dict[int, int] = {}
-    second: dict[int, int] = {}
-    found: list[int | None] = []
-    for value, group in zip(values, groups, strict=True):
-        most = None if group is None else greatest.get(group)
-        if group is None or most is None:
-            found.append(None)
-            if group is not None:
-                greatest[group] = value
-        elif value == most:
-            found.append(second.get(group))
-        else:
-            found.append(most)
-            if value > most:
-                greatest[group], second[group] = value, most
-            elif value > second.get(group, value - 1):
-                second[group] = value
-    return found
+def _latest_other(runs: Sequence[int], own: int) -> int | None:
+    """The greatest of some numbers, given in order, that is another one."""
+    if not runs or runs[-1] != own:
+        return runs[-1] if runs else None
+    return runs[-2] if len(runs) > 1 else None
 
 
 def _kind_of(row: LookupRow) -> _Kind:

@@ -7,6 +7,7 @@ precedence of verdicts: what torch says itself, then what had happened to the ke
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -54,16 +55,16 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     """Judge every lookup that is known not to have hit; the misses in the order of the lookups' ids."""
     lookups = history.lookups
     found = VerdictsSoFar(len(lookups))
-    _judge_not_cached(history, found)
-    _judge_guard_misses(history, found)
+    _judge_recorded(history, found)
     judge_predicted(history, found)
-    _judge_known_keys(history, found)
-    new = [
+    unexplained = [
         at
         for at, (row, why) in enumerate(zip(lookups, found.why, strict=True))
-        if why is None and row.outcome not in ("hit", "unknown") and row.cache != VLLM
+        if why is None and row.outcome == "full_miss" and row.cache != VLLM
     ]
-    NewKeys(history, choice, found).judge(new)
+    _judge_known_keys(history, found, unexplained)
+    if new := [at for at in unexplained if found.why[at] is None]:
+        NewKeys(history, choice, found, until=new[-1] + 1).judge(new)
     if vllm is not None:
         vllm.judge(history, found)
     misses = []
@@ -73,15 +74,18 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     return sorted(misses, key=attrgetter("row.lookup"))
 
 
-def _judge_not_cached(history: History, found: VerdictsSoFar) -> None:
-    """What torch bypassed, and what was switched off."""
+def _judge_recorded(history: History, found: VerdictsSoFar) -> None:
+    """What torch bypassed, what was switched off, and what guards decided."""
     for at, row in enumerate(history.lookups):
+        outcome = row.outcome
         if row.aot_mode:
             found.record(at, _AOT_MODE)
-        elif row.outcome == "bypass":
+        elif outcome == "bypass":
             found.record(at, _bypassed(row.bypass_reason, row.bypass_exception))
-        elif row.outcome == "disabled":
+        elif outcome == "disabled":
             found.record(at, _disabled(row.bypass_reason))
+        elif outcome == "guard_miss":
+            _judge_guard_miss(at, row, history, found)
 
 
 def _bypassed(recorded_reason: str | None, exception: str | None) -> Why:
@@ -103,18 +107,15 @@ def _disabled(recorded_reason: str | None) -> Why:
     return Why("disabled", text, "recorded", "torch says that the cache was not enabled")
 
 
-def _judge_guard_misses(history: History, found: VerdictsSoFar) -> None:
-    for at, row in enumerate(history.lookups):
-        if row.outcome != "guard_miss":
-            continue
-        key, own, before = row.cache_key, row.guards_expr, history.latest_of_key(at)
-        if row.prediction is not None:
-            found.record(at, guards_would_fail(key or "", row.prediction), before)
-            continue
-        stored = (entry.guards_expr for entry in history.entries_of(row))
-        guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
-        is_recorded = row.status_detailed is not None or own is not None
-        found.record(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
+def _judge_guard_miss(at: int, row: LookupRow, history: History, found: VerdictsSoFar) -> None:
+    key, own, before = row.cache_key, row.guards_expr, history.latest_of_key(at)
+    if row.prediction is not None:
+        found.record(at, guards_would_fail(key or "", row.prediction), before)
+        return
+    stored = (entry.guards_expr for entry in history.entries_of(row))
+    guards = dict.fromkeys(g for g in [own, *stored, *history.guards_before(at)] if g)
+    is_recorded = row.status_detailed is not None or own is not None
+    found.record(at, _guard_failed(key or "", "; ".join(guards), is_recorded), before)
 
 
 def guards_would_fail(key: str, prediction_text: str) -> Why:
@@ -150,13 +151,8 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
     return Why("guard_failed", reason, *evidence, kind=key)
 
 
-def _judge_known_keys(history: History, found: VerdictsSoFar) -> None:
+def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Sequence[int]) -> None:
     """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
-    unexplained = [
-        at
-        for at, (row, why) in enumerate(zip(history.lookups, found.why, strict=True))
-        if why is None and row.outcome == "full_miss" and row.cache != VLLM
-    ]
     unavailable = _UnavailableEntries(history)
     # A fleet races for every key in the same ways.
     compiled_concurrently = cache(_compiled_concurrently)
@@ -166,8 +162,10 @@ def _judge_known_keys(history: History, found: VerdictsSoFar) -> None:
             found.record(at, compiled_concurrently(racing.runs, racing.more), racing.first)
         else:
             found.record(at, *unavailable.judge(at, past))
+    keys, of_key = history.key, history.of_key
     for at in unexplained:
-        if history.is_first_of_key(at) and (gone := unavailable.not_loaded(at)) is not None:
+        is_first = (key := keys[at]) is not None and of_key[key][0] == at
+        if is_first and (gone := unavailable.not_loaded(at)) is not None:
             found.record(at, *gone)
 
 

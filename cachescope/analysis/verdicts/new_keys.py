@@ -48,11 +48,11 @@ _IS_NEW_IN_A_FILLED_CACHE: Final = replace(_IS_NEW, kind=NEW_GRAPH)
 class NewKeys:
     """Judges misses of keys that had not been looked up before."""
 
-    def __init__(self, history: History, choice: Choice, found: VerdictsSoFar) -> None:
+    def __init__(self, history: History, choice: Choice, found: VerdictsSoFar, until: int) -> None:
         self._history = history
         self._lookups = history.lookups
         self._found = found
-        self._baselines = Baselines(history, choice)
+        self._baselines = Baselines(history, choice, until)
         self._changed_keys = ChangedKeys(history, self._baselines)
         # Under every graph the ranks of a job differ in the same way: why, if one field changed in such a way.
         self._whys: dict[Way, Why | None] = {}
@@ -61,6 +61,8 @@ class NewKeys:
         # The first lookup of each compile in its cache, of the lookups that were passed.
         self._first_of_compile: dict[tuple[int, str | None, str], LookupRow] = {}
         self._passed = 0
+        # For each run that was asked about, the lookup that shows that its cache was filled.
+        self._filled_since: dict[int, int | None] = {}
 
     def judge(self, indexes: Sequence[int]) -> None:
         """Judge lookups, given by their indexes in time order."""
@@ -208,9 +210,9 @@ class NewKeys:
     def _first_without_details(self) -> dict[str, int]:
         """By cache, the first miss whose key has no recorded details."""
         found: dict[str, int] = {}
-        for at, row in enumerate(self._lookups):
-            if row.detail_set is None and row.outcome in (*MISSED, "unknown"):
-                found.setdefault(row.cache, at)
+        for at, form in enumerate(self._history.forms):
+            if form is None and self._lookups[at].outcome in (*MISSED, "unknown"):
+                found.setdefault(self._lookups[at].cache, at)
         return found
 
     def _is_explained_above(self, at: int, row: LookupRow) -> bool:
@@ -222,32 +224,32 @@ class NewKeys:
 
     def _is_filled(self, at: int) -> bool:
         """Whether the run of a lookup is known to have had something in its cache by then: what is new then is no cold start."""
-        since = self._filled_since.get(self._lookups[at].run)
+        run = self._lookups[at].run
+        if run not in self._filled_since:
+            self._filled_since[run] = self._found_first(run)
+        since = self._filled_since[run]
         return since is not None and since < at
 
-    @cached_property
-    def _filled_since(self) -> dict[int, int]:
-        """For each run that found in torch's caches what another process had stored: the lookup from which on that is known.
+    def _found_first(self, run: int) -> int | None:
+        """The first lookup that shows that a run found in torch's caches what another process had stored; -1 if that was there when it began.
 
         Only a run's own hits show it. What others stored may lie on another machine, also under the same path.
         """
-        history = self._history
-        began: dict[int, int | None] = {}
-        found: dict[int, int] = {}
-        for at, row in enumerate(self._lookups):
-            if row.run not in began:
-                began[row.run] = row.time
+        history, lookups = self._history, self._lookups
+        own = history.of_run[run]
+        began, first = lookups[own[0]].time, None
+        for at in own:
+            row = lookups[at]
             if row.outcome != "hit" or row.cache == VLLM or row.cache_key is None:
                 continue
             earlier = history.latest_of_key(at)
             if earlier is None:
-                found.setdefault(row.run, at)
-            elif self._lookups[earlier].run != row.run:
-                ended, begin = history.timeline.end[earlier], began[row.run]
-                if ended is not None and begin is not None and ended < begin:
-                    # It was there when the run began.
-                    found[row.run] = -1
-        return found
+                first = at if first is None else first
+            elif lookups[earlier].run != run:
+                ended = history.timeline.end[earlier]
+                if ended is not None and began is not None and ended < began:
+                    return -1
+        return first
 
     # Without hash details.
 

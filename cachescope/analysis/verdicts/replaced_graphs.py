@@ -97,7 +97,8 @@ class ReplacedGraphs:
 
     @cached_property
     def _of_stream(self) -> dict[_Stream, list[int]]:
-        return by_key((_stream_of(row), at) for at, row in enumerate(self._history.lookups))
+        lookups = self._history.lookups
+        return by_key(((row.run, row.cache, row.direction), at) for at, row in enumerate(lookups))
 
     @cached_property
     def _runs_of_kind(self) -> tuple[_Runs, _Runs]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.analysis.history.entry_times import EntryTimes
-from cachescope.analysis.verdicts.baselines import Baselines, Choice, greatest_other_before
+from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
@@ -202,13 +202,3 @@ def nearest_by_search(history: Made, at: int, found: Candidate) -> LookupRow | N
         return len(history.changed(one, row))
 
     return min(within, key=distance, default=None) or min(reversed(fewer), key=distance, default=None)
-
-
-@settings(max_examples=20)
-@given(st.lists(st.tuples(st.none() | st.integers(0, 3), st.integers(0, 4)), max_size=30))
-def test_the_greatest_other_value_is_what_looking_back_finds(pairs: list[tuple[int | None, int]]) -> None:
-    wanted = [
-        None if one is None else max((v for g, v in pairs[:at] if g == one and v != value), default=None)
-        for at, (one, value) in enumerate(pairs)
-    ]
-    assert greatest_other_before([value for _, value in pairs], [group for group, _ in pairs]) == wanted
