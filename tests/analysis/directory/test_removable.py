@@ -139,6 +139,7 @@ def test_what_may_still_be_written_stays(made: dict[str, Any], age: int) -> None
     assert not can_go(written=1, changed=age + 1, **made)
 
 
+@pytest.mark.slow  # imports torch
 @pytest.mark.parametrize(
     "content", ["", "null", "[]", '{"system": {}, "ca', '{"system": {}, "cache": {}}}', "\xff"]
 )
