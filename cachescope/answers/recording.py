@@ -404,7 +404,8 @@ class Recording:
         """What every replay starts from: what was stored when, and how long it took."""
         from cachescope.analysis.what_if.results import ReplayInput
 
-        return ReplayInput.of(self.history, self.facts.lookups.values())
+        with all_is_kept():
+            return ReplayInput.of(self.history, self.facts.lookups.values())
 
     @cached_property
     def field_evidence(self) -> Table[EvidenceRow]:

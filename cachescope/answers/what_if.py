@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
@@ -12,6 +13,7 @@ from cachescope.analysis.what_if.causes import cause_rows
 from cachescope.analysis.what_if.recorded import Outcomes
 from cachescope.analysis.what_if.results import (
     ReplayInput,
+    changed_lookups,
     difference_rows,
     lookup_rows,
     rate_rows,
@@ -54,6 +56,8 @@ class WhatIf:
     read: Read = field(repr=False)
     removed: Removed = field(repr=False)
     _input: ReplayInput = field(repr=False, compare=False)
+    # The keys that become equal, several at a time.
+    _joined: list[list[int]] = field(repr=False, compare=False)
     _after: Outcomes = field(repr=False, compare=False)
 
     @property
@@ -89,7 +93,8 @@ class WhatIf:
     @cached_property
     def lookup_table(self) -> Table[WhatIfRow]:
         """The rows of `frame`."""
-        return Table(WhatIfRow, lookup_rows(self._input, self.read.facts.lookups, self._after, self._names))
+        names = self._input.replay.table.names(self.removed)
+        return Table(WhatIfRow, lookup_rows(self._input, self.read.facts.lookups, self._after, names))
 
     @cached_property
     def rate_table(self) -> Table[WhatIfRate]:
@@ -100,7 +105,8 @@ class WhatIf:
     def cause_table(self) -> Table[WhatIfCause]:
         """The rows of `by_cause`."""
         explained, missed = self.read.explained.rows, self.read.missed.rows
-        return Table(WhatIfCause, cause_rows(self._input, self.removed, self._after, explained, missed))
+        rows = cause_rows(self._input, self.removed, self._equal, self._after, explained, missed)
+        return Table(WhatIfCause, rows)
 
     @cached_property
     def run_table(self) -> Table[WhatIfRun]:
@@ -119,11 +125,23 @@ class WhatIf:
     def warning_table(self) -> Table[WhatIfWarning]:
         """The rows of `warnings`."""
         code, past_misses = self.read.generated_code, self.read.missed_before.rows
-        return Table(WhatIfWarning, warning_rows(self._input, self._names, code, past_misses))
+        return Table(WhatIfWarning, warning_rows(self._input, self.removed, self._equal, code, past_misses))
 
     @cached_property
-    def _names(self) -> list[str]:
-        return self._input.replay.table.names(self.removed)
+    def _equal(self) -> dict[int, list[int]]:
+        return {key: keys for keys in self._joined for key in keys}
+
+    @property
+    def changed(self) -> dict[int, tuple[str | None, int | None]]:
+        """The lookups that change sides or of which that is not known: the outcome then, and the compile time won."""
+        return changed_lookups(self._input, self._after)
+
+    def key_counts(self, chosen: Chosen) -> tuple[int, int, int]:
+        """Of some lookups the distinct keys, the distinct what-if keys, and how many of these represent several keys."""
+        index_of, key_of = self._input.history.index_of, self._input.history.key
+        keys = {key_of[index_of[row.lookup]] for row in chosen.rows} - {None}
+        sizes = Counter(self._equal[key][0] if key in self._equal else key for key in keys)
+        return len(keys), len(sizes), sum(size > 1 for size in sizes.values())
 
     def rates_of(self, chosen: Chosen) -> Table[WhatIfRate]:
         """The rates of some of the lookups; all were replayed."""
@@ -191,4 +209,6 @@ class WhatIf:
         replayed = read.replayed
         table = replayed.replay.table
         removed = schema.removed(table.fields, table.is_tensor)
-        return cls(schema, read, removed, replayed, replayed.replay.outcomes(removed))
+        joined = table.joined(removed)
+        after = replayed.replay.outcomes(removed, replayed.replay.groups(joined))
+        return cls(schema, read, removed, replayed, joined, after)

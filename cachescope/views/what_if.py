@@ -51,7 +51,7 @@ _HEADS: Final = (
 def numbers(found: WhatIf, chosen: Chosen) -> str:
     """Hit rates, keys and groups of some lookups, before and after."""
     before, after = found.rates_of(chosen).rows
-    keys, then, groups = key_counts(chosen.rows_of_each(found.frame))
+    keys, then, groups = found.key_counts(chosen)
     hits = f"{before.hits:,} → {after.hits:,} of {plural(before.lookups, 'lookup')}"
     times = _moved(before.time_hit_rate, after.time_hit_rate)
     cells = [
@@ -83,13 +83,6 @@ def by_cause(scope: Read) -> ListedRows:
     savings = rows_of(scope.cause_savings(), CauseSaving)
     rows = [(named[one.cause], one) for one in savings if one.cause in named]
     return ListedRows(_BY_CAUSE, [(row[0].lookup, row) for row in rows])
-
-
-def key_counts(frame: pd.DataFrame) -> tuple[int, int, int]:
-    """Distinct keys as recorded, distinct what-if keys, and how many of these represent several keys."""
-    keyed = frame[["cache", "cache_key", "what_if_key"]].dropna().drop_duplicates()
-    sizes = keyed.groupby("what_if_key", sort=False).size()
-    return len(keyed), len(sizes), int((sizes > 1).sum())
 
 
 def _moved(before: float | None, after: float | None) -> str:
@@ -212,10 +205,14 @@ class WhatIfView(Pane):
         self.rates.redraw()
 
     def _changed_rows(self) -> FrameRows:
-        named = self.found.frame.assign(**self._scope.lookups[["compile_id", "function"]])
-        frame = self._chosen.rows_of_each(named)
-        changed = frame[frame["changed_side"].fillna(True)]
-        return FrameRows(changed, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
+        lookups, changed = self._chosen.lookups, self.found.changed
+        shown = [head.name for head in _HEADS if head.name in lookups]
+        rows = lookups[shown][lookups["lookup"].isin(changed.keys()) | lookups["outcome"].eq("unknown")]
+        then = [changed.get(lookup, ("unknown", None)) for lookup in rows["lookup"].tolist()]
+        outcomes = pd.Series([outcome for outcome, _ in then], rows.index, dtype=object)
+        times = pd.array([time for _, time in then], dtype="Int64")
+        rows = rows.assign(outcome_after=outcomes, time_won_ns=times)
+        return FrameRows(rows, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
 
     def __repr__(self) -> str:
         rate = self.found.rate_table.rows

@@ -14,6 +14,7 @@ import pytest
 import cachescope
 from cachescope import figures
 from cachescope import table as grain
+from cachescope.answers.chosen import Chosen
 from cachescope.columns import records
 from cachescope.report.html import safe
 from cachescope.report.page.lookups import lookups_frame
@@ -22,7 +23,6 @@ from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.lookup_rows import LookupRows
 from cachescope.views.state import PANES, State
 from cachescope.views.time import Time as TimePane
-from cachescope.views.what_if import key_counts
 from tests.conftest import Recording
 from tests.views.test_copied import tables_of
 
@@ -283,8 +283,12 @@ def test_a_cause_beside_what_its_fields_save_opens_why(tour: Explorer) -> None:
 
 
 def test_keys_and_groups(scopes: dict[str, Scope]) -> None:
-    assert key_counts(scopes["tour"].what_if().frame) == (26, 26, 0)
-    assert key_counts(scopes["tour"].what_if(without="inductor_configs").frame) == (26, 18, 8)
+    tour = scopes["tour"]
+    assert tour.what_if().key_counts(Chosen(tour)) == (26, 26, 0)
+    found = tour.what_if(without="inductor_configs")
+    assert found.key_counts(Chosen(tour)) == (26, 18, 8)
+    one, other = found.frame.groupby("what_if_key")["lookup"].first().iloc[:2]
+    assert found.key_counts(Chosen(tour, [one, other])) == (2, 2, 0)
 
 
 def test_what_if_alone(scopes: dict[str, Scope]) -> None:

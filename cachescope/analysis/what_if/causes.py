@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.what_if.recorded import Outcomes
@@ -21,13 +21,14 @@ _EXPLAINED: Final = 20
 def cause_rows(
     replayed: ReplayInput,
     removed: Removed,
+    equal: Mapping[int, list[int]],
     after: Outcomes,
     causes: Sequence[CauseRow],
     misses: Iterable[MissRow],
 ) -> list[WhatIfCause]:
     """What became of the misses of each cause, in the order of the causes.
 
-    Why misses stay, or may stay, is said of the first causes all of whose changed fields are out.
+    Why misses stay, or may stay, is said of the first causes all of whose changed fields are out; `equal` is as `why_still` takes it.
     """
     positions = _positions(replayed, misses)
     rows, explained = [], 0
@@ -38,7 +39,7 @@ def cause_rows(
         is_out = bool(removed and cause.fields) and removed.fields.issuperset(cause.fields)
         if is_out and len(mine) > len(became.turned) and explained < _EXPLAINED:
             explained += 1
-            why = why_still(replayed.replay, removed, after, cause, mine).why
+            why = why_still(replayed.replay, equal, after, cause, mine).why
         rows.append(
             WhatIfCause(
                 cause=cause.cause,
@@ -67,9 +68,10 @@ def _saving(replayed: ReplayInput, cause: CauseRow, at: list[int]) -> CauseSavin
     """What leaving out its own fields does; a cause without fields keeps all of its keys."""
     removed = Removed(frozenset(cause.fields))
     replay, times = replayed.replay, replayed.times
-    after = replay.outcomes(removed) if removed else replay.recorded.outcome
+    joined = replay.table.joined(removed) if removed else []
+    after = replay.outcomes(removed, replay.groups(joined))
     became = became_of(replayed, after, at)
-    stays = why_still(replay, removed, after, cause, at)
+    stays = why_still(replay, {key: keys for keys in joined for key in keys}, after, cause, at)
     return CauseSaving(
         cause=cause.cause,
         verdict=cause.verdict,

@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, Recorded
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 
 NO_GUARDS: Final = 0
 """The number of the guards of an entry that has none."""
@@ -31,6 +32,8 @@ class Stored:
     gone: int = NEVER
     guards: str | None = None
     has_known_guards: bool = False
+    # Its guards as a number, as `Directory` takes them.
+    guards_code: int = NOT_KNOWN
 
 
 class Difference(NamedTuple):
@@ -66,9 +69,14 @@ class Cell:
     has_guards: bool = False
     # Whether the first entry alone determines what exists at any time.
     is_plain: bool = True
-    # Since when it has an entry that no recorded miss stored; `NEVER` if there is none.
-    early: int = NEVER
-    events: list[Event] = field(default_factory=list)
+
+    def events(self) -> Iterator[Event]:
+        """Its entries and misses, to be played into a directory."""
+        for entry in self.entries:
+            yield Event(entry.since, False, self.key, entry.guards_code, entry.gone, entry.source)
+        compiled = {entry.source: entry.guards_code for entry in self.entries}
+        for at in self.misses:
+            yield Event(at, True, self.key, compiled.get(at, NOT_KNOWN))
 
 
 class Cells:
@@ -91,10 +99,10 @@ class Cells:
         self.of_key: dict[int, list[Cell]] = {}
         self.differences: list[Difference] = []
         self._recorded = recorded
+        self._guards: dict[str | None, int] = {None: NO_GUARDS}
         entries = self._numbered()
         for cell in self.every:
             self._walk(cell, entries.get(cell.number, []), is_symbolic[cell.key])
-        self._make_events()
 
     def _numbered(self) -> Mapping[int, list[EntryRow]]:
         """Make the cells; return the sound entries of those that have any."""
@@ -118,35 +126,30 @@ class Cells:
             cell.lookups.append(at)
             if outcome == MISS:
                 cell.misses.append(at)
-        found: dict[int, list[EntryRow]] = {}
-        for entry, key in zip(recorded.history.entries, recorded.key_of_entry, strict=True):
-            if entry.status == "ok":
-                for directory in directories.of_root[entry.root]:
-                    found.setdefault(cell_of(key, directory).number, []).append(entry)
-        return found
+        return by_key(
+            (cell_of(key, directory).number, entry)
+            for entry, key in zip(recorded.history.entries, recorded.key_of_entry, strict=True)
+            if entry.status == "ok"
+            for directory in directories.of_root[entry.root]
+        )
 
     def _walk(self, cell: Cell, entries: list[EntryRow], is_symbolic: bool) -> None:
         recorded = self._recorded
         before, guards_of = self._entries_before(cell, entries)
         walk = CellWalk(before, guards_of)
-        walk.walk(self._steps(cell))
+        rows, outcome, since = recorded.history.lookups, recorded.outcome, recorded.stored_since
+        walk.walk(Step(at, rows[at], outcome[at] == HIT, since[at]) for at in cell.lookups)
         cell.entries = walk.entries
         self.differences += walk.differences
-        for entry in walk.entries:
-            if entry.source >= 0:
-                recorded.stored_since[entry.source] = entry.since
         # Guards that no log shows: unless every entry is known to have none.
         is_open = is_symbolic and not all(entry.has_known_guards for entry in walk.entries)
         cell.has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
         cell.is_plain = not (cell.has_guards or walk.was_removed)
-        cell.early = min((entry.since for entry in cell.entries if entry.source < 0), default=NEVER)
-
-    def _steps(self, cell: Cell) -> Iterator[Step]:
-        recorded = self._recorded
-        for at in cell.lookups:
-            yield Step(
-                at, recorded.history.lookups[at], recorded.outcome[at] == HIT, recorded.stored_since[at]
-            )
+        for entry in walk.entries:
+            if entry.source >= 0:
+                recorded.stored_since[entry.source] = entry.since
+            if entry.has_known_guards or not cell.has_guards:
+                entry.guards_code = self._guards.setdefault(entry.guards, len(self._guards))
 
     def _entries_before(
         self, cell: Cell, entries: list[EntryRow]
@@ -163,17 +166,6 @@ class Cells:
             return [], dict(zip(storing, guards, strict=True)) if is_each else {}
         since = [recorded.position_of(entry.modified_time) for entry in in_order]
         return [Stored(at, -1, NEVER, shown, True) for at, shown in zip(since, guards, strict=True)], {}
-
-    def _make_events(self) -> None:
-        number: dict[str | None, int] = {None: NO_GUARDS}
-        for cell in self.every:
-            compiled = {}
-            for entry in cell.entries:
-                is_known = entry.has_known_guards or not cell.has_guards
-                guards = number.setdefault(entry.guards, len(number)) if is_known else NOT_KNOWN
-                compiled[entry.source] = guards
-                cell.events.append(Event(entry.since, False, cell.key, guards, entry.gone, entry.source))
-            cell.events += [Event(at, True, cell.key, compiled.get(at, NOT_KNOWN)) for at in cell.misses]
 
 
 class Step(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from cachescope.analysis.what_if.cells import Cell
+from cachescope.analysis.what_if.recorded import NEVER
 from cachescope.analysis.what_if.results import ReplayInput
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import VERSION_FIELD, form_fields
@@ -35,7 +36,7 @@ class CellCodes:
     home: Column  # the cache, direction and directory of each: cells of different homes never become one
     is_aot: Column
     is_plain: Column  # as `Cell` has it
-    early: Column  # since when it has an entry that no recorded miss stored
+    early: Column  # since when it has an entry that no recorded miss stored; `NEVER` if it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class ReplayCodes:
                 home,
                 [replay.is_aot(cell) for cell in chosen],
                 [cell.is_plain for cell in chosen],
-                [cell.early for cell in chosen],
+                [min([NEVER, *(e.since for e in cell.entries if e.source < 0)]) for cell in chosen],
             ),
             _entries(replayed, chosen),
             fields,
@@ -134,17 +135,12 @@ def _misses(replayed: ReplayInput, chosen: Sequence[Cell]) -> MissCodes:
 def _entries(replayed: ReplayInput, chosen: Sequence[Cell]) -> EntryCodes:
     place = {at: number for number, at in enumerate(replayed.replay.misses)}
     rows = [
-        (number, event.position, event.gone, place.get(event.source, -1), event.guards)
+        (number, entry.since, entry.gone, place.get(entry.source, -1), entry.guards_code)
         for number, cell in enumerate(chosen)
         if not cell.is_plain
-        for event in cell.events
-        if not event.is_lookup
+        for entry in cell.entries
     ]
-    return (
-        EntryCodes(*(list(column) for column in zip(*rows, strict=True)))
-        if rows
-        else EntryCodes([], [], [], [], [])
-    )
+    return EntryCodes(*([row[at] for row in rows] for at in range(5)))
 
 
 def _by_frequency(home: Column, column: Column, places: Sequence[int]) -> Column:

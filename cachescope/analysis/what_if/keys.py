@@ -18,6 +18,7 @@ from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.analysis.what_if.recorded import Key
 from cachescope.components import Detail, parse_component
 from cachescope.details import HashDetails
+from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed, is_tensor_text, without_parts
 
 # Both lanes of a sum are one integer, far enough apart that the first never carries into the second.
@@ -74,29 +75,41 @@ class KeyTable:
         present |= {field for field, column in self._columns.items() if any(column)}
         self.fields = [details.fields[code] for code in sorted(present)]
         self.varying = [details.fields[code] for code in self._columns]
-        totals = self._sums(Removed())
+        totals = self._sums()
         count = Counter(totals)
         self.can_join = {key for key, one in zip(self.with_details, totals, strict=True) if count[one] == 1}
-        self._totals = self._told_apart(totals)
+        # The sums of the keys of `with_details`; keys that stay different from all others have a number of their own added.
+        self._totals = [
+            total if key in self.can_join else total + _own(keys[key])
+            for key, total in zip(self.with_details, totals, strict=True)
+        ]
 
     def _read(self, details: HashDetails) -> None:
         """Fill in what the keys of each cache share, and the columns of the fields that vary."""
         sets, number = _Sets(details), self._values.number
         of_key = [sets.get(self.keys[key].detail_set) for key in self.with_details]
-        of_cache: dict[str, dict[int | None, _Set]] = defaultdict(dict)
-        for key, one in zip(self.with_details, of_key, strict=True):
-            of_cache[self.keys[key].cache][self.keys[key].detail_set] = one
-        varying = {field for found in of_cache.values() for field in sets.varying(list(found.values()))}
-        for cache, found in of_cache.items():
-            held = sets.held(next(iter(found.values())))
+        of_cache = by_key((self.keys[key].cache, place) for place, key in enumerate(self.with_details))
+        may_vary = {field for one in of_key for field in one.patch}
+        for places in of_cache.values():
+            first, *others = (sets.bases[base] for base in {of_key[place].base for place in places})
+            may_vary.update(field for base in others for field, _ in base.items() ^ first.items())
+        base_of = [one.base for one in of_key]
+        hashes: dict[int, list[int | None]] = {}
+        for field in sorted(may_vary):
+            hashes[field] = list(map([base.get(field) for base in sets.bases].__getitem__, base_of))
+        for place, one in enumerate(of_key):
+            for field, code in one.patch.items():
+                hashes[field][place] = code
+        for field, column in hashes.items():
+            if any(len(set(map(column.__getitem__, places))) > 1 for places in of_cache.values()):
+                numbers = {code: 0 if code is None else number(field, code) for code in set(column)}
+                self._columns[field] = list(map(numbers.__getitem__, column))
+        for cache, places in of_cache.items():
+            one = of_key[places[0]]
+            held = sets.bases[one.base] | one.patch
             self._shared[cache] = {
-                field: number(field, one) for field, one in held.items() if field not in varying
+                field: number(field, code) for field, code in held.items() if field not in self._columns
             }
-        for field in sorted(varying):
-            in_base = [base.get(field) for base in sets.bases]
-            hashes = [one.patch.get(field, in_base[one.base]) for one in of_key]
-            numbers = {one: 0 if one is None else number(field, one) for one in set(hashes)}
-            self._columns[field] = [numbers[one] for one in hashes]
 
     def is_tensor(self, field: str) -> bool:
         """Whether a field contains the metadata of a tensor in some key."""
@@ -126,7 +139,7 @@ class KeyTable:
         """The keys that become equal without what is removed, several at a time."""
         first: dict[int, int] = {}
         groups: dict[int, list[int]] = {}
-        for key, total in zip(self.with_details, self._changed(self._totals, removed), strict=True):
+        for key, total in zip(self.with_details, self._without(removed), strict=True):
             one = first.setdefault(total, key)
             if one != key:
                 groups.setdefault(one, [one]).append(key)
@@ -134,42 +147,33 @@ class KeyTable:
 
     def names(self, removed: Removed) -> list[str]:
         """The what-if key of every key, without what is removed; removing an unknown field has no effect."""
-        totals = dict(zip(self.with_details, self._told_apart(self._sums(removed)), strict=True))
-        return [what_if_key(totals[at] if at in totals else _own(key)) for at, key in enumerate(self.keys)]
-
-    def _told_apart(self, totals: list[int]) -> list[int]:
-        """Some sums; those of keys that stay different from all others with a number of their own added."""
+        code = self._values.code
+        less: dict[str, int] = {}
+        for cache, held in self._shared.items():
+            less[cache] = sum(held.get(code(field), 0) for field in removed.fields)
+            for field, parts in removed.parts.items():
+                if number := held.get(code(field)):
+                    less[cache] += number - self._values.without(field, parts)[number]
+        totals = dict(zip(self.with_details, self._without(removed), strict=True))
         return [
-            total if key in self.can_join else total + _own(self.keys[key])
-            for key, total in zip(self.with_details, totals, strict=True)
+            what_if_key(totals[at] - less[key.cache] if at in totals else _own(key))
+            for at, key in enumerate(self.keys)
         ]
 
-    def _sums(self, removed: Removed) -> list[int]:
+    def _sums(self) -> list[int]:
         """The sum of each key of `with_details`."""
-        gone = set(map(self._values.code, removed.fields))
-        changes = {
-            self._values.code(field): self._values.without(field, parts)
-            for field, parts in removed.parts.items()
-        }
-        shared = {
-            cache: sum(
-                changes.get(field, {}).get(number, number)
-                for field, number in held.items()
-                if field not in gone
-            )
-            for cache, held in self._shared.items()
-        }
         homes = {
-            home: number_of(*(word or "" for word in home)) + shared[home[0]]
+            home: number_of(*(word or "" for word in home)) + sum(self._shared[home[0]].values())
             for home in {self.keys[key].home for key in self.with_details}
         }
         totals = [homes[self.keys[key].home] for key in self.with_details]
         for column in self._columns.values():
             totals = list(map(add, totals, column))
-        return self._changed(totals, removed)
+        return totals
 
-    def _changed(self, totals: list[int], removed: Removed) -> list[int]:
-        """Some sums, less what is removed of the fields that vary."""
+    def _without(self, removed: Removed) -> list[int]:
+        """The sums, less what is removed of the fields that vary."""
+        totals = self._totals
         for field in removed.fields:
             if (column := self._columns.get(self._values.code(field))) is not None:
                 totals = list(map(sub, totals, column))
@@ -204,23 +208,6 @@ class _Sets:
         if number not in self._known:
             self._known[number] = self._made(number)
         return self._known[number]
-
-    def held(self, one: _Set) -> dict[int, int]:
-        """The hashes of a set, by field."""
-        return self.bases[one.base] | one.patch
-
-    def varying(self, sets: Sequence[_Set]) -> set[int]:
-        """The fields in which some sets differ."""
-        used = [self.bases[base] for base in {one.base for one in sets}]
-        may_vary = {field for one in sets for field in one.patch}
-        for base in used[1:]:
-            may_vary |= {field for field, _ in base.items() ^ used[0].items()}
-        found = set()
-        for field in may_vary:
-            in_base = [base.get(field) for base in self.bases]
-            if len({one.patch.get(field, in_base[one.base]) for one in sets}) > 1:
-                found.add(field)
-        return found
 
     def _made(self, number: int) -> _Set:
         fields, hashes = self._fields, self._hashes

@@ -106,11 +106,8 @@ def _keys(history: History) -> tuple[list[Key], list[int]]:
     for (cache, name), indexes in zip(history.key_numbers, history.of_key.values(), strict=True):
         rows = (history.lookups[at] for at in indexes)
         first = next((row for row in rows if row.detail_set is not None), None)
-        keys.append(
-            Key(cache, None, name, None)
-            if first is None
-            else Key(cache, first.direction, name, first.detail_set)
-        )
+        direction, detail_set = (first.direction, first.detail_set) if first else (None, None)
+        keys.append(Key(cache, direction, name, detail_set))
     key_of_entry = []
     for entry in history.entries:
         assert entry.cache_key is not None

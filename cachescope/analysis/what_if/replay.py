@@ -62,14 +62,7 @@ class Directory:
     def would_find(self, key: int, at: int, guards: int) -> int:
         """What a lookup that missed its own key finds among the entries of the others: `HIT`, `MISS` or `UNKNOWN`.
 
-        Parameters
-        ----------
-        key : int
-            Its own key: the entries under it did not serve, as was recorded.
-        at : int
-            When it is made; not before any lookup made earlier.
-        guards : int
-            The guards that it compiled itself.
+        It is made `at` a time not before any lookup made earlier, and compiled the `guards` itself.
         """
         self._remove(at)
         if self._has_other(key, NO_GUARDS) or (guards != NOT_KNOWN and self._has_other(key, guards)):
@@ -160,25 +153,14 @@ class Replay:
         first: dict[tuple[str, int], int] = {}
         for cell in self.cells.every:
             home = keys[cell.key].cache, cell.directory
-            stored = (self.recorded.stored_since[at] for at in cell.misses)
-            first[home] = min(first.get(home, NEVER), cell.early, *stored)
-        found = []
-        for at in self.misses:
-            cell = self.cell_of(at)
-            key = keys[cell.key]
-            if key.detail_set is None and first[key.cache, cell.directory] <= at:
-                found.append(at)
-        return found
+            first[home] = min([first.get(home, NEVER), *(entry.since for entry in cell.entries)])
+        blind = (
+            (at, self.cell_of(at)) for at in self.misses if keys[self.cell_of(at).key].detail_set is None
+        )
+        return [at for at, cell in blind if first[keys[cell.key].cache, cell.directory] <= at]
 
     def outcomes(self, removed: Removed, groups: Sequence[list[Cell]] | None = None) -> Outcomes:
-        """The outcome of every lookup, in time order, without what is removed from the keys.
-
-        Parameters
-        ----------
-        removed : Removed
-        groups : sequence of list of Cell, optional
-            What becomes equal by that, if it is known already; see `groups`.
-        """
+        """The outcome of every lookup, in time order, without what is removed; what becomes equal by that may be given as `groups`."""
         after = self.recorded.outcome.copy()
         if groups is None:
             groups = self.groups(self.table.joined(removed))
@@ -201,17 +183,23 @@ class Replay:
 
     def groups(self, joined: Iterable[list[int]]) -> list[list[Cell]]:
         """The cells that share a what-if key and a directory with others."""
-        found = by_key(
-            ((keys[0], cell.directory), cell)
-            for keys in joined
-            for key in keys
-            for cell in self.cells.of_key.get(key, ())
-        )
-        return [cells for cells in found.values() if len(cells) > 1]
+        found: list[list[Cell]] = []
+        for keys in joined:
+            cells = [cell for key in keys for cell in self.cells.of_key.get(key, ())]
+            found += by_key((cell.directory, cell) for cell in cells).values()
+        return [cells for cells in found if len(cells) > 1]
 
 
 def play(group: list[Cell], after: Outcomes) -> None:
     """Play some cells into one directory, and decide their misses; those that hit through an AOTAutograd entry do already."""
+    if all(cell.is_plain for cell in group):
+        # Nothing goes: without guards the first entry serves whoever looks from then on, and it is not one's own that one missed.
+        since = first_entry(group, after)
+        for cell in group:
+            for at in cell.misses:
+                if at >= since:
+                    after[at] = HIT
+        return
     directory = Directory()
     for position, is_lookup, key, guards, gone, source in _events(group):
         if is_lookup:
@@ -222,6 +210,16 @@ def play(group: list[Cell], after: Outcomes) -> None:
         if by != HIT:
             # What a lookup that may have hit would have stored may not exist.
             directory.store(key, guards if by == MISS else NOT_KNOWN, gone)
+
+
+def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
+    """Since when some cells have an entry after a replay."""
+    first = NEVER
+    for cell in cells:
+        for entry in cell.entries:
+            if entry.since < first and (entry.source < 0 or after[entry.source] == MISS):
+                first = entry.since
+    return first
 
 
 def still_missed(
@@ -239,4 +237,4 @@ def still_missed(
 
 
 def _events(group: Iterable[Cell]) -> list[Event]:
-    return sorted(chain.from_iterable(cell.events for cell in group))
+    return sorted(chain.from_iterable(cell.events() for cell in group))

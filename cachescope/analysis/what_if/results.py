@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
@@ -18,6 +19,7 @@ from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import Removed
 from cachescope.terms import FXGRAPH
 
 _REASONS: Final = {
@@ -86,32 +88,39 @@ def rate_rows(
     replayed: ReplayInput, after: Outcomes, lookups: Sequence[LookupRow] | None = None
 ) -> list[WhatIfRate]:
     """Hit rates as recorded, and as they would have been; of all lookups or of some."""
-    turned = replayed.times.turned(after)
-    undecided = [at for at, outcome in enumerate(after) if outcome == UNKNOWN]
     before = replayed.before
+    positions: Sequence[int] = range(len(after))
     if lookups is not None:
-        before = rates(lookups)
-        counted = {replayed.history.index_of[row.lookup] for row in lookups}
-        turned, undecided = ([at for at in found if at in counted] for found in (turned, undecided))
-    then = with_more_hits(before, len(turned), replayed.times.total(turned) or 0)
+        before, positions = rates(lookups), [replayed.history.index_of[row.lookup] for row in lookups]
+    became = became_of(replayed, after, positions)
+    then = with_more_hits(before, len(became.turned), replayed.times.total(became.turned) or 0)
     return [
         WhatIfRate(when="before", **asdict(before), undecided=0),
-        WhatIfRate(when="after", **asdict(then), undecided=len(undecided)),
+        WhatIfRate(when="after", **asdict(then), undecided=became.unknown),
     ]
+
+
+def changed_lookups(replayed: ReplayInput, after: Outcomes) -> dict[int, tuple[str | None, int | None]]:
+    """The lookups that change sides or of which that is not known: the outcome then, and the compile time won."""
+    lookups, taken = replayed.history.lookups, replayed.times.taken
+    found: dict[int, tuple[str | None, int | None]] = {}
+    for at in replayed.times.turned(after):
+        found[lookups[at].lookup] = "hit", taken[at] if taken[at] >= 0 else None
+    found.update((lookups[at].lookup, (None, None)) for at, one in enumerate(after) if one == UNKNOWN)
+    return found
 
 
 def lookup_rows(
     replayed: ReplayInput, shown: Mapping[int, LookupRow], after: Outcomes, names: Sequence[str]
 ) -> list[WhatIfRow]:
     """Every lookup before and after, with the name of its what-if key; `shown` has a predicted outcome in its own word."""
-    replay, taken = replayed.replay, replayed.times.taken
-    notes = {difference.position: _REASONS[difference.kind] for difference in replay.cells.differences}
-    turned = set(replayed.times.turned(after))
-    keys = replay.recorded.key
+    notes = {one.position: _REASONS[one.kind] for one in replayed.replay.cells.differences}
+    changed = changed_lookups(replayed, after)
     rows = []
-    for at, lookup in enumerate(replayed.history.lookups):
+    for at, (lookup, key) in enumerate(zip(replayed.history.lookups, replayed.history.key, strict=True)):
         row = shown[lookup.lookup]
-        key, is_hit, is_unknown = keys[at], at in turned, after[at] == UNKNOWN
+        outcome, time_won_ns = changed.get(row.lookup, (row.outcome, None))
+        is_unknown = outcome is None or row.outcome == "unknown"
         rows.append(
             WhatIfRow(
                 lookup=row.lookup,
@@ -120,9 +129,9 @@ def lookup_rows(
                 cache_key=row.cache_key,
                 what_if_key=None if key is None else names[key],
                 outcome=row.outcome,
-                outcome_after="hit" if is_hit else None if is_unknown else row.outcome,
-                changed_side=None if is_unknown or row.outcome == "unknown" else is_hit,
-                time_won_ns=taken[at] if is_hit and taken[at] >= 0 else None,
+                outcome_after=outcome,
+                changed_side=None if is_unknown else row.lookup in changed,
+                time_won_ns=time_won_ns,
                 note=notes.get(at),
             )
         )
@@ -131,22 +140,23 @@ def lookup_rows(
 
 def run_rows(replayed: ReplayInput, after: Outcomes) -> list[WhatIfRun]:
     """What became of the lookups of each run."""
-    of_run = by_key((row.run, at) for at, row in enumerate(replayed.history.lookups))
+    lookups = replayed.history.lookups
+    count = Counter((row.run, row.outcome) for row in lookups)
+    turned = by_key((lookups[at].run, at) for at in replayed.times.turned(after))
+    undecided = Counter(lookups[at].run for at, outcome in enumerate(after) if outcome == UNKNOWN)
     rows = []
-    for run, positions in sorted(of_run.items()):
-        outcomes = [replayed.history.lookups[at].outcome for at in positions]
-        became = became_of(replayed, after, positions)
-        hits, seen = outcomes.count("hit"), len(positions) - outcomes.count("unknown")
+    for run, made in sorted(Counter(row.run for row in lookups).items()):
+        hits, seen, won = count[run, "hit"], made - count[run, "unknown"], turned[run]
         rows.append(
             WhatIfRun(
                 run=run,
-                lookups=len(positions),
+                lookups=made,
                 hits=hits,
-                hits_after=hits + len(became.turned),
-                unknown=became.unknown,
+                hits_after=hits + len(won),
+                unknown=undecided[run],
                 hit_rate=_share(hits, seen),
-                hit_rate_after=_share(hits + len(became.turned), seen),
-                time_won_ns=replayed.times.total(became.turned),
+                hit_rate_after=_share(hits + len(won), seen),
+                time_won_ns=replayed.times.total(won),
             )
         )
     return rows
@@ -177,47 +187,48 @@ def became_of(replayed: ReplayInput, after: Outcomes, positions: Iterable[int]) 
 
 def difference_rows(replayed: ReplayInput, reasons: Mapping[int, str]) -> list[WhatIfDifference]:
     """The recorded outcomes that nothing explains; the reasons are those in the explanations of the misses."""
-    lookups = replayed.history.lookups
-    found = sorted(
-        ((lookups[at].lookup, lookups[at], kind) for at, kind in replayed.replay.cells.differences),
-        key=itemgetter(0),
-    )
+    found = [(replayed.history.lookups[at], kind) for at, kind in replayed.replay.cells.differences]
     return [
         WhatIfDifference(
-            lookup=lookup,
+            lookup=row.lookup,
             run=row.run,
             outcome=row.outcome,
             expected="hit" if kind == "gone" else "full_miss",
-            reason=reasons.get(lookup, _REASONS[kind]),
+            reason=reasons.get(row.lookup, _REASONS[kind]),
         )
-        for lookup, row, kind in found
+        for row, kind in sorted(found, key=lambda one: one[0].lookup)
     ]
 
 
 def warning_rows(
-    replayed: ReplayInput, names: Sequence[str], code: GeneratedCode, past_misses: Iterable[PastMiss]
+    replayed: ReplayInput,
+    removed: Removed,
+    equal: Mapping[int, list[int]],
+    code: GeneratedCode,
+    past_misses: Iterable[PastMiss],
 ) -> list[WhatIfWarning]:
-    """One pair for every two keys that would become one and share no code.
+    """One pair for every two keys that would become one and share no code; `equal` is as `why_still` takes it.
 
     Entries under one key of torch may differ in code, each for its own guards. So two keys are reported only if
     they share no code. Equal source may have been compiled into other kernels, by flags
     that are in the key alone: past misses are such pairs.
     """
     stored: dict[int, EntryRow] = {}
-    name_of: dict[int, str] = {}
+    first_of: dict[int, int] = {}
     for entry, key in zip(replayed.history.entries, replayed.replay.recorded.key_of_entry, strict=True):
         if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok":
-            stored[entry.entry], name_of[entry.entry] = entry, names[key]
-    groups = by_key((name_of[number], entry) for number, entry in stored.items())
-    rows = []
-    for name, entries in groups.items():
+            stored[entry.entry], first_of[entry.entry] = entry, equal.get(key, [key])[0]
+    groups = by_key((first_of[number], entry) for number, entry in stored.items())
+    found: list[tuple[int, str, EntryRow, EntryRow]] = []
+    for first, entries in groups.items():
         keys = by_key((entry.cache_key, entry) for entry in entries)
-        rows += [_warning(name, "generated code", *pair) for pair in _without_common_code(keys, code)]
+        found += [(first, "generated code", *pair) for pair in _without_common_code(keys, code)]
     for miss in past_misses:
         one, other = miss.baseline_entry, miss.entry
-        if miss.same_binaries is False and stored.keys() >= {one, other} and name_of[one] == name_of[other]:
-            rows.append(_warning(name_of[one], "compiled kernels", stored[one], stored[other]))
-    return rows
+        if miss.same_binaries is False and stored.keys() >= {one, other} and first_of[one] == first_of[other]:
+            found.append((first_of[one], "compiled kernels", stored[one], stored[other]))
+    names = replayed.replay.table.names(removed) if found else []
+    return [_warning(names[first], what, one, other) for first, what, one, other in found]
 
 
 def _without_common_code(
@@ -238,7 +249,6 @@ def _without_common_code(
 
 def _warning(name: str, what: str, entry: EntryRow, other: EntryRow) -> WhatIfWarning:
     assert entry.code_key is not None and other.code_key is not None
-    assert entry.cache_key is not None and other.cache_key is not None
     return WhatIfWarning(
         what_if_key=name,
         what=what,

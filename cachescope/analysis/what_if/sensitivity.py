@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import compress
-from operator import ne
+from functools import reduce
+from operator import add, or_
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
@@ -122,46 +122,53 @@ def _by_number(field: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", field)]
 
 
-class _Key(NamedTuple):
-    """The values of a key in the fields that vary; equal numbers mean equal hashes."""
-
-    values: tuple[int, ...]
-    was_missed: bool
-
-
 def field_sets(replay: Replay, largest: int) -> list[Fields]:
     """Sets of at least two fields that separate keys of one graph, the most frequent first."""
     table = replay.table
     names = table.varying
     missing = {replay.recorded.key[at] for at in replay.misses}
-    values_of = zip(*map(table.column, names), strict=True)
-    graph_of = table.column("gm") if "gm" in names else [0] * len(table.with_details)
+    values = [0] * len(table.with_details)
+    # The values of a key are one number, of each field in bits of its own; the bit above them, and the largest number below it.
+    above, below, width = dict[str, int](), 0, 0
+    for name in names:
+        column = table.column(name)
+        code = {value: at << width for at, value in enumerate(set(column))}
+        values = list(map(add, values, map(code.__getitem__, column)))
+        above[name] = 1 << width + len(code).bit_length()
+        below += above[name] - (1 << width)
+        width = above[name].bit_length()
+    graph_of = table.column("gm") if "gm" in names else [0] * len(values)
     graphs = by_key(
-        ((graph, table.keys[key].home), _Key(values, key in missing))
-        for key, graph, values in zip(table.with_details, graph_of, values_of, strict=False)
+        ((graph, table.keys[key].home), (one, key in missing))
+        for key, graph, one in zip(table.with_details, graph_of, values, strict=True)
     )
-    partners = max(_FEWEST_PARTNERS, _COMPARISONS // max(len(names) * len(table.with_details), 1))
-    count = Counter(found for keys in graphs.values() for found in _differing(keys, partners, largest))
-    sets = {frozenset(compress(names, differs)): times for differs, times in count.items()}
+    partners = max(_FEWEST_PARTNERS, _COMPARISONS // max(len(names) * len(values), 1))
+    bits = below, sum(above.values())
+    count = Counter(found for keys in graphs.values() for found in _differing(keys, bits, partners, largest))
+    sets = {frozenset(name for name in names if above[name] & one): times for one, times in count.items()}
     return sorted(sets, key=lambda fields: (-sets[fields], sorted(fields)))[:_SETS]
 
 
-def _differing(keys: Sequence[_Key], partners: int, largest: int) -> Iterator[tuple[bool, ...]]:
-    """For pairs of keys of one graph, in which fields they differ.
+def _differing(
+    keys: Sequence[tuple[int, bool]], bits: tuple[int, int], partners: int, largest: int
+) -> Iterator[int]:
+    """For pairs of keys of one graph, the bits above the fields in which they differ; of each, its values and whether it was missed.
 
     Every key is compared with the first, and with so many before it. Of the larger sets, only that of its nearest counts.
     """
-    for at, key in enumerate(keys[1:], 1):
-        nearest: tuple[bool, ...] = ()
-        smallest = len(key.values) + 1
-        for other in (keys[0], *reversed(keys[max(1, at - partners) : at])):
-            if not (key.was_missed or other.was_missed):
+    below, above = bits
+    if reduce(or_, ((key ^ keys[0][0]) + below & above for key, _ in keys)).bit_count() < 2:
+        return
+    for at, (key, was_missed) in enumerate(keys[1:], 1):
+        nearest, smallest = 0, above.bit_count() + 1
+        for other, other_was_missed in (keys[0], *reversed(keys[max(1, at - partners) : at])):
+            if not (was_missed or other_was_missed):
                 continue
-            differs = tuple(map(ne, key.values, other.values))
-            size = differs.count(True)
+            differs = (key ^ other) + below & above
+            size = differs.bit_count()
             if 1 < size <= largest:
                 yield differs
             if 0 < size < smallest:
                 nearest, smallest = differs, size
-        if max(largest, 1) < smallest <= len(key.values):
+        if nearest and max(largest, 1) < smallest:
             yield nearest

@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.cells import Cell
 from cachescope.analysis.what_if.recorded import MISS, NEVER, UNKNOWN, Outcomes
-from cachescope.analysis.what_if.replay import Replay, still_missed
+from cachescope.analysis.what_if.replay import Replay, first_entry, still_missed
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import Removed
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import plural
@@ -42,8 +41,13 @@ class Kept(NamedTuple):
     staggered: list[int]
 
 
-def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow, at: list[int]) -> Kept:
-    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do."""
+def why_still(
+    replay: Replay, equal: Mapping[int, list[int]], after: Outcomes, cause: CauseRow, at: list[int]
+) -> Kept:
+    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do.
+
+    `equal` has the keys that become equal to a key, itself among them.
+    """
     if (text := kind_of(cause).why_still) is not None:
         return Kept(text.format(kind=cause.kind), [])
     if at and all(replay.history.lookups[one].cache == VLLM for one in at):
@@ -52,8 +56,7 @@ def why_still(replay: Replay, removed: Removed, after: Outcomes, cause: CauseRow
     undecided = [one for one in at if after[one] == UNKNOWN]
     if not mine and not undecided:
         return Kept(None, [])
-    joined = {key: keys for keys in replay.table.joined(removed) for key in keys}
-    asked = dict.fromkeys(tuple(joined.get(key := replay.cell_of(one).key, [key])) for one in mine)
+    asked = dict.fromkeys(tuple(equal.get(key := replay.cell_of(one).key, [key])) for one in mine)
     missed = {at: one for keys in asked for at, one in _missed(replay, keys, after)}
     count = Counter(missed[one].why for one in mine)
     sentences = _SENTENCES | ({_DIFFERS: _OTHER_KIND} if _KINDS_OF_GRAPH & set(cause.fields) else {})
@@ -103,7 +106,7 @@ def _missed(replay: Replay, keys: Sequence[int], after: Outcomes) -> Iterator[tu
     cells = [cell for key in keys for cell in replay.cells.of_key.get(key, ())]
     of_directory = by_key((cell.directory, cell) for cell in cells)
     # Where there was an entry first, and where next.
-    stored = sorted((_first_entry(found, after), directory) for directory, found in of_directory.items())
+    stored = sorted((first_entry(found, after), directory) for directory, found in of_directory.items())
     nowhere = "first" if len({cell.key for cell in cells}) > 1 else _DIFFERS
     for directory, found in of_directory.items():
         elsewhere = next((since for since, other in stored if other != directory), NEVER)
@@ -116,19 +119,6 @@ def _missed(replay: Replay, keys: Sequence[int], after: Outcomes) -> Iterator[tu
             yield at, _Missed(word, (keys[0], directory))
 
 
-def _first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
-    """Since when some cells have an entry after a replay."""
-    return min(
-        (
-            entry.since
-            for cell in cells
-            for entry in cell.entries
-            if entry.source < 0 or after[entry.source] == MISS
-        ),
-        default=NEVER,
-    )
-
-
 def concurrent_misses(replay: Replay, groups: Iterable[list[Cell]], after: Outcomes) -> list[int]:
     """The misses of some groups of cells that would hit unless runs compile at the same time.
 
@@ -139,7 +129,7 @@ def concurrent_misses(replay: Replay, groups: Iterable[list[Cell]], after: Outco
     for group in groups:
         missed = sorted(at for cell in group for at in cell.misses if after[at] == MISS)
         # Once there is an entry, none of them is concurrent.
-        if len(missed) > 1 and missed[1] < _first_entry(group, after):
+        if len(missed) > 1 and missed[1] < first_entry(group, after):
             found += [
                 at
                 for at, why, is_compiled in still_missed(replay, group, after)

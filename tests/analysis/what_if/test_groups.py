@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Event
+from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Stored
 from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN
 from cachescope.analysis.what_if.replay import play
 
@@ -73,12 +73,11 @@ def slow(found: list[Miss], entries: list[Entry]) -> list[int]:
 
 
 def played(found: list[Miss], entries: list[Entry]) -> list[int]:
-    cells = [Cell(number, number, 0) for number in range(CELLS)]
+    cells = [Cell(number, number, 0, is_plain=False) for number in range(CELLS)]
     for e in entries:
-        cells[e.cell].events.append(Event(e.since, False, e.cell, e.guards, e.gone, e.source))
+        cells[e.cell].entries.append(Stored(e.since, e.source, e.gone, guards_code=e.guards))
     for at, m in enumerate(found):
-        own = NOT_KNOWN if m.stored_after is None else m.guards
-        cells[m.cell].events.append(Event(at, True, m.cell, own))
+        cells[m.cell].misses.append(at)
     after = [HIT if m.is_nested else MISS for m in found]
     play(cells, after)
     return after

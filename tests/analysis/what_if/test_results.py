@@ -85,14 +85,15 @@ def warned(
     """`past`: an entry, another one before it, and whether their binaries are the same."""
     scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
     replayed = scope.replayed
-    names = replayed.replay.table.names(Removed(frozenset({without})))
+    removed = Removed(frozenset({without}))
+    equal = {key: keys for keys in replayed.replay.table.joined(removed) for key in keys}
     code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
     nothing = dict.fromkeys(field.name for field in fields(PastMiss))
     misses = [
         PastMiss(**(nothing | {"entry": one, "baseline_entry": other, "same_binaries": same}))
         for one, other, same in past
     ]
-    return table(warning_rows(replayed, names, code, misses), "what", "entry", "other_entry")
+    return table(warning_rows(replayed, removed, equal, code, misses), "what", "entry", "other_entry")
 
 
 def stored(key: str, code: str | None, x: str = "1", **told: Any) -> Stored:
