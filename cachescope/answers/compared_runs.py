@@ -20,7 +20,7 @@ from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import ComparedLookup
-from cachescope.frames.phases import PhaseRow
+from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.kinds import is_log_folder, is_saved_scope
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import Progress, read_sources
-from cachescope.readers.stored import is_log_folder, is_saved_scope
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

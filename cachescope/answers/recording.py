@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from cachescope.analysis.what_if.evidence import SafetyOfFields
     from cachescope.analysis.what_if.results import ReplayInput
     from cachescope.answers.facts import Facts
+    from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
-    from cachescope.frames.compile_rows import CompileRow, SymbolRow
+    from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
     from cachescope.frames.context_rows import ContextRow
     from cachescope.frames.device_rows import DeviceRow
     from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
-    from cachescope.frames.phases import PhaseRow
-    from cachescope.frames.ranks import RankDifference
     from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
     from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
     from cachescope.readers.assemble import Tables
@@ -293,7 +292,7 @@ class Recording:
     def phases_read(self) -> tuple[Table[PhaseRow], list[ProblemRow]]:
         """The phases, and what could not be read for them."""
         from cachescope.analysis.phases.frame import read_phases
-        from cachescope.frames.phases import PhaseRow
+        from cachescope.frames.compile_rows import PhaseRow
 
         if self.tables.phases is not None:
             return self.tables.phases, []
@@ -342,7 +341,7 @@ class Recording:
     @cached_property
     def differing_ranks(self) -> Table[RankDifference]:
         """The fields in which some ranks of a job differ from the majority."""
-        from cachescope.frames.ranks import RankDifference
+        from cachescope.frames.answer_rows import RankDifference
 
         tables = self.tables
         if len({run.rank for run in tables.runs.rows if run.rank is not None}) < 2:

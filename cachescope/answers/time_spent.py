@@ -13,7 +13,7 @@ from cachescope.answers.difference import runs_below
 from cachescope.answers.names import run_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
 from cachescope.answers.recording import Recording
-from cachescope.frames.phases import PhaseRow
+from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.grouping import by_key
 

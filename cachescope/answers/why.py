@@ -11,9 +11,8 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import footer, headline
-from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.answer_rows import RankDifference, RateRow
 from cachescope.frames.checks import FalseHit
-from cachescope.frames.ranks import RankDifference
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.verdict_kinds import kind_of
 

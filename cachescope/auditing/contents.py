@@ -29,13 +29,11 @@ from cachescope.auditing.pickles import (
 )
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
-from cachescope.readers.cache_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent, load_object
+from cachescope.readers.directory.bundles import artifacts, content_of
 from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
-from cachescope.readers.directory.mega_cache import artifacts
 from cachescope.readers.directory.places import TRITON_KEY, triton_hash
-from cachescope.readers.directory.standalone import content_of
 from cachescope.readers.directory.vllm_places import vllm_place_of_file
-from cachescope.readers.json_file import load_object
 from cachescope.readers.kinds import looks_like_aot_compile, looks_like_standalone, mega_cache_start
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.terms import (

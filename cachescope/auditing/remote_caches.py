@@ -9,8 +9,7 @@ from typing import Final
 from cachescope.auditing.contents import audit_content
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.keys.paths import get_path
-from cachescope.readers.cache_file import DamagedContent
-from cachescope.readers.json_file import load_object
+from cachescope.readers.cache_file import DamagedContent, load_object
 from cachescope.readers.kinds import looks_like_dump
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.pickles.inert_pickle import NotRead

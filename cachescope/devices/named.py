@@ -16,8 +16,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import kernel_device_parts
-from cachescope.readers.cache_file import DamagedContent, read_steady
-from cachescope.readers.json_file import load_object
+from cachescope.readers.cache_file import DamagedContent, load_object, read_steady
 from cachescope.terms import AUTOTUNE, CODE, TRITON
 
 _TENSOR_DEVICE: Final = re.compile(r"\bdevice=device\(type='(\w+)'(?:, index=(\d{1,6}))?\)")

@@ -10,17 +10,15 @@ from cachescope.catalogue.bypasses import BypassFacts
 from cachescope.catalogue.facts import FieldFacts
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError
-from cachescope.frames.answer_rows import CauseRow, ChangeRow, MissRow, RateRow
+from cachescope.frames.answer_rows import CauseRow, ChangeRow, MissRow, RankDifference, RateRow
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow, Bar, FalseHit
 from cachescope.frames.compared import Built, ComparedLookup, CoverageRow, DifferenceRow
-from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.frames.compile_rows import CompileRow, PhaseRow, RecompileRow, SymbolRow
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow, TimingRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, LockRow, OrphanRow, PastMiss, RemovableRow
-from cachescope.frames.phases import PhaseRow
-from cachescope.frames.ranks import RankDifference
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.replay_rows import (
     CauseSaving,

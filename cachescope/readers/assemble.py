@@ -22,8 +22,7 @@ from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
 if TYPE_CHECKING:
-    from cachescope.frames.compile_rows import CompileRow, SymbolRow
-    from cachescope.frames.phases import PhaseRow
+    from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
     from cachescope.readers.directory.generated_files import Kernel
 
 OfFile = TypeVar("OfFile", TimingRow, FactorsRow)

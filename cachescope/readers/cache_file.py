@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import FileIO
 from typing import Final
 
@@ -88,19 +90,26 @@ def content_reader(fill: Fill) -> ReadFile:
         data = read_bytes(entry, path, reading)
         if data is None:
             return entry.status == UNREADABLE
-        try:
+        with marked(entry, reading):
             if not data:
                 raise DamagedContent("empty file")
             if len(data) > Limits().size_bytes:
                 raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
             fill(entry, name, data, reading)
-        except NotRead as error:
-            mark_unreadable(entry, error.what, error.offset, reading)
-        except (DamagedContent, UnreadablePickle) as error:
-            mark_damaged(entry, error.what, error.offset, reading)
         return True
 
     return read
+
+
+@contextlib.contextmanager
+def marked(entry: EntryRow, reading: Reading) -> Iterator[None]:
+    """Mark an entry damaged or unreadable where reading its content fails."""
+    try:
+        yield
+    except NotRead as error:
+        mark_unreadable(entry, error.what, error.offset, reading)
+    except (DamagedContent, UnreadablePickle) as error:
+        mark_damaged(entry, error.what, error.offset, reading)
 
 
 def read_bytes(entry: EntryRow, path: str, reading: Reading) -> bytes | None:
@@ -135,3 +144,22 @@ def _mark(entry: EntryRow, status: str, kind: str, what: str, offset: int | None
     entry.status = status
     entry.damage = well_formed(what)
     reading.problem(entry.path, "" if offset is None else f"byte {offset}", kind, entry.damage)
+
+
+def load_json(data: bytes) -> object:
+    """Parse the bytes of a JSON file as torch and Triton write it: Python's own dialect, with ``Infinity``."""
+    try:
+        value: object = json.loads(data)
+    except json.JSONDecodeError as error:
+        raise DamagedContent(f"no JSON: {error.msg}", error.pos) from error
+    except (ValueError, RecursionError) as error:  # bad UTF-8, a number of too many digits, nested too deep
+        raise DamagedContent(f"no JSON: {type(error).__name__}") from error
+    return value
+
+
+def load_object(data: bytes) -> dict[str, object]:
+    """Parse the bytes of a JSON file that contains one object; raises `DamagedContent` like `load_json`."""
+    value = load_json(data)
+    if not isinstance(value, dict):
+        raise DamagedContent(f"holds a JSON {type(value).__name__}, not an object")
+    return value

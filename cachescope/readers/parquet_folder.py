@@ -1,24 +1,35 @@
-"""Scopes saved by `Scope.save`: a folder of Parquet files and one JSON file that describes them."""
+"""Scopes saved by `Scope.save`: a folder of Parquet files and one JSON file that describes them.
+
+Anyone may have changed the files. A frame that passes the check has its declared columns and types, its numbers are in the
+range that readers return, and its references to another frame point to a row of that frame.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from cachescope.columns import STORED, pandas_type
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
 from cachescope.frames.described import FRAMES
 from cachescope.readers.assemble import Tables
-from cachescope.readers.stored import MANIFEST
-from cachescope.readers.stored_frames import failures_of, read_batches, read_frames, read_table
+from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+from cachescope.readers.kinds import MANIFEST
+from cachescope.rows import REAL, TEXT, TIME, TUPLE, WHOLE, Column, columns_of
 from cachescope.table import Table
+from cachescope.terms import CACHES, OUTCOMES, VLLM
 
 FORMAT: Final = 7
 SAVED_FRAMES: Final = (
@@ -62,3 +73,174 @@ def _sets(file: Path) -> Iterator[array[int]]:
         numbers, ends = array("q", codes.to_numpy().astype(np.int64).tobytes()), lists.offsets.to_numpy()
         for start, end in pairwise((ends - ends[0]).tolist()):
             yield numbers[start:end]
+
+
+# The number of a row is its position.
+_NUMBERS: Final = {"runs": "run", "lookups": "lookup", "entries": "entry", "contexts": "context"}
+_REFERENCES: Final = {
+    "lookups": {"run": "runs", "aot_lookup": "lookups", "detail_set": "sets"},
+    "entries": {"detail_set": "sets"},
+    "contexts": {"run": "runs"},
+    "kernels": {"entry": "entries"},
+    "autotune": {"entry": "entries"},
+    "vllm_factors": {"entry": "entries"},
+    "vllm_starts": {"lookup": "lookups"},
+    "phases": {"run": "runs"},
+    "compiles": {"run": "runs"},
+    "symbols": {"run": "runs"},
+}
+# Columns of lists of numbers; other lists are lists of texts.
+_LISTED: Final = {("compiles", "lookups"): "lookups"}
+_WORDS: Final = {
+    ("lookups", "cache"): frozenset({*CACHES, VLLM}),
+    ("lookups", "outcome"): frozenset(OUTCOMES),
+    ("lookups", "direction"): frozenset({"forward", "backward", "inference"}),
+    ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),
+    ("vllm_starts", "outcome"): frozenset({"loaded", "compiled", "not_known"}),
+    ("compiles", "kind"): frozenset({"first", "recompile", "resume", "backward", "limit"}),
+    ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),
+}
+# Columns of the frame contexts that contain JSON: any value, an object, or an object of texts.
+_JSON: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs")
+_JSON_OBJECTS: Final = ("torch_manifest",)
+_JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
+
+_ROWS_AT_ONCE: Final = 4096
+_FAILURES: Final = (
+    OSError, ValueError, OverflowError, MemoryError, RecursionError, KeyError, pa.ArrowException,
+)  # fmt: skip
+_Need = Callable[[str, bool], None]
+"""Takes what is wrong with a column unless something holds."""
+
+
+@contextlib.contextmanager
+def failures_of(source: str, what: str) -> Iterator[None]:
+    """Turn every failure to read a damaged or wrong Parquet file into an error of one line."""
+    try:
+        yield
+    except _FAILURES as error:
+        said = " ".join(str(error).split())[:300]
+        raise SourceError(source, f"{what} that cannot be read: {said}") from error
+
+
+def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
+    """Read a whole Parquet file and check every text and every offset; to be used within `failures_of`."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
+        table = stored.read(columns=columns)
+    table.validate(full=True)
+    return table
+
+
+def read_batches(file: Path | str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """As `read_table`, some rows at a time."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
+        for batch in stored.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            batch.validate(full=True)
+            yield batch
+
+
+def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd.DataFrame]:
+    """Read the frames of a saved scope with `sets` sets of hash details; to be used within `failures_of`."""
+    found = {name: _frame(folder, name) for name in names}
+    sizes = {name: len(frame) for name, frame in found.items()} | {"sets": sets}
+    for name, frame in found.items():
+        need = partial(_need, name)
+        if (number := _NUMBERS.get(name)) is not None:
+            counted = frame[number].fillna(-1).tolist()
+            need(number, "does not count its rows", counted == list(range(len(frame))))
+        for declared in columns_of(FRAMES[name]):
+            if declared.missing == "never":
+                need(declared.name, "has missing values", bool(frame[declared.name].notna().all()))
+        for column, into in _REFERENCES.get(name, {}).items():
+            are_rows = frame[column].between(0, sizes[into] - 1).fillna(True)
+            need(column, "points nowhere", bool(are_rows.all()))
+        for (of, column), into in _LISTED.items():
+            if of == name:
+                numbers = (number for listed in frame[column] for number in listed)
+                are_all = all(number is not None and 0 <= number < sizes[into] for number in numbers)
+                need(column, "points nowhere", are_all)
+        for (of, column), words in _WORDS.items():
+            if of == name:
+                need(column, "has words that are not among its own", set(frame[column].dropna()) <= words)
+    _check_json(found["contexts"])
+    if "vllm_factors" in found:
+        are_objects = all(isinstance(json.loads(text), dict) for text in found["vllm_factors"]["env"])
+        _need("vllm_factors", "env", "holds no JSON objects", are_objects)
+    return found
+
+
+def _frame(folder: Path, name: str) -> pd.DataFrame:
+    table = read_table(folder / f"{name}.parquet")
+    return pd.DataFrame({column.name: _series(table, column, name) for column in columns_of(FRAMES[name])})
+
+
+def _series(table: pa.Table, column: Column, frame: str) -> pd.Series[Any]:
+    need = partial(_need, frame, column.name)
+    need("is not there, or not once", table.column_names.count(column.name) == 1)
+    values = table[column.name]
+    if column.dtype == TUPLE:
+        return pd.Series(_tuples(values, column, need), dtype=object, index=range(table.num_rows))
+    stored = STORED[column.dtype]
+    is_text = column.dtype == TEXT and _is_text(values.type)
+    need(f"holds {values.type}, not {stored}", is_text or values.type == stored)
+    _check_range(values, column, need)
+    # The same types as in `frame_of`.
+    series: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: pandas_type(column.dtype))
+    return series
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _tuples(values: pa.ChunkedArray, column: Column, need: _Need) -> list[tuple[Any, ...]]:
+    if not len(values):
+        # Without rows, the type of the lists is unknown.
+        return []
+    is_list = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
+    inner = values.type.value_type if is_list else values.type
+    fits = pa.types.is_null(inner) or (pa.types.is_int64(inner) if column.is_of_numbers else _is_text(inner))
+    what = "numbers" if column.is_of_numbers else "text"
+    need(f"holds {values.type}, not lists of {what}", is_list and fits and not values.null_count)
+    return [tuple(listed) for listed in values.to_pylist()]
+
+
+def _check_range(values: pa.ChunkedArray, column: Column, need: _Need) -> None:
+    least, most = -MOST_OF_A_COLUMN, MOST_OF_A_COLUMN
+    if column.dtype == TIME:
+        values, least, most = values.cast(pa.int64()), 0, MOST_NS
+    elif column.unit == "ns":
+        least, most = -MOST_NS_OF_A_DURATION, MOST_NS_OF_A_DURATION
+    elif column.dtype == REAL:
+        need("has numbers that are none", not pc.any(pc.invert(pc.is_finite(values))).as_py())
+        return
+    elif column.dtype != WHOLE:
+        return
+    found = pc.min_max(values).as_py()
+    fits = found["min"] is None or (least <= found["min"] and found["max"] <= most)
+    need(f"has values beyond {least} and {most}", fits)
+
+
+def _check_json(contexts: pd.DataFrame) -> None:
+    for column in (*_JSON, *_JSON_OBJECTS, *_JSON_TEXTS):
+        for text in contexts[column].dropna():
+            value = json.loads(text)
+            if column not in _JSON:
+                _need("contexts", column, "holds no JSON objects", isinstance(value, dict))
+            if column in _JSON_TEXTS:
+                _need("contexts", column, "holds no JSON objects of texts", _are_texts(value))
+            if column == "torch_manifest":
+                _need("contexts", column, "holds no files", _are_texts(value.get("files")))
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
+
+
+def _need(frame: str, column: str, otherwise: str, is_so: bool) -> None:
+    if not is_so:
+        raise ValueError(f"{frame}.parquet: {column} {otherwise}")

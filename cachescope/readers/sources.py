@@ -7,14 +7,15 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from cachescope.errors import SourceError
 from cachescope.readers.directory.place_of import is_linked_root, looks_like_cache_dir, place_of
 from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.vllm_places import TREE
-from cachescope.readers.kernel_files import is_of_kernel
 from cachescope.readers.kinds import (
+    is_log_file,
     looks_like_dump,
     looks_like_snapshot,
     looks_like_text_log,
@@ -28,13 +29,13 @@ from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.readers.stored import is_log_file
 from cachescope.terms import HOW_TO_RECORD
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from cachescope.readers.index.kept_logs import Index
+
 
 # A job's log may begin with pages of other output before torch's first line.
 _HEAD_BYTES: Final = 4 << 20
@@ -338,3 +339,31 @@ def _kind_of_log(path: str, head: bytes) -> Kind | None:
         if looks_like_text_log(begins):
             return "text"
     return None
+
+
+# Linux, proc(5): `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS`.
+_MOUNTS: Final = "/proc/self/mountinfo"
+_TYPES: Final = frozenset((
+    "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue", "proc", "pstore", "securityfs",
+    "sysfs", "tracefs",
+))  # fmt: skip
+
+
+def is_of_kernel(folder: str) -> bool:
+    """Whether a folder is in one of the kernel's own file systems; links such as `/proc/1/root` lead out of them."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.stat(folder).st_dev in _devices()
+    return False
+
+
+@cache
+def _devices() -> frozenset[int]:
+    """The device numbers of the kernel's own file systems; none where there is no list of mounts."""
+    devices = set()
+    with contextlib.suppress(OSError), open(_MOUNTS, encoding="utf-8", errors="replace") as mounts:
+        for mount in mounts:
+            where, _, what = mount.partition(" - ")
+            if what.split(" ", 1)[0] in _TYPES:
+                major, _, minor = where.split(" ")[2].partition(":")
+                devices.add(os.makedev(int(major), int(minor)))
+    return frozenset(devices)

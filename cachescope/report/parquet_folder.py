@@ -16,8 +16,8 @@ import pyarrow as pa
 from cachescope.columns import pandas_type
 from cachescope.component_sets import Codes
 from cachescope.readers.assemble import Tables
+from cachescope.readers.kinds import MANIFEST, is_saved_scope
 from cachescope.readers.parquet_folder import FORMAT, SAVED_FRAMES
-from cachescope.readers.stored import MANIFEST, is_saved_scope
 from cachescope.rows import TEXT
 
 # With a checksum of each page: pages damaged since are not read.

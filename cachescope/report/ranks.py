@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.frames.ranks import RankDifference
+from cachescope.frames.answer_rows import RankDifference
 from cachescope.report.layout import Line, rest
 from cachescope.wording import harmless, plural, rank_names
 

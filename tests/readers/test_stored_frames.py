@@ -14,7 +14,7 @@ from cachescope.columns import STORED
 from cachescope.errors import SourceError
 from cachescope.frames.described import FRAMES
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
-from cachescope.readers.stored_frames import read_batches, read_frames, read_table
+from cachescope.readers.parquet_folder import read_batches, read_frames, read_table
 from cachescope.rows import TEXT, TUPLE, WHOLE, columns_of
 from tests.made import aot, entry, fx, run, scope_of
 from tests.vllm_folders import make_folder

@@ -8,7 +8,7 @@ from pyarrow import parquet
 
 import cachescope
 from cachescope.errors import SourceError
-from cachescope.readers import stored_frames
+from cachescope.readers import parquet_folder as reading
 from cachescope.readers.parquet_folder import FORMAT
 from cachescope.report import parquet_folder
 from cachescope.scope import Scope
@@ -24,7 +24,7 @@ def made() -> Scope:
 @pytest.mark.parametrize("at_once", [1, 2, 4096])
 def test_sets_of_lookups_come_back(at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_folder, "_SETS_AT_ONCE", 3)
-    monkeypatch.setattr(stored_frames, "_ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr(reading, "_ROWS_AT_ONCE", at_once)
     made().save(tmp_path / "saved")
     scope = cachescope.read(tmp_path / "saved")
     found = [scope.hash_details(lookup=number) for number in range(5)]

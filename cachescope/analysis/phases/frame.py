@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cachescope.analysis.phases.names import phase_of
-from cachescope.frames.phases import PhaseRow
+from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION

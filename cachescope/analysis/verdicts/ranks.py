@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.details import HashDetails
-from cachescope.frames.ranks import RankDifference
+from cachescope.frames.answer_rows import RankDifference
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 

@@ -13,8 +13,7 @@ from typing import Final
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.keys.hashing import system_hash
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.readers.cache_file import DamagedContent, content_reader
-from cachescope.readers.json_file import load_json, load_object
+from cachescope.readers.cache_file import DamagedContent, load_json, load_object
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.reading import Reading
 
@@ -143,9 +142,6 @@ def _choose(group: list[TimingRow]) -> None:
         group[at].margin = measured[1][0] / best
 
 
-read_autotune = content_reader(fill_autotune)
-
-
 def fill_cutlass_configs(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Count the operations.
 
@@ -158,6 +154,3 @@ def fill_cutlass_configs(entry: EntryRow, name: str, data: bytes, reading: Readi
     for one in operations:
         load_json(one.encode("utf-8", "surrogatepass"))
     entry.detail = f"{len(operations)} operations"
-
-
-read_cutlass_configs = content_reader(fill_cutlass_configs)

@@ -228,7 +228,7 @@ class CacheWalk:
             target = os.path.realpath(item.path)
             if rule is None:
                 return [(rank, (item.path, ROOT, readable(item.path), None, False, target))]
-            key = self._key_in(rule.place, item.name, folder_key)
+            key = _key_of(rule.place, item.name, folder_key)
             return [(rank, (item.path, rule.place, root, key, is_temporary, target))]
         if S_ISDIR(found.st_mode) and rule is not None and rule.is_named:
             why = f"{shown_target(item.path)}, as too many do: not followed"
@@ -244,7 +244,7 @@ class CacheWalk:
         if rule is not None:
             if rule.place is ROOT:
                 return [(rank, (path, ROOT, readable(path), None, is_temporary, link))]
-            key = self._key_in(rule.place, name, outer_key)
+            key = _key_of(rule.place, name, outer_key)
             return [(rank, (path, rule.place, root, key, is_temporary or rule.place.is_temporary, link))]
         if link is not None:
             return []
@@ -254,10 +254,6 @@ class CacheWalk:
         place = place_of(path) or UNKNOWN
         own_root = readable(path) if place is ROOT else root
         return [(rank, (path, place, own_root, _key_of(place, name), False, None))]
-
-    @staticmethod
-    def _key_in(place: Place, name: str, outer_key: str | None) -> str | None:
-        return outer_key if place.key_of is None else place.key_of(readable(name))
 
 
 class _Names(dict[str, NameFacts]):
@@ -303,9 +299,9 @@ class _NamesByPlace(dict[Place, _Names]):
         return names
 
 
-def _key_of(place: Place, name: str) -> str | None:
+def _key_of(place: Place, name: str, outer_key: str | None = None) -> str | None:
     """The key of the files in a folder."""
-    return None if place.key_of is None else place.key_of(readable(name))
+    return outer_key if place.key_of is None else place.key_of(readable(name))
 
 
 def _read_unknown(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:

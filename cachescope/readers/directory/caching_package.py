@@ -11,9 +11,8 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.caching_key import memoizer_keys
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.keys.printed_values import literal_value
-from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, load_object
 from cachescope.readers.directory.entry_file import value_text
-from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Stub, loads_harmless
 from cachescope.readers.reading import Reading
 from cachescope.terms import CACHING_PACKAGE, MEMOIZER
@@ -30,14 +29,6 @@ def load_versioned(data: bytes) -> object:
     if not data.startswith(HEADER):
         raise DamagedContent(f"begins with {data[:4].hex()}, not with the header {HEADER.hex()}")
     return loads_harmless(data[len(HEADER) :])
-
-
-def fill_cached_result(entry: EntryRow, value: object) -> None:
-    """Note which result was stored; the parameters are not in the file, and its name cannot be inverted.
-
-    Mirrors ``_CacheIntf`` (torch/_inductor/runtime/caching/interfaces.py, 2.10 only).
-    """
-    entry.detail = value_text(value)
 
 
 def fill_imc(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
@@ -74,13 +65,12 @@ def _bytes_of_literal(text: str) -> bytes | None:
     return value if isinstance(value, bytes) else None
 
 
-read_imc = content_reader(fill_imc)
-
-
 def fill_memoized(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
-    """Note parameters and result. Bare results of 2.10 are in the same place; the class inside distinguishes them.
+    """Note parameters and result.
 
-    Mirrors ``PersistentMemoizer`` and ``CacheEntry`` (torch/_inductor/runtime/caching/interfaces.py, 2.11+).
+    Mirrors ``PersistentMemoizer`` and ``CacheEntry`` (torch/_inductor/runtime/caching/interfaces.py, 2.11+). Bare results of
+    ``_CacheIntf`` (the same module, 2.10 only) are in the same place: their parameters are not in the file, and its name cannot
+    be inverted.
     """
     entry.cache = CACHING_PACKAGE
     entry.name = os.path.basename(os.path.dirname(entry.path))
@@ -92,7 +82,7 @@ def fill_memoized(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
         if not _names_its_params(name, params, data):
             entry.detail += " (the name is not that of these parameters)"
     else:
-        fill_cached_result(entry, value)
+        entry.detail = value_text(value)
 
 
 def _names_its_params(name: str, params: object, data: bytes) -> bool:
@@ -117,13 +107,6 @@ def fill_memoizer_dump(entry: EntryRow, name: str, data: bytes, reading: Reading
     entry.detail = ", ".join(counts[:20])
 
 
-read_memoized = content_reader(fill_memoized)
-read_memoizer_dump = content_reader(fill_memoizer_dump)
-
-
 def fill_on_disk(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Note which value is stored; mirrors ``OnDiskCache`` (torch/_inductor/cache.py)."""
     entry.detail = value_text(load_versioned(data))
-
-
-read_on_disk = content_reader(fill_on_disk)

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from cachescope.readers.cache_file import ReadFile
+from cachescope.readers.cache_file import ReadFile, content_reader
 from cachescope.readers.directory.aotinductor import read_aotinductor
-from cachescope.readers.directory.autotune import read_autotune, read_cutlass_configs
+from cachescope.readers.directory.autotune import fill_autotune, fill_cutlass_configs
+from cachescope.readers.directory.bundles import fill_mega_cache, fill_standalone
 from cachescope.readers.directory.caching_package import (
-    read_imc,
-    read_memoized,
-    read_memoizer_dump,
-    read_on_disk,
+    fill_imc,
+    fill_memoized,
+    fill_memoizer_dump,
+    fill_on_disk,
 )
-from cachescope.readers.directory.dynamo_packages import read_aot_compile, read_precompile
+from cachescope.readers.directory.dynamo_packages import fill_code_state, fill_precompile, read_aot_compile
 from cachescope.readers.directory.entry_file import reader_of_hidden
-from cachescope.readers.directory.generated_files import read_cpp_code, read_python_code
+from cachescope.readers.directory.generated_files import fill_cpp_code, fill_python_code
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
-from cachescope.readers.directory.mega_cache import read_mega_cache
-from cachescope.readers.directory.pgo import read_code_state
-from cachescope.readers.directory.standalone import read_standalone
 from cachescope.readers.directory.triton_files import (
-    read_best_config,
-    read_group,
-    read_intermediate,
+    fill_best_config,
+    fill_group,
+    fill_intermediate,
     read_kernel_metadata,
 )
-from cachescope.readers.directory.vllm import read_artifact, read_factors, read_handles, read_model
+from cachescope.readers.directory.vllm import fill_artifact, fill_factors, fill_handles, read_model
 from cachescope.terms import (
     AOT_COMPILE,
     AOTAUTOGRAD,
@@ -54,29 +52,29 @@ CONTENT_READERS: Final[dict[str, ReadFile]] = {
     f"hidden {FXGRAPH}": reader_of_hidden(read_fxgraph_entry),
     AOTAUTOGRAD: read_aotautograd_entry,
     f"hidden {AOTAUTOGRAD}": reader_of_hidden(read_aotautograd_entry),
-    "python code": read_python_code,
-    "C++ code": read_cpp_code,
-    BEST_CONFIG: read_best_config,
-    "group of Triton": read_group,
+    "python code": content_reader(fill_python_code),
+    "C++ code": content_reader(fill_cpp_code),
+    BEST_CONFIG: content_reader(fill_best_config),
+    "group of Triton": content_reader(fill_group),
     "kernel of Triton": read_kernel_metadata,
-    "intermediate of Triton": read_intermediate,
-    AUTOTUNE: read_autotune,
-    CACHING_PACKAGE: read_memoized,
-    ON_DISK_CACHE: read_on_disk,
-    IMC: read_imc,
-    MEMOIZER_DUMP: read_memoizer_dump,
-    CUTLASS_CONFIGS: read_cutlass_configs,
-    PRECOMPILE: read_precompile,
-    PGO: read_code_state,
-    VLLM_FACTORS: read_factors,
-    VLLM_HANDLES: read_handles,
-    VLLM_ARTIFACT: read_artifact,
+    "intermediate of Triton": content_reader(fill_intermediate),
+    AUTOTUNE: content_reader(fill_autotune),
+    CACHING_PACKAGE: content_reader(fill_memoized),
+    ON_DISK_CACHE: content_reader(fill_on_disk),
+    IMC: content_reader(fill_imc),
+    MEMOIZER_DUMP: content_reader(fill_memoizer_dump),
+    CUTLASS_CONFIGS: content_reader(fill_cutlass_configs),
+    PRECOMPILE: content_reader(fill_precompile),
+    PGO: content_reader(fill_code_state),
+    VLLM_FACTORS: content_reader(fill_factors),
+    VLLM_HANDLES: content_reader(fill_handles),
+    VLLM_ARTIFACT: content_reader(fill_artifact),
     VLLM_AOT: read_model,
 }
 
 SHIPPED_READERS: Final[dict[str, ReadFile]] = {
-    MEGA_CACHE: read_mega_cache,
-    STANDALONE: read_standalone,
+    MEGA_CACHE: content_reader(fill_mega_cache),
+    STANDALONE: content_reader(fill_standalone),
     AOT_COMPILE: read_aot_compile,
     AOTINDUCTOR: read_aotinductor,
 }

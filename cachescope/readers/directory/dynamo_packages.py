@@ -1,17 +1,19 @@
-"""Packages of Dynamo: precompile packages (``dynamo/<source id>/entry``), and what ``save_compiled_function`` writes (2.10 to 2.15).
+"""Files of Dynamo: precompile packages (``dynamo/<source id>/entry``), what ``save_compiled_function`` writes (2.10 to 2.15), profiles.
 
-They are pickles with the bytecode of the function in them: whoever lets torch load one runs what is in it.
+The packages are pickles with the bytecode of the function in them: whoever lets torch load one runs what is in it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent, content_reader
 from cachescope.readers.directory.entry_file import text
 from cachescope.readers.directory.graph_entries import take_bundled
+from cachescope.readers.json_record import well_formed
 from cachescope.readers.kinds import AOT_MAGIC
 from cachescope.readers.pickles.inert_pickle import NotRead, Stub, global_name, loads_harmless
 from cachescope.readers.reading import Reading
@@ -64,9 +66,6 @@ def _file(codes: object) -> object:
     first = codes[0] if isinstance(codes, list) and codes else None
     code = first.state.get("python_code") if isinstance(first, Stub) else None
     return code.state.get("co_filename") if isinstance(code, Stub) else None
-
-
-read_precompile = content_reader(fill_precompile)
 
 
 def fill_aot_compile(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
@@ -123,3 +122,40 @@ def _place(code: object) -> str | None:
 
 
 read_aot_compile = content_reader(fill_aot_compile)
+
+
+CODE_STATE: Final = "code_state_"
+"""How the name of a file begins."""
+_NOT_IN_NAMES: Final = re.compile(r'[<>:"/\\|?*]')
+_SHOWN: Final = 20
+
+
+def key_in_name(key: str) -> str:
+    """A key of PGO as it is in the name of its file: `code_state_path` (torch/_dynamo/pgo.py)."""
+    return _NOT_IN_NAMES.sub("_", key)
+
+
+def fill_code_state(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
+    """Note the frames for which torch knows how their inputs varied.
+
+    Mirrors ``put_local_code_state`` (torch/_dynamo/pgo.py): a ``defaultdict`` of ``CodeId`` to ``CodeState``.
+    """
+    if not name.startswith(CODE_STATE):
+        # A "/" in the job id turned its first part into a folder (2.6).
+        entry.cache_key = f"{entry.cache_key}/{well_formed(name.removesuffix('.pkl'))}"
+    state = loads_harmless(data)
+    made_of = global_name(state)
+    if not isinstance(state, Stub) or made_of != "collections.defaultdict":
+        raise DamagedContent(f"no code state: holds {made_of or type(state).__name__}")
+    frames = list(_frames(state))
+    entry.detail = ", ".join(frames[:_SHOWN])
+    if len(frames) > _SHOWN:
+        entry.detail += f" and {len(frames) - _SHOWN} more"
+
+
+def _frames(state: Stub) -> Iterator[str]:
+    for code, _ in state.pairs:
+        if not isinstance(code, Stub) or code.name != "CodeId":
+            raise DamagedContent("no code state: a key that is no CodeId")
+        file, line, name = (code.state.get(part) for part in ("filename", "firstlineno", "name"))
+        yield well_formed(f"{str(name)[:100]} ({str(file)[:300]}:{str(line)[:20]})")

@@ -13,7 +13,7 @@ from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_file import ReadFile, mark_damaged, mark_unreadable, read_bytes
+from cachescope.readers.cache_file import DamagedContent, ReadFile, marked, read_bytes
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, well_formed
 from cachescope.readers.pickles.inert_pickle import (
     Limits,
@@ -28,6 +28,8 @@ from cachescope.terms import OTHER_NAME, UNREADABLE
 
 Fill = Callable[[EntryRow, Stub, Reading], str | None]
 """Fills the row from the top object; returns what is wrong with the object, if anything."""
+Check = Callable[[EntryRow, bytes, Reading], tuple[str | None, int | None]]
+"""Fills the row from the bytes of an entry; returns what is wrong with them and at which byte, if anything."""
 
 _CONTENT_NAME_LENGTH = 51
 WHOLE = "a whole entry, which torch before 2.13 loads"
@@ -35,24 +37,22 @@ WHOLE = "a whole entry, which torch before 2.13 loads"
 _MOST: Final = 2_000
 
 
-def read_entry_file(
-    entry: EntryRow, path: str, name: str, reading: Reading, top: frozenset[str], fill: Fill
-) -> bool:
-    """Fill the row of one entry from its file; return False if the file no longer exists."""
-    data = read_bytes(entry, path, reading)
-    if data is None:
-        return entry.status == UNREADABLE
-    try:
-        damage, offset = check_entry(entry, data, reading, top, fill)
-    except NotRead as error:
-        mark_unreadable(entry, error.what, error.offset, reading)
+def entry_reader(check: Check) -> ReadFile:
+    """Make a reader of entry files, whose names are hashes of their content."""
+
+    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+        data = read_bytes(entry, path, reading)
+        if data is None:
+            return entry.status == UNREADABLE
+        with marked(entry, reading):
+            damage, offset = check(entry, data, reading)
+            if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
+                damage = OTHER_NAME if damage is None else f"{damage}; {OTHER_NAME}"
+            if damage is not None:
+                raise DamagedContent(damage, offset)
         return True
-    if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
-        differs = OTHER_NAME
-        damage = differs if damage is None else f"{damage}; {differs}"
-    if damage is not None:
-        mark_damaged(entry, damage, offset, reading)
-    return True
+
+    return read
 
 
 def reader_of_hidden(read: ReadFile) -> ReadFile:

@@ -17,7 +17,7 @@ from typing import Final
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import code_hash, stored_code_hash
 from cachescope.keys.printed_values import literal_value
-from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.reading import Reading
 from cachescope.terms import CODE_KEY, OTHER_TEXT
 
@@ -134,10 +134,6 @@ def fill_cpp_code(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     text = data.decode("utf-8", "backslashreplace")
     entry.kernel_keys = (cpp_kernel(text),)
     entry.code_key = included_header(text)
-
-
-read_cpp_code = content_reader(fill_cpp_code)
-read_python_code = content_reader(fill_python_code)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.entry_file import (
     add_hash_details,
     check_entry,
+    entry_reader,
     nanoseconds,
-    read_entry_file,
     text,
     words,
 )
@@ -27,18 +27,16 @@ AOT_CLASSES = frozenset({
 })  # fmt: skip
 
 
-def read_fxgraph_entry(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
-    """Fill the row of one FX graph entry; return False if the file no longer exists.
+def check_fxgraph(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+    """Fill the row of one FX graph entry from its bytes; return what is wrong and at which byte, if anything.
 
     Mirrors ``CompiledFxGraph`` (torch/_inductor/output_code.py 2.6+, codecache.py 2.5). It contains its hash details
     from 2.8, its key from 2.6. What a version does not store is missing in the row.
     """
-    return read_entry_file(entry, path, name, reading, FX_CLASSES, _fill_graph)
-
-
-def check_fxgraph(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
-    """Fill the row of one FX graph entry from its bytes; return what is wrong and at which byte, if anything."""
     return check_entry(entry, data, reading, FX_CLASSES, _fill_graph)
+
+
+read_fxgraph_entry = entry_reader(check_fxgraph)
 
 
 def _fill_graph(entry: EntryRow, graph: Stub, reading: Reading) -> str | None:
@@ -79,18 +77,16 @@ def _bundled(bundle: object) -> list[object]:
     return [state.get("kernel_hash") for state in kernels if isinstance(state, dict)]
 
 
-def read_aotautograd_entry(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
-    """Fill the row of one AOTAutograd entry; return False if the file no longer exists.
+def check_aotautograd(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
+    """Fill the row of one AOTAutograd entry from its bytes; return what is wrong and at which byte, if anything.
 
     `time_taken_ns` is forward and backward together. The entry refers to its FX graphs by key
     (``CompiledForward``, ``CompiledBackward``), or contains them (``Bundled…``, 2.8+).
     """
-    return read_entry_file(entry, path, name, reading, AOT_CLASSES, _fill_autograd)
-
-
-def check_aotautograd(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
-    """Fill the row of one AOTAutograd entry from its bytes; return what is wrong and at which byte, if anything."""
     return check_entry(entry, data, reading, AOT_CLASSES, _fill_autograd)
+
+
+read_aotautograd_entry = entry_reader(check_aotautograd)
 
 
 def take_bundled(entry: EntryRow, value: object, reading: Reading) -> None:

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, content_reader, mark_damaged
+from cachescope.readers.cache_file import DamagedContent, content_reader, load_object, mark_damaged
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.generated_files import compiled_from
 from cachescope.readers.directory.places import TRITON_KEY, triton_hash
-from cachescope.readers.json_file import load_object
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.reading import Reading
 
@@ -89,9 +88,7 @@ def fill_intermediate(entry: EntryRow, name: str, data: bytes, reading: Reading)
     entry.code_key = compiled_from(data[:_HEAD_BYTES].decode("utf-8", "backslashreplace"))
 
 
-read_intermediate = content_reader(fill_intermediate)
 _read_metadata = content_reader(fill_kernel_metadata)
-read_group = content_reader(fill_group)
 
 
 def read_kernel_metadata(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
@@ -129,6 +126,3 @@ def fill_best_config(entry: EntryRow, name: str, data: bytes, reading: Reading) 
         entry.time_taken_ns = taken * 1_000_000
     if best.get("found_by_coordesc") is True:
         entry.detail += BY_DESCENT
-
-
-read_best_config = content_reader(fill_best_config)

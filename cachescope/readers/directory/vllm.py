@@ -17,11 +17,10 @@ from cachescope.frames.vllm import FactorsRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.printed_values import literal_value
 from cachescope.keys.vllm import place_in_tree, vllm_env_hash
-from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, load_object
+from cachescope.readers.directory.bundles import fill_standalone
 from cachescope.readers.directory.dynamo_packages import read_aot_compile
-from cachescope.readers.directory.standalone import fill_standalone
 from cachescope.readers.directory.vllm_places import ARTIFACT
-from cachescope.readers.json_file import load_object
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Reading
 from cachescope.wording import plural
@@ -137,8 +136,3 @@ def read_model(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
         entry.detail = "a compiled model that is too big to be opened here"
         return os.path.exists(path)
     return read_aot_compile(entry, path, name, reading)
-
-
-read_factors = content_reader(fill_factors)
-read_handles = content_reader(fill_handles)
-read_artifact = content_reader(fill_artifact)

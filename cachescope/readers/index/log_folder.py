@@ -22,9 +22,9 @@ from cachescope.details import HashDetails
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_tables import SCHEMA, LogTables, to_arrow
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+from cachescope.readers.kinds import LOGS_SUFFIX
+from cachescope.readers.parquet_folder import failures_of, read_table
 from cachescope.readers.reading import Reading
-from cachescope.readers.stored import LOGS_SUFFIX
-from cachescope.readers.stored_frames import failures_of, read_table
 from cachescope.terms import OUTCOMES
 
 _YEAR_US: Final = 400 * 86_400_000_000

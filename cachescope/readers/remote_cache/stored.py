@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, Fill, mark_damaged, mark_unreadable
-from cachescope.readers.directory.mega_cache import CHECKS
-from cachescope.readers.directory.pgo import CODE_STATE, fill_code_state
+from cachescope.readers.cache_file import DamagedContent, Fill, load_object, marked
+from cachescope.readers.directory.bundles import CHECKS
+from cachescope.readers.directory.dynamo_packages import CODE_STATE, fill_code_state, key_in_name
 from cachescope.readers.directory.triton_files import fill_best_config
-from cachescope.readers.json_file import load_object
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.byte_source import open_bytes
-from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import FileFacts, Reading, entry_of
 from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, BUNDLED_AUTOTUNE, FXGRAPH, OTHER, PGO
 
@@ -46,8 +45,6 @@ _KINDS: Final = {
 }
 # `AutotuneCache._setup_remote_autotune_cache`: a hash of torch, backend and configurations.
 _OF_A_KERNEL: Final = re.compile(r"[0-9a-f]{64}")
-# `code_state_path` (torch/_dynamo/pgo.py): so the same key of PGO reads alike in a directory.
-_NOT_IN_NAMES: Final = re.compile(r'[<>:"/\\|?*]')
 _PICKLED: Final = (FXGRAPH, AOTAUTOGRAD, PGO)
 _SHOWN: Final = 5
 # An empty list takes thirty times its text. A bundle has some values for each kernel of a graph.
@@ -73,7 +70,7 @@ def kind_and_key(key: str) -> tuple[str, str | None]:
     if not (divided and key.startswith(_KEY_BEGINS) and key.endswith(_ENDS)):
         return OTHER, None
     kind = BEST_CONFIG if _OF_A_KERNEL.fullmatch(cache) else _KINDS.get(cache, OTHER)
-    return kind, _NOT_IN_NAMES.sub("_", own) if kind == PGO else own
+    return kind, key_in_name(own) if kind == PGO else own
 
 
 def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
@@ -117,7 +114,7 @@ def content_of(kind: str, value: bytes | dict[str, object]) -> bytes:
 
 
 def _fill(entry: EntryRow, one: Stored, reading: Reading) -> None:
-    try:
+    with marked(entry, reading):
         if one.value is None:
             raise NotRead(one.why_not)
         content = content_of(entry.cache, one.value)
@@ -130,10 +127,6 @@ def _fill(entry: EntryRow, one: Stored, reading: Reading) -> None:
                 raise DamagedContent(damage, offset)
         else:
             _FILLS[entry.cache](entry, CODE_STATE, content, reading)
-    except NotRead as error:
-        mark_unreadable(entry, error.what, error.offset, reading)
-    except (DamagedContent, UnreadablePickle) as error:
-        mark_damaged(entry, error.what, error.offset, reading)
 
 
 def _fill_bundle(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:

@@ -25,9 +25,8 @@ from cachescope.readers.directory.caching_package import (
     fill_on_disk,
     imc_keys,
 )
-from cachescope.readers.directory.dynamo_packages import fill_precompile
+from cachescope.readers.directory.dynamo_packages import fill_code_state, fill_precompile
 from cachescope.readers.directory.file_contents import content_hash, read_source_code
-from cachescope.readers.directory.pgo import fill_code_state
 from cachescope.readers.directory.triton_files import (
     fill_best_config,
     fill_group,

@@ -11,8 +11,8 @@ from cachescope.readers.cache_file import mark_damaged, mark_unreadable
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.entry_file import (
     add_hash_details,
+    entry_reader,
     nanoseconds,
-    read_entry_file,
     reader_of_hidden,
     words,
 )
@@ -316,4 +316,4 @@ def test_a_name_of_fifty_one_letters_is_the_hash_of_the_content(tmp_path: Path) 
     entry = read(tmp_path, graph(_fx_graph_cache_key="x"), read_fxgraph_entry, name="n" * 51)
     assert entry.damage == "holds the entry of another key: x; content hash differs from the name"
     gone, path = row("fxgraph", FX), str(tmp_path / "absent")
-    assert not read_entry_file(gone, path, "absent", Reading(), frozenset(), lambda *_: None)
+    assert not entry_reader(check_fxgraph)(gone, path, "absent", Reading())

@@ -13,9 +13,9 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import stored_code_hash, system_hash
 from cachescope.readers.directory import places
 from cachescope.readers.directory.cache_dir import read_cache_dir
-from cachescope.readers.directory.content_readers import CONTENT_READERS
-from cachescope.readers.directory.mega_cache import read_mega_cache
+from cachescope.readers.directory.content_readers import CONTENT_READERS, SHIPPED_READERS
 from cachescope.readers.reading import Reading
+from cachescope.terms import MEGA_CACHE
 from tests.readers.directory.test_mega_cache import body, summed
 
 HEADER = bytes.fromhex("5feceb66")
@@ -115,7 +115,7 @@ READERS = {
     for place in (places.ROOT, places.SYSTEM_CACHE, places.CODE_FOLDER, places.DYNAMO, places.TRITON_FOLDER)
     for rule in rules_of(place)
     if rule.content
-} | {read_mega_cache}
+} | {SHIPPED_READERS[MEGA_CACHE]}
 # Half surrogate pairs too, which JSON can spell and no file can hold.
 TEXT = st.text(st.characters())
 JSON = st.recursive(

@@ -10,8 +10,7 @@ from hostile_pickles import Object, detail_line, entry_bytes
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import DamagedContent
-from cachescope.readers.directory.bundles import entries_inside
-from cachescope.readers.directory.mega_cache import artifacts, fill_mega_cache
+from cachescope.readers.directory.bundles import artifacts, entries_inside, fill_mega_cache
 from cachescope.readers.kinds import mega_cache_start
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources

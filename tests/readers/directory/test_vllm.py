@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import ReadFile
+from cachescope.readers.directory.content_readers import CONTENT_READERS
 from cachescope.readers.directory.place_of import place_of
-from cachescope.readers.directory.vllm import read_artifact, read_factors, read_handles, read_model
 from cachescope.readers.reading import Reading
+from cachescope.terms import VLLM_AOT, VLLM_ARTIFACT, VLLM_FACTORS, VLLM_HANDLES
 from tests.vllm_folders import ENV, make_folder
 from tests.vllm_recordings import ARCHIVES, VERSIONS, recorded
 
@@ -45,7 +46,7 @@ def artifact(header: bytes = b"CacheCompiledArtifact", key: str = "a" * 52, blob
 
 
 def test_factors_know_where_they_lie(tmp_path: Path) -> None:
-    _, reading = read(read_factors, json.dumps(FACTORS).encode(), tmp_path)
+    _, reading = read(CONTENT_READERS[VLLM_FACTORS], json.dumps(FACTORS).encode(), tmp_path)
     (one,) = reading.vllm_factors
     assert (one.folder, one.rank, one.dp_rank, one.prefix) == ("0123456789", 2, 1, "backbone")
     assert json.loads(one.env) == ENV
@@ -67,7 +68,7 @@ def test_factors_know_where_they_lie(tmp_path: Path) -> None:
     ],
 )
 def test_factors_that_are_none_are_a_problem(content: bytes, tmp_path: Path) -> None:
-    entry, reading = read(read_factors, content, tmp_path)
+    entry, reading = read(CONTENT_READERS[VLLM_FACTORS], content, tmp_path)
     assert entry.status in ("damaged", "unreadable")
     assert len(reading.problems) == 1
     assert not reading.vllm_factors
@@ -85,13 +86,13 @@ def test_factors_that_are_none_are_a_problem(content: bytes, tmp_path: Path) -> 
 )
 def test_handles_are_counted(keys: list[tuple[object, ...]], detail: str, tmp_path: Path) -> None:
     text = repr({key: {"cache_key": "a", "graph_handle": ("x", "/x")} for key in keys})
-    entry, _ = read(read_handles, text.encode(), tmp_path)
+    entry, _ = read(CONTENT_READERS[VLLM_HANDLES], text.encode(), tmp_path)
     assert entry.detail == detail
 
 
 @pytest.mark.parametrize("text", ["{(0, 'a'): 1}", "{((1, 8), 0, 'a', 1): 1}", "{'key': 1}", "{'abc': 1}"])
 def test_keys_that_are_not_of_vllm_are_damage(text: str, tmp_path: Path) -> None:
-    entry, _ = read(read_handles, text.encode(), tmp_path)
+    entry, _ = read(CONTENT_READERS[VLLM_HANDLES], text.encode(), tmp_path)
     assert entry.damage == f"{ARTIFACT} has a key that is not of vLLM"
 
 
@@ -111,14 +112,14 @@ def test_keys_that_are_not_of_vllm_are_damage(text: str, tmp_path: Path) -> None
 )
 def test_handles_are_never_executed(text: str, tmp_path: Path) -> None:
     made = tmp_path / "made"
-    entry, reading = read(read_handles, text.format(made).encode(), tmp_path)
+    entry, reading = read(CONTENT_READERS[VLLM_HANDLES], text.format(made).encode(), tmp_path)
     assert entry.status == "damaged"
     assert len(reading.problems) == 1
     assert not made.exists()
 
 
 def test_handles_beyond_any_size_are_not_read(tmp_path: Path) -> None:
-    entry, _ = read(read_handles, b"{" + b" " * (3 << 20) + b"}", tmp_path)
+    entry, _ = read(CONTENT_READERS[VLLM_HANDLES], b"{" + b" " * (3 << 20) + b"}", tmp_path)
     assert entry.status == "unreadable"
 
 
@@ -133,7 +134,7 @@ def test_handles_beyond_any_size_are_not_read(tmp_path: Path) -> None:
     ],
 )
 def test_artifacts_that_are_none_are_a_problem(content: bytes, damage: str, tmp_path: Path) -> None:
-    entry, reading = read(read_artifact, content, tmp_path)
+    entry, reading = read(CONTENT_READERS[VLLM_ARTIFACT], content, tmp_path)
     assert entry.status == "damaged"
     assert len(reading.problems) == 1
     assert damage in (entry.damage or "") or damage == "checksum differs"
@@ -141,12 +142,15 @@ def test_artifacts_that_are_none_are_a_problem(content: bytes, damage: str, tmp_
 
 def test_a_hostile_pickle_in_an_artifact_is_damage(tmp_path: Path) -> None:
     data = with_checksum(sized(b"AOTCompiledArtifact") + sized(b"k" * 32) + sized(b"cos\nsystem\n."))
-    entry, _ = read(read_artifact, data, tmp_path)
+    entry, _ = read(CONTENT_READERS[VLLM_ARTIFACT], data, tmp_path)
     assert entry.status == "damaged"
     assert "hostile" in str(entry.damage)
 
 
-@given(st.sampled_from([read_factors, read_handles, read_artifact, read_model]), st.binary(max_size=200))
+READERS = [CONTENT_READERS[kind] for kind in (VLLM_FACTORS, VLLM_HANDLES, VLLM_ARTIFACT, VLLM_AOT)]
+
+
+@given(st.sampled_from(READERS), st.binary(max_size=200))
 def test_any_bytes_are_a_row(tmp_path_factory: pytest.TempPathFactory, reader: ReadFile, data: bytes) -> None:
     entry, _ = read(reader, data, tmp_path_factory.getbasetemp())
     assert entry.status in ("ok", "damaged", "unreadable")

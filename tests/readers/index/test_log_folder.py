@@ -21,8 +21,8 @@ from cachescope.readers.index.log_folder import (
     write_logs,
 )
 from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.kinds import is_log_file, is_log_folder
 from cachescope.readers.reading import Process, Reading
-from cachescope.readers.stored import is_log_file, is_log_folder
 from tests.conftest import Recording
 from tests.made import component
 from tests.readers.logs.growing import assert_same_scopes, tour
