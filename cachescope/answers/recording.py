@@ -14,7 +14,7 @@ from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
-from cachescope.collector import all_is_kept
+from cachescope.collector import all_is_kept, no_collections
 from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
@@ -427,7 +427,8 @@ class Recording:
 
         changed = [row.fields for row in self.explained.rows[:MOST_CAUSES] if len(row.fields) > 1]
         replayed = self.replayed
-        return sensitivity_rows(replayed.replay, replayed.times, self.field_safety, largest, changed)
+        with no_collections():
+            return sensitivity_rows(replayed.replay, replayed.times, self.field_safety, largest, changed)
 
     @cached_property
     def facts(self) -> Facts:

@@ -43,16 +43,10 @@ class Difference(NamedTuple):
     kind: Literal["gone", "came"]
 
 
-class Event(NamedTuple):
-    """Something to be played into a directory. At one position, what is stored comes before what is looked up."""
-
-    position: int
-    is_lookup: bool
-    key: int
-    guards: int  # of the entry, or of what the lookup compiled; as `Directory` takes them
-    # Of an entry: when it is gone, and the position of the miss that stored it, or -1.
-    gone: int = NEVER
-    source: int = -1
+Event = tuple[int, bool, int, int, int, int]
+"""Something to be played into a directory: its position, whether it is a lookup, its key, the guards of the entry or of what the lookup
+compiled, and of an entry when it is gone and the position of the miss that stored it, or -1. At one position, entries come first.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,10 +67,10 @@ class Cell:
     def events(self) -> Iterator[Event]:
         """Its entries and misses, to be played into a directory."""
         for entry in self.entries:
-            yield Event(entry.since, False, self.key, entry.guards_code, entry.gone, entry.source)
+            yield entry.since, False, self.key, entry.guards_code, entry.gone, entry.source
         compiled = {entry.source: entry.guards_code for entry in self.entries}
         for at in self.misses:
-            yield Event(at, True, self.key, compiled.get(at, NOT_KNOWN))
+            yield at, True, self.key, compiled.get(at, NOT_KNOWN), NEVER, -1
 
 
 class Cells:

@@ -210,18 +210,19 @@ class _Sets:
         return self._known[number]
 
     def _made(self, number: int) -> _Set:
-        fields, hashes = self._fields, self._hashes
+        fields = self._fields
         base, patch = self._details.sets.parts(number)
         codes = self._details.sets.base(base)
-        if not self._details.has_each_field_once(base) or any(
-            fields[codes[place]] != fields[code] for place, code in patch.items()
-        ):
+        patched = [fields[code] for code in patch.values()]
+        is_in_place = patched == [fields[codes[place]] for place in patch]
+        if not (is_in_place and self._details.has_each_field_once(base)):
             self.bases.append(self._by_field(self._details.sets[number]))
             return _Set(len(self.bases) - 1, {})
         if base not in self._of_base:
             self._of_base[base] = len(self.bases)
             self.bases.append(self._by_field(codes))
-        return _Set(self._of_base[base], {fields[code]: hashes[code] for code in patch.values()})
+        hashes = map(self._hashes.__getitem__, patch.values())
+        return _Set(self._of_base[base], dict(zip(patched, hashes, strict=True)))
 
     def _by_field(self, codes: Iterable[int]) -> dict[int, int]:
         # If a field occurs twice, the last one counts.

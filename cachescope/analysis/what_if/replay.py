@@ -186,7 +186,8 @@ class Replay:
         found: list[list[Cell]] = []
         for keys in joined:
             cells = [cell for key in keys for cell in self.cells.of_key.get(key, ())]
-            found += by_key((cell.directory, cell) for cell in cells).values()
+            is_split = len({cell.directory for cell in cells}) > 1
+            found += by_key((cell.directory, cell) for cell in cells).values() if is_split else [cells]
         return [cells for cells in found if len(cells) > 1]
 
 
@@ -223,11 +224,14 @@ def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
 
 
 def still_missed(
-    replay: Replay, group: Iterable[Cell], after: Outcomes
+    replay: Replay, group: Sequence[Cell], after: Outcomes
 ) -> Iterator[tuple[int, WhyNot, bool]]:
     """Each miss of some cells that stays one, why, and whether another run was compiling its very key."""
     directory, lookups = Directory(), replay.history.lookups
+    last = max((at for cell in group for at in cell.misses if after[at] == MISS), default=-1)
     for position, is_lookup, key, guards, gone, source in _events(group):
+        if position > last:
+            return
         if is_lookup and after[position] == MISS:
             run = lookups[position].run
             yield position, directory.why_not(position, run), directory.is_compiled_elsewhere(run, key)

@@ -127,9 +127,9 @@ def concurrent_misses(replay: Replay, groups: Iterable[list[Cell]], after: Outco
     """
     found = []
     for group in groups:
-        missed = sorted(at for cell in group for at in cell.misses if after[at] == MISS)
+        missed = [at for cell in group for at in cell.misses if after[at] == MISS]
         # Once there is an entry, none of them is concurrent.
-        if len(missed) > 1 and missed[1] < first_entry(group, after):
+        if len(missed) > 1 and sorted(missed)[1] < first_entry(group, after):
             found += [
                 at
                 for at, why, is_compiled in still_missed(replay, group, after)
