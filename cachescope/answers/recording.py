@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
     from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
     from cachescope.readers.assemble import Tables
-    from cachescope.readers.directory.file_contents import NamedFile
 
 
 # Each takes a replay.
@@ -438,7 +437,7 @@ class Recording:
         return Facts(self)
 
 
-def _source_of(file: NamedFile) -> str | None:
+def _source_of(file: EntryRow) -> str | None:
     from cachescope.readers.directory.file_contents import source_of
 
     return source_of(file)

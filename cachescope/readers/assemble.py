@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
@@ -24,8 +24,6 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 if TYPE_CHECKING:
     from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
     from cachescope.readers.directory.generated_files import Kernel
-
-OfFile = TypeVar("OfFile", TimingRow, FactorsRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +62,18 @@ def assemble(reading: Reading) -> Tables:
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)
+    lookups = _number_lookups(runs, known, reading.details)
+    _number_references(reading)
     return Tables(
         runs=Table(RunRow, [_run_row(number, run) for number, run in enumerate(runs)]),
-        lookups=Table(LookupRow, _number_lookups(runs, known, reading.details)),
+        lookups=Table(LookupRow, lookups),
         entries=Table(EntryRow, entry_rows(reading.entries)),
         contexts=Table(ContextRow, _context_rows(reading.contexts)),
         problems=Table(ProblemRow, [*reading.problems]),
         kernels=Table(KernelRow, [*_kernel_rows(reading.entries.opened)]),
-        autotune=Table(TimingRow, [*_of_numbered_files(reading.timings)]),
-        vllm_factors=Table(FactorsRow, [*_of_numbered_files(reading.vllm_factors)]),
-        vllm_starts=Table(StartRow, _numbered_starts(reading.vllm_starts)),
+        autotune=Table(TimingRow, [*reading.timings]),
+        vllm_factors=Table(FactorsRow, [*reading.vllm_factors]),
+        vllm_starts=Table(StartRow, [*reading.vllm_starts]),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),
@@ -184,11 +184,15 @@ def _well_formed(value: Any) -> Any:
     return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
 
 
-def _of_numbered_files(rows: Iterable[OfFile]) -> Iterator[OfFile]:
+def _number_references(reading: Reading) -> None:
+    """Note the numbers of files and lookups, which are known now."""
+    rows: list[TimingRow | FactorsRow] = [*reading.timings, *reading.vllm_factors]
     for row in rows:
         assert row.file is not None
         row.entry = row.file.entry
-        yield row
+    for start in reading.vllm_starts:
+        assert start.found is not None
+        start.lookup = start.found.lookup
 
 
 def _without_times_of_torch(runs: list[Process]) -> None:
@@ -198,13 +202,6 @@ def _without_times_of_torch(runs: list[Process]) -> None:
         for lookup in lookups:
             if lookup.cache == VLLM:
                 lookup.time_taken_ns = None
-
-
-def _numbered_starts(starts: list[StartRow]) -> list[StartRow]:
-    for start in starts:
-        assert start.found is not None
-        start.lookup = start.found.lookup
-    return starts
 
 
 def _context_rows(contexts: Sequence[tuple[str, Snapshot]]) -> list[ContextRow]:

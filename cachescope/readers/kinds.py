@@ -152,13 +152,12 @@ def shipped_kind(path: str, head: bytes) -> str | None:
         return STANDALONE
     if looks_like_aot_compile(head):
         return AOT_COMPILE
-    return AOTINDUCTOR if head.startswith(_ZIP) and _is_aotinductor(path, head) else None
+    if head.startswith(_ZIP):
+        from cachescope.readers.directory.aotinductor import holds_aotinductor
 
-
-def _is_aotinductor(path: str, head: bytes) -> bool:
-    from cachescope.readers.directory.aotinductor import holds_aotinductor
-
-    return holds_aotinductor(path, head)
+        if holds_aotinductor(path, head):
+            return AOTINDUCTOR
+    return None
 
 
 MANIFEST: Final = "cachescope.json"

@@ -57,6 +57,12 @@ class Process:
     """Every file that has records of it, and the kinds of these logs: known once logs are joined."""
     kinds: set[str] = field(default_factory=set)
 
+    def clock_us(self, time_ns: int | None) -> int | None:
+        """A moment on the clock of its log prefixes; None if that is not known."""
+        if time_ns is None or self.start_time_ns is None or self.clock_first_us is None:
+            return None
+        return self.clock_first_us + (time_ns - self.start_time_ns) // 1000
+
 
 FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]
 """Facts from the name, the size and the times of a file: the columns of `FILE_FACTS`."""

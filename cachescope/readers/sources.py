@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from cachescope.errors import SourceError
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.directory.place_of import is_linked_root, looks_like_cache_dir, place_of
 from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.vllm_places import TREE
@@ -122,8 +123,7 @@ def read_sources(
     unread = [problem for problem in reading.problems if problem.where == WHOLE_SOURCE]
     given = {path for _, path in work}
     if unread and given <= {problem.source for problem in unread}:
-        first = unread[0]
-        raise SourceError(first.source, first.message, first.kind)
+        raise _as_error(unread[0])
     tell_of_runs(reading)
 
 
@@ -132,8 +132,7 @@ def check_sources(paths: list[str]) -> None:
     for path in paths:
         reading = Reading()
         if not list(_distinct([path], reading)):
-            first = reading.problems[0]
-            raise SourceError(first.source, first.message, first.kind)
+            raise _as_error(reading.problems[0])
 
 
 def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
@@ -141,11 +140,15 @@ def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
     found = list(_distinct(paths, reading))
     for problem in reading.problems:
         if problem.source in paths:
-            raise SourceError(problem.source, problem.message, problem.kind)
+            raise _as_error(problem)
     logs: list[tuple[ReadSource, str]] = [(reader_of(kind), path) for kind, path in found if kind in _LOGS]
     if not logs:
         raise SourceError(", ".join(paths), "there is no log among these")
     return logs
+
+
+def _as_error(problem: ProblemRow) -> SourceError:
+    return SourceError(problem.source, problem.message, problem.kind)
 
 
 def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[Kind, str]]:

@@ -12,17 +12,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow
 from cachescope.grouping import by_key
 from cachescope.terms import CACHES, CODE
 from cachescope.wording import plural
-
-if TYPE_CHECKING:
-    from cachescope.readers.directory.file_contents import NamedFile
-
 
 ContentHash = Callable[[str], str | None]
 """The hash of the bytes of the file at a path; None if it cannot be read."""
@@ -32,7 +28,7 @@ SOURCE: Final = "equal code keys"
 SOURCE_BUT_FOR_THE_PROCESS: Final = "equal source but for comments and the cache directory in it"
 OTHER_SOURCE: Final = "other source"
 
-SourceOf = Callable[["NamedFile"], str | None]
+SourceOf = Callable[[EntryRow], str | None]
 """The generated source in a file of the frame entries; None if there is none."""
 
 # Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it

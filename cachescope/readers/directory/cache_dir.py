@@ -128,7 +128,9 @@ class CacheWalk:
                 self._unread(folder_path, root, place.kind, folder_key, error.strerror or str(error))
                 continue
             if not items and place.is_temporary:
-                self._empty(folder)
+                # Its process left it behind, or is about to fill it.
+                add_file((place.kind, readable(folder_path), root, None, None, folder_key, "temporary", None))
+                add_reader(None)
             names = self._names[place]
             is_plain = folder_path.isascii() and not is_temporary and link is None
             inner: list[tuple[int, _Folder]] = []
@@ -195,12 +197,6 @@ class CacheWalk:
         """Add what may not be accessed: a folder, or a file in a folder that may only be listed."""
         self.files.append((kind, readable(path), root, None, None, key and readable(key), UNREADABLE, None))
         self.readers.append(_unread_because(why))
-
-    def _empty(self, folder: _Folder) -> None:
-        """Add a temporary folder that its process left behind, or is about to fill."""
-        path, place, root, key, _, _ = folder
-        self.files.append((place.kind, readable(path), root, None, None, key, "temporary", None))
-        self.readers.append(None)
 
     def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
         """Add a link to a file, or return the folder that it leads to; a link that is not followed is a row, too."""

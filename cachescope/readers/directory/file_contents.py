@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.paths import is_in_remote_cache
@@ -46,26 +46,6 @@ class SourceCode:
     why_not: str | None = None
 
 
-class NamedFile(Protocol):
-    """What identifies a file of the frame ``entries``."""
-
-    @property
-    def entry(self) -> int:
-        """Its number."""
-
-    @property
-    def path(self) -> str:
-        """Where it is."""
-
-    @property
-    def cache(self) -> str:
-        """Its kind."""
-
-    @property
-    def cache_key(self) -> str | None:
-        """Its key."""
-
-
 def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode:
     """Read the source in one file."""
     if is_in_remote_cache(path):
@@ -85,7 +65,7 @@ def read_source_code(path: str, cache: str, cache_key: str | None) -> SourceCode
     return SourceCode(data.decode("utf-8", "backslashreplace"), language)
 
 
-def source_of(file: NamedFile) -> str | None:
+def source_of(file: EntryRow) -> str | None:
     """The generated source in a file of the frame ``entries``; None if it has none, or if it no longer exists."""
     return read_source_code(file.path, file.cache, file.cache_key).text
 

@@ -222,7 +222,8 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
     decompress = next((opened for magic, opened in _COMPRESSED.items() if head.startswith(magic)), None)
     stream = raw
     if decompress is not None:
-        head = _head_of(decompress(raw))
+        with decompress(raw) as begun:
+            head = _first_bytes(begun.read)
         raw.close()
         packed = _open(path, ahead_bytes)
         size = packed.seek(0, os.SEEK_END)
@@ -233,7 +234,7 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
         if unpack is None:
             break
         unpacked = io.BufferedReader(Unpacked(stream, unpack))
-        stream, head = unpacked, _peek(unpacked)
+        stream, head = unpacked, _first_bytes(unpacked.peek)
     return stream
 
 
@@ -250,17 +251,9 @@ _COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
 """The function that opens a compressed file, by the file's first bytes."""
 
 
-def _head_of(stream: IO[bytes]) -> bytes:
+def _first_bytes(read: Callable[[int], bytes]) -> bytes:
     try:
-        with stream:
-            return stream.read(_HEAD_BYTES)
-    except _FAILURES:
-        return b""
-
-
-def _peek(stream: io.BufferedReader[Unpacked]) -> bytes:
-    try:
-        return stream.peek(_HEAD_BYTES)
+        return read(_HEAD_BYTES)
     except _FAILURES:
         return b""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
@@ -24,6 +24,7 @@ from cachescope.readers.logs.trace_compiles import (
     Place,
     Stacks,
     compile_id_of,
+    error_in,
     first_attempt,
     interned_string,
     recompile_reasons,
@@ -129,7 +130,7 @@ class CompiledFrames:
                 self._problem(end, *failure)
 
     def _block(self, offset: int, records: Records) -> None:
-        for start, line_end, end in _lines(records):
+        for start, line_end, end in records.lines():
             match = _RECORD.search(records.buffer, start, line_end)
             if match is None:
                 continue
@@ -211,8 +212,7 @@ class CompiledFrames:
         metrics = envelope.record("compilation_metrics") or envelope.record("bwd_compilation_metrics")
         if metrics is None:
             return
-        fail_type, fail_reason = metrics.text("fail_type"), metrics.text("fail_reason")
-        error = f"{fail_type}: {fail_reason}" if fail_type and fail_reason else fail_type
+        error = error_in(metrics)
         is_limit = error is not None and _LIMIT.search(error) is not None
         # torch 2.5 and 2.6 write the limit into the record of backward graphs as well.
         is_in_other = "bwd_compilation_metrics" in envelope.values and not is_limit
@@ -233,14 +233,6 @@ class CompiledFrames:
 
     def _problem(self, at: int, kind: str, message: str) -> None:
         self.problems.append(ProblemRow(self._path, f"byte {at}", kind, message))
-
-
-def _lines(records: Records) -> Iterator[tuple[int, int, int]]:
-    """Where each record begins, where its first line ends, and where the record ends."""
-    starts = records.starts
-    for start, end in zip(starts, [*starts[1:], records.end], strict=False):
-        line_end = records.buffer.find(b"\n", start, end)
-        yield start, end if line_end < 0 else line_end, end
 
 
 def _time_taken(metrics: Record) -> int | None:

@@ -118,7 +118,8 @@ class Shapes:
 
     def optional(self, code: int) -> frozenset[int]:
         """The fields that a set may lack. Inputs are not among them: the graph determines their number."""
-        return frozenset(field for field in self.fields(code) if self._is_optional(field))
+        kinds = {"sometimes", _AUTOCAST, *_LISTS} - {"example_inputs"}
+        return frozenset(field for field in self.fields(code) if self._kinds[field][0] in kinds)
 
     def is_broken(self, cache: str, code: int) -> bool:
         """Whether a set on its own shows that lines are missing or that lines of another set are mixed in."""
@@ -128,10 +129,6 @@ class Shapes:
         if layout.first != ("aot_config" if cache == AOTAUTOGRAD else "gm"):
             return True
         return layout.has_gaps or self._has_too_few_inputs(code)
-
-    def _is_optional(self, field: int) -> bool:
-        kind, _ = self._kinds[field]
-        return kind in ("sometimes", _AUTOCAST) or (kind in _LISTS and kind != "example_inputs")
 
     def _layout(self, code: int) -> _Layout:
         number = self._store.layout(code)

@@ -11,6 +11,7 @@ compose writes ``web-1  | ``, kubectl ``[pod/a/b] ``, srun ``0: ``, mpirun ``[1,
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -124,15 +125,13 @@ def _midnight_us(days: int, year: int) -> int:
     return int(datetime(year, month + 1, min(day, 31), tzinfo=UTC).timestamp()) * 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
 class LogClock:
     """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known."""
 
-    __slots__ = ("known_us", "offset_us", "year")
-
-    def __init__(self, year: int, offset_us: int, known_us: int) -> None:
-        self.year = year
-        self.offset_us = offset_us
-        self.known_us = known_us
+    year: int
+    offset_us: int
+    known_us: int
 
     @classmethod
     def from_event(cls, clock: int, epoch_us: float) -> LogClock | None:

@@ -161,10 +161,10 @@ def _may_be_compiles_of_one(some: list[LookupRow], others: list[LookupRow]) -> b
 
 
 def _overlap(a: Process, b: Process) -> bool:
-    if None in (a.clock_first_us, a.clock_last_us, b.clock_first_us, b.clock_last_us):
+    if a.clock_first_us is None or a.clock_last_us is None:
         return False
-    assert a.clock_first_us is not None and a.clock_last_us is not None
-    assert b.clock_first_us is not None and b.clock_last_us is not None
+    if b.clock_first_us is None or b.clock_last_us is None:
+        return False
     # One of them may have begun past New Year.
     began = on_from(b.clock_first_us, a.clock_first_us)
     ended = began + on_from(b.clock_last_us, b.clock_first_us) - b.clock_first_us
@@ -174,20 +174,17 @@ def _overlap(a: Process, b: Process) -> bool:
 
 def _shift_ns(to: Process, of: Process) -> int:
     """What to add to the times of one log to match the other: both print the same clock."""
-    if None in (to.start_time_ns, to.clock_first_us, of.start_time_ns, of.clock_first_us):
+    if to.start_time_ns is None or to.clock_first_us is None:
         return 0
-    assert to.start_time_ns is not None and to.clock_first_us is not None
-    assert of.start_time_ns is not None and of.clock_first_us is not None
+    if of.start_time_ns is None or of.clock_first_us is None:
+        return 0
     return moment_ns(of.clock_first_us, to.clock_first_us, to.start_time_ns) - of.start_time_ns
 
 
 def _moments_apart_ns(run: Process, other: Process) -> int | None:
     shift = _shift_ns(run, other)
     times = by_key(
-        ((lookup.cache, lookup.cache_key), time)
-        for lookup in run.lookups
-        for time in (lookup.time, lookup.logged_time)
-        if time is not None
+        ((lookup.cache, lookup.cache_key), time) for lookup in run.lookups for time in _moments(lookup)
     )
     shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
     if not shared:
@@ -197,8 +194,7 @@ def _moments_apart_ns(run: Process, other: Process) -> int | None:
     apart = [
         abs(at + shift - t)
         for lookup in shared
-        for at in (lookup.time, lookup.logged_time)
-        if at is not None
+        for at in _moments(lookup)
         for t in times[lookup.cache, lookup.cache_key]
     ]
     nearest = min(apart, default=_SAME_MOMENT_NS)
@@ -223,20 +219,17 @@ def _were_cut_short(run: Process, other: Process) -> bool:
 
     torch records a graph after its compile, and nothing if the compile failed or was interrupted.
     """
-    first_us, first_ns = other.clock_first_us, other.start_time_ns
-    if run.kind != "trace" or not other.lookups or first_us is None or first_ns is None:
+    if run.kind != "trace" or not other.lookups:
         return False
     recorded = {(one.cache, one.compile_id) for one in run.lookups}
     compiles = compiles_of(run)
     return all(
-        lookup.time is not None
+        (at_us := other.clock_us(lookup.time)) is not None
         and (lookup.cache, lookup.compile_id) not in recorded
         and any(
             one.compile_id == lookup.compile_id
             and one.began_us is not None
-            and one.began_us
-            <= first_us + (lookup.time - first_ns) // 1000
-            <= (one.ended_us or run.clock_last_us or 0)
+            and one.began_us <= at_us <= (one.ended_us or run.clock_last_us or 0)
             for one in compiles
         )
         for lookup in other.lookups
@@ -331,9 +324,11 @@ def _bypass_of(lookup: LookupRow, bypasses: deque[LookupRow]) -> LookupRow | Non
 
 def _apart_ns(one: LookupRow, other: LookupRow) -> int:
     """The smallest time between two logs' records of a lookup."""
-    moments = [t for t in (one.time, one.logged_time) if t is not None]
-    others = [t for t in (other.time, other.logged_time) if t is not None]
-    return min((abs(t - o) for t in moments for o in others), default=0)
+    return min((abs(t - o) for t in _moments(one) for o in _moments(other)), default=0)
+
+
+def _moments(lookup: LookupRow) -> list[int]:
+    return [moment for moment in (lookup.time, lookup.logged_time) if moment is not None]
 
 
 def _fill(lookup: LookupRow, other: LookupRow) -> None:

@@ -12,7 +12,6 @@ import time
 from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
-from cachescope.json_types import JsonObject
 
 # At least two letters: a single letter is a Windows drive.
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
@@ -29,7 +28,8 @@ def addresses(address: str) -> list[str]:
     try:
         fs, path = _fsspec(address).core.url_to_fs(address)
         # A pattern may match folders; their contents were not asked for.
-        found = [name for name, about in _found(fs, path).items() if about["type"] == "file"]
+        find = fs.glob if any(mark in path for mark in "*?[") else fs.find
+        found = [name for name, about in dict(find(path, detail=True)).items() if about["type"] == "file"]
         named = [str(fs.unstrip_protocol(name)) for name in sorted(found)]
     except SourceError:
         raise
@@ -38,12 +38,6 @@ def addresses(address: str) -> list[str]:
     if not named:
         raise SourceError(address, "there is no such file or directory")
     return named
-
-
-def _found(fs: Any, path: str) -> dict[str, JsonObject]:
-    if any(mark in path for mark in "*?["):
-        return dict(fs.glob(path, detail=True))
-    return dict(fs.find(path, detail=True))
 
 
 def open_address(address: str, ahead_bytes: int) -> IO[bytes]:

@@ -85,7 +85,7 @@ def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]
     parts: dict[int, list[LookupRow]] = {}
     at = 0
     for lookup in process.lookups:
-        clock = _clock(process, lookup)
+        clock = process.clock_us(lookup.time)
         if clock is not None:
             inside = [
                 n for n, (first, last) in enumerate(spans) if first - _SLACK_US <= clock <= last + _SLACK_US
@@ -95,37 +95,26 @@ def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]
     return [_part(process, lookups) for lookups in parts.values()]
 
 
-def _clock(process: Process, lookup: LookupRow) -> int | None:
-    """When a lookup was made, on the clock that both logs of a process print."""
-    if lookup.time is None or process.start_time_ns is None or process.clock_first_us is None:
-        return None
-    return process.clock_first_us + (lookup.time - process.start_time_ns) // 1000
-
-
 def _belongs_to(trace: Process, process: Process) -> bool:
     moments = by_key(
         ((lookup.cache, lookup.cache_key), moment)
         for lookup in trace.lookups
-        for moment in (_clock(trace, lookup), _logged(trace, lookup))
+        for moment in map(trace.clock_us, (lookup.time, lookup.logged_time))
         if moment is not None
     )
     return any(
         abs(mine - moment) <= _SAME_MOMENT_US
         for lookup in process.lookups
-        for mine in (_clock(process, lookup), _logged(process, lookup))
+        for mine in map(process.clock_us, (lookup.time, lookup.logged_time))
         if mine is not None
         for moment in moments.get((lookup.cache, lookup.cache_key), ())
     )
 
 
-def _logged(process: Process, lookup: LookupRow) -> int | None:
-    return None if lookup.logged_time is None else _clock(process, replace(lookup, time=lookup.logged_time))
-
-
 def _part(process: Process, lookups: list[LookupRow]) -> Process:
     if len(lookups) == len(process.lookups):
         return process
-    clocks = [clock for lookup in lookups if (clock := _clock(process, lookup)) is not None]
+    clocks = [clock for lookup in lookups if (clock := process.clock_us(lookup.time)) is not None]
     times = [lookup.time for lookup in lookups if lookup.time is not None]
     return replace(
         process,

@@ -271,7 +271,7 @@ def _messages(
             before.go_on(lines.take_continued(line[: prefix.end()], components.known, _continues))
     if latest is not None:
         latest.is_cut = not lines.is_whole
-    yield from shorts
+    yield from shorts.values()
     yield from open_messages.values()
 
 
@@ -285,9 +285,6 @@ class _ShortMessages(dict[bytes, Message]):
         super().__init__()
         self._leads = leads
         self._widths: dict[bytes, int] = {}
-
-    def __iter__(self) -> Iterator[Message]:  # type: ignore[override]
-        return iter(self.values())
 
     def take(self, line: bytes, number: int) -> Message | None:
         """Add a line; return the message that it ends, if any."""

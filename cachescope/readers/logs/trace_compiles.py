@@ -215,14 +215,11 @@ def failed_compiles(process: Process) -> tuple[str, ...]:
 
 def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:
     """Complete lookups that only the text log has, above all those of failed compiles, from the process's trace."""
-    first_us, first_ns = process.clock_first_us, process.start_time_ns
-    if not lookups or first_us is None or first_ns is None:
-        return
-    rows = compiles_of(process)
+    rows = compiles_of(process) if lookups else []
     for lookup in lookups:
-        if lookup.time is None or lookup.compile_id is None:
+        at_us = process.clock_us(lookup.time)
+        if at_us is None or lookup.compile_id is None:
             continue
-        at_us = first_us + (lookup.time - first_ns) // 1000
         compile_id = first_attempt(lookup.compile_id)
         own = [row for row in rows if row.compile_id == compile_id and (row.began_us or 0) <= at_us]
         if not own:
@@ -246,13 +243,7 @@ def _is_compile(row: object) -> bool:
 def compile_id_of(envelope: Record) -> str | None:
     """The compile id of an envelope, as torch prints it: torch/_guards.py, `CompileId.__str__` and `TraceId.__str__` (attempt)."""
     names = ("compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
-    autograd, frame, number, attempt = map(envelope.whole, names)
-    if frame is None:
-        return None if autograd is None else f"!{autograd}"
-    text = f"{frame}/{number}"
-    if autograd is not None:
-        text = f"!{autograd}/{text}"
-    return f"{text}_{attempt}" if attempt else text
+    return _id_text(*map(envelope.whole, names))
 
 
 def id_of_metrics(line: bytes) -> str | None:
@@ -260,11 +251,16 @@ def id_of_metrics(line: bytes) -> str | None:
     match = _NUMBERS.search(line, max(len(line) - _LONGEST_NUMBERS, 0))
     if match is None:
         return None
-    autograd, frame, number, attempt = (None if part is None else part.decode() for part in match.groups())
+    return _id_text(*(None if part is None else part.decode() for part in match.groups()))
+
+
+def _id_text(
+    autograd: int | str | None, frame: int | str | None, number: int | str | None, attempt: int | str | None
+) -> str | None:
     if frame is None:
         return None if autograd is None else f"!{autograd}"
     text = f"{frame}/{number}" if autograd is None else f"!{autograd}/{frame}/{number}"
-    return text if attempt in (None, "0") else f"{text}_{attempt}"
+    return text if attempt in (None, 0, "0") else f"{text}_{attempt}"
 
 
 def recompile_reasons(payload: bytes) -> tuple[str, ...]:
@@ -297,9 +293,13 @@ def error_of_metrics(line: bytes) -> str | None:
         (values, *_) = load_json(line).values()
     except ValueError:
         return None
-    metrics = Record(values)
+    return error_in(Record(values))
+
+
+def error_in(metrics: Record) -> str | None:
+    """The error in metrics; None if the compile succeeded."""
     kind, reason = metrics.text("fail_type"), metrics.text("fail_reason")
-    return f"{kind}: {reason}" if reason else kind
+    return f"{kind}: {reason}" if kind and reason else kind
 
 
 def _text(literal: bytes) -> str:

@@ -26,7 +26,8 @@ class TraceEvent(NamedTuple):
 
     name: str
     time_ns: int
-    is_begin: bool
+    is_begin: bool | None
+    """None where it is neither; `TraceEvents` has no such event."""
     compile_id: str | None
 
 
@@ -57,12 +58,9 @@ class TraceEvents:
 
     def _block(self, offset: int, records: Records) -> Iterator[TraceEvent]:
         buffer = records.buffer
-        starts = records.starts
-        ends = [*starts[1:], *([records.end] if starts else [])]
         is_last = records.end == records.size
-        for start, end in zip(starts, ends, strict=True):
-            line_end = buffer.find(b"\n", start, end)
-            if line_end < 0 or buffer.find(_EVENT, start, line_end) < 0:
+        for start, line_end, end in records.lines():
+            if buffer.find(_EVENT, start, line_end) < 0:
                 continue
             if self._repeats.has(memoryview(buffer)[start:end]):
                 continue
@@ -76,9 +74,9 @@ class TraceEvents:
             event = _plain_event(values) or self._checked_event(values, offset + start)
             if event is not None and event.is_begin is not None:
                 self._check_order(event, offset + start)
-                yield TraceEvent(event.name, event.time_ns, event.is_begin, event.compile_id)
+                yield event
 
-    def _checked_event(self, values: object, at: int) -> _Event | None:
+    def _checked_event(self, values: object, at: int) -> TraceEvent | None:
         """An event that is not as torch writes it; what is wrong becomes a problem."""
         record = Record(values)
         name, time_ns, kind = record.text("name"), record.moment_of_us("ts"), record.text("ph")
@@ -91,9 +89,9 @@ class TraceEvents:
             self._problem(at, "bad_value", "chromium_event: " + "; ".join(record.wrong))
         if name is None or time_ns is None or kind not in _KINDS:
             return None
-        return _Event(name, time_ns, _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)
+        return TraceEvent(name, time_ns, _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)
 
-    def _check_order(self, event: _Event, at: int) -> None:
+    def _check_order(self, event: TraceEvent, at: int) -> None:
         if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
             self._problem(at, "bad_value", "chromium_event: ts is months after that of the event before")
         self._last_ns = event.time_ns
@@ -102,18 +100,10 @@ class TraceEvents:
         self.problems.append(ProblemRow(self._path, f"byte {at}", kind, message))
 
 
-class _Event(NamedTuple):
-    name: str
-    time_ns: int
-    is_begin: bool | None
-    """None where it is neither begin nor end."""
-    compile_id: str | None
-
-
 _KINDS: Final = {"B": True, "E": False, "i": None}
 
 
-def _plain_event(values: Any) -> _Event | None:
+def _plain_event(values: Any) -> TraceEvent | None:
     """An event exactly as torch writes it; None if anything has another type."""
     try:
         name, stamp, kind, args = values["name"], values["ts"], values["ph"], values["args"]
@@ -124,4 +114,6 @@ def _plain_event(values: Any) -> _Event | None:
         return None
     if kind not in ("B", "E", "i") or not 0 <= stamp <= _MOST_US:
         return None
-    return _Event(name, round(stamp * 1000), _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)
+    return TraceEvent(
+        name, round(stamp * 1000), _KINDS[kind], None if compile_id == NO_COMPILE else compile_id
+    )

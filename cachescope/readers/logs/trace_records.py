@@ -27,25 +27,16 @@ _MOST_BYTES_OF_A_RECORD: Final = 16 << 20
 RECORD_START: Final = re.compile(rb"\n[^\t]")
 _BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t])")
 
-ARTIFACT: Final = "artifact"
-DYNAMO_START: Final = "dynamo_start"
-METRICS: Final = "compilation_metrics"
-BACKWARD_METRICS: Final = "bwd_compilation_metrics"
-STRING: Final = "str"
-"""A text that stacks refer to by its number."""
 COMPILE_EVENT: Final = "inductor_compile"
-BACKEND_EVENT: Final = "backend_compile"
-"""The `chromium_event` of these names."""
-OUTPUT_CODE: Final = "inductor_output_code"
-GRAPH_DUMP: Final = "graph_dump"
-
 _IS_STRAY: Final = re.compile(rb"[^VIWEC\t\n]")
 _WORD_BYTES: Final = 8
 # The first eight letters after the brace and its quote distinguish the kinds.
 _KINDS: Final = {
     kind.encode()[:_WORD_BYTES]: kind
-    for kind in (ARTIFACT, DYNAMO_START, METRICS, BACKWARD_METRICS, OUTPUT_CODE, GRAPH_DUMP)
-} | {b'str": ["': STRING}
+    for kind in (
+        "artifact", "dynamo_start", "compilation_metrics", "bwd_compilation_metrics", "inductor_output_code", "graph_dump",
+    )
+} | {b'str": ["': "str"}  # fmt: skip
 # Artifacts begin with their name: eight letters of it, after the seventh, identify them.
 _ARTIFACT_START: Final = b'{"artifact": {"name": "'
 _NAME_WORD: Final = len(_ARTIFACT_START) + 7
@@ -56,7 +47,7 @@ _NAMES: Final = {
 _EVENT: Final = b"chromium"
 # Most records are events. The name comes first in their payload.
 _EVENT_STARTS: Final = {
-    name: f'\n\t{{\n\t"name": "{name}"'.encode() for name in (COMPILE_EVENT, BACKEND_EVENT)
+    name: f'\n\t{{\n\t"name": "{name}"'.encode() for name in (COMPILE_EVENT, "backend_compile")
 }
 
 
@@ -66,8 +57,8 @@ def _any_of(words: Iterable[bytes]) -> bytes:
 
 _WANTED: Final = b"|".join(
     (
-        _any_of(word for word, kind in _KINDS.items() if kind != ARTIFACT),
-        ARTIFACT.encode() + b".{%d}" % (_NAME_WORD - 2 - _WORD_BYTES) + _any_of(_NAMES),
+        _any_of(word for word, kind in _KINDS.items() if kind != "artifact"),
+        b"artifact.{%d}" % (_NAME_WORD - 2 - _WORD_BYTES) + _any_of(_NAMES),
         _EVENT + rb"[^\n]*" + _any_of(_EVENT_STARTS.values()),
     )
 )
@@ -178,6 +169,12 @@ class Records:
         """The prefix of the record at this offset."""
         return PREFIX.match(self.buffer, start, self.size if end is None else end)
 
+    def lines(self) -> Iterator[tuple[int, int, int]]:
+        """Where each record begins, where its first line ends, and where the record ends."""
+        for start, end in zip(self.starts, [*self.starts[1:], self.end], strict=False):
+            line_end = self.buffer.find(b"\n", start, end)
+            yield start, end if line_end < 0 else line_end, end
+
     def spans(self) -> Iterator[Span | Stray]:
         """Yield every stray line and every record that may be about a cache, in their order."""
         is_whole = self.end < self.size or not self.is_cut
@@ -203,7 +200,7 @@ class Records:
             starts = _EVENT_STARTS.items()
             return next((name for name, start in starts if self.buffer.startswith(start, line_end)), None)
         kind = _KINDS.get(word)
-        if kind == ARTIFACT:
+        if kind == "artifact":
             at = brace + _NAME_WORD
             return kind if bytes(self.buffer[at : at + _WORD_BYTES]) in _NAMES else None
         return kind
