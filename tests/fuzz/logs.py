@@ -14,7 +14,7 @@ import pyarrow as pa
 from cachescope.errors import CachescopeError
 from cachescope.readers.logs import trace_records
 from cachescope.readers.logs.log_events import fold_events
-from cachescope.readers.logs.many_logs import one_log, read_alone
+from cachescope.readers.logs.many_logs import read_alone
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import parts_of_trace, read_trace_events, read_trace_log
 from cachescope.readers.logs.trace_process import TraceProcess
@@ -159,10 +159,7 @@ class TracesInParts(Logs):
             return
         whole, together = Reading(), Reading()
         parts = [
-            one_log(
-                read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False),
-                str(path),
-            )
+            read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False)
             for start, end in places
         ]
         read_trace_log(str(path), whole)

@@ -23,8 +23,6 @@ from cachescope.readers.directory.default_root import default_root
 from cachescope.readers.index.log_state import LogState, has_grown, is_quiet, log_state
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from cachescope.readers.index.log_tables import LogTables
 
 OFF: Final = "CACHESCOPE_NO_INDEX"
@@ -175,18 +173,21 @@ class Kept:
         (tables,) = LogTables.from_arrow(table, source)
         return tables
 
-    def store(self, table: pa.Table) -> None:
+    def store(self, log: LogTables) -> None:
         """Store the log, unless it was written to since it was requested; a failure is no error.
 
-        A log that was written to just now is stored only as a start for a later reading.
+        A log that was written to just now is stored only as a start for a later reading, and none that fits no columns.
         """
         import pyarrow as pa
 
+        from cachescope.readers.index.log_tables import to_arrow
+
         is_settled = is_quiet(self.log)
-        ends = table["processes"].chunk(0).flatten().field("end_state")
-        can_go_on = len(ends) > 0 and not ends.null_count
+        ends = [process.end_state for process in log.processes]
+        can_go_on = bool(ends) and None not in ends
+        table = to_arrow([log])
         try:
-            if log_state(self.path) != self.log or not (is_settled or can_go_on):
+            if table is None or log_state(self.path) != self.log or not (is_settled or can_go_on):
                 return
             stream = io.BytesIO()
             # Not Parquet: it takes ten times as long to open, for columns as nested as these.

@@ -53,7 +53,7 @@ class _Task:
 
         self.known: KnownCodes | None = None
         self.future: Future[Any] | None
-        self._results: deque[Any] | None = None
+        self._results: deque[LogTables] | None = None
         try:
             if folder is None:
                 self.future = executor.submit(read_together, logs, strict)
@@ -63,10 +63,8 @@ class _Task:
             self.future = None
             _warn(error)
 
-    def take(self) -> Any | None:
+    def take(self) -> LogTables | None:
         """The worker's result for the next log; None if the worker is lost."""
-        import pyarrow as pa
-
         from cachescope.readers.index.log_tables import KnownCodes, LogTables
 
         if self._results is None:
@@ -76,12 +74,8 @@ class _Task:
                 return None
             if isinstance(result, str):
                 result = _out_of_file(result)
-            # The table of a single log may be stored as it is.
-            is_several = isinstance(result, pa.Table) and result.num_rows > 1
-            if is_several:
-                result = LogTables.from_arrow(result)
             self.known = KnownCodes()
-            self._results = deque(result if is_several or isinstance(result, list) else [result])
+            self._results = deque(result if isinstance(result, list) else LogTables.from_arrow(result))
         return self._results.popleft()
 
     def cancel(self) -> None:
@@ -104,8 +98,7 @@ class _Parts:
         """The parts in their order; if a worker is lost, its part is read in this process."""
         try:
             for read, task in zip(self._reads, self._tasks, strict=True):
-                result = task.take()
-                part = one_log(read_alone(read, self._path, False) if result is None else result, self._path)
+                part = task.take() or read_alone(read, self._path, strict=False)
                 if not part.processes:
                     (problem,) = part.problems
                     raise SourceError(self._path, problem.message, problem.kind)
@@ -146,20 +139,16 @@ class _Asked:
             if result is None:
                 read_or_note(self.read, self.path, reading)
             else:
-                one_log(result, self.path).merge_into(reading, self.task.known)
+                result.merge_into(reading, self.task.known)
         else:
             self._kept_into(reading)
 
     def _kept_into(self, reading: Reading) -> None:
-        from cachescope.readers.index.log_tables import LogTables
-
         assert self.kept is not None
         log = self.kept.as_it_is(self.path)
         if log is None:
-            result = self._result()
-            if not isinstance(result, LogTables):
-                self.kept.store(result)
-            log = one_log(result, self.path)
+            log = self._result()
+            self.kept.store(log)
         if log.processes:
             self._fold([log], reading)
         else:
@@ -169,7 +158,7 @@ class _Asked:
         fold = event_readers(self.read).fold(self.path, self.path, reading)
         read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
 
-    def _result(self) -> Any:
+    def _result(self) -> LogTables:
         """The events of a log that the index keeps: from a worker, or read here."""
         if isinstance(self.task, _Parts):
             reading = Reading()
@@ -181,9 +170,9 @@ class _Asked:
                 note_source(error, reading)
             return _tables_of(self.path, reading)
         result = self._read_on() if self.task is None else self.task.take()
-        return read_alone(self.read_columns, self.path, strict=False) if result is None else result
+        return result or read_alone(self.read_columns, self.path, strict=False)
 
-    def _read_on(self) -> Any | None:
+    def _read_on(self) -> LogTables | None:
         """The kept events and those appended to the log since; None if the log has to be read from the start."""
         before = None if self.kept is None else self.kept.as_it_was(self.path)
         if before is None or self.kept is None:
@@ -334,29 +323,17 @@ def _out_of_file(path: str) -> Any:
         return stream.read_all()
 
 
-def read_alone(read: ReadLog, path: str, strict: bool) -> Any:
-    """Read one log into a table of `log_tables.SCHEMA`, or into `LogTables` if it does not fit into one."""
+def read_alone(read: ReadLog, path: str, strict: bool) -> LogTables:
+    """Read one log by itself."""
     reading = Reading(strict=strict)
     read_or_note(read, path, reading)
     return _tables_of(path, reading)
 
 
-def _tables_of(path: str, reading: Reading) -> Any:
-    from cachescope.readers.index.log_tables import LogTables, to_arrow
-
-    tables = LogTables.of(path, reading)
-    table = to_arrow([tables])
-    return tables if table is None else table
-
-
-def one_log(result: Any, path: str) -> LogTables:
-    """The log that was read by itself, here or by a worker."""
+def _tables_of(path: str, reading: Reading) -> LogTables:
     from cachescope.readers.index.log_tables import LogTables
 
-    if isinstance(result, LogTables):
-        return result
-    (log,) = LogTables.from_arrow(result, path)
-    return log
+    return LogTables.of(path, reading)
 
 
 class EventReaders(NamedTuple):

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from cachescope.frames.recorded_rows import ProblemRow
-from cachescope.readers.index import log_state
+from cachescope.readers.index import log_state, log_tables
 from cachescope.readers.index.kept_logs import OFF, Index, Kept, index_of_user
-from cachescope.readers.index.log_tables import LogTables, to_arrow
+from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.reading import Process
 from tests.readers.index.test_log_folder import A, B, one_log
 
@@ -36,16 +36,14 @@ def place(index: Index, log: Path) -> Kept:
     return kept
 
 
-def table(log: Path, end_state: str | None = None, processes: int = 1) -> pa.Table:
+def tables(log: Path, end_state: str | None = None, processes: int = 1) -> LogTables:
     """The events of a log that was read in so many steps: the first process has the lookups."""
     made = one_log(str(log), A, B)
     made.processes[0].end_state = end_state
     made.processes.append(Process(str(log), "text", 8, end_state=end_state))
     made.problems.append(ProblemRow(str(log), "end", "truncated", "cut"))
     del made.processes[processes:]
-    found = to_arrow([made])
-    assert found is not None
-    return found
+    return made
 
 
 def told(log: LogTables | None) -> object:
@@ -88,7 +86,7 @@ def test_what_is_stored_of_a_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(log_state, "_QUIET_NS", age)
-    place(index, log).store(table(log, end_state, processes))
+    place(index, log).store(tables(log, end_state, processes))
     assert len(index.logs()) == is_stored
     kept = place(index, log)
     whole = ("now", *(WHOLE if processes else ([], *WHOLE[1:])))
@@ -133,7 +131,7 @@ def test_a_log_that_was_written_to_since_is_not_stored(
     assert kept.is_same_file()
     change(log)
     assert kept.is_same_file() is is_same
-    kept.store(table(log, "{}"))
+    kept.store(tables(log, "{}"))
     assert index.logs() == []
     assert not index.folder.exists()
 
@@ -142,7 +140,7 @@ def test_a_log_that_was_written_to_since_is_not_stored(
 def test_another_log_in_its_place_is_not_what_was_stored(
     change: Callable[[Path], None], log: Path, index: Index
 ) -> None:
-    place(index, log).store(table(log, "{}"))
+    place(index, log).store(tables(log, "{}"))
     change(log)
     kept = place(index, log)
     assert (kept.as_it_is("now"), kept.as_it_was("now"), kept.is_of_use()) == (None, None, False)
@@ -181,7 +179,7 @@ def test_a_link_of_another_name_has_a_place_of_its_own(log: Path, index: Index, 
 )
 def test_a_damaged_file_is_of_no_use(damage: Callable[[bytes], bytes], log: Path, index: Index) -> None:
     kept = place(index, log)
-    kept.store(table(log))
+    kept.store(tables(log))
     data = kept.file.read_bytes()
     assert data.startswith(b"cachescope index\n{")
     kept.file.write_bytes(damage(data))
@@ -194,7 +192,7 @@ def test_a_damaged_file_is_of_no_use(damage: Callable[[bytes], bytes], log: Path
 def test_no_other_content_is_believed_than_what_was_stored(log: Path, index: Index) -> None:
     kept = place(index, log)
     data = []
-    for made in (table(log), table(log, processes=0)):
+    for made in (tables(log), tables(log, processes=0)):
         kept.store(made)
         stored = kept.file.read_bytes()
         line = stored.index(b"\n", 20)
@@ -212,16 +210,21 @@ def test_no_other_content_is_believed_than_what_was_stored(log: Path, index: Ind
     assert grown.as_it_was("now") is None
 
 
-def test_columns_of_another_form_are_of_no_use(log: Path, index: Index) -> None:
+def test_columns_of_another_form_are_of_no_use(
+    log: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = log_tables.to_arrow([tables(log)])
+    assert table is not None
+    monkeypatch.setattr(log_tables, "to_arrow", lambda _: table.append_column("more", pa.array([1])))
     kept = place(index, log)
-    kept.store(table(log).append_column("more", pa.array([1])))
+    kept.store(tables(log))
     assert kept.is_of_use()
     assert kept.as_it_is("now") is None
 
 
 def test_a_folder_that_cannot_be_made_is_no_error(log: Path, tmp_path: Path) -> None:
     kept = place(Index(log / "index"), log)
-    kept.store(table(log))
+    kept.store(tables(log))
     assert kept.as_it_is("now") is None
     assert Index(log / "index").logs() == []
 
@@ -232,7 +235,7 @@ def test_a_failure_to_write_leaves_nothing(log: Path, index: Index, monkeypatch:
 
     kept = place(index, log)
     monkeypatch.setattr(os, "replace", refuse)
-    kept.store(table(log))
+    kept.store(tables(log))
     assert {path.name for path in index.folder.iterdir()} <= {"lock"}
     assert index.folder.stat().st_mode & 0o777 == 0o700
 
@@ -242,7 +245,7 @@ def test_logs_are_listed_and_trimmed_by_when_they_were_used(index: Index, log: P
     for number, name in enumerate(("a.log", "b.log", "c.log")):
         path = tmp_path / name
         path.write_bytes(b"x" * (20_000 + number))
-        place(index, path).store(table(path))
+        place(index, path).store(tables(path))
         os.utime(place(index, path).file, (now - 100 + number, now - 100 + number))
     # One that is read counts as used now.
     assert place(index, log).as_it_is("now") is not None

@@ -14,7 +14,7 @@ from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.logs.log_events import fold_events
-from cachescope.readers.logs.many_logs import one_log, read_alone
+from cachescope.readers.logs.many_logs import read_alone
 from cachescope.readers.logs.text_log import read_text_log
 from cachescope.readers.logs.trace_log import read_trace_events, read_trace_log
 from cachescope.readers.reading import Reading
@@ -53,7 +53,13 @@ def _readers(path: Path) -> logs.EventReaders:
 
 def keep(path: Path) -> pa.Table:
     """What is kept of a log: its events."""
-    return read_alone(_readers(path).read, str(path), False)
+    return _in_columns(read_alone(_readers(path).read, str(path), False))
+
+
+def _in_columns(log: LogTables) -> pa.Table:
+    table = to_arrow([log])
+    assert table is not None
+    return table
 
 
 def can_go_on(kept: pa.Table) -> bool:
@@ -64,19 +70,18 @@ def can_go_on(kept: pa.Table) -> bool:
 def read_on(path: Path, kept: pa.Table) -> pa.Table | None:
     """What is kept of a log that has grown since; None if it has to be read anew."""
     reading = Reading()
-    one_log(kept, str(path)).merge_into(reading)
+    (before,) = LogTables.from_arrow(kept, str(path))
+    before.merge_into(reading)
     if not _readers(path).read_on(str(path), reading):
         return None
-    table = to_arrow([LogTables.of(str(path), reading)])
-    assert table is not None
-    return table
+    return _in_columns(LogTables.of(str(path), reading))
 
 
 def folded(path: Path, *parts: pa.Table, strict: bool = False) -> Reading:
     """The reading that the kept events of a log give."""
     reading = Reading(strict)
     fold = _readers(path).fold(str(path), str(path), reading)
-    fold_events(fold, reading, [one_log(part, str(path)) for part in parts])
+    fold_events(fold, reading, [log for part in parts for log in LogTables.from_arrow(part, str(path))])
     return reading
 
 
@@ -90,7 +95,7 @@ def read_anew(path: Path) -> Reading:
 def in_parts(path: Path, places: Sequence[tuple[int, int | None]], strict: bool = False) -> Reading:
     """The parts of a trace as workers tell them, the last one read first."""
     told = [
-        read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False)
+        _in_columns(read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False))
         for start, end in reversed(places)
     ]
     return folded(path, *reversed(told), strict=strict)
