@@ -294,7 +294,7 @@ def test_a_trace_is_explained_without_other_readers(recording: Callable[[str, st
     readers = {name.removeprefix("cachescope.readers.") for name in done.stderr.split()}
     assert "logs.trace_log" in readers
     others = {
-        "logs.text_log", "logs.vllm_log", "snapshot", "pickles", "remote_cache.stored", "remote_cache.server",
+        "logs.text_log", "logs.vllm_log", "snapshot", "pickles", "remote_cache.stored",
     }  # fmt: skip
     assert readers & (others | {"directory.cache_dir", "directory.content_readers"}) == set()
 

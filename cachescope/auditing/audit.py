@@ -27,8 +27,7 @@ from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNK
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
-from cachescope.readers.remote_cache.server import stored_in
-from cachescope.readers.remote_cache.stored import kind_and_key, stored_in_dump
+from cachescope.readers.remote_cache.stored import kind_and_key, stored_in, stored_in_dump
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUDIT_LEVELS,

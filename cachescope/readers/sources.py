@@ -91,7 +91,7 @@ def reader_of(kind: Kind) -> ReadSource:
 
             return read_dump
         case "redis":
-            from cachescope.readers.remote_cache.server import read_redis
+            from cachescope.readers.remote_cache.stored import read_redis
 
             return read_redis
 

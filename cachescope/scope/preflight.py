@@ -15,7 +15,7 @@ from cachescope.readers.directory.bundles import is_bundle, read_as_directory
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry, Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
-from cachescope.readers.remote_cache.server import check_redis, read_redis
+from cachescope.readers.remote_cache.stored import check_redis, read_redis
 from cachescope.readers.sources import check_sources, read_sources
 from cachescope.report.preflight import preflight_html, preflight_text
 from cachescope.scope.live import Block

@@ -16,9 +16,8 @@ import redis
 import cachescope
 from cachescope.errors import CachescopeError
 from cachescope.readers.reading import Reading
-from cachescope.readers.remote_cache import server
-from cachescope.readers.remote_cache.server import read_redis
-from cachescope.readers.remote_cache.stored import read_dump
+from cachescope.readers.remote_cache import stored
+from cachescope.readers.remote_cache.stored import read_dump, read_redis
 from fuzz.pickles import made_pickle
 from fuzz.seeds import Seeds
 from fuzz.use import scope_of, use
@@ -136,12 +135,12 @@ def _check(reading: Reading, stored: int, whole: int) -> None:
 @contextmanager
 def _server(answers: dict[bytes, object]) -> Iterator[None]:
     """A server that answers so."""
-    before = server._client
-    server._client = lambda *_: _Client(answers)
+    before = stored._client
+    stored._client = lambda *_: _Client(answers)
     try:
         yield
     finally:
-        server._client = before
+        stored._client = before
 
 
 class _Client:

@@ -15,7 +15,7 @@ from redis_server import DUMP, missing, missing_cli, redis_server, remote_settin
 from remote_recordings import keys_of_trace, unpacked
 
 import cachescope
-from cachescope.readers.remote_cache import server
+from cachescope.readers.remote_cache import stored
 
 PROGRAM = Path(__file__).parents[2] / "data" / "remote_program.py"
 
@@ -111,7 +111,7 @@ def test_other_keys_are_left_alone(dump: Path) -> None:
 
 @needs_server
 def test_what_is_no_text_or_too_big_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_BYTES", 1000)
+    monkeypatch.setattr(stored, "MOST_BYTES", 1000)
     with redis_server() as port:
         import redis
 
@@ -129,7 +129,7 @@ def test_what_is_no_text_or_too_big_is_a_problem(monkeypatch: pytest.MonkeyPatch
 @needs_server
 def test_more_values_than_one_batch(monkeypatch: pytest.MonkeyPatch, dump: Path, port: int) -> None:
     for name, most in (("_VALUES_AT_ONCE", 4), ("_BYTES_AT_ONCE", 1), ("_KEYS_AT_ONCE", 2)):
-        monkeypatch.setattr(server, name, most)
+        monkeypatch.setattr(stored, name, most)
         assert rows(f"redis://127.0.0.1:{port}/0").equals(rows(dump))
 
 
@@ -174,12 +174,12 @@ def test_a_password_is_never_shown(dump: Path, tmp_path: Path, capsys: pytest.Ca
 
 @needs_server
 def test_whether_a_server_can_be_read_is_said_even_if_it_holds_nothing(port: int) -> None:
-    server.check_redis(f"redis://127.0.0.1:{port}/0")
-    server.check_redis(f"redis://127.0.0.1:{port}/5")
+    stored.check_redis(f"redis://127.0.0.1:{port}/0")
+    stored.check_redis(f"redis://127.0.0.1:{port}/5")
     with pytest.raises(cachescope.SourceError, match="answers with an error"):
-        server.check_redis(f"redis://127.0.0.1:{port}/99")
+        stored.check_redis(f"redis://127.0.0.1:{port}/99")
     with pytest.raises(cachescope.SourceError, match="holds no key of torch"):
-        list(server.stored_in(f"redis://127.0.0.1:{port}/5"))
+        list(stored.stored_in(f"redis://127.0.0.1:{port}/5"))
 
 
 def refused(url: str) -> str:
@@ -212,8 +212,8 @@ def test_a_user_who_may_not_read_is_told() -> None:
 
 @needs_server
 def test_a_server_that_goes_away_leaves_what_was_read(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_VALUES_AT_ONCE", 4)
-    ask = server._ask
+    monkeypatch.setattr(stored, "_VALUES_AT_ONCE", 4)
+    ask = stored._ask
     with redis_server() as port:
         other = fill(port, dump)
 
@@ -223,7 +223,7 @@ def test_a_server_that_goes_away_leaves_what_was_read(dump: Path, monkeypatch: p
                 other.shutdown(nosave=True)
             return answers
 
-        monkeypatch.setattr(server, "_ask", until_it_goes)
+        monkeypatch.setattr(stored, "_ask", until_it_goes)
         scope = cachescope.read(dump, f"redis://127.0.0.1:{port}/0")
     assert len(scope.entries) == 9 + 4
     (problem,) = scope.problems.to_dict("records")
@@ -232,7 +232,7 @@ def test_a_server_that_goes_away_leaves_what_was_read(dump: Path, monkeypatch: p
 
 @needs_server
 def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(stored, "_TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         assert "no answer within 0.2 seconds" in refused(f"redis://:pa55@127.0.0.1:{port}/0")
