@@ -9,7 +9,6 @@ from typing import Final
 from cachescope.answers.recording import Recording
 from cachescope.capture.new_entries import NewEntries
 from cachescope.capture.recording import LOG_NAME, Recorded
-from cachescope.json_types import JsonObject
 from cachescope.readers.directory.default_root import default_root
 from cachescope.wording import plural
 
@@ -48,16 +47,6 @@ def what_is_missing(read: Recording, runs: Collection[int], recorded: Recorded) 
         given = [one for one in recorded.new_entries if one.root == default_root()]
         came = [_nothing_came(one) for one in given if os.path.isdir(one.root)]
     return notes + came
-
-
-def recorded_object(read: Recording, runs: Collection[int], recorded: Recorded) -> JsonObject:
-    """What ``--json`` says of the recording itself."""
-    return {
-        "folder": str(recorded.folder),
-        "runs": sorted(runs),
-        "exit_status": recorded.exit_status,
-        "not_recorded": what_is_missing(read, runs, recorded),
-    }
 
 
 def _missing_logs(read: Recording, runs: Collection[int]) -> Iterator[str]:

@@ -117,5 +117,5 @@ def _parser(names: Iterable[str]) -> argparse.ArgumentParser:
             formatter_class=ParagraphHelp,
         )
         module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, usage_error=command.error)
     return parser

@@ -15,21 +15,18 @@ exit status: 0 no finding at or above the level of --fail-on, 1 at least one, 2 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from cachescope.cli.arguments import add_format_arguments, add_redact_argument
-from cachescope.cli.output import say, write_json, write_lines
+from cachescope.cli.output import redaction_of, say, write_json, write_lines
 from cachescope.errors import CachescopeError
 from cachescope.terms import AUDIT_LEVELS
+from cachescope.version import __version__
 
 if TYPE_CHECKING:
     from cachescope.auditing.audit import Audit
-    from cachescope.frames.checks import AuditRow
-    from cachescope.report.redact import Redaction
 
 _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
 
@@ -80,28 +77,20 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
 
     named = [readable(path.rstrip("/") or path) for path in args.paths]
     report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files)
-    redaction = _redaction(report.rows, args.paths) if args.redact else None
+    redaction = redaction_of(args)
+    if redaction is not None:
+        from cachescope.report.redact import Identities
+
+        places = {*args.paths, *map(os.path.abspath, args.paths), *map(os.path.realpath, args.paths)}
+        owners = {name for row in report.rows for name in _OWNERS.findall(row.message)}
+        redaction.learn(Identities(paths=places, users=owners))
     if args.format == "text":
         write_lines(audit_lines(report), redaction)
     elif args.format == "json":
-        write_json(audit_object(report), redaction)
+        write_json({"cachescope": __version__, **audit_object(report)}, redaction)
     else:
         if redaction is not None:
             # Before paths are percent-encoded, and a source with what is in it, so that it stays its beginning.
             rows, sources = redaction([[asdict(row) for row in report.rows], list(report.sources)])
             report = AuditReport([AuditRow(**row) for row in rows], sources, report.files)
         write_json(sarif_object(report, with_places=redaction is None))
-
-
-def _redaction(rows: Sequence[AuditRow], paths: list[str]) -> Redaction:
-    """Hides the sources, this machine and its user, and the owners of files."""
-    import getpass
-    import socket
-
-    from cachescope.report.redact import Identities, Redaction
-
-    owners = {name for row in rows for name in _OWNERS.findall(row.message)}
-    with contextlib.suppress(KeyError, OSError, ImportError):  # a container's user id without an account
-        owners.add(getpass.getuser())
-    known = {*paths, os.getcwd(), *map(os.path.abspath, paths), *map(os.path.realpath, paths)}
-    return Redaction(Identities(paths=known, hosts={socket.gethostname()}, users=owners))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from cachescope.cli.arguments import add_output_arguments
 from cachescope.cli.output import redaction_of, write_answer
 from cachescope.errors import SourceError
-from cachescope.version import __version__
 from cachescope.wording import file_size, file_time, harmless, plural
 
 if TYPE_CHECKING:
@@ -43,31 +42,26 @@ def run(args: argparse.Namespace) -> int:
     redaction = redaction_of(args)
     if redaction is not None:
         redaction.learn(Identities(paths=[folder, *(log.path for log in kept)]))
-    cleared = args.clear
     return write_answer(
-        args, lambda: _object(kept, folder, cleared=cleared), lambda: _lines(kept, folder, cleared=cleared)
+        args, lambda: _object(kept, folder, args.clear), lambda: _lines(kept, folder, args.clear)
     )
 
 
-def _object(kept: list[KeptLog], folder: str, *, cleared: bool) -> JsonObject:
+def _object(kept: list[KeptLog], folder: str, cleared: bool) -> JsonObject:
+    from cachescope.report.json_text import values_of
+
     return {
-        "cachescope": __version__,
         "folder": folder,
         "kept_bytes": sum(log.kept_bytes for log in kept),
         "logs": [
-            {
-                "path": log.path,
-                "log_bytes": log.log_bytes,
-                "kept_bytes": log.kept_bytes,
-                "used_ns": round(log.used_s * 1e9),
-            }
+            {**values_of(log, "path", "log_bytes", "kept_bytes"), "used_ns": round(log.used_s * 1e9)}
             for log in kept
         ],
         "cleared": cleared,
     }
 
 
-def _lines(kept: list[KeptLog], folder: str, *, cleared: bool) -> list[Line]:
+def _lines(kept: list[KeptLog], folder: str, cleared: bool) -> list[Line]:
     from cachescope.report.layout import Line
 
     folder = harmless(folder)

@@ -24,6 +24,7 @@ from cachescope.cli.arguments import (
     share,
 )
 from cachescope.cli.output import redaction_of, write_json, write_lines, write_plain
+from cachescope.version import __version__
 
 if TYPE_CHECKING:
     from cachescope.answers.check import Check
@@ -62,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format_arguments(parser, ("text", "json", "github", "junit"))
     add_reading_arguments(parser)
     add_redact_argument(parser)
-    parser.set_defaults(usage_error=parser.error)
 
 
 def _nanoseconds(text: str) -> int:
@@ -93,7 +93,7 @@ def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None)
     from cachescope.report.check_forms import check_lines, check_object, github_lines, junit_text
 
     if form == "json":
-        write_json(check_object(checked, scope), redaction)
+        write_json({"cachescope": __version__, **check_object(checked, scope)}, redaction)
         return
     if redaction is not None:
         # Before anything is escaped.

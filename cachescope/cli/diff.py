@@ -16,7 +16,6 @@ import argparse
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
 from cachescope.cli.output import write_answer
-from cachescope.version import __version__
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,10 +44,6 @@ def run(args: argparse.Namespace) -> int:
     found = Comparison.of(scope, side(scope, args.before), side(scope, args.after))
     return write_answer(
         args,
-        lambda: {
-            "cachescope": __version__,
-            **comparison_object(found),
-            "problems": frame_rows(scope.problems),
-        },
+        lambda: {**comparison_object(found), "problems": frame_rows(scope.problems)},
         lambda: [*comparison_lines(found), *problem_lines(scope.facts.problems)],
     )

@@ -8,6 +8,7 @@ PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, vLLM's torch_co
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import (
     add_baseline_argument,
@@ -15,7 +16,12 @@ from cachescope.cli.arguments import (
     add_reading_arguments,
     how_many,
 )
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import write_answer
+
+if TYPE_CHECKING:
+    from cachescope.answers.explanation import Explanation
+    from cachescope.json_types import JsonObject
+    from cachescope.scope import Scope
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,26 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, and print the answer."""
+    from cachescope.answers.why import Why
     from cachescope.cli.sources import read_given
+    from cachescope.report.explanation import explanation_lines
+    from cachescope.report.why_missed import answer_lines
 
     scope = read_given(args, args.paths, args.baseline)
-    redaction = redaction_of(args, scope, args.paths)
     which = args.key if args.key is not None else args.lookup
-    explained = None if which is None else scope.explain(which)
-    if args.json:
-        from cachescope.report.as_json import explain_object, explanation_object
+    if which is None:
+        why = Why.of(scope, most=args.causes)
+        return write_answer(args, lambda: _object(scope), lambda: answer_lines(why))
+    explained = scope.explain(which)
+    return write_answer(args, lambda: _object(scope, explained), lambda: explanation_lines(explained))
 
-        printed = explain_object(scope)
-        if explained is not None:
-            printed["explanation"] = explanation_object(explained)
-        write_json(printed, redaction)
-    elif explained is not None:
-        from cachescope.report.explanation import explanation_lines
 
-        write_lines(explanation_lines(explained), redaction)
-    else:
-        from cachescope.answers.why import Why
-        from cachescope.report.why_missed import answer_lines
+def _object(scope: Scope, explained: Explanation | None = None) -> JsonObject:
+    from cachescope.report.as_json import explain_object, explanation_object
 
-        write_lines(answer_lines(Why.of(scope, most=args.causes)), redaction)
-    return 0
+    one = {} if explained is None else {"explanation": explanation_object(explained)}
+    return {**explain_object(scope), **one}

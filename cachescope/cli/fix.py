@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from cachescope.cli.arguments import NOT_MET, add_output_arguments
 from cachescope.cli.output import redaction_of, say, write_answer
 from cachescope.errors import CachescopeError
-from cachescope.version import __version__
 from cachescope.wording import listed
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH ... -- COMMAND",
         help="what should be found, and what to run",
     )
-    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,9 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if args.write is not None:
         _check_is_ours(Path(args.write))
     found = fix(command, paths, lambda settings: say(_trying(settings), redaction))
-    write_answer(
-        args, lambda: {"cachescope": __version__, **fix_object(found)}, lambda: list(fix_lines(found))
-    )
+    write_answer(args, lambda: fix_object(found), lambda: list(fix_lines(found)))
     if args.write is not None:
         from cachescope.report.fix import env_file
 

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cachescope.errors import CachescopeError
+from cachescope.version import __version__
 from cachescope.wording import harmless_cut, harmless_line, without_commands
 
 if TYPE_CHECKING:
+    from cachescope.json_types import JsonObject
     from cachescope.report.layout import Line
     from cachescope.report.redact import Redaction
     from cachescope.scope import Scope
@@ -74,12 +76,15 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
 
 
 def write_answer(
-    args: argparse.Namespace, of_json: Callable[[], object], of_lines: Callable[[], Sequence[Line]]
+    args: argparse.Namespace, of_json: Callable[[], JsonObject], of_lines: Callable[[], Sequence[Line]]
 ) -> int:
-    """Print the one form or the other, as ``--json`` and ``--redact`` say; return the exit status of success."""
+    """Print the one form or the other, as ``--json`` and ``--redact`` say; return the exit status of success.
+
+    An object begins with the version that made it.
+    """
     redaction = redaction_of(args)
     if args.json:
-        write_json(of_json(), redaction)
+        write_json({"cachescope": __version__, **of_json()}, redaction)
     else:
         write_lines(of_lines(), redaction)
     return 0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_output_arguments, command_after
 from cachescope.cli.needed import missing_package
-from cachescope.cli.output import redaction_of, say, write_json, write_lines
+from cachescope.cli.output import redaction_of, say, write_answer
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.terms import LOGGERS
 
@@ -35,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
     add_output_arguments(parser)
-    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     """Explain its lookups; or, where it recorded nothing, return the reasons."""
-    from cachescope.answers.unrecorded import recorded_object, what_is_missing
+    from cachescope.answers.unrecorded import what_is_missing
     from cachescope.answers.why import RunsWent, Why
     from cachescope.cli.sources import read_scope
     from cachescope.readers.assemble import assemble
@@ -89,19 +88,29 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         for row in scope.facts.runs.values()
         if any(os.path.realpath(source).startswith(place) for source in row.sources)
     }
-    redaction = redaction_of(args, scope, [args.output])
-    if args.json:
-        write_json({**explain_object(scope), "recorded": recorded_object(scope, runs, recorded)}, redaction)
-        return ()
+    redaction_of(args, scope, [args.output])
     missing = what_is_missing(scope, runs, recorded)
-    if not runs:
+    if not runs and not args.json:
         return missing
     further = (
         f"compared with what was recorded before: cachescope explain {args.output} shows all of it"
         if len(scope.runs) > len(runs)
         else "nothing was recorded before: run it again to have something to compare"
     )
-    lines = [*run_lines(RunsWent.of(scope, runs)), *answer_lines(Why.of(scope, runs))]
-    lines += [Line(text) for text in missing] + [Line(further, style="dim")]
-    write_lines(lines, redaction)
+    told = {
+        "folder": str(recorded.folder),
+        "runs": sorted(runs),
+        "exit_status": recorded.exit_status,
+        "not_recorded": missing,
+    }
+    write_answer(
+        args,
+        lambda: {**explain_object(scope), "recorded": told},
+        lambda: [
+            *run_lines(RunsWent.of(scope, runs)),
+            *answer_lines(Why.of(scope, runs)),
+            *map(Line, missing),
+            Line(further, style="dim"),
+        ],
+    )
     return ()

@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="-- COMMAND",
         help="also run this as a pre-flight against DIR; must be the last option",
     )
-    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:

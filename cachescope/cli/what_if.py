@@ -8,13 +8,9 @@ The replay uses what-if keys, which are cachescope's own. Only torch decides wha
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
-
-if TYPE_CHECKING:
-    from cachescope.keys.key_schema import KeySchema
+from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, replay, and print the answer."""
-    from cachescope.cli.sources import read_given
+    from cachescope.cli.sources import read_given, read_schema
+    from cachescope.keys.key_schema import KeySchema, key_schema
     from cachescope.report.as_json import frames_object
-    from cachescope.report.layout import Line
+    from cachescope.report.layout import parted
     from cachescope.report.what_if_forms import (
         saving_lines,
         sensitivity_lines,
@@ -47,29 +44,16 @@ def run(args: argparse.Namespace) -> int:
         what_if_object,
     )
 
-    schema = _schema(args)
+    given = None if args.schema is None else read_schema(args.schema, KeySchema.from_json)
+    schema = key_schema(given, args.without)
     scope = read_given(args, args.paths)
-    redaction = redaction_of(args, scope, args.paths)
     found = scope.what_if(schema)
-    is_ranked = args.sensitivity or not (args.without or args.schema)
-    if args.json:
-        printed = what_if_object(found)
-        if is_ranked:
-            printed |= frames_object(sensitivity=scope.sensitivity(), cause_savings=scope.cause_savings())
-        write_json(printed, redaction)
-        return 0
-    lines = what_if_lines(found)
-    if is_ranked and len(scope.lookups):
-        lines += [Line(), *sensitivity_lines(scope.sensitivity())]
-        by_cause = saving_lines(scope.cause_savings())
-        lines += [Line(), *by_cause] if by_cause else []
-    write_lines(lines, redaction)
-    return 0
-
-
-def _schema(args: argparse.Namespace) -> KeySchema:
-    from cachescope.cli.sources import read_schema
-    from cachescope.keys.key_schema import KeySchema, key_schema
-
-    schema = None if args.schema is None else read_schema(args.schema, KeySchema.from_json)
-    return key_schema(schema, args.without)
+    if not args.sensitivity and (args.without or args.schema):
+        return write_answer(args, lambda: what_if_object(found), lambda: what_if_lines(found))
+    ranking, savings = scope.sensitivity(), scope.cause_savings()
+    further = parted([sensitivity_lines(ranking), saving_lines(savings)]) if len(scope.lookups) else ()
+    return write_answer(
+        args,
+        lambda: what_if_object(found) | frames_object(sensitivity=ranking, cause_savings=savings),
+        lambda: [*what_if_lines(found), *further],
+    )

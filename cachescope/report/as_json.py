@@ -10,12 +10,11 @@ import pandas as pd
 from cachescope.answers.read import Read
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
-from cachescope.version import __version__
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.answers.explanation import Explanation
-from cachescope.answers.time_spent import TimeSpent
+    from cachescope.answers.time_spent import TimeSpent
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
@@ -29,7 +28,6 @@ def explain_object(scope: Read) -> JsonObject:
     """The object printed by ``cachescope explain --json``: runs, lookups with their verdicts, causes and problems."""
     of_vllm = ("vllm_folders", "vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_starts")
     return {
-        "cachescope": __version__,
         "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
         "runs": frame_rows(scope.runs),
         "lookups": _lookups(scope),
@@ -46,7 +44,6 @@ def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> JsonObject
         entries = [{**row, "lock_held": held.get(row["entry"])} for row in entries]
 
     return {
-        "cachescope": __version__,
         "entries": entries,
         **frames_object(**values_of(scope, "guards", "duplicates", "orphans", "removable", "problems")),
     }
@@ -65,7 +62,6 @@ def explanation_object(explained: Explanation) -> JsonObject:
 def time_object(read: Read, spent: TimeSpent) -> JsonObject:
     """The object printed by ``cachescope time --json``."""
     return {
-        "cachescope": __version__,
         "runs": frame_rows(read.runs),
         "phases": frame_rows(read.phases),
         "time": [
@@ -110,7 +106,6 @@ def _waited(spent: TimeSpent) -> JsonObject | None:
 def compiles_object(read: Read) -> JsonObject:
     """The object printed by ``cachescope compiles --json``."""
     return {
-        "cachescope": __version__,
         **frames_object(**values_of(read, "runs", "compiles", "recompiles", "symbols")),
         "problems": [*frame_rows(read.problems), *frame_rows(read.compile_problems)],
     }

@@ -58,7 +58,6 @@ def audit_lines(report: AuditReport) -> list[Line]:
 def audit_object(report: AuditReport) -> JsonObject:
     """The audit for ``--format json``."""
     return {
-        "cachescope": __version__,
         "sources": list(report.sources),
         "files": report.files,
         "counts": report.counts,

@@ -17,7 +17,6 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line, parted, wrapped
-from cachescope.version import __version__
 from cachescope.wording import (
     and_more,
     duration,
@@ -194,7 +193,6 @@ def check_object(check: answer.Check, read: Read) -> JsonObject:
     causes = zip(read.facts.causes, frame_rows(read.causes), strict=True)
     texts = check.causes
     return {
-        "cachescope": __version__,
         "passed": check.passed,
         "unread": list(check.unread),
         "hit_rates": frame_rows(read.hit_rates())[0] if len(read.lookups) else None,

@@ -15,7 +15,6 @@ from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import frames_object
 from cachescope.report.layout import Line, parted, rest
-from cachescope.version import __version__
 from cachescope.wording import clock, date, harmless, listed, plural
 
 _CONTEXTS_SHOWN: Final = 20
@@ -33,7 +32,6 @@ _KNOWN_FROM: Final = {
 def contexts_object(scope: Read, schema: IsolationSchema) -> JsonObject:
     """The object printed by ``cachescope contexts --json``."""
     return {
-        "cachescope": __version__,
         "schema": schema.to_dict(),
         **frames_object(
             contexts=scope.contexts,

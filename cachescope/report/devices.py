@@ -17,7 +17,6 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import FAINT_STYLE, STYLE, safe
 from cachescope.report.layout import Line
-from cachescope.version import __version__
 from cachescope.wording import harmless, harmless_line, listed, percent, plural
 
 _CUT: Final = 300
@@ -43,7 +42,7 @@ def devices_object(
     """The object printed by ``cachescope devices --json``."""
     frames = {"devices": devices, "device_measurements": measurements, "problems": problems}
     found = {name: frame_rows(frame) for name, frame in frames.items() if frame is not None}
-    return {"cachescope": __version__, **found, "notes": list(notes)}
+    return {**found, "notes": list(notes)}
 
 
 def device_lines(

@@ -19,7 +19,6 @@ from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, parted, rest, titled, wrapped
 from cachescope.terms import AUTOTUNE
 from cachescope.verdict_kinds import KINDS
-from cachescope.version import __version__
 from cachescope.wording import duration, file_size, file_time, harmless, plural
 
 _LABEL: Final = 12
@@ -194,7 +193,6 @@ def one_entry_object(one: answer.OneEntry) -> JsonObject:
     source = one.source
     listed = ("guards", "links", "kernels", "past_misses", "duplicates", "orphans", "removable")
     return {
-        "cachescope": __version__,
         "entry": one.row.entry,
         **frames_object(entries=one.frame, **values_of(one, *listed)),
         "made_for": one.made_for,

@@ -15,7 +15,6 @@ from cachescope.locking.verifying import compile_time_ns, verify_lock
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, rest, wrapped
 from cachescope.terms import CACHES
-from cachescope.version import __version__
 from cachescope.wording import duration, file_size, listed, plural
 
 _SHOWN: Final = 20
@@ -154,7 +153,6 @@ def keys_without_entry(keys: Sequence[Key]) -> list[Line]:
 def verification_object(found: verifying.Verification) -> JsonObject:
     """The verification for ``--json``."""
     return {
-        "cachescope": __version__,
         **values_of(found, "directory", "passed", "files", "size_bytes", "entries"),
         "findings": [asdict(one) for one in found.findings],
         "facts": [values_of(fact, *_OF_A_FACT) for fact in found.facts],
@@ -217,7 +215,6 @@ def notes(lock: CacheLock) -> list[str]:
 def locked_object(lock: CacheLock, directory: str, output: str) -> JsonObject:
     """What was locked, for ``--json``."""
     return {
-        "cachescope": __version__,
         "lock": output,
         "directory": directory,
         "files": len(lock.files),

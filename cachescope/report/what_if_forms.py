@@ -15,7 +15,6 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frames_object
 from cachescope.report.html import STYLE, safe
 from cachescope.report.layout import Line, rest, unwrapped
-from cachescope.version import __version__
 from cachescope.wording import SHORT_KEY, duration, harmless, listed, percent, plural
 
 _SHOWN: Final = 6
@@ -218,7 +217,6 @@ def saving_lines(savings: pd.DataFrame) -> list[Line]:
 def what_if_object(found: answer.WhatIf) -> JsonObject:
     """The object printed by ``cachescope what-if --json``."""
     return {
-        "cachescope": __version__,
         "schema": found.schema.to_dict(),
         **frames_object(
             what_if=found.frame,
