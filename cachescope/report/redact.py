@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachescope.report.redaction.forms import is_torch_hash, may_be_torch_hash
-from cachescope.report.redaction.stand_ins import StandIns
 from cachescope.report.redaction.texts import Texts
 from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
 
@@ -33,8 +32,7 @@ class Redaction:
     """Hides, in one output, what is not known to be harmless: equal texts get equal stand-ins throughout."""
 
     def __init__(self, known: Identities = Identities()) -> None:
-        self._stand_ins = StandIns()
-        self._texts = Texts(vocabulary(), self._stand_ins)
+        self._texts = Texts(vocabulary())
         self.learn(known)
 
     def learn(self, known: Identities) -> None:

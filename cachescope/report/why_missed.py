@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cachescope.answers.why import Block, RunsWent, Why
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
+    from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.recorded_rows import ProblemRow
 
 _GROUPS_SHOWN: Final = 10
@@ -41,6 +42,8 @@ _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
 _FAILED_SHOWN: Final = 4
 _ADVICE_ROWS: Final = 5
+_RANKS_SHOWN: Final = 8
+_VALUE: Final = 60
 
 _NOTHING: Final = (
     "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
@@ -112,11 +115,7 @@ def answer_lines(why: Why) -> list[Line]:
         all_of_them = f"--causes {len(causes.struck) + causes.more} shows all"
         more = f"{and_more(causes.more, 'cause')} of {left} that did not hit: {all_of_them}"
         lines += [Line(), Line(more, style="dim")]
-    lines += parted([past_lines(why.past)])
-    if why.rank_differences:
-        from cachescope.report.ranks import rank_lines
-
-        lines += [Line(), *rank_lines(why.rank_differences)]
+    lines += parted([past_lines(why.past), rank_lines(why.rank_differences)])
     if why.vllm is not None:
         from cachescope.report.vllm import vllm_lines
 
@@ -126,6 +125,31 @@ def answer_lines(why: Why) -> list[Line]:
     lines += parted([titled("failed to compile (torch ran these without compiling them, or raised)", failed)])
     lines += [Line(), Line(why.footer, style="dim")]
     return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
+
+
+def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
+    """The fields in which ranks of a job differ from the majority; nothing if there are none."""
+    if not rows:
+        return
+    yield Line("ranks that differ from the others", style="bold")
+    for row in rows[:_RANKS_SHOWN]:
+        where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}"
+        yield Line(harmless(f"{row.field}   {_difference(row)}"), 3, right=where)
+    yield from rest(len(rows) - _RANKS_SHOWN, "field", "scope.rank_differences")
+
+
+def _difference(row: RankDifference) -> str:
+    ranks, compared = row.ranks, row.ranks_compared
+    if row.has_majority:
+        of = f"{plural(len(ranks), 'rank')} of {compared} ({rank_names(ranks)})"
+        return f"{of}: {_value(row.other_value)}, the others {_value(row.majority_value)}"
+    if row.values == compared:
+        return f"each of {compared} ranks has its own: {_value(row.other_value)} in rank {ranks[0]}"
+    return f"{row.values} values among {compared} ranks, none in most: {_value(row.other_value)} in one"
+
+
+def _value(text: str | None) -> str:
+    return "no such field" if text is None else short(text, _VALUE)
 
 
 def run_lines(went: RunsWent) -> list[Line]:

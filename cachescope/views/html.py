@@ -8,7 +8,7 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange
 from cachescope.report.html import diff_html, line_html, safe, value_html
 from cachescope.report.layout import Line
-from cachescope.report.page.truncation import diff_lines
+from cachescope.report.page.parts import diff_lines
 from cachescope.wording import and_more, plural
 
 _SHORT: Final = 160

@@ -24,8 +24,10 @@ from cachescope.report.page.parts import (
     Sorted,
     Table,
     Text,
+    diff_lines,
+    first_of,
+    shortened,
 )
-from cachescope.report.page.truncation import diff_lines, first_of, shortened
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
 from tests.made import fx, run, scope_of

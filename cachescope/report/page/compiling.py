@@ -12,8 +12,7 @@ from cachescope.figures.compile_time import compiles, phases
 from cachescope.grouping import by_key
 from cachescope.report.compiled import compiled_headline, short_break
 from cachescope.report.page.outcomes import NOTHING, timed
-from cachescope.report.page.parts import Column, Drawing, Part, Section, Sorted, Text
-from cachescope.report.page.truncation import table
+from cachescope.report.page.parts import Column, Drawing, Part, Section, Sorted, Text, table
 from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
 

@@ -12,8 +12,18 @@ from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.grouping import by_key
 from cachescope.report.page.outcomes import timed, written
-from cachescope.report.page.parts import Column, Drawing, Group, Numbers, Part, Section, Sorted, Table, Text
-from cachescope.report.page.truncation import table
+from cachescope.report.page.parts import (
+    Column,
+    Drawing,
+    Group,
+    Numbers,
+    Part,
+    Section,
+    Sorted,
+    Table,
+    Text,
+    table,
+)
 from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size
 

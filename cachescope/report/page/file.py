@@ -30,10 +30,9 @@ from cachescope.report.page.directory import entries_section
 from cachescope.report.page.machines import contexts_section, devices_section
 from cachescope.report.page.markup import contents_html, drawings_of, section_html
 from cachescope.report.page.outcomes import outcomes_section, time_section
-from cachescope.report.page.parts import Drawing, Page
+from cachescope.report.page.parts import Drawing, Page, shortened
 from cachescope.report.page.reading import reading_section, words_section
 from cachescope.report.page.reasons import causes_section, what_if_section, why_section
-from cachescope.report.page.truncation import shortened
 from cachescope.report.redact import Redaction
 from cachescope.report.scripts import shared_script
 from cachescope.version import __version__

@@ -13,8 +13,7 @@ from cachescope.answers.worklist import cause_names
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.json_types import JsonObject
 from cachescope.report.html import json_html
-from cachescope.report.page.parts import LookupTable
-from cachescope.report.page.truncation import cut_note
+from cachescope.report.page.parts import LookupTable, cut_note
 from cachescope.wording import duration, harmless
 
 MOST: Final = 2000

@@ -16,8 +16,18 @@ from cachescope.frames.device_rows import DeviceRow
 from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.report.contexts import folded_differences, known_from, shared_lines
 from cachescope.report.devices import device_lines
-from cachescope.report.page.parts import Column, Drawing, Group, Lines, Part, Section, Text
-from cachescope.report.page.truncation import cut_note, first_of, table
+from cachescope.report.page.parts import (
+    Column,
+    Drawing,
+    Group,
+    Lines,
+    Part,
+    Section,
+    Text,
+    cut_note,
+    first_of,
+    table,
+)
 from cachescope.wording import SHORT_KEY, and_more, listed, plural, rank_names
 
 

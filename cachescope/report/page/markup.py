@@ -27,9 +27,9 @@ from cachescope.report.page.parts import (
     Text,
     WorkItem,
     WorkItems,
+    shortened,
 )
 from cachescope.report.page.replay import replay_html
-from cachescope.report.page.truncation import shortened
 from cachescope.report.worklist import ChangeText
 
 _SENTENCE: Final = 1200

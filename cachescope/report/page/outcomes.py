@@ -12,8 +12,7 @@ from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.report.page.parts import Column, Drawing, Numbers, Part, Section, Sorted, Table, Text
-from cachescope.report.page.truncation import table
+from cachescope.report.page.parts import Column, Drawing, Numbers, Part, Section, Sorted, Table, Text, table
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.wording import duration, file_time, percent
 

@@ -8,8 +8,7 @@ from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.report.page.outcomes import written
-from cachescope.report.page.parts import Column, Head, Part, Section, Table, Text
-from cachescope.report.page.truncation import table
+from cachescope.report.page.parts import Column, Head, Part, Section, Table, Text, table
 from cachescope.verdict_kinds import VERDICTS
 
 _PROBLEMS: Final = (

@@ -36,9 +36,11 @@ from cachescope.report.page.parts import (
     Text,
     WorkItem,
     WorkItems,
+    bounded,
+    diff_lines,
+    table,
 )
 from cachescope.report.page.replay import replay_parts
-from cachescope.report.page.truncation import bounded, diff_lines, table
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
 from cachescope.report.why_missed import past_lines, place_text

@@ -16,9 +16,8 @@ from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
 from cachescope.report.html import safe
 from cachescope.report.json_text import values_of
-from cachescope.report.page.parts import Group, Part, Replayable, Text, Toggle
+from cachescope.report.page.parts import Group, Part, Replayable, Text, Toggle, shortened
 from cachescope.report.page.toggle_texts import Alone, savings_of
-from cachescope.report.page.truncation import shortened
 from cachescope.wording import file_size, plural
 
 Packed = list[int | list[int]]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from cachescope.report.redaction.forms import is_arithmetic, is_harmless, is_time, is_torch_hash
-from cachescope.report.redaction.stand_ins import STAND_IN, Phrases, StandIns
 from cachescope.report.redaction.vocabulary import RUN, WORD, Vocabulary, trimmed
 from cachescope.wording import SHORT_KEY
+
+_KINDS: Final = "path|url|user|host|uuid|bus|address|key|secret|function|name|value"
+_MADE: Final = rf"<(?:{_KINDS})-\d{{1,9}}>"
+_STAND_IN: Final = re.compile(_MADE)
+_BEGINNING: Final = 6
 
 # cachescope/readers/directory/places.py: the folders of a cache directory whose names torch gives.
 _FOLDERS: Final = frozenset({"fxgraph", "aotautograd", "triton", "locks"})
@@ -45,7 +49,7 @@ _NOTHING: Final = frozenset({"", "None", "null", "…"})
 
 _ADDRESS: Final = r"[A-Za-z][A-Za-z0-9+.-]*:/{2,}[^\s'\"`<>|]*"
 _TOKEN: Final = re.compile(
-    rf"(?P<made>{STAND_IN})"
+    rf"(?P<made>{_MADE})"
     # A quoted path may contain blanks.
     r"|(?<!\w)(?P<lead>[bru]{0,2})(?P<quote>['\"])(?=(?:[A-Za-z]:)?[/\\~]|\.{1,2}[/\\]|[A-Za-z][\w+.-]{0,30}:/{2})"
     r"(?P<quoted>[^'\"\n]{1,4096}?)(?P=quote)"
@@ -72,26 +76,67 @@ _WHOLE_RUN: Final = re.compile(RUN)
 _MANY: Final = 50_000
 
 
+class StandIns:
+    """Maps texts to stand-ins. A number shows only which text came first."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+        self._count: dict[str, int] = {}
+        self._taken: set[str] = set()
+
+    def of(self, kind: str, text: str) -> str:
+        """The stand-in of a text; its kind is that of the first occurrence."""
+        if _STAND_IN.fullmatch(text):
+            return text
+        if text not in self._of:
+            self._of[text] = self._next(kind)
+        return self._of[text]
+
+    def keep(self, text: str) -> str:
+        """Keep a text that a source wrote like a stand-in: no other text gets that name."""
+        self._taken.add(text)
+        return text
+
+    def _next(self, kind: str) -> str:
+        while True:
+            number = self._count[kind] = self._count.get(kind, 0) + 1
+            if (made := f"<{kind}-{number}>") not in self._taken:
+                return made
+
+
+class Phrases:
+    """Finds any of many texts: by their beginnings, which are few, because files of one folder begin alike."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = frozenset(texts)
+        lengths: dict[str, set[int]] = {}
+        for text in self._texts:
+            lengths.setdefault(text[:_BEGINNING], set()).add(len(text))
+        # Many texts have few lengths: they are looked up, not tried one by one.
+        self._lengths = {start: sorted(found, reverse=True) for start, found in lengths.items()}
+        longest_first = sorted(lengths, key=len, reverse=True)
+        self._beginnings = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def replaced(self, text: str, replace: Callable[[str], str]) -> str:
+        """A text with every occurrence of one of them replaced."""
+        if self._beginnings is None:
+            return text
+        parts, done, at = [], 0, 0
+        while match := self._beginnings.search(text, at):
+            at = match.start()
+            ends = (text[at : at + length] for length in self._lengths[match[0]])
+            found = next((one for one in ends if one in self._texts), None)
+            if found is None:
+                at += 1
+                continue
+            parts += [text[done:at], replace(found)]
+            done = at = at + len(found)
+        return "".join([*parts, text[done:]])
+
+
 def is_place(run: str) -> bool:
     """Whether a text has the form of a path or an address."""
     return _SEPARATOR.search(run) is not None
-
-
-def hidden_place(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
-    """A path with a stand-in for every part that is not torch's."""
-    if is_arithmetic(text) or text in known.files:
-        return text
-    before = after = ""
-    if (match := _OPTION.match(text)) and is_harmless(match[0].strip(":-"), known):
-        before, text = match[0], text[match.end() :]
-    if match := _LINE.search(text):
-        text, after = text[: match.start()], match[0]
-    if text in known.files:
-        return before + text + after
-    place, tail = _parted(text, known)
-    if not place:
-        return before + tail + after
-    return before + stand_ins.of("path", place) + tail + after
 
 
 def _parted(path: str, known: Vocabulary) -> tuple[str, str]:
@@ -122,23 +167,6 @@ def _is_torchs(segment: str, below: str, known: Vocabulary) -> bool:
     return bool(ending) and "fused" in stem and is_harmless(segment, known)
 
 
-def without_given_values(text: str, known: Vocabulary, stand_ins: StandIns) -> str:
-    """A text with such values hidden; the names before them stay."""
-
-    def hidden(match: re.Match[str]) -> str:
-        name, sign, value = (group for group in match.groups() if group is not None)
-        if match["variable"] and is_harmless(name, known):
-            return match[0]
-        quote = value[0] if value[0] in "'\"" else ""
-        closed = quote if quote and value.endswith(quote) and len(value) > 1 else ""
-        bare = value[len(quote) : len(value) - len(closed)]
-        if bare in _NOTHING or re.fullmatch(STAND_IN, bare):
-            return match[0]
-        return name + sign + quote + stand_ins.of(_kind(match), bare) + closed
-
-    return _GIVEN.sub(hidden, text)
-
-
 def _kind(match: re.Match[str]) -> str:
     if match["secret"] or match["scheme"]:
         return "secret"
@@ -150,9 +178,9 @@ def _kind(match: re.Match[str]) -> str:
 class Texts:
     """Hides in texts what is not known to be harmless."""
 
-    def __init__(self, known: Vocabulary, stand_ins: StandIns) -> None:
+    def __init__(self, known: Vocabulary) -> None:
         self._known = known
-        self._stand_ins = stand_ins
+        self._stand_ins = StandIns()
         # Words of this source with their kinds, such as the name of a host; and keys in torch's form.
         self._kinds: dict[str, str] = {}
         self._keys: list[str] = []
@@ -182,10 +210,10 @@ class Texts:
             return text
         if "://" in text and all(trimmed(run) in self._known.words for run in _WHOLE_RUN.findall(text)):
             return text  # a page with a datasheet
-        if re.fullmatch(STAND_IN, text):
+        if _STAND_IN.fullmatch(text):
             return self._stand_ins.keep(text)
         if kind == "path":
-            return hidden_place(text, self._known, self._stand_ins)
+            return self._place(text)
         return self._stand_ins.of(kind, text)
 
     def is_key(self, word: str) -> bool:
@@ -196,8 +224,32 @@ class Texts:
     def _hidden(self, text: str) -> str:
         text = self._phrases.replaced(text, lambda found: self.hidden_whole(self._kinds[found], found))
         text = _CELL.sub(lambda match: self._stand_ins.of("path", match[0]), text)
-        text = without_given_values(text, self._known, self._stand_ins)
-        return _TOKEN.sub(self._token, text)
+        return _TOKEN.sub(self._token, _GIVEN.sub(self._given, text))
+
+    def _given(self, match: re.Match[str]) -> str:
+        """A value that is given to a name, hidden; the name before it stays."""
+        name, sign, value = (group for group in match.groups() if group is not None)
+        if match["variable"] and is_harmless(name, self._known):
+            return match[0]
+        quote = value[0] if value[0] in "'\"" else ""
+        closed = quote if quote and value.endswith(quote) and len(value) > 1 else ""
+        bare = value[len(quote) : len(value) - len(closed)]
+        if bare in _NOTHING or _STAND_IN.fullmatch(bare):
+            return match[0]
+        return name + sign + quote + self._stand_ins.of(_kind(match), bare) + closed
+
+    def _place(self, text: str) -> str:
+        """A path with a stand-in for every part that is not torch's."""
+        if is_arithmetic(text) or text in self._known.files:
+            return text
+        before = after = ""
+        if (match := _OPTION.match(text)) and is_harmless(match[0].strip(":-"), self._known):
+            before, text = match[0], text[match.end() :]
+        if match := _LINE.search(text):
+            text, after = text[: match.start()], match[0]
+        place, tail = ("", text) if text in self._known.files else _parted(text, self._known)
+        hidden = self._stand_ins.of("path", place) if place else ""
+        return before + hidden + tail + after
 
     def _token(self, match: re.Match[str]) -> str:
         if match["made"]:
@@ -205,14 +257,12 @@ class Texts:
         if match["escape"]:
             return match["escape"]
         if match["quoted"]:
-            quote = match["quote"]
-            return f"{match['lead']}{quote}{self._quoted(match['quoted'])}{quote}"
+            quote, text = match["quote"], match["quoted"]
+            hidden = self._address(text) if "://" in text else self._place(text)
+            return f"{match['lead']}{quote}{hidden}{quote}"
         if match["address"]:
             return self._address(match["address"])
         return self._run(match["run"])
-
-    def _quoted(self, text: str) -> str:
-        return self._address(text) if "://" in text else hidden_place(text, self._known, self._stand_ins)
 
     def _address(self, text: str) -> str:
         address = text.rstrip(".,:;!?)]}")
@@ -234,14 +284,14 @@ class Texts:
         if "@" in run.strip("@"):
             return self._stand_ins.of("url" if is_place(run) or ":" in run else "user", run)
         if is_place(run):
-            return hidden_place(run, self._known, self._stand_ins)
+            return self._place(run)
         if run.startswith("~") and len(run) > 1:
             return self._stand_ins.of("path", run)
         if _ESCAPED.search(run):
             return self._stand_ins.of("value", run)
         if run.count(":"):
             run = _COLONS.sub(self._colons, run)
-        return re.sub(rf"{STAND_IN}|{WORD.pattern}", self._word, run)
+        return re.sub(rf"{_MADE}|{WORD.pattern}", self._word, run)
 
     def _colons(self, match: re.Match[str]) -> str:
         """Numbers between colons: times and ratios stay; addresses of networks and of boards do not."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.columns import records
-from cachescope.report.ranks import rank_lines
+from cachescope.report.why_missed import rank_lines
 from cachescope.scope import Scope
 from tests import made
 
