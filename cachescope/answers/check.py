@@ -6,7 +6,7 @@ What is unknown does not meet a bar: a log without lookups, or without times, ne
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -26,6 +26,7 @@ from cachescope.verdict_kinds import SameCause, kind_of, same_cause
 from cachescope.wording import duration, listed, plural
 
 _CHANGES_NAMED: Final = 4
+_BARS: Final = (("min_hit_rate", "share"), ("max_time_lost", "ns"), ("no_new_cause", "causes"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,19 +78,14 @@ class Check:
         _refuse_no_bars(min_hit_rate, max_time_lost_ns, baseline)
         facts = read.facts
         lines = {cause.cause: _cause_line(read, cause) for cause in facts.causes}
-        wanted: list[tuple[str, float | None, str]] = [
-            ("min_hit_rate", min_hit_rate, "share"),
-            ("max_time_lost", max_time_lost_ns, "ns"),
-            ("no_new_cause", None if baseline is None else 0, "causes"),
-        ]
         unread = unread_sources(read)
         problems = len(facts.problems) - len(unread)
         unread += () if baseline is None else unread_sources(baseline)
         nothing = _why_nothing_was_checked(read)
         if nothing is not None:
-            bars = unchecked([(bar, held, unit) for bar, held, unit in wanted if held is not None], nothing)
-            return cls(tuple(bars), headline(read), {}, problems, unread=unread)
-        rate = rates(read.facts.lookups.values())
+            wanted = min_hit_rate, max_time_lost_ns, None if baseline is None else 0
+            return cls(tuple(unchecked(wanted, nothing)), headline(read), {}, problems, unread=unread)
+        rate = rates(facts.lookups.values())
         bars = []
         if min_hit_rate is not None:
             bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))
@@ -207,9 +203,11 @@ def _unseen(rate: RateRow) -> str:
     return f"the outcome of {lookups} was not seen"
 
 
-def unchecked(bars: Iterable[tuple[str, float, str]], reason: str) -> list[Bar]:
-    """The bars if there is nothing to check: none is met."""
-    return [Bar(bar, wanted, None, unit, False, reason) for bar, wanted, unit in bars]
+def unchecked(wanted: Iterable[float | None], reason: str) -> Iterator[Bar]:
+    """The bars that something is wanted of, if there is nothing to check: none is met."""
+    for (bar, unit), least in zip(_BARS, wanted, strict=True):
+        if least is not None:
+            yield Bar(bar, least, None, unit, False, reason)
 
 
 def _ids(causes: Iterable[CauseRow]) -> tuple[int, ...]:

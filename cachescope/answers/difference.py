@@ -26,10 +26,10 @@ class SeenKey:
     cache: str
     cache_key: str
     direction: str | None
-    compile_id: str | None
-    function: str | None
-    file: str | None
     detail_set: int | None
+    compile_id: str | None = None
+    function: str | None = None
+    file: str | None = None
     lookup: int | None = None
     entry: int | None = None
 
@@ -73,10 +73,10 @@ def _looked_up(read: Recording, runs: Collection[int]) -> Iterator[SeenKey]:
                 row.cache,
                 row.cache_key,
                 row.direction,
+                row.detail_set,
                 row.compile_id,
                 row.function,
                 row.file,
-                row.detail_set,
                 lookup=row.lookup,
             )
 
@@ -84,16 +84,9 @@ def _looked_up(read: Recording, runs: Collection[int]) -> Iterator[SeenKey]:
 def _stored(read: Recording, places: tuple[str, ...]) -> Iterator[SeenKey]:
     for entry in sorted(read.history.entries, key=lambda entry: entry.modified_time or 0):
         if entry.path.startswith(places) and entry.status == "ok":
-            yield SeenKey(
-                entry.cache,
-                entry.cache_key or "",
-                None if entry.detail_set is None else read.tables.hash_details.direction(entry.detail_set),
-                None,
-                None,
-                None,
-                entry.detail_set,
-                entry=entry.entry,
-            )
+            details = entry.detail_set
+            direction = None if details is None else read.tables.hash_details.direction(details)
+            yield SeenKey(entry.cache, entry.cache_key or "", direction, details, entry=entry.entry)
 
 
 def difference(

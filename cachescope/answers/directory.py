@@ -180,7 +180,7 @@ def past_misses(read: Recording, most: int | None = None) -> list[PastMisses]:
         PastMisses(
             tuple(rows),
             tuple((row.cache_key, entries[row.baseline_entry].cache_key or "") for row in rows),
-            _changes(read, rows[0]) if most is None or number < most else (),
+            past_changes(read, rows[0]) if most is None or number < most else (),
             is_elsewhere,
         )
         for number, ((is_elsewhere, *_), rows) in enumerate(ordered)
@@ -191,7 +191,8 @@ def _lost(rows: tuple[PastMiss, ...] | list[PastMiss]) -> int:
     return sum(row.time_taken_ns or 0 for row in rows)
 
 
-def _changes(read: Recording, row: PastMiss) -> tuple[FieldChange, ...]:
+def past_changes(read: Recording, row: PastMiss) -> tuple[FieldChange, ...]:
+    """What changed for a past miss, as far as it was recorded."""
     entries = read.facts.entries
     before, after = entries[row.baseline_entry].detail_set, entries[row.entry].detail_set
     if not row.changed or before is None or after is None:

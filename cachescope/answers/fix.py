@@ -11,10 +11,9 @@ from cachescope.analysis.fixes import HASH_SEED, HASH_SEED_WAY, VARIABLE, Settin
 from cachescope.analysis.verdicts.change_advice import process_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.preflight import PreflightAnswer
+from cachescope.answers.preflight import PreflightAnswer, notes_of
 from cachescope.answers.recording import Recording
 from cachescope.components import Detail
-from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.verdict_kinds import kind_of
 
 Trial = Callable[[Sequence[Setting]], Recording | None]
@@ -227,8 +226,7 @@ def _hits(read: Recording) -> int:
 
 def _directories(read: Recording) -> list[str]:
     """The cache directories into which the program would look."""
-    rows = read.facts.lookups.values()
-    notes = (LookupNote.of_json(row.preflight_note) for row in rows if row.preflight_note is not None)
+    notes = notes_of(read.facts.lookups.values())
     return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
 
 

@@ -8,8 +8,9 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.contexts.cutlass_machines import cutlass_machine
-from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.directory.entry_named import files_named
+from cachescope.answers.directory import past_changes
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
@@ -120,9 +121,7 @@ def _of(row: EntryRow, frame: pd.DataFrame) -> pd.DataFrame:
 def _changes(read: Read, past: pd.DataFrame, row: EntryRow) -> tuple[FieldChange, ...]:
     for miss in rows_of(past, PastMiss):
         if miss.entry == row.entry and miss.changed:
-            before, after = read.facts.entries[miss.baseline_entry].detail_set, row.detail_set
-            assert before is not None and after is not None
-            return tuple(field_changes(read.tables.hash_details, before, after))
+            return past_changes(read, miss)
     return ()
 
 

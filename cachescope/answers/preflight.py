@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -70,12 +70,18 @@ class PreflightAnswer:
         )
 
 
+def notes_of(rows: Iterable[LookupRow]) -> Iterator[LookupNote]:
+    """What a pre-flight noted of some lookups."""
+    return (LookupNote.of_json(row.preflight_note) for row in rows if row.preflight_note is not None)
+
+
 def _elsewhere(read: Recording, rows: Iterable[LookupRow]) -> tuple[str, ...]:
     """Directories of the program that nothing was checked against, where it was against directories."""
     # A mega-cache and a lock are files, and a remote cache is asked besides.
     roots = [one for one in read.tables.cache_roots if not (is_in_remote_cache(one) or os.path.isfile(one))]
-    notes = (LookupNote.of_json(row.preflight_note) for row in rows if row.preflight_note is not None)
-    meant = dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None and note.is_local)
+    meant = dict.fromkeys(
+        note.cache_dir for note in notes_of(rows) if note.cache_dir is not None and note.is_local
+    )
     given = {os.path.realpath(root) for root in roots}
     return tuple(one for one in meant if given and os.path.realpath(one) not in given)
 

@@ -85,10 +85,9 @@ class Read(Recording):
     def guards(self) -> pd.DataFrame:
         """One row per candidate, the sound entries under each key, with the guards that must hold."""
         from cachescope.analysis.directory.same_key import candidates
-        from cachescope.columns import frame_of
         from cachescope.frames.directory_rows import Candidate
 
-        return frame_of(candidates(self.tables.entries.rows), Candidate)
+        return _frame(candidates(self.tables.entries.rows), Candidate)
 
     @property
     def kernels(self) -> pd.DataFrame:
@@ -356,10 +355,9 @@ class Read(Recording):
         >>> scope.sensitivity()[["fields", "misses_alone"]].values.tolist()
         [[('inductor_config[epilogue_fusion]',), 2]]
         """
-        from cachescope.columns import frame_of
         from cachescope.frames.replay_rows import SensitivityRow
 
-        return frame_of(self.sensitivity_rows(largest), SensitivityRow)
+        return _frame(self.sensitivity_rows(largest), SensitivityRow)
 
     def cause_savings(self, most: int = MOST_CAUSES) -> pd.DataFrame:
         """What leaving out the changed fields of each cause would save, and why some of its misses would remain.
@@ -382,11 +380,9 @@ class Read(Recording):
         'the key was found and no guards held, so no field of the key decides it'
         """
         from cachescope.analysis.what_if.causes import saving_rows
-        from cachescope.columns import frame_of
         from cachescope.frames.replay_rows import CauseSaving
 
-        rows = saving_rows(self.replayed, self.explained.rows, self.missed.rows, most)
-        return frame_of(rows, CauseSaving)
+        return _frame(saving_rows(self.replayed, self.explained.rows, self.missed.rows, most), CauseSaving)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
         """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fixes import ways_to_set
 from cachescope.analysis.verdicts.advice import AdviceFacts, field_sentences
 from cachescope.analysis.vllm.advice import factor_advice
@@ -223,19 +224,12 @@ class FieldWork:
 
 def field_works(read: Recording, struck: Struck, most: int) -> tuple[list[FieldWork], list[str]]:
     """The first so many changed fields of a cause, and the sentences that are on several of them."""
+    shown = struck.changes[:most]
     if struck.is_of_vllm:
-        shown = struck.changes[:most]
         return [
             FieldWork(one.field, one.summary, (factor_advice(one.field),), (), "", "") for one in shown
         ], []
-    facts = AdviceFacts(
-        "key_changed",
-        struck.row.kind,
-        changes=struck.changes,
-        were_graphs_found=_were_graphs_found(read, struck.first.lookup),
-    )
-    sentences = field_sentences(facts)
-    shown = struck.changes[:most]
+    sentences = _sentences(read, struck.row, struck.changes, struck.first.lookup)
     settings = _settings(read, struck, [change.field for change in shown if change.process_values is None])
     works = []
     for change in shown:
@@ -252,13 +246,8 @@ def advice_by_field(read: Recording, explained: Explanation) -> list[tuple[tuple
     miss = read.facts.misses.get(explained.lookup)
     if miss is None or not miss.changed:
         return []
-    facts = AdviceFacts(
-        "key_changed",
-        read.facts.causes[miss.cause].kind,
-        changes=explained.changes,
-        were_graphs_found=_were_graphs_found(read, explained.lookup),
-    )
-    fields = by_key((sentence, field) for field, sentence in field_sentences(facts))
+    sentences = _sentences(read, read.facts.causes[miss.cause], explained.changes, explained.lookup)
+    fields = by_key((sentence, field) for field, sentence in sentences)
     if " ".join(fields) != explained.advice:
         # That of the cause is on other fields as well, or is shortened.
         return []
@@ -279,7 +268,12 @@ def _settings(
     return found
 
 
-def _were_graphs_found(read: Recording, lookup: int) -> bool:
-    """Whether the FX lookups below an AOTAutograd lookup hit."""
-    outcomes = [below.outcome for below in read.facts.below(lookup) if below.cache == FXGRAPH]
-    return len(outcomes) > 0 and all(outcome == "hit" for outcome in outcomes)
+def _sentences(
+    read: Recording, cause: CauseRow, changes: tuple[FieldChange, ...], lookup: int
+) -> list[tuple[str, str]]:
+    """The advice on the changed key of a lookup, each sentence with the field that it is on."""
+    # Whether the FX lookups below an AOTAutograd lookup hit.
+    outcomes = {below.outcome for below in read.facts.below(lookup) if below.cache == FXGRAPH}
+    return field_sentences(
+        AdviceFacts("key_changed", cause.kind, changes=changes, were_graphs_found=outcomes == {"hit"})
+    )

@@ -53,20 +53,12 @@ class Check(answer.Check):
         return check_html(self)
 
 
-def wanted_text(bar: Bar) -> str:
-    """The requirement, in words."""
+def _wanted_text(bar: Bar) -> str:
     if bar.unit == "causes":
         return "none"
     if bar.unit == "share":
         return f"at least {bar.wanted * 100:g} %"
     return f"at most {duration(int(bar.wanted))}"
-
-
-def found_text(bar: Bar) -> str:
-    """The finding, in words."""
-    if bar.found is None:
-        return harmless(bar.reason)
-    return f"{_found_amount(bar, bar.found)} ({harmless(bar.reason)})"
 
 
 def _found_amount(bar: Bar, found: float) -> str:
@@ -92,8 +84,10 @@ def verdict_line(check: answer.Check) -> str:
 
 def bar_text(bar: Bar) -> str:
     """One bar in one line."""
-    found = found_text(bar) if bar.found is None else f"found {found_text(bar)}"
-    return f"wanted {wanted_text(bar)}, {found}"
+    found = reason = harmless(bar.reason)
+    if bar.found is not None:
+        found = f"found {_found_amount(bar, bar.found)} ({reason})"
+    return f"wanted {_wanted_text(bar)}, {found}"
 
 
 def cause_lines(check: answer.Check, bar: Bar) -> Iterator[str]:

@@ -119,14 +119,14 @@ def shared_lines(found: SideBySide) -> list[str]:
     count = sum(map(len, found.columns))
     if not count:
         return []
-    whose = f"all {count:,} contexts" if count > 1 else "the one context"
-    lines = [f"Known and equal in {whose}: {', '.join(found.same)}."] if found.same and count > 1 else []
-    if found.same and count == 1:
-        lines.append(f"Known: {', '.join(found.same)}.")
+    lines = []
+    if len(found.columns) == 1 and count > 1:
+        lines.append(f"Nothing that is known of all {count:,} contexts differs.")
+    if found.same:
+        known = "Known" if count == 1 else f"Known and equal in all {count:,} contexts"
+        lines.append(f"{known}: {', '.join(found.same)}.")
     if found.unknown:
         lines.append(f"Not known of any: {', '.join(found.unknown)}.")
-    if len(found.columns) == 1 and count > 1:
-        lines.insert(0, f"Nothing that is known of {whose} differs.")
     return lines
 
 

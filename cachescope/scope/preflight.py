@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterable
 from types import TracebackType
 
-from cachescope.answers.preflight import PreflightAnswer
+from cachescope.answers.preflight import PreflightAnswer, notes_of
 from cachescope.capture.live_preflight import LivePreflight
 from cachescope.errors import CachescopeError
 from cachescope.locking.lock_text import looks_like_lock, read_lock
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.bundles import is_bundle, read_as_directory
-from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry, Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.stored import check_redis, read_redis
@@ -72,12 +71,7 @@ def _read_locked(place: str, reading: Reading) -> None:
 
 def _named_directories(reading: Reading) -> list[str]:
     """The directories that the lookups of pre-flights would use, in the order of the first of each."""
-    notes = (
-        LookupNote.of_json(lookup.preflight_note)
-        for process in reading.processes
-        for lookup in process.lookups
-        if lookup.preflight_note is not None
-    )
+    notes = notes_of(lookup for process in reading.processes for lookup in process.lookups)
     return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
 
 

@@ -90,11 +90,6 @@ def _ends(span: Span) -> tuple[str, str]:
     return moment(first), moment(last)
 
 
-def waiting() -> ipywidgets.HTML:
-    """Until it is made."""
-    return sentence("One moment …", "faint")
-
-
 class Failed(Pane):
     """Why it could not be made."""
 
@@ -169,7 +164,7 @@ class Explorer(Pane):
         self._error = markup(layout=ipywidgets.Layout(display="none"))
         self._line = markup()
         # The tabs stay: if their children changed, the page might go back to the first.
-        self._waiting = waiting()
+        self._waiting = sentence("One moment …", "faint")
         self._places = {name: Pane(self._waiting) for name in PANES}
         self.tabs = ipywidgets.Tab(
             list(self._places.values()), titles=PANES, layout=ipywidgets.Layout(width="auto")
@@ -195,12 +190,11 @@ class Explorer(Pane):
     @property
     def query(self) -> str:
         """A line of Python that returns the frame behind the pane; it needs `scope` and ``cachescope``."""
-        return str(self._shown.query)
+        return self._shown.query
 
     def frame(self) -> pd.DataFrame:
         """The frame behind the pane."""
-        frame: pd.DataFrame = self._shown.frame()
-        return frame
+        return self._shown.frame()
 
     def show(self, scope: Read) -> None:
         """Show another reading of the same sources; pane, filters and selections stay."""

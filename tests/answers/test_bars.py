@@ -156,6 +156,6 @@ def test_what_names_a_cause_in_another_scope() -> None:
 
 
 def test_bars_for_which_there_is_nothing_to_check() -> None:
-    (hits, time) = unchecked([("min_hit_rate", 0.5, "share"), ("max_time_lost", 9, "ns")], "nothing was read")
+    (hits, time) = unchecked((0.5, 9, None), "nothing was read")
     assert hits == Bar("min_hit_rate", 0.5, None, "share", False, "nothing was read", ())
     assert time == Bar("max_time_lost", 9, None, "ns", False, "nothing was read", ())

@@ -80,7 +80,7 @@ def entries_section(scope: Read) -> Section:
             *_standing_out(found),
             *_links(scope),
             *_measured(scope),
-            _listed(found),
+            Group("files", "Every file", (_every_file(found),)),
         ]
     return Section("entries", "What is in the cache directory?", sentence, tuple(parts))
 
@@ -151,10 +151,9 @@ def _measured(scope: Read) -> Iterator[Part]:
     yield Group("autotune", "What max-autotune measured", (intro, drawing))
 
 
-def _listed(found: Directory) -> Group:
+def _every_file(found: Directory) -> Table:
     rows, what = newest_first(found.entries), "files, the newest first"
-    shown = table("Files, the newest first", _ENTRIES, rows, what, "scope.entries")
-    return Group("files", "Every file", (shown,))
+    return table("Files, the newest first", _ENTRIES, rows, what, "scope.entries")
 
 
 def _sized(count: int | None) -> Sorted | None:
