@@ -20,8 +20,6 @@ command cannot be started
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command as a pre-flight, and print the predictions."""
+    import tempfile
+
     from cachescope.capture.preflight.without_weights import FAKE
     from cachescope.capture.preflight_command import preflight
     from cachescope.readers.directory.default_root import default_root
@@ -80,8 +80,9 @@ def run(args: argparse.Namespace) -> int:
     redaction_of(args)
     command = command_after(args, args.command)
     check_against(args.against or [])
-    with _folder(args.keep) as folder, _folder(None) as told:
-        needs = Path(told, "needs_values")
+    with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as made:
+        needs = Path(made, "needs_values")
+        folder = made if args.keep is None else args.keep
         # What the program prints is no part of the JSON.
         output = STDERR if args.json else None
         variables = {FAKE: str(needs) if args.fake else None}
@@ -92,17 +93,6 @@ def run(args: argparse.Namespace) -> int:
             say(f"the program cannot be run without weights: {why}", redaction_of(args))
             return _NEEDS_VALUES
         return _answer(args, recorded)
-
-
-@contextmanager
-def _folder(keep: str | None) -> Iterator[str]:
-    if keep is not None:
-        yield keep
-        return
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
-        yield folder
 
 
 def _answer(args: argparse.Namespace, recorded: Recorded) -> int:

@@ -11,10 +11,11 @@ from typing import Final
 import pandas as pd
 
 from cachescope.figures.canvas import DATES, axis_title, canvas, count_axis, empty, legend_room, note
-from cachescope.figures.folding import File, Files, Folder, folded_entries
+from cachescope.figures.folding import Files, Folder, folded_entries
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import CACHES, ENTRY_KINDS
 from cachescope.wording import file_size, plural
 
@@ -117,7 +118,7 @@ def _add_folder(boxes: list[_Box], box: str, parent: str, folder: Folder, colour
     _add_others(boxes, f"{box} rest", box, folder.others)
 
 
-def _add_files(boxes: list[_Box], box: str, rows: Sequence[File], colour: str) -> None:
+def _add_files(boxes: list[_Box], box: str, rows: Sequence[EntryRow], colour: str) -> None:
     for row in rows:
         damaged = row.status == "damaged"
         entry, size = f"entry {row.entry}", row.size_bytes or 0
@@ -135,7 +136,7 @@ def _add_others(boxes: list[_Box], box: str, parent: str, others: Files) -> None
         boxes.append(_Box(box, parent, label, others.size_bytes, hover_text, _FOLDED))
 
 
-def _file_label(row: File) -> str:
+def _file_label(row: EntryRow) -> str:
     """The label of a file: the beginning of its key or name, and its kind."""
     # An entry of a graph is a file of its own under its key, and is named by the key.
     by_key = row.cache in CACHES and row.cache_key

@@ -13,6 +13,8 @@ import pandas as pd
 
 from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.rows import names_of
 from cachescope.wording import plural
 
 MOST_ROWS: Final = 64
@@ -70,27 +72,12 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file that has a box of its own."""
-
-    entry: int
-    cache: str
-    cache_key: str | None
-    path: str
-    root: str | None
-    size_bytes: int | None
-    status: str
-    damage: str | None
-    name: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Folder:
     """A folder: all of its files, the largest, and the others."""
 
     path: str
     files: Files
-    largest: list[File]
+    largest: list[EntryRow]
     others: Files
 
 
@@ -132,7 +119,7 @@ def folded_entries(entries: pd.DataFrame, most_folders: int, most_files: int) ->
     boxes = [places_of([group])[:most_files] for listed in of_kind for group in listed[:most_folders]]
     # All rows at once: taking a few from a frame is slow.
     chosen = np.concatenate(boxes) if boxes else place[:0]
-    rows = iter(rows_of(entries.iloc[chosen], File))
+    rows = iter(rows_of(entries.iloc[chosen].reindex(columns=names_of(EntryRow)), EntryRow))
 
     def folder(group: int) -> Folder:
         at = places_of([group])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import pandas as pd
 
-from cachescope.columns import rows_of
+from cachescope.columns import plain_columns
 from cachescope.wording import clock, harmless, place_text, short_names
 
 NAME: Final = 44
@@ -56,35 +55,18 @@ def wrapped(text: str, width: int) -> str:
     return "<br>".join(escaped(line) for line in textwrap.wrap(plain(text, 6 * width), width))
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A process."""
-
-    run: int
-    rank: int | None
-    start_time: int | None
-
-
 def run_labels(runs: pd.DataFrame) -> dict[int, str]:
     """``run 3 · rank 0 · 13:49:03`` for each run; the clock is UTC."""
     labels = {}
-    for row in rows_of(runs, _Run):
-        parts = [f"run {row.run}"]
-        if row.rank is not None:
-            parts.append(f"rank {row.rank}")
-        if row.start_time is not None:
-            parts.append(clock(row.start_time))
-        labels[row.run] = " · ".join(parts)
+    columns = plain_columns(runs, ["run", "rank", "start_time"])
+    for run, rank, start_time in zip(*columns.values(), strict=True):
+        parts = [f"run {run}"]
+        if rank is not None:
+            parts.append(f"rank {rank}")
+        if start_time is not None:
+            parts.append(clock(start_time))
+        labels[run] = " · ".join(parts)
     return labels
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where compiled code is."""
-
-    function: str | None
-    file: str | None
-    line: int | None
 
 
 def place_labels(lookups: pd.DataFrame) -> pd.Series[str]:
@@ -93,7 +75,6 @@ def place_labels(lookups: pd.DataFrame) -> pd.Series[str]:
     code = lookups.groupby(columns, dropna=False, sort=False).ngroup()
     places = lookups[columns].loc[~code.duplicated()]
     files = short_names(places["file"].dropna())
-    texts = [
-        place_text(row.function, row.file and files[row.file], row.line) for row in rows_of(places, _Place)
-    ]
+    rows = zip(*plain_columns(places).values(), strict=True)
+    texts = [place_text(function, file and files[file], line) for function, file, line in rows]
     return code.map(pd.Series(texts, index=range(len(texts)), dtype="str"))
