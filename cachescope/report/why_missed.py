@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from cachescope.answers.directory import PastMisses
     from cachescope.answers.summary import InShort
     from cachescope.answers.why import Block, RunsWent, Why
+    from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
-    from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.recorded_rows import ProblemRow
 
 _GROUPS_SHOWN: Final = 10
