@@ -15,9 +15,8 @@ import pandas as pd
 from cachescope.auditing.contents import audit_content, is_code
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
-from cachescope.auditing.place_by_names import place_here
 from cachescope.auditing.remote_caches import audit_value, is_remote_cache
-from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive
+from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive, place_here
 from cachescope.columns import frame_of
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES

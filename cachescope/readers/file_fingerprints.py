@@ -15,9 +15,7 @@ def stamps(sources: Iterable[str]) -> Stamps:
     found: Stamps = {}
     for source in sources:
         for path in [source] if os.path.lexists(source) else glob.glob(source, recursive=True):
-            with contextlib.suppress(OSError):
-                at = os.stat(path)
-                found[path] = (at.st_size, at.st_mtime_ns)
+            found |= file_stamps([path])
             found.update(_below(path))
     return found
 

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 
 from cachescope.columns import STORED, pandas_type
 from cachescope.details import HashDetails
@@ -125,8 +126,6 @@ def failures_of(source: str, what: str) -> Iterator[None]:
 
 def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
     """Read a whole Parquet file and check every text and every offset; to be used within `failures_of`."""
-    from pyarrow import parquet
-
     with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
         table = stored.read(columns=columns)
     table.validate(full=True)
@@ -135,8 +134,6 @@ def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
 
 def read_batches(file: Path | str, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """As `read_table`, some rows at a time."""
-    from pyarrow import parquet
-
     with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
         for batch in stored.iter_batches(_ROWS_AT_ONCE, columns=columns):
             batch.validate(full=True)

@@ -88,6 +88,7 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
     """The row of the frame ``contexts`` for a result of `read_snapshot`, with the path it was read from."""
     runtime = snapshot["context"]["runtime_context"] or {}
     compile_ = snapshot["context"]["compile_context"] or {}
+    in_json = {form: _json(value) for form, value in runtime.items()}
     known = (*RUNTIME_FORMS, *COMPILE_FORMS)
     given = (*runtime, *compile_)
     torch_version_hash = compile_.get("torch_version_hash")
@@ -95,9 +96,9 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
         context=number,
         source=source,
         run=None,
-        inductor_configs=_form("inductor_configs", runtime),
-        torch_determinism_configs=_form("torch_determinism_configs", runtime),
-        cuda_matmul_precision_configs=_form("cuda_matmul_precision_configs", runtime),
+        inductor_configs=in_json.get("inductor_configs"),
+        torch_determinism_configs=in_json.get("torch_determinism_configs"),
+        cuda_matmul_precision_configs=in_json.get("cuda_matmul_precision_configs"),
         torch_version_hash=torch_version_hash,
         triton_version_hash=compile_.get("triton_version_hash"),
         runtime=compile_.get("runtime"),
@@ -123,10 +124,6 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
         key_fields_problem=snapshot["key_fields_problem"],
         torch_manifest=_json_or_none(snapshot["torch_manifest"]),
     )
-
-
-def _form(form: str, runtime: JsonObject) -> str | None:
-    return _json(runtime[form]) if form in runtime else None
 
 
 def _json_or_none(value: object) -> str | None:

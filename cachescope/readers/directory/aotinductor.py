@@ -15,7 +15,7 @@ from collections import Counter
 from typing import IO, Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import mark_damaged, mark_unreadable
+from cachescope.readers.cache_file import DamagedContent, mark_damaged, mark_unreadable, marked
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Reading
@@ -75,22 +75,17 @@ def holds_aotinductor(path: str, head: bytes) -> bool:
 def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Say which models are in an archive, and for which device; return False if the file no longer exists."""
     try:
-        with open(path, "rb") as file:
+        with marked(entry, reading), open(path, "rb") as file:
             check_directory(file)
             with zipfile.ZipFile(file) as archive:
                 _fill(entry, archive)
-                damage = _damage(archive)
+                _check_sums(archive)
     except FileNotFoundError:
         return False
-    except NotRead as error:
-        mark_unreadable(entry, error.what, error.offset, reading)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         mark_damaged(entry, f"no whole archive: {str(error)[:200]}", None, reading)
     except OSError as error:
         mark_unreadable(entry, error.strerror or str(error), None, reading)
-    else:
-        if damage is not None:
-            mark_damaged(entry, damage, None, reading)
     return True
 
 
@@ -140,9 +135,8 @@ def _texts(metadata: dict[str, object], names: list[str] | tuple[str, ...]) -> l
     return [well_formed(value)[:200] for value in values if isinstance(value, str) and value]
 
 
-def _damage(archive: zipfile.ZipFile) -> str | None:
-    """What a member's checksum says; larger archives are not read for it."""
-    if sum(item.file_size for item in archive.infolist()) > Limits().size_bytes:
-        return None
-    wrong = archive.testzip()
-    return None if wrong is None else f"{well_formed(wrong)[:200]}: checksum differs from the content"
+def _check_sums(archive: zipfile.ZipFile) -> None:
+    """Check the members' checksums; larger archives are not read for it."""
+    is_small = sum(item.file_size for item in archive.infolist()) <= Limits().size_bytes
+    if is_small and (wrong := archive.testzip()) is not None:
+        raise DamagedContent(f"{well_formed(wrong)[:200]}: checksum differs from the content")

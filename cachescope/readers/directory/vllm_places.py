@@ -22,8 +22,6 @@ SGLang's fork writes, by ``SGLangBackend.__call__`` of ``srt/compilation/backend
         <10 hex>/rank_0_0/<prefix>/                 the name is of torch and the GPU alone; with the compiler "eager" there is none
             sglang_compile_cache.py  computation_graph_<time>.py
             inductor_cache/  triton_cache/
-
-This describes vLLM 0.13.0 and 0.33.0.
 """
 
 from __future__ import annotations

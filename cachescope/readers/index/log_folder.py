@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 
 from cachescope.details import HashDetails
 from cachescope.errors import SourceError
@@ -157,8 +158,6 @@ def read_log_file(path: str, reading: Reading) -> None:
 
 def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
     """Add one file with these logs to a folder, under a unique name, and return the number of logs."""
-    from pyarrow import parquet
-
     folder.mkdir(parents=True, exist_ok=True)
     name = uuid.uuid4().hex
     # Until it is complete, the file has a name that is not read.
@@ -180,8 +179,6 @@ def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
 
 def read_log_folder(path: str, *, strict: bool = False) -> Reading:
     """Read all logs of a folder, in the order of their names; hash details stay in the files until they are needed."""
-    from pyarrow import parquet
-
     files = sorted(str(file) for file in Path(path).glob(f"*{LOGS_SUFFIX}"))
     small = [name for name in _SCHEMA.names if name not in _DETAILS]
     with failures_of(path, _WHAT):
@@ -248,8 +245,6 @@ class StoredDetails(HashDetails):
 
 
 def _rows(file: str, rows: Sequence[int] | None = None) -> Iterator[pa.Table]:
-    from pyarrow import parquet
-
     with failures_of(file, _WHAT):
         _check(file)
         with parquet.ParquetFile(file, page_checksum_verification=True) as stored:
@@ -261,8 +256,6 @@ def _rows(file: str, rows: Sequence[int] | None = None) -> Iterator[pa.Table]:
 
 
 def _check(file: str) -> None:
-    from pyarrow import parquet
-
     if not parquet.read_schema(file).equals(_SCHEMA):
         raise SourceError(file, "was written by another version of cachescope: collect the logs again")
 

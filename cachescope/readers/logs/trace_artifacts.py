@@ -69,18 +69,7 @@ def lookup_from_event(event: Record) -> LookupRow | None:
     state, began = args.text("cache_state"), args.moment_ns("cache_event_time")
     ended, is_backward = event.moment_of_us("ts"), args.flag("is_backward")
     taken = None if began is None or ended is None else max(ended - began, 0)
-    if state == "disabled":
-        return LookupRow(
-            cache=FXGRAPH,
-            time=began,
-            outcome="disabled",
-            cache_state=state,
-            is_backward=is_backward,
-            compile_id=_compile_id(args),
-            bypass_reason=args.text("cache_bypass_reason"),
-            time_taken_ns=taken,
-        )
-    return LookupRow(
+    lookup = LookupRow(
         cache=FXGRAPH,
         time=began,
         outcome="bypass",
@@ -88,6 +77,10 @@ def lookup_from_event(event: Record) -> LookupRow | None:
         compile_id=_compile_id(args),
         time_taken_ns=taken,
     )
+    if state == "disabled":
+        lookup.outcome = lookup.cache_state = state
+        lookup.bypass_reason = args.text("cache_bypass_reason")
+    return lookup
 
 
 def _bypass_reason(payload: Record) -> str | None:

@@ -118,10 +118,8 @@ class Stub(metaclass=_Sealed):
 
 def global_name(value: object) -> str | None:
     """``module.name`` if a value stands for a global or for an object made from one; else None."""
-    if isinstance(value, Stub):
+    if isinstance(value, Stub) or (isinstance(value, type) and issubclass(value, Stub)):
         return f"{value.module}.{value.name}"
-    if isinstance(value, _Sealed):
-        return f"{value.__dict__.get('module')}.{value.__dict__.get('name')}"
     return None
 
 
