@@ -45,7 +45,6 @@ _EXTERN: Final = re.compile(
     r"\b(?:extern_kernels\.(?P<extern>\w+)|(?P<shim>aoti_torch_\w+)|torch\.ops\.(?P<op>\w+\.\w+(?:\.\w+)?))\("
 )
 _CALL: Final = re.compile(r"\s*+(?:[\w, ]+ = )?(?P<name>\w+)(?:\.run)?\(")
-_KINDS: Final = {"cpp_pybinding": "cpp", "cpp": "cpp"}
 
 
 def defined_kernels(source_code: str) -> tuple[str, ...]:
@@ -152,7 +151,7 @@ def kernels_of(source_code: str) -> list[Kernel]:
     calls: list[Kernel] = []
     for line, nodes, ops in _statements(source_code):
         if definition := _DEFINITION.match(line):
-            kind = _KINDS.get(definition["kind"], definition["kind"])
+            kind = "cpp" if definition["kind"] == "cpp_pybinding" else definition["kind"]
             defined[definition["name"]] = Kernel(definition["name"], kind, nodes, ops)
         elif extern := _EXTERN.search(line):
             name = extern["extern"] or extern["shim"] or extern["op"]

@@ -34,7 +34,6 @@ class LookupNote:
     lacks_values: bool = False
     is_stored: bool = False  # whether torch would store what it compiles after a miss
     stored_guards: str | None = None  # the guards of what it would store
-    why_not_stored: str | None = None  # why it would not, where it tries to
     # The processes of the command that had ended when this one began.
     ended_before: frozenset[int] = frozenset()
 
@@ -48,7 +47,6 @@ class LookupNote:
         asked, stored = Record(values.get("lookup") or {}), Record(values.get("stored") or {})
         sizes, after = asked.values.get("sizes"), asked.values.get("after")
         listed = sizes if isinstance(sizes, list) else []
-        why_not = stored.text("why_not")
         return cls(
             tuple(size if isinstance(size, (bool, int, float)) else None for size in listed),
             asked.text("cache_dir"),
@@ -57,9 +55,8 @@ class LookupNote:
             bool(asked.flag("guards_skipped")),
             bool(asked.flag("brought")),
             bool(asked.flag("without_values")),
-            bool(stored.values) and why_not is None,
+            bool(stored.values) and stored.text("why_not") is None,
             stored.text("guards"),
-            why_not,
             frozenset(pid for pid in after if type(pid) is int) if isinstance(after, list) else frozenset(),
         )
 

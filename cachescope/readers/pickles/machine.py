@@ -21,15 +21,12 @@ class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers 
         What is wrong.
     offset : int or None
         The offset of the fault, if known.
-    is_truncated : bool
-        Whether the bytes end before the pickle does.
     """
 
-    def __init__(self, what: str, offset: int | None = None, *, is_truncated: bool = False) -> None:
+    def __init__(self, what: str, offset: int | None = None) -> None:
         super().__init__(what if offset is None else f"{what} (byte {offset})")
         self.what = what
         self.offset = offset
-        self.is_truncated = is_truncated
 
 
 class Machine:
@@ -170,7 +167,7 @@ class Machine:
 
     def truncated(self) -> UnreadablePickle:
         """An error because the bytes end within an opcode or before STOP."""
-        return UnreadablePickle("truncated", len(self.data), is_truncated=True)
+        return UnreadablePickle("truncated", len(self.data))
 
 
 Step: TypeAlias = Callable[[Any], object]

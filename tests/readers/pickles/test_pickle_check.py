@@ -16,7 +16,7 @@ def checked(data: bytes, **limits: int) -> str | None:
     try:
         check_program(data, Limits(**limits))
     except UnreadablePickle as error:
-        if error.is_truncated:
+        if error.what == "truncated":
             return error.what if error.offset == len(data) else f"truncated at {error.offset}"
         return f"{'not read: ' if isinstance(error, NotRead) else ''}{error.what} at {error.offset}"
     return PASSES
