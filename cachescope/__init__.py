@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cachescope.auditing.audit import audit
     from cachescope.capture.contexts import capture
     from cachescope.catalogue.bypasses import bypasses
+    from cachescope.catalogue.defects import defects
     from cachescope.catalogue.facts import fields
     from cachescope.errors import CachescopeError, NotFoundError, RecordError, SchemaError, SourceError
     from cachescope.frames.described import describe
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CachescopeError", "Fix", "IsolationSchema", "KeySchema", "NotFoundError", "Preflight", "RecordError",
     "Recording", "SchemaError", "Scope", "SourceError", "__version__", "audit", "bypasses", "capture",
-    "collect", "compare", "describe", "fields", "fix", "holds", "isolation_key", "isolation_keys",
+    "collect", "compare", "defects", "describe", "fields", "fix", "holds", "isolation_key", "isolation_keys",
     "load_ipython_extension", "lock", "manifest_difference", "preflight", "read", "recording", "sample",
     "verify", "will_hit",
 ]  # fmt: skip
@@ -56,7 +57,7 @@ _PLACES: Final = {
     "NotFoundError": "errors", "Preflight": "scope.preflight", "RecordError": "errors", "Recording": "scope.live",
     "SchemaError": "errors", "Scope": "scope.scope", "SourceError": "errors", "audit": "auditing.audit",
     "bypasses": "catalogue.bypasses", "capture": "capture.contexts", "collect": "scope.collect",
-    "compare": "scope.two_sides", "describe": "frames.described", "fields": "catalogue.facts",
+    "compare": "scope.two_sides", "defects": "catalogue.defects", "describe": "frames.described", "fields": "catalogue.facts",
     "holds": "analysis.guards", "isolation_key": "keys", "fix": "scope.fix",
     "isolation_keys": "analysis.contexts.keys", "load_ipython_extension": "scope.magic", "lock": "scope.locked",
     "manifest_difference": "analysis.contexts.differences", "preflight": "scope.preflight", "read": "scope.read",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bypass_page import bypasses_page
+from defect_page import defects_page
 from field_page import fields_page
 from make_demo import write_demo
 from make_gallery import write_gallery
@@ -102,7 +103,7 @@ FRAME_GROUPS = {
         "device_measurements",
     ),
     "vLLM": ("vllm_folders", "vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_factors", "vllm_starts"),
-    "Fields of keys, bypasses": ("fields", "bypasses"),
+    "Fields of keys, bypasses, known defects": ("fields", "bypasses", "defects"),
 }
 # How the frames that are not simply an attribute of the Scope are asked for in Python.
 ASKED_BY = {
@@ -133,6 +134,7 @@ ASKED_BY = {
     "coverage": "cachescope.compare(before, after).coverage",
     "fields": "cachescope.fields()",
     "bypasses": "cachescope.bypasses()",
+    "defects": "cachescope.defects()",
 }
 # This one is only printed.
 _PRINTED_BY = {"device_measurements": "cachescope devices --measure --json"}
@@ -161,6 +163,7 @@ def pages() -> dict[str, str]:
         "reference/words.md": words_page(),
         "reference/fields.md": fields_page(),
         "reference/bypasses.md": bypasses_page(),
+        "reference/defects.md": defects_page(),
         "reference/commands.md": commands_page(),
         "reference/scope.md": scope_page(),
         "reference/names.md": names_page(),

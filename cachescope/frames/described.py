@@ -7,6 +7,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.catalogue.bypasses import BypassFacts
+from cachescope.catalogue.defects import Defect
 from cachescope.catalogue.facts import FieldFacts
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError
@@ -55,7 +56,7 @@ FRAMES: Final[dict[str, type]] = {
         FactorsRow, StartRow, Detail, ChangeRow, RateRow, WhatIfRow, WhatIfRate, WhatIfCause, WhatIfRun,
         WhatIfDifference, WhatIfWarning, CauseSaving, SensitivityRow, EvidenceRow, IsolationKeyRow,
         GroupRow, PairRow, FormDifference, ManifestDifference, CachingFile, DifferenceRow, ComparedLookup,
-        Built, RankDifference, PredictionRow, CoverageRow, FieldFacts, BypassFacts, Bar, FalseHit, AuditRow,
+        Built, RankDifference, PredictionRow, CoverageRow, FieldFacts, BypassFacts, Defect, Bar, FalseHit, AuditRow,
     )
 }  # fmt: skip
 """The class of the rows of each frame."""

@@ -18,6 +18,7 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.change_advice import change_sentences
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, operator_of, versions
+from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import Verdict, kind_of
@@ -45,8 +46,8 @@ _SET_TOO_LATE: Final = (
     "os.environ.setdefault changes nothing after that. Set it before torch is imported."
 )
 _NOT_PICKLED: Final = (
-    "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out; in the "
-    "metadata of a tensor subclass, let its _stable_hash_for_caching(self) -> str stand for them."
+    "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out. Keep it "
+    "out of the metadata of a tensor subclass: with a _stable_hash_for_caching(self) -> str the key is made, and the entry is still not stored."
 )
 # As an example input is printed that is no tensor (torch/_library/opaque_object.py, 2.13).
 _MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"
@@ -93,13 +94,14 @@ def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str 
         sides = other, history.run_of.get(row.run)
         changes = tuple(field_changes(history.details, before, row.detail_set, sides))
     run = history.run_of.get(row.run)
-    return cause_advice(
+    bypass_reason = _bypass_reason(root)
+    found = cause_advice(
         AdviceFacts(
             root.why.verdict,
             root.why.kind,
             root.why.reason,
             row.cache,
-            _bypass_reason(root),
+            bypass_reason,
             row.bypass_exception,
             changes,
             were_graphs_found=bool(were_found) and all(were_found),
@@ -108,6 +110,12 @@ def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str 
             has_mesh=_has_mesh(history, row.detail_set),
         )
     )
+    signs = [("changed field", f"{change.field}: {change.before} -> {change.after}") for change in changes]
+    signs += [("bypass", bypass_reason)] if bypass_reason else []
+    signs += [("error", error) for error in (row.load_error, row.compile_error) if error]
+    signs += [("recompile", row.recompile_reasons)] if row.recompile_reasons else []
+    known = known_defect(None if run is None else run.torch_version, signs)
+    return " ".join(one for one in (known and sentence(known), found) if one) or None
 
 
 def _has_mesh(history: History, code: int | None) -> bool:

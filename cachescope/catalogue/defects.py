@@ -1,0 +1,110 @@
+"""Known defects and limits of the compile caches of torch and vLLM, from their threads and sources; the file is read on first use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from cachescope.catalogue.facts import document, plain, release
+from cachescope.rows import col, row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FILE: Final = "defects.json"
+
+
+# fmt: off
+@row("defects")
+class Defect:
+    """One known defect or limit of a compile cache."""
+
+    name: str = col("what it is, in a few words")
+    kind: str = col("defect: it was mended, or is to be; limit: it is so by design")
+    project: str = col("torch or vllm: whose releases are meant")
+    caches: tuple[str, ...] = col("the caches that have it")
+    meaning: str = col("what goes wrong, and when")
+    shows: str = col("how it shows in what is recorded")
+    meanwhile: str = col("what to do about it until it is mended")
+    basis: str = col("what the facts rest on: tried with a torch, the sources of the releases, or the thread alone")
+    first_version: str | None = col("the first release that has it", missing="as old as the cache", default=None)
+    last_version: str | None = col("the last release that has it", missing="the newest that was read has it: torch 2.14, vLLM 0.33", default=None)
+    mended_by: str | None = col("the release or change that mends it", missing="none is known", default=None)
+    threads: tuple[str, ...] = col("where it was reported or mended", default=())
+    sign_in: str | None = col(
+        "where its sign stands: changed field, bypass, error, or recompile", missing="no sign names it for sure", default=None)
+    sign: str | None = col("a regular expression that finds the sign", missing="no sign names it for sure", default=None)
+# fmt: on
+
+
+def defects(version: str | None = None) -> pd.DataFrame:
+    """List the known defects and limits of the compile caches of torch and vLLM.
+
+    Parameters
+    ----------
+    version : str, optional
+        A version of torch, like ``torch.__version__``: those that it has. Without it all, vLLM's among them.
+
+    Returns
+    -------
+    DataFrame
+        One row each; ``cachescope.describe("defects")`` explains the columns.
+
+    Notes
+    -----
+    A cause names one of them only where torch's version is known, has it, and its sign was recorded; then it is still inferred.
+
+    Examples
+    --------
+    >>> import cachescope
+    >>> frame = cachescope.defects("2.10.0").set_index("name")
+    >>> frame.loc["the dtype of autocast is in no key", "last_version"]
+    '2.12'
+    """
+    from cachescope.columns import frame_of
+
+    rows = all_defects()
+    return frame_of(rows if version is None else [one for one in rows if _has(version, one)], Defect)
+
+
+def known_defect(version: str | None, signs: Iterable[tuple[str, str]]) -> Defect | None:
+    """The first defect of a version of torch of which one of some signs, each with where it stands, was recorded."""
+    if version is None or not (found := list(signs)):
+        return None
+    for one in all_defects():
+        if one.sign is not None and _has(version, one):
+            pattern = re.compile(one.sign, re.DOTALL)
+            if any(place == one.sign_in and pattern.search(text) for place, text in found):
+                return one
+    return None
+
+
+def sentence(defect: Defect) -> str:
+    """What is said of a defect beside a cause."""
+    where = f" ({', '.join(defect.threads[:2])})" if defect.threads else ""
+    mended = f" Mended by {defect.mended_by}." if defect.mended_by else ""
+    return f"This may be a known {defect.kind} of torch{where}: {defect.meaning}{mended} {defect.meanwhile}"
+
+
+def _has(version: str, defect: Defect) -> bool:
+    """Whether a release of torch has it."""
+    try:
+        own = release(version)
+    except AssertionError:
+        return False
+    first, last = defect.first_version, defect.last_version
+    return (
+        defect.project == "torch"
+        and (first is None or release(first) <= own)
+        and (last is None or own <= release(last))
+    )
+
+
+@cache
+def all_defects() -> tuple[Defect, ...]:
+    """Every known defect and limit, in the order of the file."""
+    return tuple(
+        Defect(**{name: plain(value) for name, value in one.items()}) for one in document(_FILE)["defects"]
+    )
