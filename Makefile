@@ -11,7 +11,7 @@ STRICT := $(filter-out $(LIVE),$(NOTEBOOKS))
 # Loading nbval takes each process some seconds, and only the notebooks need it.
 TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal --doctest-modules --benchmark-disable
 # Two halves instead of xdist, which spends 3 ms on each test: more than most of these thousands take.
-HALF := $(addprefix tests/,analysis answers auditing devices keys locking redaction report)
+HALF := $(addprefix tests/,analysis answers auditing cli devices keys locking readers/remote_cache redaction report wild)
 UNIT := $(BIN)/python -m pytest -p no:nbval -p no:xdist -p no:logging --capture sys --benchmark-disable --hypothesis-profile few -m "not slow" --quiet
 
 .PHONY: demo lab test sweep unit unit-one unit-other lint release bench models fuzz mutants notebooks readme docs site lowest clean
