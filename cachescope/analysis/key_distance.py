@@ -84,6 +84,12 @@ class KeyDistances:
             self._take()
         return self._forms[detail_set]
 
+    def forms(self, sets: Iterable[int | None]) -> list[Form | None]:
+        """What each of some sets consists of; None of one that is missing."""
+        self._take()
+        forms = self._forms
+        return [None if one is None else forms[one] for one in sets]
+
     def graph(self, detail_set: int | None) -> int | None:
         """The hash code of the graph of a set, None if it has none; equal codes are equal graphs."""
         return None if detail_set is None else self.form(detail_set)[0]

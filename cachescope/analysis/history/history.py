@@ -86,8 +86,7 @@ class History:
     @cached_property
     def forms(self) -> list[Form | None]:
         """What the hash details of each lookup consist of."""
-        form = self.keys.form
-        return [None if row.detail_set is None else form(row.detail_set) for row in self.lookups]
+        return self.keys.forms(row.detail_set for row in self.lookups)
 
     @cached_property
     def graph(self) -> list[int | None]:
@@ -175,15 +174,9 @@ class History:
 
     def was_running(self, one: int, at: int) -> bool:
         """Whether another process had not finished the compile after a miss when a lookup was made: it could not find what that would store."""
-        end, row = self._end_of_miss[one], self.lookups[at]
+        end, before, row = self.timeline.end[one], self.lookups[one], self.lookups[at]
         is_running = end is not None and row.time is not None and end > row.time
-        return is_running and self.lookups[one].run != row.run
-
-    @cached_property
-    def _end_of_miss(self) -> list[int | None]:
-        """When the compile after each miss ended."""
-        ended = zip(self.lookups, self.timeline.end, strict=True)
-        return [end if row.outcome in MISSED else None for row, end in ended]
+        return is_running and before.run != row.run and is_miss(before)
 
     def is_seen_running(self, one: int, at: int) -> bool:
         """Whether it is recorded that a compile went on after a lookup; an end that is not recorded is estimated elsewhere."""
@@ -234,14 +227,16 @@ def program_of(run: RunRow) -> str | None:
 def _in_time_order(lookups: Iterable[LookupRow]) -> list[LookupRow]:
     rows = list(lookups)
     times: dict[int, int] = {}
-    latest, run = 0, None
+    latest, run, is_predicted = 0, None, False
     for row in rows:
         time = row.time
         if time is not None and (time > latest or row.run != run):
             latest = time
         run = row.run
         times[row.lookup] = latest
+        is_predicted = is_predicted or row.prediction is not None
     rows.sort(key=attrgetter("lookup"))
     rows.sort(key=lambda row: times[row.lookup])
-    rows.sort(key=lambda row: row.prediction is not None)
+    if is_predicted:
+        rows.sort(key=lambda row: row.prediction is not None)
     return rows

@@ -94,7 +94,7 @@ class Baselines:
     def in_place(self, at: int) -> int | None:
         """The lookup in the same place of the run before, if there is one alone, and it is what a lookup is compared with first."""
         found = self._in_run_before[at]
-        return found[0] if len(found) == 1 and self._choice.mode in ("auto", "run") else None
+        return found[0] if len(found) == 1 else None
 
     def way(self, before: int, after: int) -> Way:
         """How two lookups of one graph differ."""
@@ -288,6 +288,7 @@ class Baselines:
         groups: dict[tuple[str, str | None, int | None], _Group] = {}
         ranks = {run: self._history.rank_of.get(run) for run in {row.run for row in self._lookups}}
         repeats_ranks = len(set(ranks.values())) not in (1, len(ranks))
+        is_by_run = self._choice.mode in ("auto", "run")
         for at, (row, form) in enumerate(
             zip(self._lookups[:until], self._history.forms[:until], strict=True)
         ):
@@ -299,7 +300,7 @@ class Baselines:
             if (group := groups.get(kind)) is None:
                 group = groups[kind] = _Group()
             of_rank = group.of_rank[ranks[run]] if repeats_ranks else group.runs
-            if row.outcome != "hit" and row.compile_id is not None:
+            if row.outcome != "hit" and row.compile_id is not None and is_by_run:
                 self._in_run_before[at] = self._called_before(group, of_rank, row)
             if (of_run := group.of_run.get(run)) is None:
                 of_run = group.of_run[run] = []

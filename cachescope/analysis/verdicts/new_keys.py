@@ -57,7 +57,7 @@ class NewKeys:
         # Under every graph the ranks of a job differ in the same way: why, if one field changed in such a way.
         self._whys: dict[Way, Why | None] = {}
         # For each AOTAutograd lookup whose key had changed, the lookup that it is compared with.
-        self._changed_from: dict[int, int | None] = {}
+        self._changed_from: list[int | None] = [None] * len(history.lookups)
         # The first lookup of each compile in its cache, of the lookups that were passed.
         self._first_of_compile: dict[tuple[int, str | None, str], LookupRow] = {}
         self._passed = 0
@@ -157,7 +157,7 @@ class NewKeys:
     def _under_the_same(self, at: int) -> int | None:
         """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
         above = self._history.aot[at]
-        before = None if above is None else self._changed_from.get(above)
+        before = None if above is None else self._changed_from[above]
         if before is None:
             return None
         direction = self._lookups[at].direction
