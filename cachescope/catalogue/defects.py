@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from cachescope.catalogue.facts import document, plain, release
+from cachescope.catalogue.facts import document, is_version, plain, release
+from cachescope.errors import NotFoundError
 from cachescope.rows import col, row
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ class Defect:
     shows: str = col("how it shows in what is recorded")
     meanwhile: str = col("what to do about it until it is mended")
     basis: str = col("what the facts rest on: tried with a torch, the sources of the releases, or the thread alone")
-    first_version: str | None = col("the first release that has it", missing="as old as the cache", default=None)
-    last_version: str | None = col("the last release that has it", missing="the newest that was read has it: torch 2.14, vLLM 0.33", default=None)
+    first_version: str | None = col("the first release that was read and has it", missing="not established", default=None)
+    last_version: str | None = col(
+        "the last release that has it", missing="the newest that was read has it", default=None)
     mended_by: str | None = col("the release or change that mends it", missing="none is known", default=None)
     threads: tuple[str, ...] = col("where it was reported or mended", default=())
     sign_in: str | None = col(
-        "where its sign stands: changed field, bypass, error, or recompile", missing="no sign names it for sure", default=None)
+        "where its sign stands: bypass, error, or recompile", missing="no sign names it for sure", default=None)
     sign: str | None = col("a regular expression that finds the sign", missing="no sign names it for sure", default=None)
 # fmt: on
 
@@ -52,6 +54,11 @@ def defects(version: str | None = None) -> pd.DataFrame:
     DataFrame
         One row each; ``cachescope.describe("defects")`` explains the columns.
 
+    Raises
+    ------
+    NotFoundError
+        If that version was not read; the message says which were.
+
     Notes
     -----
     A cause names one of them only where torch's version is known, has it, and its sign was recorded; then it is still inferred.
@@ -65,17 +72,21 @@ def defects(version: str | None = None) -> pd.DataFrame:
     """
     from cachescope.columns import frame_of
 
+    if version is not None and not _is_read(version):
+        oldest, newest = releases_read()["torch"]
+        raise NotFoundError(f"no defects of torch {version}; there are those of {oldest} to {newest}")
     rows = all_defects()
     return frame_of(rows if version is None else [one for one in rows if _has(version, one)], Defect)
 
 
 def known_defect(version: str | None, signs: Iterable[tuple[str, str]]) -> Defect | None:
     """The first defect of a version of torch of which one of some signs, each with where it stands, was recorded."""
-    if version is None or not (found := list(signs)):
+    # Of a release that was not read it is not known what it has.
+    if version is None or not _is_read(version) or not (found := list(signs)):
         return None
     for one in all_defects():
         if one.sign is not None and _has(version, one):
-            pattern = re.compile(one.sign, re.DOTALL)
+            pattern = re.compile(one.sign)
             if any(place == one.sign_in and pattern.search(text) for place, text in found):
                 return one
     return None
@@ -88,13 +99,20 @@ def sentence(defect: Defect) -> str:
     return f"This may be a known {defect.kind} of torch{where}: {defect.meaning}{mended} {defect.meanwhile}"
 
 
+def releases_read() -> dict[str, tuple[str, str]]:
+    """The oldest and the newest release whose sources were read, of torch and of vLLM."""
+    return {project: (oldest, newest) for project, (oldest, newest) in document(_FILE)["read"].items()}
+
+
+def _is_read(version: str) -> bool:
+    """Whether a release of torch is one of those whose sources were read."""
+    oldest, newest = releases_read()["torch"]
+    return is_version(version) and release(oldest) <= release(version) <= release(newest)
+
+
 def _has(version: str, defect: Defect) -> bool:
-    """Whether a release of torch has it."""
-    try:
-        own = release(version)
-    except AssertionError:
-        return False
-    first, last = defect.first_version, defect.last_version
+    """Whether a release of torch that was read has it."""
+    own, first, last = release(version), defect.first_version, defect.last_version
     return (
         defect.project == "torch"
         and (first is None or release(first) <= own)

@@ -28,9 +28,14 @@ def document(file: str) -> Any:
     return json.loads((Path(__file__).parent / file).read_text(encoding="utf-8"))
 
 
+def is_version(text: str) -> bool:
+    """Whether a text begins with the numbers of a release."""
+    return _RELEASE.match(text) is not None
+
+
 def nearest(version: str, covered: Sequence[str]) -> str | None:
     """The covered version of the same release, else the last one before it; None if there is none."""
-    if not _RELEASE.match(version):
+    if not is_version(version):
         return None
     before = [read for read in covered if release(read) <= release(version)]
     return before[-1] if before else None

@@ -72,9 +72,11 @@ def of_subclass(tags: Any, kind: type[Tagged] = Tagged) -> float:
 
 
 def set_in_metadata() -> float:
-    """A set, whose order is another one under another PYTHONHASHSEED; or, as the advice says, a sorted tuple."""
+    """A set, whose order is another one under another PYTHONHASHSEED; or what is advised: a sorted tuple, a class that hashes itself."""
     tags = frozenset({"alpha", "beta", "gamma", "delta", "epsilon"})
-    return of_subclass(tuple(sorted(tags)) if CHOICE == "sorted" else tags)
+    return of_subclass(
+        tuple(sorted(tags)) if CHOICE == "sorted" else tags, Stable if CHOICE == "stable" else Tagged
+    )
 
 
 def weak_container() -> float:

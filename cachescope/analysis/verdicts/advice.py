@@ -110,11 +110,13 @@ def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str 
             has_mesh=_has_mesh(history, row.detail_set),
         )
     )
-    signs = [("changed field", f"{change.field}: {change.before} -> {change.after}") for change in changes]
-    signs += [("bypass", bypass_reason)] if bypass_reason else []
-    signs += [("error", error) for error in (row.load_error, row.compile_error) if error]
-    signs += [("recompile", row.recompile_reasons)] if row.recompile_reasons else []
-    known = known_defect(None if run is None else run.torch_version, signs)
+    signs = [
+        ("bypass", bypass_reason), ("error", row.load_error), ("error", row.compile_error),
+        ("recompile", row.recompile_reasons),
+    ]  # fmt: skip
+    known = known_defect(
+        None if run is None else run.torch_version, [(place, text) for place, text in signs if text]
+    )
     return " ".join(one for one in (known and sentence(known), found) if one) or None
 
 
