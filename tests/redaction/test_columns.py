@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from cachescope.catalogue.defects import all_defects, sentence
 from cachescope.frames.described import FRAMES
 from cachescope.report.redact import Redaction, redact
 from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
@@ -61,3 +62,14 @@ def test_columns_and_words_of_torch_are_known_and_names_of_people_are_not() -> N
     assert [name for name in people.split() if name in known.words or name.capitalize() in known.words] == []
     assert {"epilogue_fusion", "float32", "relu", "inductor_config", "add"} <= known.words
     assert "torch/_inductor/codecache.py" in known.files
+
+
+def test_what_a_cause_says_of_a_known_defect_is_shown_and_who_reported_one_is_not() -> None:
+    for one in all_defects():
+        if one.sign is not None:
+            assert redact({"advice": sentence(one)}) == {"advice": sentence(one)}
+    reported = {
+        name for one in all_defects() for thread in one.threads for name in thread.split(" ")[0].split("/")
+    }
+    assert {"kijai", "ComfyUI-KJNodes", "SkyRL", "unpacked"}.isdisjoint(vocabulary().words)
+    assert reported >= {"kijai", "ComfyUI-KJNodes", "SkyRL"}

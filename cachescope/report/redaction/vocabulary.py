@@ -23,8 +23,10 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import chain
 from typing import Any, Final
 
+from cachescope.catalogue.defects import all_defects, sentence
 from cachescope.frames.described import FRAMES
 from cachescope.rows import columns_of, grain
 
@@ -59,8 +61,8 @@ _RUN: Final = re.compile(RUN)
 _BEFORE: Final = "!?*"
 _AFTER: Final = ".:!?*"
 
-# Code that runs or shows things rather than wording them; and examples of what is hidden.
-_LEFT_OUT: Final = frozenset({"redaction", "redact.py", "samples", "views", "__pycache__"})
+# Code that runs or shows things rather than wording them; examples of what is hidden; and threads, which name people and their projects.
+_LEFT_OUT: Final = frozenset({"redaction", "redact.py", "samples", "views", "defects.json", "__pycache__"})
 _SAID_BY_PYTHON: Final = """Permission denied No such file or directory Is a directory Not a directory Too many open files
 Input/output error Connection refused Linux Darwin Windows x86_64 aarch64 arm64 glibc2 CPython GCC Clang main default AMD64
 ieee tf32 highest high medium low none cpu cuda xpu mps hip rocm meta miss hit bypass aten triton inductor sympy numpy GET PUT UTC str bytes File Traceback most recent
@@ -104,7 +106,8 @@ def vocabulary() -> Vocabulary:
         else:
             members.append(line)
     operators = sections["operators"]
-    own = (word for text in _own_texts(package) for word in words_of(text))
+    said_of_defects = (sentence(one) for one in all_defects() if one.sign is not None)
+    own = (word for text in chain(_own_texts(package), said_of_defects) for word in words_of(text))
     system = (word for number in errno.errorcode for word in words_of(os.strerror(number)))
     columns = (column.name for kind in FRAMES.values() for column in columns_of(kind))
     grains = (word for kind in FRAMES.values() for word in words_of(grain(kind)))
