@@ -69,6 +69,11 @@ class EntryRow:
     source_code: str | None = None
     """The code that torch generated, if the entry contains it."""
 
+    def take_content(self, other: EntryRow) -> None:
+        """Take what another entry of equal content says."""
+        for column in OF_CONTENT:
+            setattr(self, column, getattr(other, column))
+
     @property
     def is_refused(self) -> bool:
         """Whether torch itself cannot load it: its bytes are not a complete pickle.
@@ -86,6 +91,10 @@ class EntryRow:
         return False if is_none else None
 
 
+OF_CONTENT = (
+    "guards_expr", "time_taken_ns", "code_key", "device_types", "cudagraphs_skipped", "fx_keys", "fx_guards", "kernel_keys",
+    "triton_hashes", "detail_set", "name", "detail", "source_code",
+)
 
 
 @row("guards")

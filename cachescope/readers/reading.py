@@ -177,6 +177,8 @@ class Reading:
     """The cache directories that were read, even if there is no file in them."""
     details_of_key: dict[str, int] = field(default_factory=dict)
     """Set codes of details that AOTAutograd entries contain, by the FX key that they belong to."""
+    contents: dict[tuple[object, ...], EntryRow] = field(default_factory=dict)
+    """The first entry of each content that is known by a hash: vLLM copies those of one layer into all that are alike."""
     known_json: dict[bytes, int] = field(default_factory=dict)
     """Component codes by their bytes in traces: most logs of a job repeat the components of earlier logs."""
     known_lines: dict[bytes, int] = field(default_factory=dict)

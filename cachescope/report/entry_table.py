@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +12,7 @@ from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, Total, size_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
+from cachescope.grouping import by_key
 from cachescope.report.layout import Line, first_items, parted, rest, titled
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import HASH
@@ -136,7 +138,10 @@ def _time(ns: int | None) -> str:
     return "-" if ns is None else file_time(ns)
 
 
-def _table(newest: Sequence[EntryRow], most: int) -> Iterator[Line]:
+def _table(graphs: Sequence[EntryRow], most: int) -> Iterator[Line]:
+    # A copy of an entry is no other entry: the name is the hash of the content.
+    places = by_key((_content(row), row) for row in graphs)
+    newest = [rows[0] for rows in places.values()]
     times = [duration(row.time_taken_ns) for row in newest[:most]]
     width = max(map(len, ["compile", *times]))
     heads = (
@@ -148,6 +153,14 @@ def _table(newest: Sequence[EntryRow], most: int) -> Iterator[Line]:
         size = "-" if row.size_bytes is None else file_size(row.size_bytes)
         file = f"{harmless(key):<{_KEY + 1}} {row.status:<10} {size:>9}  {_time(row.modified_time):<16}"
         guards = harmless(short(row.guards_expr or ""))
+        copies = len(places[_content(row)])
+        guards = f"in {copies} places; {guards}" if copies > 1 else guards
         yield Line(f"{file}  {time_taken:>{width}}  {guards}", verbatim=True)
     if len(newest) > most:
         yield Line(f"and {len(newest) - most} older: --most {len(newest)} lists all", 0, "dim")
+
+
+def _content(row: EntryRow) -> tuple[object, ...]:
+    name = os.path.basename(row.path)
+    # Through torch 2.7 an AOTAutograd entry is called "entry", and one that differs from its name could be anything.
+    return row.cache_key, name, row.size_bytes, row.status, row.path if name == "entry" or row.damage else ""

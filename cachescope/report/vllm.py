@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.vllm import Again, Apart, VllmFolders
 from cachescope.frames.vllm_folders import FragmentRow
+from cachescope.grouping import by_key
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.wording import harmless, listed, plural
 
@@ -38,6 +40,8 @@ def _folder_lines(found: VllmFolders) -> list[Line]:
         return []
     again = sum(len(one.folders) for one in found.again)
     title = f"vLLM: {plural(found.named, 'folder')} whose names follow from their factors"
+    if found.unknown and not found.named:
+        title = f"vLLM: {plural(len(found.unknown), 'folder')}"
     if again:
         title += f"; {again} of them made although another was there before:"
     lines = [Line(title, style="bold")]
@@ -94,9 +98,10 @@ def _names(factors: tuple[str, ...]) -> str:
 
 
 def _left(found: VllmFolders) -> Iterator[Line]:
-    for row in found.unknown[:_UNKNOWN_SHOWN]:
-        yield Line(harmless(f"{row.folder}: {row.name_text}"), 0, "dim", rows=_ROWS)
-    yield from rest(len(found.unknown) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders", 0)
+    alike = by_key((row.name_text, row.folder) for row in found.unknown)
+    for text, folders in islice(alike.items(), _UNKNOWN_SHOWN):
+        yield Line(harmless(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}"), 0, "dim", rows=_ROWS)
+    yield from rest(len(alike) - _UNKNOWN_SHOWN, "reason", "see scope.vllm_folders", 0)
     if found.packages:
         what = plural(found.packages, "whole compiled model")
         yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing from which it made their names", 0, "dim")

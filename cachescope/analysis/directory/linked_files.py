@@ -39,6 +39,10 @@ class Files:
         self._of_hash = by_key((row.cache_key or "", row) for row in rows if is_metadata(row))
         self._anywhere = by_key((row.cache_key or "", row) for row in python)
         self.kernels_in = by_key((os.path.dirname(row.path), row) for row in python)
+        # The folders in which torch would write the kernels that wrappers hold, and those wrappers.
+        self.defined_in = by_key(
+            ((row.root, key[1:3]), (key, row)) for row in python for key in row.kernel_keys
+        )
         self.best_configs_in = by_key(
             (os.path.dirname(row.path), row) for row in rows if row.cache == BEST_CONFIG
         )

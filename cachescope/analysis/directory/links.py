@@ -35,6 +35,9 @@ KERNELS_NAME: Final = "its name, which is that of the kernel's file"
 ONE_IN_FOLDER: Final = (
     "the folder, in which there is one Triton kernel; torch's own key, part of the name, is not known"
 )
+IN_WRAPPER: Final = (
+    "its folder: that of the file that torch makes of the kernel, whose source is in the wrapper"
+)
 COMPILED_FROM: Final = "the source location in the .ttir of its triton_cache_hash"
 
 TRITON_SOURCE: Final = "the source of the kernel in the wrapper: its hash is the name of the file"
@@ -108,11 +111,19 @@ class NameParts:
     torch_keys: Sequence[bytes] = ()
 
 
+Kernels = dict[str, EntryRow]
+"""By the key of the file of a kernel's source, the file that holds it: that one, else a wrapper."""
+
+
 def triton_links(files: Files, parts: NameParts) -> Iterator[Link]:
     """All links to best configurations and to Triton directories."""
     made_from = _made_from(files)
     for folder, best_configs in files.best_configs_in.items():
-        yield from _of_folder(files.kernels_in.get(folder, []), best_configs, parts, made_from)
+        files_of = {
+            row.cache_key or "": row for row in files.kernels_in.get(folder, []) if row.name is not None
+        }
+        defined = files.defined_in.get((best_configs[0].root, os.path.basename(folder)), ())
+        yield from _of_folder({**dict(defined), **files_of}, best_configs, parts, made_from)
     for row in files.rows:
         if row.status == "ok" and row.triton_hashes and row.cache in (*CACHES, BEST_CONFIG):
             yield from _to_directories(files, row)
@@ -140,9 +151,8 @@ def _to_directories(files: Files, row: EntryRow) -> Iterator[Link]:
 
 
 def _of_folder(
-    code: list[EntryRow], best_configs: list[EntryRow], parts: NameParts, made_from: dict[str, EntryRow]
+    kernels: Kernels, best_configs: list[EntryRow], parts: NameParts, made_from: dict[str, EntryRow]
 ) -> Iterator[Link]:
-    kernels = [row for row in code if row.name is not None]
     named = _names(kernels, parts)
     for best in best_configs:
         matched = named.get(os.path.basename(best.path)) or _weaker(kernels, best, made_from)
@@ -151,12 +161,12 @@ def _of_folder(
             yield Link(kernel, BEST_CONFIG, os.path.basename(best.path), known_by, [best])
 
 
-def _names(kernels: list[EntryRow], parts: NameParts) -> dict[str, tuple[EntryRow, str]]:
+def _names(kernels: Kernels, parts: NameParts) -> dict[str, tuple[EntryRow, str]]:
     found: dict[str, tuple[EntryRow, str]] = {}
-    for kernel in kernels:
-        file = os.path.basename(kernel.path)
+    for key, kernel in kernels.items():
+        file = f"{key}.py"
         # torch 2.5 named it after the kernel.
-        found[f"{kernel.cache_key}.best_config"] = kernel, KERNELS_NAME
+        found[f"{key}.best_config"] = kernel, KERNELS_NAME
         for tag in parts.cache_key_tags:
             found[best_config_name(file, tag)] = kernel, NAME
             for torch_key in parts.torch_keys:
@@ -164,14 +174,15 @@ def _names(kernels: list[EntryRow], parts: NameParts) -> dict[str, tuple[EntryRo
     return found
 
 
-def _weaker(
-    kernels: list[EntryRow], best: EntryRow, made_from: dict[str, EntryRow]
-) -> tuple[EntryRow, str] | None:
+def _weaker(kernels: Kernels, best: EntryRow, made_from: dict[str, EntryRow]) -> tuple[EntryRow, str] | None:
     compiled = {made_from[key].code_key for key in best.triton_hashes if key in made_from}
-    certain = [kernel for kernel in kernels if kernel.cache_key in compiled]
+    certain = [kernel for key, kernel in kernels.items() if key in compiled]
     if len(certain) == 1:
         return certain[0], COMPILED_FROM
-    return (kernels[0], ONE_IN_FOLDER) if len(kernels) == 1 else None
+    if len(kernels) != 1:
+        return None
+    ((key, kernel),) = kernels.items()
+    return kernel, ONE_IN_FOLDER if key == kernel.cache_key else IN_WRAPPER
 
 
 def code_links(files: Files) -> Iterator[Link]:

@@ -6,6 +6,7 @@ is the earlier entry of its graph that differs in the fewest fields.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
@@ -38,9 +39,12 @@ def past_misses(
     of_root = by_key((entry.root, entry) for entry in entries)
     resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok"]
+    sound.sort(key=lambda e: (e.modified_time or 0, e.entry))
+    # Copies are one entry in several places: another compile stores other bytes, as they contain how long it took.
+    made = {(e.cache_key, os.path.basename(e.path), e.size_bytes): e for e in reversed(sound)}
     graphs = by_key(
         ((graph, details.direction(entry.detail_set)), entry)
-        for entry in sorted(sound, key=lambda e: (e.modified_time or 0, e.entry))
+        for entry in reversed(made.values())
         if entry.detail_set is not None and (graph := keys.graph(entry.detail_set)) is not None
     )
     return [

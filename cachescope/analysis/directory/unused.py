@@ -51,6 +51,9 @@ UNUSED_TRITON: Final = (
     "no best configuration and no bundle refers to it: a configuration that lost, or a kernel with only one"
 )
 NO_KERNEL: Final = "there is no kernel next to it"
+FROM_BUNDLE: Final = (
+    "torch 2.7 writes it here when it loads a mega-cache, and reads it beside its kernel alone"
+)
 OTHER_PATHS: Final = "its paths are those of another directory, so Triton compiles again"
 
 # An artifact lies in <prefix> of a rank, a model in the folder of its rank.
@@ -224,10 +227,12 @@ def _lost(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterato
         if not is_unseen and link.child_key not in in_mega_caches:
             yield OrphanRow(link.parent, link.parent_kind, _gone(link))
     with_code = {os.path.dirname(row.path) for row in rows if row.cache == CODE}
+    linked = {link.child for link in links if link.child_kind == BEST_CONFIG}
     for row in rows:
         is_best = row.cache == BEST_CONFIG and row.status == "ok" and not is_in_remote_cache(row.path)
-        if is_best and os.path.dirname(row.path) not in with_code:
-            yield _orphan(row, NO_KERNEL)
+        folder = os.path.dirname(row.path)
+        if is_best and folder not in with_code and row.entry not in linked:
+            yield _orphan(row, FROM_BUNDLE if folder == row.root else NO_KERNEL)
 
 
 def _gone(link: LinkRow) -> str:

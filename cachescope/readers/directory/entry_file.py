@@ -45,8 +45,15 @@ def entry_reader(check: Check) -> ReadFile:
         if data is None:
             return entry.status == UNREADABLE
         with marked(entry, reading):
-            damage, offset = check(entry, data, reading)
-            if len(name) == _CONTENT_NAME_LENGTH and entry_name(data) != name:
+            content = check, entry.cache_key, entry_name(data)
+            if (known := reading.contents.get(content)) is not None:
+                entry.take_content(known)
+                damage, offset = None, None
+            else:
+                damage, offset = check(entry, data, reading)
+                if damage is None:
+                    reading.contents[content] = entry
+            if len(name) == _CONTENT_NAME_LENGTH and content[2] != name:
                 damage = OTHER_NAME if damage is None else f"{damage}; {OTHER_NAME}"
             if damage is not None:
                 raise DamagedContent(damage, offset)

@@ -17,6 +17,7 @@ from typing import Final
 from cachescope.readers.directory.places import (
     AOT_GRAPHS,
     AOT_KEY_FOLDER,
+    BEST_CONFIG_FILE,
     CODE_FILES,
     CODE_FOLDER,
     DYNAMO,
@@ -57,7 +58,7 @@ _DISTINCTIVE_FOLDERS: Final = (
     (re.compile("(?:inductor_)?on_disk_cache|dcache_dump|should_pad"), SYSTEM_CACHE),
 )
 _DISTINCTIVE_FILES: Final = (
-    (re.compile(rf"c{HASH}\.[^.].*(?<!\.lock)|[0-9a-f]{{64}}\.best_config", re.DOTALL), CODE_FOLDER),
+    (re.compile(rf"c{HASH}\.[^.].*(?<!\.lock)", re.DOTALL), CODE_FOLDER),
     (re.compile(rf"c{HASH}\.lock"), LOCKS),
     (re.compile("[0-9a-f]{64}"), SYSTEM_CACHE),
     (re.compile(r"code_state_.*\.pkl", re.DOTALL), DYNAMO),
@@ -177,10 +178,8 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
                 yield DYNAMO if place is TRITON_KEYS and _is_package(item.path) else place
         if is_folder:
             folders.append(item)
-    if levels <= 1:
-        return
     is_shut = False
-    for item in folders:
+    for item in folders if levels > 1 else ():
         beyond = is_linked or item.is_symlink()
         distinctive = _DISTINCTIVE_PLACES[:-1] if beyond else _DISTINCTIVE_PLACES
         matching = [rule for rule in distinctive if rule[0].fullmatch(item.name)]
@@ -194,6 +193,9 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
         for _, places, around in matching:
             if inner in places and (item.name != "cache" or _is_root_but_for_cache(items)):
                 yield around
+    # A root may have them, too.
+    if any(BEST_CONFIG_FILE.fits(item.name) for item in items):
+        yield CODE_FOLDER
     if is_shut:
         yield _SHUT
 

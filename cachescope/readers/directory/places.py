@@ -155,11 +155,12 @@ def _code(ending: str) -> str:
     return rf"(?=.{{52}}{ending})(c{HASH}){ending}"
 
 
+BEST_CONFIG_FILE: Final = FileRule(rf"({_HEX64})\.best_config", BEST_CONFIG, BEST_CONFIG)
 CODE_FILES: Final = (
     FileRule(_code(r"\.py"), CODE, "python code"),
-    FileRule(_code(r"\.best_config"), BEST_CONFIG, BEST_CONFIG),
     # 2.5 named it after the kernel's file.
-    FileRule(rf"({_HEX64})\.best_config", BEST_CONFIG, BEST_CONFIG),
+    FileRule(_code(r"\.best_config"), BEST_CONFIG, BEST_CONFIG),
+    BEST_CONFIG_FILE,
     FileRule(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, "C++ code"),
     FileRule(rf"(c{HASH})(?:\.[^.].*)?", CODE),
 )
@@ -255,6 +256,8 @@ ROOT: Final = Place(
         FileRule(r"memoizer_cache\.json", MEMOIZER_DUMP, MEMOIZER_DUMP),
         FileRule(rf"configs_({_HEX8})\.json", CUTLASS_CONFIGS, CUTLASS_CONFIGS),
         _ANY_LOCK,
+        # torch 2.7 writes those of a mega-cache here, and looks for them beside their kernels.
+        BEST_CONFIG_FILE,
         # CUTLASS's own cache of compiled kernels, and constants that were too big for memory.
         FileRule(r"compiled_cache\.db|inductor_const_spill_.*", OTHER),
     ),

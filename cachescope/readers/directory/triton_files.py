@@ -64,19 +64,28 @@ def _word(value: object) -> str | None:
 
 
 def fill_group(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
-    """Note whether the paths in a group are still in its folder; Triton writes absolute paths.
+    """Note whether the paths in a group are still in its folder.
 
-    Mirrors ``FileCacheManager.put_group`` (triton/runtime/cache.py).
+    Mirrors ``FileCacheManager.put_group`` (triton/runtime/cache.py). Where the cache directory was given as a relative path,
+    which torch 2.7 keeps, so are they: a process finds them if it works where their writer did.
     """
     paths = load_object(data).get("child_paths")
     if not isinstance(paths, dict) or not all(isinstance(path, str) for path in paths.values()):
         raise DamagedContent("no group: holds no child_paths")
     entry.name = name.removeprefix("__grp__").removesuffix(".json")
     folder = os.path.dirname(os.path.abspath(entry.path))
-    elsewhere = sorted({well_formed(os.path.dirname(path)) for path in paths.values()} - {folder})
+    named = {well_formed(os.path.dirname(path)) for path in paths.values()} - {folder}
+    elsewhere = sorted(one for one in named if not is_relative_name(one, folder))
     entry.detail = f"{len(paths)} files"
+    if named and not elsewhere:
+        entry.detail += ", by relative paths: found from the working directory of their writer alone"
     if elsewhere:
         entry.detail += f", at {elsewhere[0][:300]}: {MOVED}"
+
+
+def is_relative_name(path: str, folder: str) -> bool:
+    """Whether a relative path leads to a folder from some working directory."""
+    return not os.path.isabs(path) and folder.endswith("/" + os.path.normpath(path).rpartition("../")[2])
 
 
 def fill_intermediate(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:

@@ -122,7 +122,8 @@ def fill_artifact(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     The names are those of ``PiecewiseBackend`` and ``InductorStandaloneAdaptor`` (``vllm/compilation``).
     """
     if (match := ARTIFACT.fullmatch(name)) is not None:
-        entry.name = f"sizes {match[1]} to {match[2]}, subgraph {match[3]}"
+        sizes = "any size" if match[1] == "None" else f"sizes {match[1].replace('_', ' to ')}"
+        entry.name = f"{sizes}, subgraph {match[2]}"
     fill_standalone(entry, name, data, reading)
 
 

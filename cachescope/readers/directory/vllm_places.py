@@ -7,6 +7,7 @@
             <prefix>/                               a part of the model: backbone, eagle_head, ...
                 cache_key_factors.json  vllm_compile_cache.py  computation_graph.py
                 artifact_compile_range_<a>_<b>_subgraph_<n>     a file, or a cache of torch where it was unpacked
+                artifact_shape_<size or None>_subgraph_<n>      the same of vLLM before 0.12
             inductor_cache/  triton_cache/          caches of torch and Triton, without standalone artifacts
         torch_aot_compile/<64 hex>/                 vLLM 0.13.0 has it beside torch_compile_cache
             rank_<i>_<j>/model
@@ -36,7 +37,10 @@ from cachescope.keys.vllm import FOLDER_NAME, RANK_FOLDER
 from cachescope.readers.directory.places import ROOT, TRITON_DEVICES, FileRule, FolderRule, Place
 from cachescope.terms import VLLM_AOT, VLLM_ARTIFACT, VLLM_FACTORS, VLLM_GRAPH, VLLM_HANDLES
 
-ARTIFACT: Final = re.compile(r"artifact_compile_range_(\d{1,18})_(\d{1,18})_subgraph_(\d{1,9})")
+_ARTIFACT: Final = (
+    r"artifact_(?:compile_range|shape)_{}None|\d{{1,18}}(?:_\d{{1,18}})?)_subgraph_{}\d{{1,9}})"
+)
+ARTIFACT: Final = re.compile(_ARTIFACT.format("(", "("))
 
 _LOOK_AT: Final = 1_000
 _FACTORS, _HANDLES = "cache_key_factors.json", "vllm_compile_cache.py"
@@ -52,7 +56,7 @@ _PART_FILES: Final = (
     FileRule(r"sglang_compile_cache\.py", VLLM_HANDLES, VLLM_HANDLES),
     FileRule(r"computation_graph\.py|transformed_code\.py", VLLM_GRAPH),
     FileRule(_SGLANG_GRAPH.pattern, VLLM_GRAPH),
-    FileRule(ARTIFACT.pattern.replace("(", "(?:"), VLLM_ARTIFACT, VLLM_ARTIFACT),
+    FileRule(_ARTIFACT.format("(?:", "(?:"), VLLM_ARTIFACT, VLLM_ARTIFACT),
 )
 PART: Final = Place(VLLM_ARTIFACT, _PART_FILES, (FolderRule(ARTIFACT.pattern, ROOT), *_TORCH_CACHES))
 RANK: Final = Place(VLLM_ARTIFACT, _PART_FILES, (*_TORCH_CACHES, FolderRule(".+", PART, False)))

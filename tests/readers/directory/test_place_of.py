@@ -286,6 +286,7 @@ def test_a_folder_that_is_absent_or_has_too_many_names_is_none(
         (f"x/{FACTORS}", vllm_places.PART, "vllm_factors"),
         (f"x/{HANDLES}", vllm_places.PART, "vllm_handles"),
         ("x/artifact_compile_range_1_8_subgraph_0", vllm_places.PART, "vllm_artifact"),
+        ("x/artifact_shape_None_subgraph_25", vllm_places.PART, "vllm_artifact"),
         # Others have files of that name.
         ("x/computation_graph.py", None, None),
         (f"{KEY}/rank_0_0/model", vllm_places.AOT_RANK, "vllm_aot"),
