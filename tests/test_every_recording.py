@@ -13,7 +13,7 @@ import pytest
 
 from tests.analysis.directory.test_false_hits import check_there_is_no_false_hit
 from tests.analysis.phases.test_recorded_events import check_phases_are_what_a_plain_replay_says
-from tests.analysis.process_values.test_real_values import (
+from tests.analysis.test_real_values import (
     check_nothing_else_is_taken_for_a_value_of_a_process,
 )
 from tests.analysis.what_if.test_what_if import check_the_unchanged_schema_gives_the_recorded_outcomes

@@ -26,7 +26,7 @@ METHODS = {"match", "fullmatch", "search", "finditer", "findall", "sub", "split"
 COMMON = (" ", "a", "0", "/", "\n", "[", "(", "'", '"', "{", ".", ",", "-", "\\")
 # Texts of these are of torch's or of this package's making, or so short that nothing can take long.
 BOUNDED = {
-    "analysis.process_values.recognition._WORD_BEFORE": "80 characters before a differing piece",
+    "analysis.process_values._WORD_BEFORE": "80 characters before a differing piece",
     "catalogue.facts": "torch versions, of the package's own catalogue",
     "capture.stderr_filter._BEGUN": "looks at the last 320 bytes of a line",
     "capture.stderr_filter._LEAD": "looks at 320 bytes before torch's prefix",

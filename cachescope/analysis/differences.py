@@ -8,9 +8,7 @@ from os.path import commonprefix
 from typing import Final
 
 from cachescope.analysis.graphs import graph_diff, inner_graphs
-from cachescope.analysis.process_values.kinds import Sides
-from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
-from cachescope.analysis.static_inputs import static_inputs
+from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
 from cachescope.details import HashDetails
 from cachescope.keys.device_text import device_difference
@@ -28,6 +26,14 @@ _CUT: Final = 200
 _INNER_SHOWN: Final = 3
 _LONG: Final = 80
 _CONTEXT: Final = 24
+_STATIC_OF_FX: Final = "fx_kwargs[static_input_idxs]"
+_LISTED_NUMBERS: Final = re.compile(r"\[([\d, ]*)\]")
+# torch 2.13 to 2.15, torch/_functorch/_aot_autograd/autograd_cache.py, `_reduce_aot_config`: between the sources of
+# the arguments and two flags stand the `static_input_indices`.
+_IN_AOT_CONFIG: Final = re.compile(r"\], \[([\d, ]*)\], (?:True|False), (?:True|False)\b")
+# The code of a graph that Dynamo made, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
+_FORWARD: Final = "def forward(self, "
+_PARAMETER: Final = ": torch.nn.parameter.Parameter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,32 @@ def _with_static_inputs(
         else change
         for change in changes
     ]
+
+
+def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
+    """The numbers of the inputs that torch takes for a part of the model, as parameters and buffers are; empty where that is not recorded.
+
+    Of a backward graph it is not known which of them are of the model: torch takes every saved tensor for static there.
+    """
+    if details.direction(set_code) == "backward":
+        return frozenset()
+    inputs = _inputs_of_code(_text(details, set_code, "gm"))
+    found = {number for number, name in enumerate(inputs) if name.endswith(_PARAMETER)}
+    for field, pattern in ((_STATIC_OF_FX, _LISTED_NUMBERS), ("aot_config", _IN_AOT_CONFIG)):
+        if match := pattern.search(_text(details, set_code, field)):
+            found.update(map(int, re.findall(r"\d+", match[1])))
+    return frozenset(found)
+
+
+def _inputs_of_code(code: str) -> list[str]:
+    """The inputs of a graph with their annotations, as its code declares them."""
+    line = next((line for line in code.split("\n") if line.startswith(_FORWARD)), "")
+    return line.removeprefix(_FORWARD).partition(") ->")[0].removesuffix("):").split(", ")
+
+
+def _text(details: HashDetails, set_code: int, field: str) -> str:
+    detail = details.detail(set_code, field)
+    return "" if detail is None else detail.value_text
 
 
 def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: Sides) -> FieldChange:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.named import is_number
+from cachescope.analysis.resolve_name import is_number
 from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError

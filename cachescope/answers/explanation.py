@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.named import lookup_named
+from cachescope.analysis.resolve_name import lookup_named
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.recording import Recording

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cachescope.analysis.contexts.cutlass_machines import cutlass_machine
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.directory.entry_named import files_named
+from cachescope.analysis.resolve_name import files_named
 from cachescope.answers.directory import past_changes
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of

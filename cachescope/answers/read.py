@@ -275,7 +275,7 @@ class Read(Recording):
         NotFoundError
             If there is no such key or lookup, or no source recorded its details.
         """
-        from cachescope.analysis.named import detail_set_of
+        from cachescope.analysis.resolve_name import detail_set_of
 
         detail_set = detail_set_of(self.tables, cache_key, lookup)
         return _frame(self.tables.hash_details.details(detail_set), Detail)
@@ -382,7 +382,7 @@ class Read(Recording):
         from cachescope.analysis.what_if.causes import saving_rows
         from cachescope.frames.replay_rows import CauseSaving
 
-        return _frame(saving_rows(self.replayed, self.explained.rows, self.missed.rows, most), CauseSaving)
+        return _frame(saving_rows(self.replay, self.explained.rows, self.missed.rows, most), CauseSaving)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
         """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
     from cachescope.analysis.vllm.factors import Named
     from cachescope.analysis.what_if.evidence import SafetyOfFields
-    from cachescope.analysis.what_if.results import ReplayInput
+    from cachescope.analysis.what_if.replay import Replay
     from cachescope.answers.facts import Facts
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
@@ -283,7 +283,7 @@ class Recording:
         return Table(FalseHit, false_hits(*rows, tables.hash_details, _source_of))
 
     def _choice(self) -> Choice:
-        from cachescope.analysis.named import baseline_choice
+        from cachescope.analysis.resolve_name import baseline_choice
 
         return baseline_choice(self.tables, self._baseline)
 
@@ -398,12 +398,12 @@ class Recording:
         return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
 
     @cached_property
-    def replayed(self) -> ReplayInput:
+    def replay(self) -> Replay:
         """What every replay starts from: what was stored when, and how long it took."""
-        from cachescope.analysis.what_if.results import ReplayInput
+        from cachescope.analysis.what_if.replay import Replay
 
         with all_is_kept():
-            return ReplayInput.of(self.history, self.facts.lookups.values())
+            return Replay(self.history)
 
     @cached_property
     def field_evidence(self) -> Table[EvidenceRow]:
@@ -425,9 +425,9 @@ class Recording:
         from cachescope.analysis.what_if.sensitivity import sensitivity_rows
 
         changed = [row.fields for row in self.explained.rows[:MOST_CAUSES] if len(row.fields) > 1]
-        replayed = self.replayed
+        replay = self.replay
         with no_collections():
-            return sensitivity_rows(replayed.replay, replayed.times, self.field_safety, largest, changed)
+            return sensitivity_rows(replay, self.field_safety, largest, changed)
 
     @cached_property
     def facts(self) -> Facts:

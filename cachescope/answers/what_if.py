@@ -10,9 +10,9 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.what_if.causes import cause_rows
-from cachescope.analysis.what_if.recorded import Outcomes
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay_columns import Outcomes
 from cachescope.analysis.what_if.results import (
-    ReplayInput,
     changed_lookups,
     difference_rows,
     lookup_rows,
@@ -55,7 +55,7 @@ class WhatIf:
     schema: KeySchema
     read: Read = field(repr=False)
     removed: Removed = field(repr=False)
-    _input: ReplayInput = field(repr=False, compare=False)
+    _replay: Replay = field(repr=False, compare=False)
     # The keys that become equal, several at a time.
     _joined: list[list[int]] = field(repr=False, compare=False)
     _after: Outcomes = field(repr=False, compare=False)
@@ -93,39 +93,39 @@ class WhatIf:
     @cached_property
     def lookup_table(self) -> Table[WhatIfRow]:
         """The rows of `frame`."""
-        names = self._input.replay.table.names(self.removed)
-        return Table(WhatIfRow, lookup_rows(self._input, self.read.facts.lookups, self._after, names))
+        names = self._replay.table.names(self.removed)
+        return Table(WhatIfRow, lookup_rows(self._replay, self.read.facts.lookups, self._after, names))
 
     @cached_property
     def rate_table(self) -> Table[WhatIfRate]:
         """The rows of `rates`."""
-        return Table(WhatIfRate, rate_rows(self._input, self._after))
+        return Table(WhatIfRate, rate_rows(self._replay, self._after))
 
     @cached_property
     def cause_table(self) -> Table[WhatIfCause]:
         """The rows of `by_cause`."""
         explained, missed = self.read.explained.rows, self.read.missed.rows
-        rows = cause_rows(self._input, self.removed, self._equal, self._after, explained, missed)
+        rows = cause_rows(self._replay, self.removed, self._equal, self._after, explained, missed)
         return Table(WhatIfCause, rows)
 
     @cached_property
     def run_table(self) -> Table[WhatIfRun]:
         """The rows of `by_run`."""
-        return Table(WhatIfRun, run_rows(self._input, self._after))
+        return Table(WhatIfRun, run_rows(self._replay, self._after))
 
     @cached_property
     def difference_table(self) -> Table[WhatIfDifference]:
         """The rows of `differences`."""
         reasons = {}
-        if self._input.replay.cells.differences:
+        if self._replay.cells.differences:
             reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
-        return Table(WhatIfDifference, difference_rows(self._input, reasons))
+        return Table(WhatIfDifference, difference_rows(self._replay, reasons))
 
     @cached_property
     def warning_table(self) -> Table[WhatIfWarning]:
         """The rows of `warnings`."""
         code, past_misses = self.read.generated_code, self.read.missed_before.rows
-        return Table(WhatIfWarning, warning_rows(self._input, self.removed, self._equal, code, past_misses))
+        return Table(WhatIfWarning, warning_rows(self._replay, self.removed, self._equal, code, past_misses))
 
     @cached_property
     def _equal(self) -> dict[int, list[int]]:
@@ -134,11 +134,11 @@ class WhatIf:
     @property
     def changed(self) -> dict[int, tuple[str | None, int | None]]:
         """The lookups that change sides or of which that is not known: the outcome then, and the compile time won."""
-        return changed_lookups(self._input, self._after)
+        return changed_lookups(self._replay, self._after)
 
     def key_counts(self, chosen: Chosen) -> tuple[int, int, int]:
         """Of some lookups the distinct keys, the distinct what-if keys, and how many of these represent several keys."""
-        index_of, key_of = self._input.history.index_of, self._input.history.key
+        index_of, key_of = self._replay.history.index_of, self._replay.history.key
         keys = {key_of[index_of[row.lookup]] for row in chosen.rows} - {None}
         sizes = Counter(self._equal[key][0] if key in self._equal else key for key in keys)
         return len(keys), len(sizes), sum(size > 1 for size in sizes.values())
@@ -147,7 +147,7 @@ class WhatIf:
         """The rates of some of the lookups; all were replayed."""
         if chosen.is_all:
             return self.rate_table
-        return Table(WhatIfRate, rate_rows(self._input, self._after, chosen.rows))
+        return Table(WhatIfRate, rate_rows(self._replay, self._after, chosen.rows))
 
     @property
     def has_lookups(self) -> bool:
@@ -174,27 +174,27 @@ class WhatIf:
     @property
     def of_vllm(self) -> int:
         """How many lookups of vLLM's own there are, which are not replayed."""
-        return sum(row.cache == VLLM for row in self._input.history.lookups)
+        return sum(row.cache == VLLM for row in self._replay.history.lookups)
 
     @property
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
-        return not self._input.replay.recorded.run_directories.are_all_known
+        return not self._replay.columns.run_directories.are_all_known
 
     @property
     def fields(self) -> list[str]:
         """Every field that some key has."""
-        return self._input.replay.table.fields
+        return self._replay.table.fields
 
     @property
     def varying(self) -> tuple[str, ...]:
         """The fields that have more than one value in what was recorded."""
-        return tuple(self._input.replay.table.varying)
+        return tuple(self._replay.table.varying)
 
     @property
     def has_generated_code(self) -> bool:
         """Whether entries were read, so that generated code could be compared."""
-        return any(entry.code_key is not None for entry in self._input.history.entries)
+        return any(entry.code_key is not None for entry in self._replay.history.entries)
 
     @cached_property
     def safety(self) -> tuple[tuple[str, str], ...]:
@@ -206,9 +206,9 @@ class WhatIf:
     @classmethod
     def of(cls, read: Read, schema: KeySchema) -> Self:
         """Replay the lookups that were read under a schema."""
-        replayed = read.replayed
-        table = replayed.replay.table
+        replay = read.replay
+        table = replay.table
         removed = schema.removed(table.fields, table.is_tensor)
         joined = table.joined(removed)
-        after = replayed.replay.outcomes(removed, replayed.replay.groups(joined))
-        return cls(schema, read, removed, replayed, joined, after)
+        after = replay.outcomes(removed, replay.groups(joined))
+        return cls(schema, read, removed, replay, joined, after)

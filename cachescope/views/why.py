@@ -12,7 +12,7 @@ from ipywidgets import Layout
 from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.named import is_number
+from cachescope.analysis.resolve_name import is_number
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import difference, side_named

@@ -3,7 +3,7 @@
 import pytest
 
 import cachescope
-from cachescope.analysis.static_inputs import static_inputs
+from cachescope.analysis.differences import static_inputs
 from cachescope.details import HashDetails
 from tests.conftest import Recording
 from tests.made import component

@@ -33,7 +33,7 @@ def scope(request: pytest.FixtureRequest) -> Scope:
 @pytest.mark.parametrize("without", [LEAK, "inductor_configs", "gm", "inductor_config[cpp.*]"])
 def test_toggle(scope: Scope, without: str, benchmark) -> None:  # type: ignore[no-untyped-def]
     """The rates before and after: what a screen shows."""
-    benchmark.extra_info |= {"lookups": len(scope.lookups), "fields": len(scope.replayed.replay.table.fields)}
+    benchmark.extra_info |= {"lookups": len(scope.lookups), "fields": len(scope.replay.table.fields)}
     scope.what_if(without=without)
     rates = benchmark(lambda: scope.what_if(without=without).rates)
     assert rates["lookups"].tolist() == [len(scope.lookups)] * 2
@@ -71,7 +71,7 @@ if __name__ == "__main__":
     found = made.sensitivity()
     print(f"sensitivity {time.perf_counter() - started:.2f} s, {len(found)} rows;", end=" ")
     print(
-        f"{len(made.replayed.replay.table.varying)} of {len(made.replayed.replay.table.fields)} fields vary,",
+        f"{len(made.replay.table.varying)} of {len(made.replay.table.fields)} fields vary,",
         end=" ",
     )
-    print(f"{len(made.replayed.replay.table.keys)} keys; peak {peak_megabytes()} MB")
+    print(f"{len(made.replay.table.keys)} keys; peak {peak_megabytes()} MB")

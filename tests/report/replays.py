@@ -6,7 +6,7 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
-from cachescope.analysis.what_if.codes import ReplayCodes
+from cachescope.analysis.what_if.browser_replay import ReplayCodes
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import WhatIfRate
 from cachescope.report.page.parts import shortened
@@ -29,13 +29,13 @@ def blank_page(browser: Any) -> Any:
 
 def in_the_browser(page: Any, scope: Scope, wanted: Collection[Collection[str]]) -> list[dict[str, Any]]:
     """The rates after, for each set of fields and forms that do not count."""
-    codes = ReplayCodes.of(scope.replayed)
+    codes = ReplayCodes.of(scope.replay)
     names = [form.name for form in codes.forms]
     chosen = []
     for without in wanted:
         fields = [codes.fields.index(name) for name in without if name not in names]
         chosen.append((fields, [names.index(name) for name in without if name in names]))
-    text = json.dumps(codes_object(codes, scope.replayed.before))
+    text = json.dumps(codes_object(codes, scope.replay.before))
     rates: list[dict[str, Any]] = page.evaluate(_RUN, [text, chosen])
     return rates
 
@@ -52,7 +52,7 @@ def agree(page: Any, scope: Scope, wanted: Collection[Collection[str]]) -> int:
     changed = 0
     for without, one, other in zip(wanted, found, in_the_package(scope, wanted), strict=True):
         assert one == other, without
-        changed += one["hits"] > scope.replayed.before.hits or one["undecided"] > 0
+        changed += one["hits"] > scope.replay.before.hits or one["undecided"] > 0
     return changed
 
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.analysis.what_if.codes import ReplayCodes
-from cachescope.analysis.what_if.recorded import NEVER
+from cachescope.analysis.what_if.browser_replay import ReplayCodes
+from cachescope.analysis.what_if.replay_columns import NEVER
 from cachescope.report.page.replay import codes_object, packed
 from cachescope.scope import Scope
 from tests.made import CODE, Made, Stored, aot, entry, fx, run, scope_of
@@ -32,7 +32,7 @@ def page(browser: Any) -> Any:
 
 
 def choices(scope: Scope) -> list[tuple[str, ...]]:
-    codes = ReplayCodes.of(scope.replayed)
+    codes = ReplayCodes.of(scope.replay)
     fields, forms = codes.fields, tuple(form.name for form in codes.forms)
     return [
         (), *((name,) for name in (*fields, *forms)), *combinations(fields[:5], 2), *combinations(forms, 2),
@@ -126,7 +126,7 @@ def test_so_have_histories_that_nobody_wrote(page: Any, record_property: Any) ->
     counts = Counter[str]()
     for seed in range(300):
         scope = History(seed).scope()
-        codes = ReplayCodes.of(scope.replayed)
+        codes = ReplayCodes.of(scope.replay)
         counts["changed"] += agree(page, scope, choices(scope)[:40])
         counts["plain"] += len(codes.entries.cell) == 0
         counts["gone"] += any(gone < NEVER for gone in codes.entries.gone)
@@ -149,7 +149,7 @@ def test_packed_numbers_are_read_back(numbers: list[int]) -> None:
 
 def test_codes_hold_no_text_and_no_hash() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
-    codes = codes_object(ReplayCodes.of(scope.replayed), scope.replayed.before)
+    codes = codes_object(ReplayCodes.of(scope.replay), scope.replay.before)
 
     def held(value: Any) -> Iterator[Any]:
         for one in (

@@ -9,7 +9,7 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange, is_reordered
 from cachescope.analysis.fields import field_advice, is_input, left_out_advice
 from cachescope.analysis.graphs import inner_graphs
-from cachescope.analysis.process_values.kinds import Kind
+from cachescope.analysis.process_values import Kind
 
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."

@@ -13,9 +13,9 @@ from typing import Final
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
+from cachescope.analysis.verdicts.aot_entries_without_details import judge_by_graphs
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice, Way
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
-from cachescope.analysis.verdicts.entries_above import judge_by_graphs
 from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of

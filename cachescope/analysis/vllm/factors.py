@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from cachescope.analysis.process_values.recognition import DiffersBy, differs_by
+from cachescope.analysis.process_values import DiffersBy, differs_by
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow
 from cachescope.keys.vllm import FOLDER_NAME, vllm_folder_name

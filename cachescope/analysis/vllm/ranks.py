@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import ne
 from typing import Final
 
-from cachescope.analysis.process_values.kinds import Kind
+from cachescope.analysis.process_values import Kind
 from cachescope.analysis.vllm.changes import Beside, Codes, changes_of, coded
 from cachescope.analysis.vllm.factors import CONFIGURATION, HASHES, Named, name_kinds, process_kinds
 from cachescope.frames.vllm import FactorsRow

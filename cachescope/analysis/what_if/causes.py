@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from cachescope.analysis.what_if.recorded import Outcomes
-from cachescope.analysis.what_if.results import ReplayInput, became_of
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay_columns import Outcomes
+from cachescope.analysis.what_if.results import became_of
 from cachescope.analysis.what_if.still_missing import why_still
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
@@ -19,7 +20,7 @@ _EXPLAINED: Final = 20
 
 
 def cause_rows(
-    replayed: ReplayInput,
+    replay: Replay,
     removed: Removed,
     equal: Mapping[int, list[int]],
     after: Outcomes,
@@ -30,16 +31,16 @@ def cause_rows(
 
     Why misses stay, or may stay, is said of the first causes all of whose changed fields are out; `equal` is as `why_still` takes it.
     """
-    positions = _positions(replayed, misses)
+    positions = _positions(replay, misses)
     rows, explained = [], 0
     for cause in causes:
         mine = positions[cause.cause]
-        became = became_of(replayed, after, mine)
+        became = became_of(replay, after, mine)
         why = None
         is_out = bool(removed and cause.fields) and removed.fields.issuperset(cause.fields)
         if is_out and len(mine) > len(became.turned) and explained < _EXPLAINED:
             explained += 1
-            why = why_still(replayed.replay, equal, after, cause, mine).why
+            why = why_still(replay, equal, after, cause, mine).why
         rows.append(
             WhatIfCause(
                 cause=cause.cause,
@@ -48,7 +49,7 @@ def cause_rows(
                 misses=len(mine),
                 hits_after=len(became.turned),
                 unknown=became.unknown,
-                time_won_ns=replayed.times.total(became.turned),
+                time_won_ns=replay.total(became.turned),
                 why=why,
             )
         )
@@ -56,21 +57,20 @@ def cause_rows(
 
 
 def saving_rows(
-    replayed: ReplayInput, causes: Iterable[CauseRow], misses: Iterable[MissRow], most: int
+    replay: Replay, causes: Iterable[CauseRow], misses: Iterable[MissRow], most: int
 ) -> list[CauseSaving]:
     """What leaving out the fields of each of the first causes does; there is nothing to say of a cold start."""
-    positions = _positions(replayed, misses)
+    positions = _positions(replay, misses)
     chosen = [cause for cause in causes if not kind_of(cause).is_first][:most]
-    return [_saving(replayed, cause, positions[cause.cause]) for cause in chosen]
+    return [_saving(replay, cause, positions[cause.cause]) for cause in chosen]
 
 
-def _saving(replayed: ReplayInput, cause: CauseRow, at: list[int]) -> CauseSaving:
+def _saving(replay: Replay, cause: CauseRow, at: list[int]) -> CauseSaving:
     """What leaving out its own fields does; a cause without fields keeps all of its keys."""
     removed = Removed(frozenset(cause.fields))
-    replay, times = replayed.replay, replayed.times
     joined = replay.table.joined(removed) if removed else []
     after = replay.outcomes(removed, replay.groups(joined))
-    became = became_of(replayed, after, at)
+    became = became_of(replay, after, at)
     stays = why_still(replay, {key: keys for keys in joined for key in keys}, after, cause, at)
     return CauseSaving(
         cause=cause.cause,
@@ -80,17 +80,17 @@ def _saving(replayed: ReplayInput, cause: CauseRow, at: list[int]) -> CauseSavin
         misses=cause.misses,
         time_lost_ns=cause.time_lost_ns,
         hits_after=len(became.turned),
-        time_won_ns=times.total(became.turned),
+        time_won_ns=replay.total(became.turned),
         unknown=became.unknown,
         staggered=len(stays.staggered),
-        staggered_time_ns=times.total(stays.staggered),
+        staggered_time_ns=replay.total(stays.staggered),
         why=stays.why,
     )
 
 
-def _positions(replayed: ReplayInput, misses: Iterable[MissRow]) -> dict[int, list[int]]:
+def _positions(replay: Replay, misses: Iterable[MissRow]) -> dict[int, list[int]]:
     """The positions of the misses of each cause."""
-    found = by_key((miss.cause, replayed.history.index_of[miss.lookup]) for miss in misses)
+    found = by_key((miss.cause, replay.history.index_of[miss.lookup]) for miss in misses)
     for positions in found.values():
         positions.sort()
     return found

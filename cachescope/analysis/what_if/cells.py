@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final, Literal, NamedTuple
 
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, Recorded
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, ReplayColumns
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
@@ -87,12 +87,12 @@ class Cells:
         The recorded outcomes that do not follow from what was stored.
     """
 
-    def __init__(self, recorded: Recorded, is_symbolic: list[bool]) -> None:
+    def __init__(self, columns: ReplayColumns, is_symbolic: list[bool]) -> None:
         self.every: list[Cell] = []
         self.of_lookup: list[Cell | None] = []
         self.of_key: dict[int, list[Cell]] = {}
         self.differences: list[Difference] = []
-        self._recorded = recorded
+        self._columns = columns
         self._guards: dict[str | None, int] = {None: NO_GUARDS}
         entries = self._numbered()
         for cell in self.every:
@@ -100,7 +100,7 @@ class Cells:
 
     def _numbered(self) -> Mapping[int, list[EntryRow]]:
         """Make the cells; return the sound entries of those that have any."""
-        recorded, directories = self._recorded, self._recorded.run_directories
+        columns, directories = self._columns, self._columns.run_directories
         known: dict[tuple[int, int], Cell] = {}
 
         def cell_of(key: int, directory: int) -> Cell:
@@ -111,7 +111,7 @@ class Cells:
                 self.of_key.setdefault(key, []).append(cell)
             return cell
 
-        for at, (key, outcome) in enumerate(zip(recorded.key, recorded.outcome, strict=True)):
+        for at, (key, outcome) in enumerate(zip(columns.key, columns.outcome, strict=True)):
             if key is None or outcome not in (HIT, MISS):
                 self.of_lookup.append(None)
                 continue
@@ -122,16 +122,16 @@ class Cells:
                 cell.misses.append(at)
         return by_key(
             (cell_of(key, directory).number, entry)
-            for entry, key in zip(recorded.history.entries, recorded.key_of_entry, strict=True)
+            for entry, key in zip(columns.history.entries, columns.key_of_entry, strict=True)
             if entry.status == "ok"
             for directory in directories.of_root[entry.root]
         )
 
     def _walk(self, cell: Cell, entries: list[EntryRow], is_symbolic: bool) -> None:
-        recorded = self._recorded
+        columns = self._columns
         before, guards_of = self._entries_before(cell, entries)
         walk = CellWalk(before, guards_of)
-        rows, outcome, since = recorded.history.lookups, recorded.outcome, recorded.stored_since
+        rows, outcome, since = columns.history.lookups, columns.outcome, columns.stored_since
         walk.walk(Step(at, rows[at], outcome[at] == HIT, since[at]) for at in cell.lookups)
         cell.entries = walk.entries
         self.differences += walk.differences
@@ -141,7 +141,7 @@ class Cells:
         cell.is_plain = not (cell.has_guards or walk.was_removed)
         for entry in walk.entries:
             if entry.source >= 0:
-                recorded.stored_since[entry.source] = entry.since
+                columns.stored_since[entry.source] = entry.since
             if entry.has_known_guards or not cell.has_guards:
                 entry.guards_code = self._guards.setdefault(entry.guards, len(self._guards))
 
@@ -153,12 +153,12 @@ class Cells:
             return [], {}
         in_order = sorted(entries, key=lambda entry: entry.modified_time or 0)
         guards = [entry.guards_expr or None for entry in in_order]
-        recorded = self._recorded
-        if storing := [at for at in cell.lookups if recorded.stored_since[at] < NEVER]:
+        columns = self._columns
+        if storing := [at for at in cell.lookups if columns.stored_since[at] < NEVER]:
             # The same number, in time order: each is the result of one miss.
             is_each = len(storing) == len(guards)
             return [], dict(zip(storing, guards, strict=True)) if is_each else {}
-        since = [recorded.position_of(entry.modified_time) for entry in in_order]
+        since = [columns.position_of(entry.modified_time) for entry in in_order]
         return [Stored(at, -1, NEVER, shown, True) for at, shown in zip(since, guards, strict=True)], {}
 
 

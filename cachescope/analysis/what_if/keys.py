@@ -15,7 +15,7 @@ from operator import add, sub
 from typing import Final, NamedTuple
 
 from cachescope.analysis.history.timeline import shows_symbol
-from cachescope.analysis.what_if.recorded import Key
+from cachescope.analysis.what_if.replay_columns import Key
 from cachescope.components import Detail, parse_component
 from cachescope.details import HashDetails
 from cachescope.grouping import by_key

@@ -3,24 +3,27 @@
 An entry exists from the moment its compile ended, in the directory it was written to. A miss that becomes a hit
 stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hits.
 
-`report/page/replay.js` does the same in a browser, over the integers of `codes`; `tests/report/test_replay.py` holds it to this.
+`report/page/replay.js` does the same in a browser, over the integers of `browser_replay`; `tests/report/test_replay.py` holds it to this.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain
 from typing import Final, Literal
 
 from cachescope.analysis.history.history import History
+from cachescope.analysis.rates import rates
 from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Cells, Event
 from cachescope.analysis.what_if.keys import KeyTable
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN, Outcomes, Recorded
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, UNKNOWN, Outcomes, ReplayColumns
+from cachescope.frames.answer_rows import RateRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
-from cachescope.terms import AOTAUTOGRAD
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 _ANY: Final = -2
 
@@ -112,7 +115,7 @@ class Replay:
 
     Attributes
     ----------
-    history, recorded, table, cells
+    history, columns, table, cells
         What a replay works on.
     misses : list of int
         The positions of the recorded misses.
@@ -120,22 +123,44 @@ class Replay:
         The misses of graphs whose AOTAutograd lookup missed too, with that lookup.
     unknown : list of int
         The misses that may have hit anything: their key has no details.
+    taken : list of int
+        The compile time of each lookup, -1 where there is none. Only FX lookups have one: an AOTAutograd hit contains theirs.
     """
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.recorded = recorded = Recorded(history)
-        self.table = KeyTable(history.details, recorded.keys)
-        self.cells = Cells(recorded, self.table.is_symbolic)
-        self.misses = [at for at, outcome in enumerate(recorded.outcome) if outcome == MISS]
+        self.columns = columns = ReplayColumns(history)
+        self.table = KeyTable(history.details, columns.keys)
+        self.cells = Cells(columns, self.table.is_symbolic)
+        self.misses = [at for at, outcome in enumerate(columns.outcome) if outcome == MISS]
         self.graphs = {
             at: above
             for at in self.misses
             if (above := history.aot[at]) is not None
-            and recorded.outcome[above] == MISS
+            and columns.outcome[above] == MISS
             and history.lookups[at].cache != AOTAUTOGRAD
         }
         self.unknown = self._that_may_have_hit()
+        self.taken = [
+            -1
+            if row.time_taken_ns is None or row.cache != FXGRAPH or row.outcome == "hit"
+            else row.time_taken_ns
+            for row in history.lookups
+        ]
+
+    @cached_property
+    def before(self) -> RateRow:
+        """The hit rates as recorded."""
+        return rates(self.history.lookups)
+
+    def turned(self, after: Outcomes) -> list[int]:
+        """The misses that became hits."""
+        return [at for at in self.misses if after[at] == HIT]
+
+    def total(self, chosen: Iterable[int]) -> int | None:
+        """The compile time of some lookups; None if none is recorded."""
+        times = [time for at in chosen if (time := self.taken[at]) >= 0]
+        return sum(times) if times else None
 
     def cell_of(self, at: int) -> Cell:
         """The cell of a lookup that hit or missed."""
@@ -145,11 +170,11 @@ class Replay:
 
     def is_aot(self, cell: Cell) -> bool:
         """Whether a cell is of AOTAutograd."""
-        return self.recorded.keys[cell.key].cache == AOTAUTOGRAD
+        return self.columns.keys[cell.key].cache == AOTAUTOGRAD
 
     def _that_may_have_hit(self) -> list[int]:
         """The misses whose key has no details: under other keys, they may have found any entry that existed."""
-        keys = self.recorded.keys
+        keys = self.columns.keys
         first: dict[tuple[str, int], int] = {}
         for cell in self.cells.every:
             home = keys[cell.key].cache, cell.directory
@@ -161,7 +186,7 @@ class Replay:
 
     def outcomes(self, removed: Removed, groups: Sequence[list[Cell]] | None = None) -> Outcomes:
         """The outcome of every lookup, in time order, without what is removed; what becomes equal by that may be given as `groups`."""
-        after = self.recorded.outcome.copy()
+        after = self.columns.outcome.copy()
         if groups is None:
             groups = self.groups(self.table.joined(removed))
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
@@ -235,7 +260,7 @@ def still_missed(
         if is_lookup and after[position] == MISS:
             run = lookups[position].run
             yield position, directory.why_not(position, run), directory.is_compiled_elsewhere(run, key)
-            directory.compile(key, run, is_stored=replay.recorded.stored_since[position] < NEVER)
+            directory.compile(key, run, is_stored=replay.columns.stored_since[position] < NEVER)
         elif not is_lookup and (source < 0 or after[source] == MISS):
             directory.store(key, guards, gone, None if source < 0 else lookups[source].run)
 

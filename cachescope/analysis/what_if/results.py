@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
-from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import rates
-from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN, Outcomes
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, UNKNOWN, Outcomes
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
@@ -26,29 +25,6 @@ _REASONS: Final = {
     "gone": "it had been stored and was not found: removed, damaged, or in a directory no log names",
     "came": "nothing that was stored explains it: the entry came from elsewhere",
 }
-
-
-class Times:
-    """Compile times of the lookups in time order. Only FX lookups have one: an AOTAutograd hit contains theirs."""
-
-    def __init__(self, replay: Replay) -> None:
-        self._misses = replay.misses
-        # -1 for a lookup without one.
-        self.taken = [
-            -1
-            if row.time_taken_ns is None or row.cache != FXGRAPH or row.outcome == "hit"
-            else row.time_taken_ns
-            for row in replay.history.lookups
-        ]
-
-    def turned(self, after: Outcomes) -> list[int]:
-        """The misses that became hits."""
-        return [at for at in self._misses if after[at] == HIT]
-
-    def total(self, chosen: Iterable[int]) -> int | None:
-        """Compile time of some lookups; None if none is recorded."""
-        times = [time for at in chosen if (time := self.taken[at]) >= 0]
-        return sum(times) if times else None
 
 
 def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
@@ -68,56 +44,40 @@ def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayInput:
-    """The input that all replays of one scope share; made once, so a toggle is quick."""
-
-    replay: Replay
-    times: Times
-    history: History
-    before: RateRow
-
-    @classmethod
-    def of(cls, history: History, lookups: Iterable[LookupRow]) -> ReplayInput:
-        """Create from what happened, and from the lookups, whose outcomes are settled."""
-        replay = Replay(history)
-        return cls(replay, Times(replay), history, rates(lookups))
-
-
 def rate_rows(
-    replayed: ReplayInput, after: Outcomes, lookups: Sequence[LookupRow] | None = None
+    replay: Replay, after: Outcomes, lookups: Sequence[LookupRow] | None = None
 ) -> list[WhatIfRate]:
     """Hit rates as recorded, and as they would have been; of all lookups or of some."""
-    before = replayed.before
+    before = replay.before
     positions: Sequence[int] = range(len(after))
     if lookups is not None:
-        before, positions = rates(lookups), [replayed.history.index_of[row.lookup] for row in lookups]
-    became = became_of(replayed, after, positions)
-    then = with_more_hits(before, len(became.turned), replayed.times.total(became.turned) or 0)
+        before, positions = rates(lookups), [replay.history.index_of[row.lookup] for row in lookups]
+    became = became_of(replay, after, positions)
+    then = with_more_hits(before, len(became.turned), replay.total(became.turned) or 0)
     return [
         WhatIfRate(when="before", **asdict(before), undecided=0),
         WhatIfRate(when="after", **asdict(then), undecided=became.unknown),
     ]
 
 
-def changed_lookups(replayed: ReplayInput, after: Outcomes) -> dict[int, tuple[str | None, int | None]]:
+def changed_lookups(replay: Replay, after: Outcomes) -> dict[int, tuple[str | None, int | None]]:
     """The lookups that change sides or of which that is not known: the outcome then, and the compile time won."""
-    lookups, taken = replayed.history.lookups, replayed.times.taken
+    lookups, taken = replay.history.lookups, replay.taken
     found: dict[int, tuple[str | None, int | None]] = {}
-    for at in replayed.times.turned(after):
+    for at in replay.turned(after):
         found[lookups[at].lookup] = "hit", taken[at] if taken[at] >= 0 else None
     found.update((lookups[at].lookup, (None, None)) for at, one in enumerate(after) if one == UNKNOWN)
     return found
 
 
 def lookup_rows(
-    replayed: ReplayInput, shown: Mapping[int, LookupRow], after: Outcomes, names: Sequence[str]
+    replay: Replay, shown: Mapping[int, LookupRow], after: Outcomes, names: Sequence[str]
 ) -> list[WhatIfRow]:
     """Every lookup before and after, with the name of its what-if key; `shown` has a predicted outcome in its own word."""
-    notes = {one.position: _REASONS[one.kind] for one in replayed.replay.cells.differences}
-    changed = changed_lookups(replayed, after)
+    notes = {one.position: _REASONS[one.kind] for one in replay.cells.differences}
+    changed = changed_lookups(replay, after)
     rows = []
-    for at, (lookup, key) in enumerate(zip(replayed.history.lookups, replayed.history.key, strict=True)):
+    for at, (lookup, key) in enumerate(zip(replay.history.lookups, replay.history.key, strict=True)):
         row = shown[lookup.lookup]
         outcome, time_won_ns = changed.get(row.lookup, (row.outcome, None))
         is_unknown = outcome is None or row.outcome == "unknown"
@@ -138,11 +98,11 @@ def lookup_rows(
     return sorted(rows, key=attrgetter("lookup"))
 
 
-def run_rows(replayed: ReplayInput, after: Outcomes) -> list[WhatIfRun]:
+def run_rows(replay: Replay, after: Outcomes) -> list[WhatIfRun]:
     """What became of the lookups of each run."""
-    lookups = replayed.history.lookups
+    lookups = replay.history.lookups
     count = Counter((row.run, row.outcome) for row in lookups)
-    turned = by_key((lookups[at].run, at) for at in replayed.times.turned(after))
+    turned = by_key((lookups[at].run, at) for at in replay.turned(after))
     undecided = Counter(lookups[at].run for at, outcome in enumerate(after) if outcome == UNKNOWN)
     rows = []
     for run, made in sorted(Counter(row.run for row in lookups).items()):
@@ -156,7 +116,7 @@ def run_rows(replayed: ReplayInput, after: Outcomes) -> list[WhatIfRun]:
                 unknown=undecided[run],
                 hit_rate=_share(hits, seen),
                 hit_rate_after=_share(hits + len(won), seen),
-                time_won_ns=replayed.times.total(won),
+                time_won_ns=replay.total(won),
             )
         )
     return rows
@@ -173,9 +133,9 @@ class Became(NamedTuple):
     unknown: int  # how many cannot be decided
 
 
-def became_of(replayed: ReplayInput, after: Outcomes, positions: Iterable[int]) -> Became:
+def became_of(replay: Replay, after: Outcomes, positions: Iterable[int]) -> Became:
     """What became of some lookups in a replay."""
-    before = replayed.replay.recorded.outcome
+    before = replay.columns.outcome
     turned, unknown = [], 0
     for at in positions:
         if after[at] == UNKNOWN:
@@ -185,9 +145,9 @@ def became_of(replayed: ReplayInput, after: Outcomes, positions: Iterable[int]) 
     return Became(turned, unknown)
 
 
-def difference_rows(replayed: ReplayInput, reasons: Mapping[int, str]) -> list[WhatIfDifference]:
+def difference_rows(replay: Replay, reasons: Mapping[int, str]) -> list[WhatIfDifference]:
     """The recorded outcomes that nothing explains; the reasons are those in the explanations of the misses."""
-    found = [(replayed.history.lookups[at], kind) for at, kind in replayed.replay.cells.differences]
+    found = [(replay.history.lookups[at], kind) for at, kind in replay.cells.differences]
     return [
         WhatIfDifference(
             lookup=row.lookup,
@@ -201,7 +161,7 @@ def difference_rows(replayed: ReplayInput, reasons: Mapping[int, str]) -> list[W
 
 
 def warning_rows(
-    replayed: ReplayInput,
+    replay: Replay,
     removed: Removed,
     equal: Mapping[int, list[int]],
     code: GeneratedCode,
@@ -215,7 +175,7 @@ def warning_rows(
     """
     stored: dict[int, EntryRow] = {}
     first_of: dict[int, int] = {}
-    for entry, key in zip(replayed.history.entries, replayed.replay.recorded.key_of_entry, strict=True):
+    for entry, key in zip(replay.history.entries, replay.columns.key_of_entry, strict=True):
         if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok":
             stored[entry.entry], first_of[entry.entry] = entry, equal.get(key, [key])[0]
     groups = by_key((first_of[number], entry) for number, entry in stored.items())
@@ -227,7 +187,7 @@ def warning_rows(
         one, other = miss.baseline_entry, miss.entry
         if miss.same_binaries is False and stored.keys() >= {one, other} and first_of[one] == first_of[other]:
             found.append((first_of[one], "compiled kernels", stored[one], stored[other]))
-    names = replayed.replay.table.names(removed) if found else []
+    names = replay.table.names(removed) if found else []
     return [_warning(names[first], what, one, other) for first, what, one, other in found]
 
 

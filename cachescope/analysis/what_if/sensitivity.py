@@ -16,9 +16,8 @@ from operator import add, or_
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
-from cachescope.analysis.what_if.recorded import UNKNOWN
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.results import Times
+from cachescope.analysis.what_if.replay_columns import UNKNOWN
 from cachescope.analysis.what_if.still_missing import concurrent_misses
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.grouping import by_key
@@ -36,13 +35,12 @@ _PUT_BACK: Final = 8
 
 def sensitivity_rows(
     replay: Replay,
-    times: Times,
     spoken: SafetyOfFields,
     largest: int = 2,
     of_causes: Iterable[tuple[str, ...]] = (),
 ) -> list[SensitivityRow]:
     """By safety, what is compiled last; then the most compile time first."""
-    trial = _Trial(replay, times, spoken)
+    trial = _Trial(replay, spoken)
     alone = [frozenset([field]) for field in replay.table.varying]
     tried = dict.fromkeys([*alone, *field_sets(replay, largest), *map(frozenset, of_causes)])
     return sorted((row for row in map(trial.row, tried) if row is not None), key=_rank)
@@ -63,9 +61,8 @@ class _Result(NamedTuple):
 class _Trial:
     """Replays without some fields, each made once."""
 
-    def __init__(self, replay: Replay, times: Times, spoken: SafetyOfFields) -> None:
+    def __init__(self, replay: Replay, spoken: SafetyOfFields) -> None:
         self._replay = replay
-        self._times = times
         self._spoken = spoken
         self._known: dict[Fields, _Result] = {}
 
@@ -79,14 +76,14 @@ class _Trial:
             staggered.difference_update(known.staggered)
         if not together and not staggered:
             return None
-        costliest = max(result.turned or result.staggered, key=self._times.taken.__getitem__)
+        costliest = max(result.turned or result.staggered, key=self._replay.taken.__getitem__)
         return SensitivityRow(
             fields=tuple(sorted(fields, key=_by_number)),
             misses_alone=len(result.turned),
-            time_alone_ns=self._times.total(result.turned),
+            time_alone_ns=self._replay.total(result.turned),
             misses_together=len(together),
             staggered=len(result.staggered),
-            staggered_time_ns=self._times.total(result.staggered),
+            staggered_time_ns=self._replay.total(result.staggered),
             needs_all=len(fields) > 1
             and len(together) == len(result.turned)
             and len(staggered) == len(result.staggered),
@@ -107,7 +104,7 @@ class _Trial:
             return _Result([], [], 0)
         after = self._replay.outcomes(removed, groups)
         staggered = concurrent_misses(self._replay, groups, after)
-        return _Result(self._times.turned(after), staggered, after.count(UNKNOWN))
+        return _Result(self._replay.turned(after), staggered, after.count(UNKNOWN))
 
     def _known_parts(self, fields: Fields) -> Iterator[Fields]:
         """The proper subsets of a set that can have turned some of its misses."""
@@ -126,7 +123,7 @@ def field_sets(replay: Replay, largest: int) -> list[Fields]:
     """Sets of at least two fields that separate keys of one graph, the most frequent first."""
     table = replay.table
     names = table.varying
-    missing = {replay.recorded.key[at] for at in replay.misses}
+    missing = {replay.columns.key[at] for at in replay.misses}
     values = [0] * len(table.with_details)
     # The values of a key are one number, of each field in bits of its own; the bit above them, and the largest number below it.
     above, below, width = dict[str, int](), 0, 0

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.cells import Cell
-from cachescope.analysis.what_if.recorded import MISS, NEVER, UNKNOWN, Outcomes
 from cachescope.analysis.what_if.replay import Replay, first_entry, still_missed
+from cachescope.analysis.what_if.replay_columns import MISS, NEVER, UNKNOWN, Outcomes
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM

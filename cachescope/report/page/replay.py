@@ -8,8 +8,8 @@ from dataclasses import asdict
 from itertools import groupby, pairwise
 from typing import Final
 
-from cachescope.analysis.what_if.codes import MissCodes, ReplayCodes
-from cachescope.analysis.what_if.recorded import NEVER
+from cachescope.analysis.what_if.browser_replay import MissCodes, ReplayCodes
+from cachescope.analysis.what_if.replay_columns import NEVER
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow
 from cachescope.json_types import JsonObject
@@ -36,10 +36,10 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Part, ...]:
     """Check boxes for the fields that vary; nothing if none does."""
     if not scope.facts.misses:
         return ()
-    codes = ReplayCodes.of(scope.replayed)
+    codes = ReplayCodes.of(scope.replay)
     if not codes.fields:
         return ()
-    numbers = codes_object(codes, scope.replayed.before)
+    numbers = codes_object(codes, scope.replay.before)
     size = len(json.dumps(numbers, separators=(",", ":")))
     if size > most:
         part: Part = Text(

@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cachescope.analysis.directory.entry_named import files_named
 from cachescope.analysis.directory.equal_code import GeneratedCode
+from cachescope.analysis.resolve_name import files_named
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import best_config_name

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.what_if.cells import CellWalk, Step, Stored
-from cachescope.analysis.what_if.recorded import NEVER
+from cachescope.analysis.what_if.replay_columns import NEVER
 from tests.analysis.plain_rows import lookup_row
 
 

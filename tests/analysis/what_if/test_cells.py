@@ -6,8 +6,8 @@ import pytest
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.what_if.cells import Cell
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import run_row
@@ -32,19 +32,19 @@ def replay_of(found: list[Looked]) -> Replay:
 def test_misses_before_the_first_store_and_hits_from_then_on_are_plain() -> None:
     """Two race for a key; later ones hit."""
     replay = replay_of([(0, "full_miss", 1, 4), (0, "full_miss", 9, 4), (0, "hit", 1, 1)])
-    assert replay.recorded.outcome == [MISS, MISS, HIT]
+    assert replay.columns.outcome == [MISS, MISS, HIT]
     assert [cell.is_plain for cell in replay.cells.every] == [True]
-    assert replay.recorded.stored_since[:2] == [2, 2]
+    assert replay.columns.stored_since[:2] == [2, 2]
 
 
 def test_entries_of_keys_that_nobody_looked_up_are_of_no_key_that_was() -> None:
     missed = fx("f1", details={"gm": "g", "x": "1"}, at=10, took=1.0, save_error="OSError: full")
     looked = run(missed, cache_dir="/cache")
     entries = [entry("fxgraph", f"f{at}", {"gm": "g", "x": str(at)}, at=1) for at in (2, 3, 4)]
-    assert scope_of(looked, entries=entries).replayed.replay.cells.differences == []
+    assert scope_of(looked, entries=entries).replay.cells.differences == []
     # One of its own was there before, and it stored none itself.
     there = entry("fxgraph", "f1", {"gm": "g", "x": "1"}, at=1)
-    cells = scope_of(looked, entries=[*entries, there]).replayed.replay.cells
+    cells = scope_of(looked, entries=[*entries, there]).replay.cells
     assert [one.position for one in cells.differences] == [0]
 
 
@@ -52,7 +52,7 @@ def test_entries_may_have_no_time() -> None:
     """As those in a remote cache, which were there all the time."""
     looked = run(fx("f1", details={"gm": "g"}, at=10, took=1.0), cache_dir="/cache")
     entries = [entry("fxgraph", "f2", {"gm": "g"}, at=at, name=str(at)) for at in (None, 1, None)]
-    cells = scope_of(looked, entries=entries).replayed.replay.cells
+    cells = scope_of(looked, entries=entries).replay.cells
     assert list(map(early_of, cells.every)) == [NEVER, 0]
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.what_if.cells import NO_GUARDS
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, OTHER, Recorded
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, OTHER, ReplayColumns
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -76,8 +76,8 @@ def test_the_guards_of_what_each_lookup_stored() -> None:
     assert compiled == {0: A, 2: NO_GUARDS}
 
 
-def recorded(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> Recorded:
-    return Recorded(history(*lookups, entries=entries))
+def recorded(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> ReplayColumns:
+    return ReplayColumns(history(*lookups, entries=entries))
 
 
 def test_outcomes_and_what_was_stored() -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cachescope.analysis.what_if.keys import KeyTable
-from cachescope.analysis.what_if.recorded import Key
+from cachescope.analysis.what_if.replay_columns import Key
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
 from tests.analysis.what_if.test_what_if_keys import INPUT, hash_of

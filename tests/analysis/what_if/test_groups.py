@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Stored
-from cachescope.analysis.what_if.recorded import HIT, MISS, NEVER, UNKNOWN
 from cachescope.analysis.what_if.replay import play
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, UNKNOWN
 
 CELLS = 3
 guards = st.sampled_from([NOT_KNOWN, NO_GUARDS, 1, 2])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.what_if.recorded import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, UNKNOWN
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import Removed
@@ -223,7 +223,7 @@ def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[
         for lookups, store in ((recording.rows, recording.store), (rows, other)):
             replay = Replay(history_of(lookups, store, runs=recording.runs))
             of_key = replay.table.names(Removed(removed))
-            names.append([of_key[key] for key in replay.recorded.key if key is not None])
+            names.append([of_key[key] for key in replay.columns.key if key is not None])
         assert names[0] == names[1]
 
 

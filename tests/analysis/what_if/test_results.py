@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
-from cachescope.analysis.what_if.recorded import HIT, OTHER, UNKNOWN
+from cachescope.analysis.what_if.replay_columns import HIT, OTHER, UNKNOWN
 from cachescope.analysis.what_if.results import difference_rows, warning_rows, with_more_hits
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.linked_rows import PastMiss
@@ -57,10 +57,10 @@ def test_compile_times_are_those_of_fx_misses() -> None:
             fx(None, "bypass", at=8, took=2.0, compile_id="4/0"),
         )
     )
-    times = scope.replayed.times
-    assert times.taken == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
-    assert [times.total(some) for some in ([0, 2], [1], [1, 3, 4], [])] == [None, 0, 3 * SECOND_NS, None]
-    assert times.turned([HIT, HIT, HIT, HIT, UNKNOWN, OTHER]) == [0, 1, 3]
+    replay = scope.replay
+    assert replay.taken == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
+    assert [replay.total(some) for some in ([0, 2], [1], [1, 3, 4], [])] == [None, 0, 3 * SECOND_NS, None]
+    assert replay.turned([HIT, HIT, HIT, HIT, UNKNOWN, OTHER]) == [0, 1, 3]
 
 
 def test_differences_in_the_order_of_lookups() -> None:
@@ -69,7 +69,7 @@ def test_differences_in_the_order_of_lookups() -> None:
         run(fx("f1", details=G, at=0, took=1.0), fx("f1", details=G, at=60, took=1.0, compile_id="1/0"), **HERE),
         run(fx("f2", details=G, at=5, took=None, compile_error="E: x"), fx("f2", "hit", G, at=9, compile_id="1/0"), **HERE),
     )  # fmt: skip
-    found = difference_rows(scope.replayed, {1: "it was damaged"})
+    found = difference_rows(scope.replay, {1: "it was damaged"})
     assert table(found, "lookup", "run", "outcome", "expected", "reason") == [
         (1, 0, "full_miss", "hit", "it was damaged"),
         (3, 1, "hit", "full_miss", "nothing that was stored explains it: the entry came from elsewhere"),
@@ -84,16 +84,16 @@ def warned(
 ) -> list[tuple[str, int, int]]:
     """`past`: an entry, another one before it, and whether their binaries are the same."""
     scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
-    replayed = scope.replayed
+    replay = scope.replay
     removed = Removed(frozenset({without}))
-    equal = {key: keys for keys in replayed.replay.table.joined(removed) for key in keys}
+    equal = {key: keys for keys in replay.table.joined(removed) for key in keys}
     code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
     nothing = dict.fromkeys(field.name for field in fields(PastMiss))
     misses = [
         PastMiss(**(nothing | {"entry": one, "baseline_entry": other, "same_binaries": same}))
         for one, other, same in past
     ]
-    return table(warning_rows(replayed, removed, equal, code, misses), "what", "entry", "other_entry")
+    return table(warning_rows(replay, removed, equal, code, misses), "what", "entry", "other_entry")
 
 
 def stored(key: str, code: str | None, x: str = "1", **told: Any) -> Stored:

@@ -97,7 +97,7 @@ def test_a_field_turns_exactly_the_misses_it_made(version: str, name: str, recor
     """Every single field that there is, those that never vary sampled."""
     scope = read_way(recording(version, name), "all")
     expected = expected_lines(scope, name)
-    table = scope.replayed.replay.table
+    table = scope.replay.table
     others = sorted(set(table.fields) - set(table.varying))
     for field in [*table.varying, *others[::40]]:
         if field == "gm" and name in ONLY_GM_TELLS_APART:

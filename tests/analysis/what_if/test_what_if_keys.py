@@ -6,7 +6,7 @@ from hashlib import blake2b, sha256
 import pytest
 
 from cachescope.analysis.what_if.keys import KeyTable, number_of
-from cachescope.analysis.what_if.recorded import Key
+from cachescope.analysis.what_if.replay_columns import Key
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.differences import FieldChange, field_change, field_changes
-from cachescope.analysis.process_values.recognition import differs_by
+from cachescope.analysis.process_values import differs_by
 from cachescope.analysis.verdicts.change_advice import process_advice
 from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.process_values.recognition import differs_by
+from cachescope.analysis.process_values import differs_by
 from cachescope.cli import main
 from cachescope.components import parse_component
 from cachescope.details import HashDetails

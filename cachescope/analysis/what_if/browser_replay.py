@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from cachescope.analysis.what_if.cells import Cell
-from cachescope.analysis.what_if.recorded import NEVER
-from cachescope.analysis.what_if.results import ReplayInput
+from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay_columns import NEVER
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import VERSION_FIELD, form_fields
 
@@ -82,13 +82,12 @@ class ReplayCodes:
     parted: Parted | None  # none if no field varies of which forms remove parts
 
     @classmethod
-    def of(cls, replayed: ReplayInput) -> ReplayCodes:
+    def of(cls, replay: Replay) -> ReplayCodes:
         """Take them from what all replays of a scope share."""
-        replay = replayed.replay
-        table, keys = replay.table, replay.recorded.keys
+        table, keys = replay.table, replay.columns.keys
         chosen = [cell for cell in replay.cells.every if cell.key in table.can_join]
         homes = list(dict.fromkeys(key.home for key in keys))
-        directories = replay.recorded.run_directories.count
+        directories = replay.columns.run_directories.count
         of_cell = [homes.index(keys[cell.key].home) * directories + cell.directory for cell in chosen]
         number = {home: at for at, home in enumerate(sorted(set(of_cell)))}
         home = [number[one] for one in of_cell]
@@ -101,14 +100,14 @@ class ReplayCodes:
             for bits, parts in parts_of.items()
         }
         return cls(
-            _misses(replayed, chosen),
+            _misses(replay, chosen),
             CellCodes(
                 home,
                 [replay.is_aot(cell) for cell in chosen],
                 [cell.is_plain for cell in chosen],
                 [min([NEVER, *(e.since for e in cell.entries if e.source < 0)]) for cell in chosen],
             ),
-            _entries(replayed, chosen),
+            _entries(replay, chosen),
             fields,
             [_by_frequency(home, table.column(field), places) for field in fields],
             forms,
@@ -116,8 +115,7 @@ class ReplayCodes:
         )
 
 
-def _misses(replayed: ReplayInput, chosen: Sequence[Cell]) -> MissCodes:
-    replay = replayed.replay
+def _misses(replay: Replay, chosen: Sequence[Cell]) -> MissCodes:
     place_of_cell = {cell.number: place for place, cell in enumerate(chosen)}
     place = {at: number for number, at in enumerate(replay.misses)}
     aot = {at: place[above] for at, above in replay.graphs.items()}
@@ -127,13 +125,13 @@ def _misses(replayed: ReplayInput, chosen: Sequence[Cell]) -> MissCodes:
         [place_of_cell.get(replay.cell_of(at).number, -1) for at in replay.misses],
         [aot.get(at, -1) for at in replay.misses],
         [at in is_open for at in replay.misses],
-        [replay.recorded.stored_since[at] for at in replay.misses],
-        [replayed.times.taken[at] for at in replay.misses],
+        [replay.columns.stored_since[at] for at in replay.misses],
+        [replay.taken[at] for at in replay.misses],
     )
 
 
-def _entries(replayed: ReplayInput, chosen: Sequence[Cell]) -> EntryCodes:
-    place = {at: number for number, at in enumerate(replayed.replay.misses)}
+def _entries(replay: Replay, chosen: Sequence[Cell]) -> EntryCodes:
+    place = {at: number for number, at in enumerate(replay.misses)}
     rows = [
         (number, entry.since, entry.gone, place.get(entry.source, -1), entry.guards_code)
         for number, cell in enumerate(chosen)

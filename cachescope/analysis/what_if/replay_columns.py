@@ -41,7 +41,7 @@ class Key(NamedTuple):
         return self.cache, self.direction
 
 
-class Recorded:
+class ReplayColumns:
     """The lookups in time order.
 
     Attributes
@@ -138,8 +138,8 @@ class RunDirectories:
         The numbers of the directories that each directory read may be, by its path.
     """
 
-    def __init__(self, recorded: Recorded) -> None:
-        history = recorded.history
+    def __init__(self, columns: ReplayColumns) -> None:
+        history = columns.history
         known = {run.run: run.cache_dir for run in history.runs if run.cache_dir is not None}
         code = {name: at for at, name in enumerate(dict.fromkeys(known.values()))}
         of_torch = [row.cache != VLLM for row in history.lookups]
@@ -148,21 +148,23 @@ class RunDirectories:
         )
         of_run = {run: code[name] for run, name in known.items()}
         if of_run and not self.are_all_known:
-            _find_by_hits(of_run, recorded)
+            _find_by_hits(of_run, columns)
         # All runs that nothing is known of share one directory: the only one, or one more.
         shared = 0 if len(code) == 1 else len(code)
         self.count = shared + 1
         self.of_lookup = [of_run.get(row.run, shared) for row in history.lookups]
         used = {one for one, is_one in zip(self.of_lookup, of_torch, strict=True) if is_one}
-        self.of_root = self._roots(recorded, code, sorted(used) or [0])
+        self.of_root = self._roots(columns, code, sorted(used) or [0])
 
-    def _roots(self, recorded: Recorded, code: Mapping[str, int], used: list[int]) -> dict[str, list[int]]:
+    def _roots(
+        self, columns: ReplayColumns, code: Mapping[str, int], used: list[int]
+    ) -> dict[str, list[int]]:
         where: dict[int, set[int]] = defaultdict(set)
-        for key, directory in zip(recorded.key, self.of_lookup, strict=True):
+        for key, directory in zip(columns.key, self.of_lookup, strict=True):
             if key is not None:
                 where[key].add(directory)
         votes: dict[str, Counter[int]] = defaultdict(Counter)
-        for entry, key in zip(recorded.history.entries, recorded.key_of_entry, strict=True):
+        for entry, key in zip(columns.history.entries, columns.key_of_entry, strict=True):
             votes[entry.root].update(sorted(where.get(key, ())))
         found = {}
         for root, count in votes.items():
@@ -173,16 +175,16 @@ class RunDirectories:
         return found
 
 
-def _find_by_hits(of_run: dict[int, int], recorded: Recorded) -> None:
+def _find_by_hits(of_run: dict[int, int], columns: ReplayColumns) -> None:
     """Add the runs that found what only one directory contained."""
-    lookups, not_stored = recorded.history.lookups, recorded.history.timeline.not_stored
+    lookups, not_stored = columns.history.lookups, columns.history.timeline.not_stored
     wanted = {
         key
-        for row, key in zip(lookups, recorded.key, strict=True)
+        for row, key in zip(lookups, columns.key, strict=True)
         if key is not None and row.outcome == "hit" and row.run not in of_run
     }
     directory_of: dict[int, int] = {}
-    for at, (row, key) in enumerate(zip(lookups, recorded.key, strict=True)):
+    for at, (row, key) in enumerate(zip(lookups, columns.key, strict=True)):
         if key is None or key not in wanted:
             continue
         if row.outcome == "hit":

@@ -1,7 +1,7 @@
 """What a page needs for a replay of its own: a small history in, its fields, forms and numbers out; made by hand."""
 
-from cachescope.analysis.what_if.codes import ReplayCodes
-from cachescope.analysis.what_if.recorded import NEVER
+from cachescope.analysis.what_if.browser_replay import ReplayCodes
+from cachescope.analysis.what_if.replay_columns import NEVER
 from cachescope.keys.key_fields import VERSION_FIELD
 from tests.analysis.what_if.test_made_histories import G, here
 from tests.made import Details, aot, fx, run, scope_of
@@ -15,7 +15,7 @@ def forms(*details: Details) -> dict[str, tuple[tuple[str, ...], int]]:
     runs = [
         here(fx(f"f{at}", details={**G, **told}, at=10 * at, took=1.0)) for at, told in enumerate(details)
     ]
-    codes = ReplayCodes.of(scope_of(*runs).replayed)
+    codes = ReplayCodes.of(scope_of(*runs).replay)
     return {form.name: (tuple(codes.fields[at] for at in form.fields), form.part) for form in codes.forms}
 
 
@@ -28,7 +28,7 @@ def test_a_form_has_its_varying_fields_and_no_part() -> None:
 def test_the_shared_field_has_values_without_the_parts_of_any_of_its_forms_but_all() -> None:
     details = ({**G, VERSION_FIELD: version} for version in (OLD, NEW))
     runs = [here(fx(f"f{at}", details=told, at=10 * at, took=1.0)) for at, told in enumerate(details)]
-    codes = ReplayCodes.of(scope_of(*runs).replayed)
+    codes = ReplayCodes.of(scope_of(*runs).replay)
     parts = [form.part for form in codes.forms if form.part]
     assert codes.parted is not None
     assert codes.fields[codes.parted.field] == VERSION_FIELD
@@ -50,7 +50,7 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
         here(fx("f2", details={**G, "x": "2"}, at=20, took=3.0, save_error="OSError: full")),
         here(fx("f3", details=None, at=30, took=4.0)),
     )
-    codes = ReplayCodes.of(scope.replayed)
+    codes = ReplayCodes.of(scope.replay)
     misses = codes.misses
     assert misses.at == [0, 1, 3, 4]
     # A key without hash details can become equal to no other: it has no cell there.
@@ -69,7 +69,7 @@ def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_fi
         values = enumerate(keys, start)
         lookups = [fx(f"f{x}{y}", details={**G, "x": x, "y": y}, at=at, took=1.0) for at, (x, y) in values]
         runs.append(run(*lookups, cache_dir=cache_dir))
-    codes = ReplayCodes.of(scope_of(*runs).replayed)
+    codes = ReplayCodes.of(scope_of(*runs).replay)
     values = dict(zip(codes.fields, codes.values, strict=True))
     assert values == {"x": [1, 0, 0, 0, 1], "y": [0, 0, 1, 0, 0]}
     home = codes.cells.home

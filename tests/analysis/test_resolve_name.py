@@ -2,7 +2,7 @@
 
 import pytest
 
-from cachescope.analysis.named import baseline_choice, detail_set_of, full_key, lookup_named
+from cachescope.analysis.resolve_name import baseline_choice, detail_set_of, full_key, lookup_named
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.errors import NotFoundError
 from tests.made import CODE, entry, fx, run, scope_of
