@@ -106,6 +106,9 @@ ENTRY_KINDS: Final[dict[str, str]] = {
     OTHER: "anything else",
 }
 
+SNAPSHOT_VERSION: Final = 1
+"""The format of a snapshot of contexts."""
+
 # torch/_inductor/runtime/caching/context.py, `_RuntimeContext` and `_CompileContext` (2.10+).
 RUNTIME_FORMS: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs")
 COMPILE_FORMS: Final = (

@@ -25,10 +25,8 @@ from cachescope.capture.torch_manifest import torch_manifest as manifest_of_torc
 from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import CachescopeError
 from cachescope.keys.json_values import json_ready
-from cachescope.terms import CACHE_SWITCHES
+from cachescope.terms import CACHE_SWITCHES, SNAPSHOT_VERSION
 from cachescope.whole_file import write_whole
-
-SNAPSHOT_VERSION: Final = 1
 
 # Environment variables that decide whether and where torch.compile caches, or what its keys contain.
 SWITCH_PREFIXES: Final = tuple(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import CachescopeError
 
 # Attributes missing from the text torch prints; versions add to them (2.10, 2.11).
@@ -41,14 +42,7 @@ class Measured:
 
 def torch_devices(torch: Any = None) -> list[TorchDevice]:
     """The devices torch can use; raises `CachescopeError` if torch is not installed, or fails to import."""
-    return list(_devices(_torch() if torch is None else torch))
-
-
-def _torch() -> Any:
-    try:
-        return importlib.import_module("torch")
-    except (ImportError, OSError) as error:
-        raise CachescopeError(f"torch does not import: {error}") from error
+    return list(_devices(torch_module("torch", "it is asked for devices") if torch is None else torch))
 
 
 def _devices(torch: Any) -> Iterator[TorchDevice]:
@@ -69,7 +63,7 @@ def measure(
     """Measure the copy bandwidth and matmul rates of one device; `benchmark` takes a function and returns milliseconds."""
     # By default with `benchmarker.benchmark_gpu` (torch/_inductor/runtime/benchmarking.py, 2.6 to 2.15), which max-autotune uses:
     # the shortest of many runs, with the level-2 cache emptied before each.
-    torch = _torch() if torch is None else torch
+    torch = torch_module("torch", "it measures devices") if torch is None else torch
     benchmark = _benchmark_gpu() if benchmark is None else benchmark
     place = torch.device(device.type, device.index)
     getattr(torch, device.type).set_device(device.index)

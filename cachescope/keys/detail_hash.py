@@ -16,7 +16,8 @@ from cachescope.keys.hashing import sha256_hash
 from cachescope.keys.json_values import UnsupportedValueError
 
 # pickle.DEFAULT_PROTOCOL, which FxGraphCachePickler uses: 4 through Python 3.13, then 5.
-PROTOCOLS: Final = (4, 5)
+_PROTOCOLS: Final = (4, 5)
+_FIRST_OF_PROTOCOL_5: Final = (3, 14)
 
 # Exact types: a subclass (an enum, a named tuple) pickles as a class reference.
 _PLAIN_TYPES: Final = frozenset({type(None), bool, int, float, str, bytes, list, tuple, dict})
@@ -53,7 +54,7 @@ def detail_hash(value: object, protocol: int = 4) -> str:
     >>> detail_hash(True)[:8], detail_hash(False)[:8], detail_hash(True, protocol=5)[:8]
     ('cev5uo2j', 'esstihe2', 'kkapzzb6')
     """
-    if protocol not in PROTOCOLS:
+    if protocol not in _PROTOCOLS:
         raise CachescopeError(
             f"no torch pickles hash details with protocol {protocol}: "
             "give 4 (through Python 3.13) or 5 (from 3.14)"
@@ -67,6 +68,18 @@ def detail_hash(value: object, protocol: int = 4) -> str:
     except (ValueError, RecursionError) as error:
         raise UnsupportedValueError(f"cannot hash the value: {error}") from error
     return sha256_hash(stream.getvalue())
+
+
+def detail_hashes(value: object) -> frozenset[str]:
+    """The hashes that a value may have, by either protocol; raises as `detail_hash` does."""
+    return frozenset(detail_hash(value, protocol) for protocol in _PROTOCOLS)
+
+
+def default_protocol(python_version: str | None) -> int:
+    """The protocol by which a Python pickles if it is told none; an unknown one counts as older than 3.14."""
+    parts = (python_version or "").split(".")[:2]
+    numbers = tuple(int(part) for part in parts if part.isascii() and part.isdecimal() and len(part) < 5)
+    return 5 if numbers >= _FIRST_OF_PROTOCOL_5 else 4
 
 
 def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str | None:
@@ -87,6 +100,12 @@ def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str 
     except ValueError:
         return None
     return detail_hash(key, protocol) if key else None
+
+
+def torch_detail_hashes(torch_version_hash: str | None) -> frozenset[str]:
+    """The same by either protocol; empty if there is no key."""
+    found = (torch_detail_hash(torch_version_hash, protocol) for protocol in _PROTOCOLS)
+    return frozenset(one for one in found if one is not None)
 
 
 class _PlainPickler(pickle.Pickler):

@@ -15,7 +15,7 @@ import warnings
 from typing import Final
 
 from cachescope.components import Detail
-from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.keys.detail_hash import detail_hashes
 from cachescope.keys.json_values import UnsupportedValueError
 
 _BYTE: Final = "\ufffd"
@@ -60,7 +60,7 @@ def printed_value(detail: Detail) -> object:
     for read in (literal_value, str):
         try:
             value = read(detail.value_text)
-            if any(detail_hash(value, protocol) == detail.detail_hash for protocol in PROTOCOLS):
+            if detail.detail_hash in detail_hashes(value):
                 return value
         except (ValueError, UnsupportedValueError):
             continue

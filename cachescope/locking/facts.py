@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.components import Detail
-from cachescope.keys.detail_hash import PROTOCOLS, torch_detail_hash
+from cachescope.keys.detail_hash import default_protocol, torch_detail_hashes
 from cachescope.keys.printed_values import printed_value
 from cachescope.locking.lock import CacheLock, KeyField, Machine
 from cachescope.terms import CACHES
@@ -30,7 +30,6 @@ _DEVICE: Final = "system_info[device]"
 _NAMED: Final = 4
 _NO_TRITON: Final = "none"
 _LONGEST: Final = 100_000
-_FIRST_OF_PROTOCOL_5: Final = (3, 14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def _torch(lock: CacheLock, here: Machine, why_not: str) -> Fact:
     name, key = "torch", here.torch_key
     if key is None:
         return Fact(name, UNKNOWN, made, here.torch_version, why_not, None)
-    mine = _torch_hashes(key)
+    mine = torch_detail_hashes(key)
     recorded = [context.get(_TORCH) for context in lock.contexts]
     if not any(recorded):
         return _with_locked(name, made, lock.machine.torch_key, key, here.torch_version)
@@ -89,7 +88,7 @@ def torch_versions(lock: CacheLock) -> tuple[str, ...]:
     found = {process.torch_version for process in lock.processes} - {None}
     machine = lock.machine
     hashes = {context[_TORCH].detail_hash for context in lock.contexts if _TORCH in context}
-    if machine.torch_version is not None and (hashes & _torch_hashes(machine.torch_key) or not hashes):
+    if machine.torch_version is not None and (hashes & torch_detail_hashes(machine.torch_key) or not hashes):
         found.add(machine.torch_version)
     return tuple(sorted(text for text in found if text))
 
@@ -101,11 +100,6 @@ def made_by(lock: CacheLock) -> str | None:
     if versions and others > 0:
         versions.append("another" if others == 1 else f"{others} others")
     return listed(versions, _NAMED) if versions else None
-
-
-def _torch_hashes(key: str | None) -> frozenset[str]:
-    hashes = (torch_detail_hash(key, protocol) for protocol in PROTOCOLS)
-    return frozenset(found for found in hashes if found is not None)
 
 
 def _triton(lock: CacheLock, here: Machine, why_not: str) -> Fact:
@@ -196,7 +190,7 @@ def _python(lock: CacheLock, here: Machine) -> Fact:
     if mine in map(_minor, versions):
         state = EQUAL if {*map(_minor, versions)} == {mine} else PARTLY
         return Fact("Python", state, made, here.python_version, "patch releases count as one")
-    if {_protocol(version) for version in versions} == {_protocol(here.python_version)}:
+    if {default_protocol(version) for version in versions} == {default_protocol(here.python_version)}:
         reason = "no key holds it; the code that torch reads of a program may be another"
         return Fact("Python", DIFFERS, made, here.python_version, reason)
     reason = "pickles, and with them all keys, are other ones from Python 3.14 on"
@@ -205,13 +199,6 @@ def _python(lock: CacheLock, here: Machine) -> Fact:
 
 def _minor(version: str) -> tuple[str, ...]:
     return tuple(version.split(".")[:2])
-
-
-def _protocol(version: str) -> int:
-    numbers = tuple(
-        int(part) for part in version.split(".")[:2] if part.isascii() and part.isdecimal() and len(part) < 5
-    )
-    return 5 if numbers >= _FIRST_OF_PROTOCOL_5 else 4
 
 
 def _cpu(lock: CacheLock, here: Machine) -> Fact:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.catalogue.facts import FieldFacts, fields_of, nearest, versions
-from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.keys.detail_hash import detail_hashes
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.locking.facts import DIFFERS, EQUAL, UNKNOWN, Context, Fact, state_of
 from cachescope.locking.lock import CacheLock, Rule, Variable
@@ -102,6 +102,7 @@ def hashes_of(rule: Rule, text: str | None) -> frozenset[str] | None:
 
     Examples
     --------
+    >>> from cachescope.keys.detail_hash import detail_hash
     >>> detail_hash(True) in hashes_of(Rule("switch", "0"), "1")
     True
     >>> hashes_of(Rule("int", "1"), "many") is None
@@ -117,7 +118,7 @@ def hashes_of(rule: Rule, text: str | None) -> frozenset[str] | None:
         value = int(given)
     else:
         return None
-    return frozenset(detail_hash(value, protocol) for protocol in PROTOCOLS)
+    return detail_hashes(value)
 
 
 def shown_value(text: str | None) -> str:

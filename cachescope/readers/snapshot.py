@@ -14,12 +14,11 @@ from cachescope.errors import SourceError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import CONTEXT_FORMS
-from cachescope.keys.detail_hash import torch_detail_hash
+from cachescope.keys.detail_hash import default_protocol, torch_detail_hash
 from cachescope.readers.json_record import MOST_NS, Record, moment_ns
 from cachescope.readers.reading import Context, Reading, Snapshot
-from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
+from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS, SNAPSHOT_VERSION
 
-SNAPSHOT_VERSION: Final = 1
 # A context is about 100 kB; a file far beyond that is no snapshot and is not loaded.
 MAX_BYTES: Final = 64 * 1024 * 1024
 
@@ -107,7 +106,7 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
         # A form of a newer torch has no column: the forms that are known are then not all forms.
         missing_forms=tuple(form for form in (*known, *given) if (form in known) != (form in given)),
         hashed_forms=(),
-        torch_detail_hash=torch_detail_hash(torch_version_hash, _protocol(snapshot["python_version"])),
+        torch_detail_hash=torch_detail_hash(torch_version_hash, default_protocol(snapshot["python_version"])),
         text_only=tuple(snapshot["not_json"]),
         known_from=snapshot["context_source"],
         torch_version=snapshot["torch_version"],
@@ -128,14 +127,6 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
 
 def _json_or_none(value: object) -> str | None:
     return None if value is None else _json(value)
-
-
-def _protocol(python_version: str | None) -> int:
-    """The default protocol of pickle, which changed in Python 3.14."""
-    numbers = [
-        int(part) for part in (python_version or "").split(".")[:2] if part.isdecimal() and len(part) < 5
-    ]
-    return 5 if numbers >= [3, 14] else 4
 
 
 def _json(value: object) -> str:

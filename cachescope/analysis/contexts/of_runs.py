@@ -16,7 +16,7 @@ from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.keys.detail_hash import PROTOCOLS, torch_detail_hash
+from cachescope.keys.detail_hash import torch_detail_hashes
 from cachescope.keys.json_values import json_ready, sorted_json
 from cachescope.keys.key_fields import matmul_settings
 from cachescope.keys.printed_values import printed_value
@@ -58,7 +58,8 @@ def all_contexts(
     that of a snapshot has its ``torch_version_hash``, and with it ``runtime`` and ``runtime_version``:
     torch/version.py is among the files of that key.
     """
-    torch_of_hash = _torch_of_hash(captured)
+    # The pickle protocol of the other process depends on its Python.
+    torch_of_hash = {one: row for row in captured for one in torch_detail_hashes(row.torch_version_hash)}
     sets_of_run: dict[int, dict[int, None]] = defaultdict(dict)
     for row in lookups:
         if row.detail_set is not None:
@@ -69,18 +70,6 @@ def all_contexts(
         for number, run in enumerate(runs, len(captured))
     )
     return [*captured, *of_runs]
-
-
-def _torch_of_hash(captured: Iterable[ContextRow]) -> dict[str, ContextRow]:
-    found: dict[str, ContextRow] = {}
-    for row in captured:
-        # The pickle protocol of the other process depends on its Python.
-        found |= {
-            hashed: row
-            for protocol in PROTOCOLS
-            if (hashed := torch_detail_hash(row.torch_version_hash, protocol))
-        }
-    return found
 
 
 def _row(

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from cachescope.catalogue.facts import field_facts
-from cachescope.keys.detail_hash import PROTOCOLS, detail_hash
+from cachescope.keys.detail_hash import detail_hashes
 from cachescope.keys.json_values import UnsupportedValueError
 
 # os.environ.get('NAME', '0') == '1' of torch/_inductor/config.py (2.4 to 2.15).
@@ -35,8 +35,7 @@ def default_hashes(field: str, version: str | None = None) -> frozenset[str]:
     if facts is None or facts.default is None:
         return frozenset()
     try:
-        value = _value(facts.default)
-        return frozenset(detail_hash(value, protocol) for protocol in PROTOCOLS)
+        return detail_hashes(_value(facts.default))
     except (ValueError, SyntaxError, UnsupportedValueError):
         return frozenset()
 
