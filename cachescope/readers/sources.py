@@ -110,7 +110,6 @@ def read_sources(
         [(reader_of(kind), path) for kind, path in work if kind in _LOGS],
         executor,
         index,
-        strict=reading.strict,
     )
     with contextlib.closing(logs):
         for done, (kind, path) in enumerate(work):

@@ -159,8 +159,7 @@ class TracesInParts(Logs):
             return
         whole, together = Reading(), Reading()
         parts = [
-            read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False)
-            for start, end in places
+            read_alone(partial(read_trace_events, start=start, end=end), str(path)) for start, end in places
         ]
         read_trace_log(str(path), whole)
         fold_events(TraceProcess(str(path), str(path), together), together, parts)

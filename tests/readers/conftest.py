@@ -18,9 +18,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     paths: list[str] = []
     alone = many_logs.read_alone
 
-    def counted(read: many_logs.ReadLog, path: str, strict: bool) -> object:
+    def counted(read: many_logs.ReadLog, path: str) -> object:
         paths.append(path)
-        return alone(read, path, strict)
+        return alone(read, path)
 
     monkeypatch.setattr(many_logs, "read_alone", counted)
     return paths

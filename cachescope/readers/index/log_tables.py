@@ -63,7 +63,8 @@ class KnownCodes:
 class LogTables:
     """One log, read on its own: its processes with their lookups, its problems, and its own table of hash details.
 
-    If one worker reads several logs together, each but the first builds on the hash details of those before it.
+    If one worker reads several logs together, each but the first builds on the hash details of those before it: `known` has
+    their codes in the store that the logs are merged into, and those of this log are added.
     """
 
     source: str
@@ -71,6 +72,7 @@ class LogTables:
     problems: list[ProblemRow]
     components: list[str]
     sets: Sequence[Codes | npt.NDArray[np.int32]]
+    known: KnownCodes | None = None
 
     @classmethod
     def of(cls, source: str, reading: Reading, components: int = 0, sets: int = 0) -> LogTables:
@@ -80,16 +82,13 @@ class LogTables:
             source, reading.processes, reading.problems, details.components[components:], details.sets[sets:]
         )
 
-    def merge_into(self, reading: Reading, known: KnownCodes | None = None) -> None:
-        """Append the log as if it had been read into `reading`, which then owns its rows.
+    def merge_into(self, reading: Reading) -> None:
+        """Append the log as if it had been read into `reading`, which then owns its rows."""
+        self.append_to(reading, self.add_details_to(reading.details))
 
-        `known` holds the codes of the logs that were read together with it; the codes of this log are added.
-        """
-        self.append_to(reading, self.add_details_to(reading.details, known))
-
-    def add_details_to(self, details: HashDetails, known: KnownCodes | None = None) -> list[int]:
+    def add_details_to(self, details: HashDetails) -> list[int]:
         """Add its hash details to another store, and return the codes of its sets there."""
-        known = KnownCodes() if known is None else known
+        known = KnownCodes() if self.known is None else self.known
         # All of them are hash details: they come from such a store.
         codes = details.add_components(self.components)
         if None in codes:

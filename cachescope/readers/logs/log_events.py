@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import load_json
 from cachescope.readers.reading import Process, Reading
@@ -76,6 +77,9 @@ def _events_of(process: Process) -> Iterator[tuple[str, list[Any]]]:
 def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> None:
     """Make the processes of a log in `reading` from its events, which one or several parts hold."""
     for part in parts:
+        if not part.processes:
+            (problem,) = part.problems
+            raise SourceError(problem.source, problem.message, problem.kind)
         codes = part.add_details_to(reading.details)
         for process in part.processes:
             for lookup in process.lookups:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cachescope.errors import CachescopeError, SourceError
+from cachescope.errors import SourceError
 from cachescope.readers.index.log_state import is_large_enough
 from cachescope.readers.logs.log_events import Fold, fold_events
 from cachescope.readers.logs.trace_log import (
@@ -21,14 +22,14 @@ from cachescope.readers.logs.trace_log import (
     read_trace_log,
 )
 from cachescope.readers.logs.trace_process import TraceProcess
-from cachescope.readers.reading import Reading, note_source, read_or_note
+from cachescope.readers.reading import Reading, read_or_note
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
     from tempfile import TemporaryDirectory
 
     from cachescope.readers.index.kept_logs import Index, Kept
-    from cachescope.readers.index.log_tables import KnownCodes, LogTables
+    from cachescope.readers.index.log_tables import LogTables
 
 # How many logs workers may be ahead of the merge: a log of hundreds of megabytes gives a result of a few.
 _AHEAD: Final = 256
@@ -44,39 +45,29 @@ ReadLog = Callable[[str, Reading], None]
 
 
 class _Task:
-    """Logs that one worker reads; their results are taken out one by one."""
+    """Logs whose events one worker reads; those of each are taken out in their order."""
 
-    def __init__(
-        self, executor: Executor, logs: list[tuple[ReadLog, str]], strict: bool, folder: str | None
-    ) -> None:
+    def __init__(self, executor: Executor, logs: list[tuple[ReadLog, str]], folder: str | None) -> None:
         from concurrent.futures import BrokenExecutor
 
-        self.known: KnownCodes | None = None
         self.future: Future[Any] | None
+        self._logs = deque(logs)
         self._results: deque[LogTables] | None = None
         try:
             if folder is None:
-                self.future = executor.submit(read_together, logs, strict)
+                self.future = executor.submit(read_together, logs)
             else:
-                self.future = executor.submit(read_into_file, logs, strict, folder)
+                self.future = executor.submit(read_into_file, logs, folder)
         except BrokenExecutor as error:
             self.future = None
             _warn(error)
 
-    def take(self) -> LogTables | None:
-        """The worker's result for the next log; None if the worker is lost."""
-        from cachescope.readers.index.log_tables import KnownCodes, LogTables
-
-        if self._results is None:
-            result = None if self.future is None else _from_worker(self.future)
-            if result is None:
-                self.future = None
-                return None
-            if isinstance(result, str):
-                result = _out_of_file(result)
-            self.known = KnownCodes()
-            self._results = deque(result if isinstance(result, list) else LogTables.from_arrow(result))
-        return self._results.popleft()
+    def parts(self) -> Iterator[LogTables]:
+        """The events of the next log; if the worker is lost, it is read in this process."""
+        read, path = self._logs.popleft()
+        if self._results is None and self.future is not None:
+            self._results = _from_worker(self.future)
+        yield self._results.popleft() if self._results is not None else read_alone(read, path)
 
     def cancel(self) -> None:
         """Cancel the task if it has not begun."""
@@ -90,19 +81,14 @@ class _Parts:
     def __init__(
         self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
     ) -> None:
-        self._path = path
-        self._reads = [partial(read_trace_events, start=start, end=end) for start, end in places]
-        self._tasks = [_Task(executor, [(read, path)], False, folder) for read in self._reads]
+        reads = (partial(read_trace_events, start=start, end=end) for start, end in places)
+        self._tasks = [_Task(executor, [(read, path)], folder) for read in reads]
 
-    def __iter__(self) -> Iterator[LogTables]:
-        """The parts in their order; if a worker is lost, its part is read in this process."""
+    def parts(self) -> Iterator[LogTables]:
+        """The parts in their order."""
         try:
-            for read, task in zip(self._reads, self._tasks, strict=True):
-                part = task.take() or read_alone(read, self._path, strict=False)
-                if not part.processes:
-                    (problem,) = part.problems
-                    raise SourceError(self._path, problem.message, problem.kind)
-                yield part
+            for task in self._tasks:
+                yield from task.parts()
         finally:
             self.cancel()
 
@@ -114,63 +100,44 @@ class _Parts:
 
 @dataclass(slots=True)
 class _Asked:
-    """One requested log, and where it comes from: the index, a worker, or not decided yet.
-
-    Of a log that the index keeps, and of one that is read in parts, the events are handed over; of others the processes.
-    """
+    """One requested log, and where its events come from: the index, workers, or not decided yet."""
 
     read: ReadLog
     path: str
     kept: Kept | None = None
     task: _Task | _Parts | None = None
 
-    @property
-    def read_columns(self) -> ReadLog:
-        """What reads the log into columns."""
-        return self.read if self.kept is None else event_readers(self.read).read
-
     def into(self, reading: Reading) -> None:
         if self.kept is None and self.task is None:
             read_or_note(self.read, self.path, reading)
-        elif isinstance(self.task, _Parts) and self.kept is None:
-            self._fold(self.task, reading)
-        elif isinstance(self.task, _Task) and self.kept is None:
-            result = self.task.take()
-            if result is None:
-                read_or_note(self.read, self.path, reading)
-            else:
-                result.merge_into(reading, self.task.known)
         else:
-            self._kept_into(reading)
+            fold = event_readers(self.read).fold(self.path, self.path, reading)
+            # Closed if reading ends early: parts that have not begun are then cancelled.
+            with contextlib.closing(self._parts()) as parts:
+                read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
 
-    def _kept_into(self, reading: Reading) -> None:
-        assert self.kept is not None
+    def _parts(self) -> Generator[LogTables]:
+        """The events of the log, in one or several parts."""
+        if self.kept is None:
+            assert self.task is not None
+            yield from self.task.parts()
+            return
         log = self.kept.as_it_is(self.path)
         if log is None:
-            log = self._result()
+            log = self._read_to_keep()
             self.kept.store(log)
-        if log.processes:
-            self._fold([log], reading)
-        else:
-            log.merge_into(reading)
+        yield log
 
-    def _fold(self, parts: Iterable[LogTables], reading: Reading) -> None:
-        fold = event_readers(self.read).fold(self.path, self.path, reading)
-        read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
-
-    def _result(self) -> LogTables:
-        """The events of a log that the index keeps: from a worker, or read here."""
-        if isinstance(self.task, _Parts):
-            reading = Reading()
-            try:
-                for part in self.task:
-                    part.merge_into(reading)
-            except SourceError as error:
-                reading = Reading()
-                note_source(error, reading)
-            return _tables_of(self.path, reading)
-        result = self._read_on() if self.task is None else self.task.take()
-        return result or read_alone(self.read_columns, self.path, strict=False)
+    def _read_to_keep(self) -> LogTables:
+        """The events of a log that the index does not have as it is."""
+        if self.task is None:
+            return self._read_on() or read_alone(event_readers(self.read).read, self.path)
+        reading = Reading()
+        for part in self.task.parts():
+            if not part.processes:
+                return part
+            part.merge_into(reading)
+        return _tables_of(self.path, reading)
 
     def _read_on(self) -> LogTables | None:
         """The kept events and those appended to the log since; None if the log has to be read from the start."""
@@ -191,8 +158,6 @@ def read_logs(
     logs: Iterable[tuple[ReadLog, str]],
     executor: Executor | None,
     index: Callable[[], Index | None] | None,
-    *,
-    strict: bool,
 ) -> Generator[Callable[[Reading], None]]:
     """Yield, for each log in order, a function that reads it into a reading.
 
@@ -213,7 +178,7 @@ def read_logs(
                         opened = index()
                     more.append(_Asked(read, path, None if opened is None else opened.kept(path)))
                 if executor is not None:
-                    _hand_out(more, executor, strict, None if folder is None else folder.name)
+                    _hand_out(more, executor, None if folder is None else folder.name)
                 asked += more
             if not asked:
                 return
@@ -240,7 +205,7 @@ def _folder_for(executor: Executor) -> TemporaryDirectory[str] | None:
     return TemporaryDirectory(prefix="cachescope-") if isinstance(executor, ProcessPoolExecutor) else None
 
 
-def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
+def _hand_out(more: list[_Asked], executor: Executor, folder: str | None) -> None:
     """Give workers the logs to read: a large log, or one that the index will keep, alone; small ones together.
 
     A trace with a large share of all bytes is split among several workers.
@@ -255,22 +220,22 @@ def _hand_out(more: list[_Asked], executor: Executor, strict: bool, folder: str 
         places = parts_of_trace(one.path, _PART_BYTES) if is_large else []
         if places:
             if together:
-                _begin(together, executor, strict, folder)
+                _begin(together, executor, folder)
                 together, together_bytes = [], 0
             one.task = _Parts(executor, one.path, places, folder)
             continue
         own_bytes = _TASK_BYTES if one.kept is not None else _size(one.path)
         if together and together_bytes + own_bytes > _TASK_BYTES:
-            _begin(together, executor, strict, folder)
+            _begin(together, executor, folder)
             together, together_bytes = [], 0
         together.append(one)
         together_bytes += own_bytes
     if together:
-        _begin(together, executor, strict, folder)
+        _begin(together, executor, folder)
 
 
-def _begin(together: list[_Asked], executor: Executor, strict: bool, folder: str | None) -> None:
-    task = _Task(executor, [(one.read_columns, one.path) for one in together], strict, folder)
+def _begin(together: list[_Asked], executor: Executor, folder: str | None) -> None:
+    task = _Task(executor, [(event_readers(one.read).read, one.path) for one in together], folder)
     for one in together:
         one.task = task
 
@@ -283,11 +248,11 @@ def _size(path: str) -> int:
         return _TASK_BYTES
 
 
-def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
+def read_together(logs: list[tuple[ReadLog, str]]) -> Any:
     """Read logs into one table, a row per log with only its new components and sets; a list if one fits no table."""
     from cachescope.readers.index.log_tables import LogTables, to_arrow
 
-    reading = Reading(strict)
+    reading = Reading()
     found = []
     for read, path in logs:
         reading = reading.with_same_details()
@@ -298,11 +263,11 @@ def read_together(logs: list[tuple[ReadLog, str]], strict: bool) -> Any:
     return found if table is None else table
 
 
-def read_into_file(logs: list[tuple[ReadLog, str]], strict: bool, folder: str) -> Any:
+def read_into_file(logs: list[tuple[ReadLog, str]], folder: str) -> Any:
     """Like `read_together`, but write the table to a file in `folder` and return its path."""
     import pyarrow as pa
 
-    result = read_together(logs, strict)
+    result = read_together(logs)
     if not isinstance(result, pa.Table):
         return result
     from tempfile import mkstemp
@@ -311,6 +276,23 @@ def read_into_file(logs: list[tuple[ReadLog, str]], strict: bool, folder: str) -
     with open(descriptor, "wb") as file, pa.ipc.new_file(file, result.schema) as stream:
         stream.write_table(result)
     return path
+
+
+def _from_worker(future: Future[Any]) -> deque[LogTables] | None:
+    """What `read_together` or `read_into_file` returned in a worker; None if it is lost."""
+    from cachescope.readers.index.log_tables import KnownCodes, LogTables
+
+    try:
+        result = future.result()
+    except Exception as error:
+        # Killed, out of memory, unreachable: each executor has its own exceptions for a lost worker.
+        _warn(error)
+        return None
+    if isinstance(result, str):
+        result = _out_of_file(result)
+    known = KnownCodes()
+    logs = result if isinstance(result, list) else LogTables.from_arrow(result)
+    return deque(replace(log, known=known) for log in logs)
 
 
 def _out_of_file(path: str) -> Any:
@@ -323,9 +305,9 @@ def _out_of_file(path: str) -> Any:
         return stream.read_all()
 
 
-def read_alone(read: ReadLog, path: str, strict: bool) -> LogTables:
+def read_alone(read: ReadLog, path: str) -> LogTables:
     """Read one log by itself."""
-    reading = Reading(strict=strict)
+    reading = Reading()
     read_or_note(read, path, reading)
     return _tables_of(path, reading)
 
@@ -352,17 +334,6 @@ def event_readers(read: ReadLog) -> EventReaders:
     from cachescope.readers.logs.text_lookups import TextProcesses
 
     return EventReaders(read_text_events, read_on_text_events, TextProcesses)
-
-
-def _from_worker(future: Future[Any]) -> Any:
-    try:
-        return future.result()
-    except CachescopeError:
-        raise
-    except Exception as error:
-        # Killed, out of memory, unreachable: each executor has its own exceptions for a lost worker.
-        _warn(error)
-        return None
 
 
 def _warn(error: Exception) -> None:

@@ -1,6 +1,7 @@
 """Logs in columns that somebody changed: one value in, what is said of it out; and what is kept of a log, as columns."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +199,8 @@ def test_logs_that_one_worker_read_build_on_those_before() -> None:
     two = LogTables.of("/two", reading, *known)
     assert (len(two.components), len(two.sets)) == (1, 1)
     other, codes = Reading(), KnownCodes()
-    assert [log.add_details_to(other.details, codes)[-1] for log in (one, two)] == [first, second]
+    both = [replace(log, known=codes) for log in (one, two)]
+    assert [log.add_details_to(other.details)[-1] for log in both] == [first, second]
     assert [detail.field for detail in other.details.details(1)] == ["a", "b"]
     with pytest.raises(ValueError, match="no hash details"):
         LogTables("/log", [], [], ["no detail"], []).add_details_to(other.details)

@@ -53,7 +53,7 @@ def _readers(path: Path) -> logs.EventReaders:
 
 def keep(path: Path) -> pa.Table:
     """What is kept of a log: its events."""
-    return _in_columns(read_alone(_readers(path).read, str(path), False))
+    return _in_columns(read_alone(_readers(path).read, str(path)))
 
 
 def _in_columns(log: LogTables) -> pa.Table:
@@ -95,7 +95,7 @@ def read_anew(path: Path) -> Reading:
 def in_parts(path: Path, places: Sequence[tuple[int, int | None]], strict: bool = False) -> Reading:
     """The parts of a trace as workers tell them, the last one read first."""
     told = [
-        _in_columns(read_alone(partial(read_trace_events, start=start, end=end), str(path), strict=False))
+        _in_columns(read_alone(partial(read_trace_events, start=start, end=end), str(path)))
         for start, end in reversed(places)
     ]
     return folded(path, *reversed(told), strict=strict)

@@ -80,7 +80,7 @@ def read(
     paths: list[Path], executor: Executor | None, *, strict: bool = False, reader: Any = read_trace_log
 ) -> Reading:
     reading = Reading(strict=strict)
-    for into in read_logs([(reader, str(path)) for path in paths], executor, None, strict=strict):
+    for into in read_logs([(reader, str(path)) for path in paths], executor, None):
         into(reading)
     return reading
 
@@ -154,17 +154,17 @@ def test_work_that_has_not_begun_is_cancelled(logs: list[Path]) -> None:
             return self.futures[-1]
 
     executor = Never()
-    waiting = read_logs([(read_trace_log, str(path)) for path in logs], executor, None, strict=False)
+    waiting = read_logs([(read_trace_log, str(path)) for path in logs], executor, None)
     next(waiting)
     waiting.close()
     assert all(future.cancelled() for future in executor.futures[1:]) and len(executor.futures) >= 1
 
 
 def test_logs_that_are_read_together_hold_what_is_new_in_each(logs: list[Path], tmp_path: Path) -> None:
-    table = read_together([(read_trace_log, str(path)) for path in logs[:2]], False)
+    table = read_together([(read_trace_log, str(path)) for path in logs[:2]])
     assert table.num_rows == 2
     assert [len(row) for row in table["components"].to_pylist()] == [8, 1]
-    path = read_into_file([(read_trace_log, str(path)) for path in logs[:2]], False, str(tmp_path))
+    path = read_into_file([(read_trace_log, str(path)) for path in logs[:2]], str(tmp_path))
     assert many_logs._out_of_file(path).equals(table)
     assert not Path(path).exists()
 
@@ -237,7 +237,7 @@ def read_kept(
 ) -> Reading:
     reading = Reading(strict=strict)
     logs = [(read_trace_log, str(path)) for path in paths]
-    for into in read_logs(logs, executor, lambda: index, strict=strict):
+    for into in read_logs(logs, executor, lambda: index):
         into(reading)
     return reading
 
@@ -334,7 +334,7 @@ def test_the_index_is_trimmed_after_the_last_log(
     read_kept(logs, index)
     assert trimmed == [2]
     # Also where reading ends early.
-    waiting = read_logs([(read_trace_log, str(path)) for path in logs], None, lambda: index, strict=False)
+    waiting = read_logs([(read_trace_log, str(path)) for path in logs], None, lambda: index)
     next(waiting)
     waiting.close()
     assert trimmed == [2, 2]
@@ -347,7 +347,7 @@ def test_so_many_logs_are_given_to_workers_ahead(tmp_path: Path, monkeypatch: py
     logs = [trace(tmp_path, number) for number in range(10)]
     executor, given = Now(), []
     reading = Reading()
-    for into in read_logs([(read_trace_log, str(path)) for path in logs], executor, None, strict=False):
+    for into in read_logs([(read_trace_log, str(path)) for path in logs], executor, None):
         given.append(len(executor.given))
         into(reading)
     assert given == [4, 4, 6, 6, 8, 8, 10, 10, 10, 10]
@@ -377,7 +377,7 @@ def test_only_a_pool_of_processes_gets_results_through_files(logs: list[Path]) -
     asked: list[tuple[Any, tuple[Any, ...]]] = []
 
     def submit(self: Executor, function: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
-        asked.append((function, args[2:]))
+        asked.append((function, args[1:]))
         future: Future[Any] = Future()
         future.set_result(function(*args))
         return future
@@ -405,6 +405,6 @@ def test_what_fits_no_column_is_read_by_workers_all_the_same(told: dict[str, Any
     def read_made(path: str, reading: Reading) -> None:
         reading.processes.append(Process(path, "trace", pid=1, lookups=[lookup]))
 
-    for found in (read_alone(read_made, "a", strict=False), read_together([(read_made, "a")], False)[0]):
+    for found in (read_alone(read_made, "a"), read_together([(read_made, "a")])[0]):
         assert isinstance(found, LogTables)
         assert pickle.loads(pickle.dumps(found)).processes[0].lookups == [lookup]
