@@ -80,7 +80,7 @@ def test_in_a_pipe_it_is_plain() -> None:
 
 
 def test_without_a_path_it_tells_of_this_machine(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture_devices, "_torch", fake_torch)
+    monkeypatch.setattr(capture_devices, "torch_module", lambda name, why: fake_torch())
     done = run("devices")
     assert done.status == 0
     assert "cpu" in done.out and "torch sees no GPU" in done.out
@@ -88,7 +88,7 @@ def test_without_a_path_it_tells_of_this_machine(run: Run, monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_a_gpu_is_measured_beside_its_datasheet(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture_devices, "_torch", lambda: fake_torch(H100))
+    monkeypatch.setattr(capture_devices, "torch_module", lambda name, why: fake_torch(H100))
     monkeypatch.setattr(capture_devices, "_benchmark_gpu", lambda: lambda run: 1.0)
     monkeypatch.setattr(live, "nvml_mentions", lambda nvml, asked=live.nvml_mentions: asked(FakeNvml()))
     done = run("devices", "--measure", "--redact")
@@ -99,7 +99,7 @@ def test_a_gpu_is_measured_beside_its_datasheet(run: Run, monkeypatch: pytest.Mo
 
 
 def test_without_a_gpu_measuring_says_so_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture_devices, "_torch", fake_torch)
+    monkeypatch.setattr(capture_devices, "torch_module", lambda name, why: fake_torch())
     done = run("devices", "--measure")
     assert (done.status, done.out) == (1, "")
     assert done.err == "cachescope: --measure needs a GPU that torch can use, and there is none here\n"
