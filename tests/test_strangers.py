@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
+from hostile_pickles import Object, entry_bytes
 
 import cachescope
+from cachescope.cli import main
 from tests.conftest import Directory, Recording
 
 
@@ -87,3 +90,63 @@ def test_copies_of_an_entry_are_one_entry_in_several_places(recording: Recording
     assert many.entries[columns].value_counts(dropna=False).max() % 3 == 0
     explained = many.entries.drop_duplicates([*columns, "size_bytes", "cache"])
     assert len(explained) == len(one.entries.drop_duplicates([*columns, "size_bytes", "cache"])) + 1
+
+
+def sized(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "big") + data
+
+
+def test_a_mega_cache_of_torch_2_7_is_read_and_names_its_device(tmp_path: Path) -> None:
+    properties = "DeviceProperties(type='cuda', index=0, multi_processor_count=60, cc=90, warp_size=32)"
+    state = {"cache_key": f"c{'a' * 51}", "source_code": f"x = {properties}", "device_types": {"cuda"}}
+    graph = entry_bytes(Object("torch._inductor.output_code.CompiledFxGraph", state))
+    fx, best = f"f{'b' * 51}".encode(), f"{'0' * 64}.best_config".encode()
+    artifacts = ((0, fx, graph), (1, best, b"{}"), (3, b"job:None:", b"x"))
+    parts = [kind.to_bytes(8, "big") + sized(key) + sized(content) for kind, key, content in artifacts]
+    file = tmp_path / "blob"
+    for first in range(3):
+        file.write_bytes((1).to_bytes(8, "big") + b"".join(parts[first:] + parts[:first]))
+        scope = cachescope.read(file)
+        (row,) = scope.entries.to_dict("records")
+        assert (row["cache"], row["status"], row["fx_keys"]) == ("mega_cache", "ok", (fx.decode(),))
+        assert "inductor 1" in row["detail"] and "torch 2.7 alone" in row["detail"]
+        (device,) = scope.devices.to_dict("records")
+        assert (device["compute_capability"], device["sm_count"], device["seen_in"]) == (
+            "9.0",
+            60,
+            ("entries",),
+        )
+    file.write_bytes((1).to_bytes(8, "big") + parts[0] + (9).to_bytes(8, "big") + parts[1])
+    assert "unknown type 9" in cachescope.read(file).entries["damage"][0]
+
+
+def test_failed_compiles_lead_the_answer_with_their_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = []
+    for number, name in enumerate(("first", "second", "third")):
+        folder = f"/tmp/tmp{number}"
+        command = f"['/usr/bin/gcc', '{folder}/main.c', '-O3', '-o', '{folder}/cuda_utils.so', '-lcuda']"
+        reason = f"CalledProcessError: Command '{command}' returned non-zero exit status 1."
+        metrics = {
+            "compile_id": f"{number}/0",
+            "co_name": name,
+            "co_filename": "/model.py",
+            "co_firstlineno": 1,
+        }
+        failed = {
+            "fail_type": "BackendCompilerFailed",
+            "fail_reason": f"backend='inductor' raised:\n{reason}",
+        }
+        metrics |= {"start_time": 1.0, **(failed if number < 2 else {"fail_type": None, "fail_reason": None})}
+        for record in ({"dynamo_start": {"stack": []}}, {"compilation_metrics": metrics}):
+            told = json.dumps({**record, "frame_id": number, "frame_compile_id": 0, "attempt": 0})
+            lines.append(f"V0303 09:09:4{number}.000000 7 torch/_dynamo/utils.py:8] {told}\n")
+    log = tmp_path / "trace.log"
+    log.write_text("".join(lines))
+    assert main(["explain", "--no-index", str(log)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(
+        r"^2 of 3 compiles failed .*\n.*raised: CalledProcessError:(?s:.)*not explained", said, re.MULTILINE
+    )
+    assert "/usr/bin/gcc could not build cuda_utils.so: it returned" in " ".join(said.split())

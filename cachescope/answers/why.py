@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
@@ -14,6 +15,7 @@ from cachescope.answers.summary import footer, headline
 from cachescope.frames.answer_rows import RankDifference, RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.grouping import by_key
 from cachescope.verdict_kinds import kind_of
 
 if TYPE_CHECKING:
@@ -34,7 +36,9 @@ class Why:
     # Why vLLM compiled again; None where no folder of vLLM was read, or where it is asked of some runs.
     vllm: VllmFolders | None
     footer: str  # what stays outside the causes
-    failed: tuple[str, ...]  # what torch could not compile, and its errors
+    # By its error, what torch could not compile; and how many compiles there were, 0 if all was compiled.
+    failed: dict[str, list[str]]
+    compiles: int
     problems: tuple[ProblemRow, ...]
     false_hits: tuple[FalseHit, ...]
 
@@ -60,7 +64,9 @@ class Why:
             from cachescope.answers.vllm import VllmFolders
 
             vllm = VllmFolders.of(read)
-        of_runs = (row for row in read.facts.runs.values() if runs is None or row.run in runs)
+        of_runs = [row for row in read.facts.runs.values() if runs is None or row.run in runs]
+        failed = dict.fromkeys(text for row in of_runs for text in row.failed_compiles)
+        numbers = {row.run for row in of_runs} if failed else set[int]()
         return cls(
             headline=headline(read) if runs is None else None,
             causes=Causes.of(read, chosen, most),
@@ -68,10 +74,20 @@ class Why:
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
             vllm=vllm,
             footer=footer(read, chosen.causes),
-            failed=tuple(dict.fromkeys(text for row in of_runs for text in row.failed_compiles)),
+            failed=by_key(map(_error_and_place, failed)),
+            compiles=sum(row.run in numbers for row in read.compiles_read[0].rows) if failed else 0,
             problems=tuple(read.facts.problems),
             false_hits=tuple(read.suspected.rows),
         )
+
+
+# triton/runtime/build.py, `_build`: a call of a compiler in a temporary folder of its own.
+_BUILD: Final = re.compile(r"Command '\['([^']*)'.*?'-o', '(?:[^']*/)?([^']*)'.*?'?\]?' (?=returned|died)")
+
+
+def _error_and_place(text: str) -> tuple[str, str]:
+    place, _, error = text.partition(": ")
+    return _BUILD.sub(r"\1 could not build \2: it ", error), place
 
 
 @dataclass(frozen=True, slots=True)

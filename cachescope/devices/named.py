@@ -17,7 +17,9 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import kernel_device_parts
 from cachescope.readers.cache_file import DamagedContent, load_object, read_steady
-from cachescope.terms import AUTOTUNE, CODE, TRITON
+from cachescope.readers.directory.bundles import entries_inside
+from cachescope.readers.reading import Reading
+from cachescope.terms import AUTOTUNE, BUNDLES, CODE, TRITON
 
 _TENSOR_DEVICE: Final = re.compile(r"\bdevice=device\(type='(\w+)'(?:, index=(\d{1,6}))?\)")
 _SYSTEM_NAME: Final = re.compile(r"\{.*?'name': (['\"])(?P<name>(?:\\.|(?!\1|\\).)*+)\1[,}]", re.DOTALL)
@@ -120,6 +122,7 @@ def in_entries(entries: Iterable[EntryRow]) -> Iterator[Mention]:
     """Mentions in files of a cache directory; a file is opened again only if it may add to the frame."""
     targets: dict[tuple[str, str], str] = {}
     types: dict[str, None] = {}
+    seen: set[str | None] = set()  # keys of generated code
     for file in entries:
         if file.cache == AUTOTUNE and file.name is not None:
             # What it holds, without how many, and of which versions.
@@ -133,19 +136,24 @@ def in_entries(entries: Iterable[EntryRow]) -> Iterator[Mention]:
                 types.setdefault(device_type)
         if file.path.endswith("metadata.json"):
             yield from _in_aoti(file.path)
-        elif file.cache == CODE and file.status == "ok" and file.path.endswith(".py"):
-            yield from _in_code(file.path)
+        is_code = file.cache == CODE and file.status == "ok" and file.path.endswith(".py")
+        if is_code and file.cache_key not in seen:
+            seen.add(file.cache_key)
+            yield from _in_code(_content(file.path), "generated code")
+        for entry in (file, *(entries_inside(file.path, Reading()) if file.cache in BUNDLES else ())):
+            if entry.source_code is not None and entry.code_key not in seen:
+                seen.add(entry.code_key)
+                yield from _in_code(entry.source_code.encode("utf-8", "replace"), "entries")
     for (backend, name), path in targets.items():
         yield of_target(backend, name, _warp_size(path), "Triton targets")
     for device_type in types:
         yield Mention("entries", device_type)
 
 
-def _in_code(path: str) -> Iterator[Mention]:
-    data = _content(path)
+def _in_code(data: bytes, place: str) -> Iterator[Mention]:
     if b"DeviceProperties(" in data:
         for parts in kernel_device_parts(data.decode("utf-8", "backslashreplace")):
-            yield of_kernel(parts, "generated code")
+            yield of_kernel(parts, place)
 
 
 def _in_aoti(path: str) -> Iterator[Mention]:

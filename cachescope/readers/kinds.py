@@ -38,6 +38,12 @@ MEGA_VERSION: Final = (1).to_bytes(_LENGTH_BYTES, "big")
 MEGA_TYPES: Final = frozenset(
     {"inductor", "aot_autograd", "autotune", "pgo", "precompile", "precompile_dynamo"}
 )
+# 2.7.0 and 2.7.1 wrote `CacheArtifactType` as a number before each artifact, and keys as they are.
+TYPES_OF_2_7: Final = ("inductor", "autotune", "aot_autograd", "pgo")
+_OF_2_7: Final = re.compile(
+    rb"\0{7}\x01\0{7}(?:[\0\x02]\0{7}4[fa][a-z2-7]{51}|\x01\0{7}[LO][a-z2-7/]{0,3}[0-9a-f]{64}\.|\x03\0{6}[\0\x01].[ -~])",
+    re.DOTALL,
+)
 _TYPE_NAMES: Final = tuple(base64.b64encode(name.encode()) for name in sorted(MEGA_TYPES))
 
 # torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and
@@ -112,6 +118,8 @@ def mega_cache_start(head: bytes) -> int | None:
 
     Mirrors ``AppendingByteSerializer`` (torch/utils/_appending_byte_serializer.py): the version, then a known type.
     """
+    if is_of_2_7(head):
+        return 0
     for start in (CHECKSUM_BYTES, 0):
         types = start + _LENGTH_BYTES
         if head[start:types] == MEGA_VERSION and any(
@@ -119,6 +127,11 @@ def mega_cache_start(head: bytes) -> int | None:
         ):
             return start
     return None
+
+
+def is_of_2_7(head: bytes) -> bool:
+    """Whether these are the first bytes of a mega-cache in the form that torch 2.7 alone writes and loads."""
+    return _OF_2_7.match(head) is not None
 
 
 def looks_like_standalone(head: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
@@ -41,6 +42,7 @@ _FOLLOWERS_SHOWN: Final = 3
 _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
 _FAILED_SHOWN: Final = 4
+_LONGEST_ERROR: Final = 300
 _ADVICE_ROWS: Final = 5
 _RANKS_SHOWN: Final = 8
 _VALUE: Final = 60
@@ -109,6 +111,7 @@ def answer_lines(why: Why) -> list[Line]:
     """The answer to "why did it miss": rates, the causes by time lost, the rest."""
     causes = why.causes
     lines = [] if why.headline is None else [Line(why.headline, style="bold")]
+    lines += parted([_failed_lines(why)])
     lines += parted(_cause_lines(number, struck) for number, struck in enumerate(causes.struck, 1))
     if causes.more:
         left = plural(causes.more_misses, "lookup")
@@ -120,11 +123,20 @@ def answer_lines(why: Why) -> list[Line]:
         from cachescope.report.vllm import vllm_lines
 
         lines += [Line(), *vllm_lines(why.vllm)]
-    failed = [Line(harmless(short(text)), 3) for text in why.failed[:_FAILED_SHOWN]]
-    failed += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
-    lines += parted([titled("failed to compile (torch ran these without compiling them, or raised)", failed)])
     lines += [Line(), Line(why.footer, style="dim")]
     return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
+
+
+def _failed_lines(why: Why) -> list[Line]:
+    many = sum(map(len, why.failed.values()))
+    lines = []
+    for error, places in islice(why.failed.items(), _FAILED_SHOWN):
+        lines.append(Line(harmless(short(error, _LONGEST_ERROR)), 3, hang=3))
+        lines.append(Line(harmless(listed(map(short, places), _FAILED_SHOWN)), 6, "dim", hang=3))
+    lines += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
+    # What was collected has the errors alone.
+    of = f"{many} of {plural(max(why.compiles, many), 'compile')}"
+    return titled(f"{of} failed (torch ran these functions without compiling them, or raised):", lines)
 
 
 def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:

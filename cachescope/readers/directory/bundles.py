@@ -31,6 +31,8 @@ from cachescope.readers.kinds import (
     MEGA_TYPES,
     MEGA_VERSION,
     TORCH_KEY_BYTES,
+    TYPES_OF_2_7,
+    is_of_2_7,
     looks_like_standalone,
     mega_cache_start,
 )
@@ -111,6 +113,8 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
             entry.detail += (
                 f"; torch loads only what was saved last, {counts.total() - lost} of {counts.total()}"
             )
+        if is_of_2_7(data[:HEAD_BYTES]):
+            entry.detail += "; torch 2.7 alone loads this form"
         entry.fx_keys = tuple(fx_keys)
     if not _is_as_saved(data):
         wrong.insert(0, _ALTERED)
@@ -160,7 +164,16 @@ def _grouped(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
     if start is None:
         raise DamagedContent("no mega-cache")
     at = start + len(MEGA_VERSION)
+    is_flat = is_of_2_7(data[:HEAD_BYTES])
     while at < len(data):
+        if is_flat:
+            number, at = _number(data, at)
+            if number >= len(TYPES_OF_2_7):
+                raise DamagedContent(f"an artifact of unknown type {number}", at)
+            raw, at = sized_bytes(data, at)
+            content, at = sized_bytes(data, at)
+            yield start, TYPES_OF_2_7[number], raw.decode("utf-8", "replace"), content, at - len(content)
+            continue
         group = at
         kind, at = sized_text(data, at)
         if kind not in MEGA_TYPES:

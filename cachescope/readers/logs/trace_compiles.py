@@ -209,7 +209,10 @@ def failed_compiles(process: Process) -> tuple[str, ...]:
         # At its recompile limit, torch records no beginning.
         places[frame] = place = place_text(one.function, one.file, one.line) or places.get(frame)
         if one.error is not None:
-            found[f"{place or one.compile_id}: {one.error}".partition("\n")[0]] = None
+            # torch says which backend raised, and what on the next line.
+            line, _, more = one.error.partition("\n")
+            line += f" {more.partition(chr(10))[0]}" if line.endswith(" raised:") else ""
+            found[f"{place or one.compile_id}: {line}"] = None
     return tuple(islice(found, _MOST_FAILED))
 
 
