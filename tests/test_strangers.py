@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hostile_pickles import Object, entry_bytes
 
@@ -150,3 +151,81 @@ def test_failed_compiles_lead_the_answer_with_their_reason(
         r"^2 of 3 compiles failed .*\n.*raised: CalledProcessError:(?s:.)*not explained", said, re.MULTILINE
     )
     assert "/usr/bin/gcc could not build cuda_utils.so: it returned" in " ".join(said.split())
+
+
+def told_by_tlparse(trace: Path, folder: Path, has_records: bool) -> Path:
+    """What tlparse leaves of a trace: its records with the payloads beside them, or the list of artifacts and the events."""
+    listed: dict[str, dict[str, list[dict[str, str]]]] = {}
+    events, lines, texts = [], [], dict[int, str]()
+    for number, record in enumerate(re.split(r"\n(?=V)", trace.read_text())):
+        head, _, payload = record.partition("\n")
+        month_day, time, thread, place, told = re.fullmatch(
+            r"V(\d+) (\S+) +(\d+) (\S+)\] (.*)", head
+        ).groups()
+        envelope, payload = json.loads(told), payload.replace("\n\t", "\n").removeprefix("\t")
+        kind = next(iter(envelope))
+        ids = "/".join(str(envelope.get(name, "-")) for name in ("frame_id", "frame_compile_id"))
+        artifacts = listed.setdefault(f"[{ids}]", {"artifacts": []})["artifacts"]
+        name = f"{number}.txt"
+        if kind == "str":
+            texts[envelope["str"][1]] = envelope["str"][0]
+            continue
+        if kind == "chromium_event":
+            events.append(
+                {**json.loads(payload), "args": {**(json.loads(payload)["args"] or {}), "compile_id": ids}}
+            )
+        elif kind == "artifact":
+            name = f"{envelope['artifact']['name']}_{number}.json"
+            artifacts.append({"name": name, "url": name})
+        elif kind == "dynamo_start":
+            name, frame = f"compilation_metrics_{number}.html", envelope[kind]["stack"][-1]
+            artifacts.append({"name": name, "url": name})
+            payload = f"<li>{texts[frame['filename']]}:{frame['line']} in {frame['name']}<br>\n</div>"
+        (folder / name).write_text(payload)
+        stamp = f"2026-{month_day[:2]}-{month_day[2:]}T{time}Z"
+        at = {
+            "pathname": f" {place.rpartition(':')[0]}",
+            "lineno": 1,
+            "thread": int(thread),
+            "timestamp": stamp,
+        }
+        lines.append(json.dumps({**envelope, **at, "payload_filename": name}, sort_keys=True))
+    strings = [texts.get(number, "") for number in range(max(texts) + 1)]
+    (folder / "chromium_events.json").write_text(json.dumps(events, sort_keys=True, indent=2))
+    (folder / "compile_directory.json").write_text(json.dumps(listed, indent=2))
+    if has_records:
+        (folder / "raw.jsonl").write_text("\n".join([json.dumps({"string_table": strings}), *lines, ""]))
+    return folder
+
+
+@pytest.mark.parametrize("has_records", [True, False])
+def test_a_folder_of_tlparse_without_its_log_tells_what_the_trace_told(
+    has_records: bool, recording: Recording, tmp_path: Path
+) -> None:
+    (trace, *_) = sorted((recording("2.13.0", "recompiles") / "trace").iterdir())
+    one = cachescope.read(trace)
+    scope = cachescope.read(told_by_tlparse(trace, tmp_path, has_records))
+    columns = ["cache", "cache_key", "outcome", "compile_id", "function", "line", "detail_set", "guards_expr"]
+    pd.testing.assert_frame_equal(scope.lookups[columns], one.lookups[columns])
+    assert scope.problems.empty and len(scope.runs) == 1
+    assert (scope.lookups["time"] - one.lookups["time"]).abs().max() < pd.Timedelta(minutes=1)
+    compiles = ["compile_id", "function", "file", "line", "recompile_reasons"]
+    # Without records, a backward graph that is compiled later has no row of its own.
+    told = one.compiles[has_records | (one.compiles["kind"] != "backward")]
+    pd.testing.assert_frame_equal(scope.compiles[compiles], told[compiles].reset_index(drop=True))
+    assert scope.phases["self_time_ns"].sum() == one.phases["self_time_ns"].sum() or has_records
+
+
+def test_payloads_that_tlparse_lost_and_folders_that_a_link_leaves(
+    recording: Recording, tmp_path: Path
+) -> None:
+    (trace, *_) = sorted((recording("2.13.0", "cold_warm") / "trace").iterdir())
+    (inner := tmp_path / "inner").mkdir()
+    told_by_tlparse(trace, inner, True)
+    for number, file in enumerate(inner.glob("*_cache_*.json")):
+        file.rename(tmp_path / file.name)
+        if number % 2:
+            file.symlink_to(tmp_path / file.name)
+    lookups = cachescope.read(inner).lookups
+    assert lookups["outcome"].tolist() == cachescope.read(trace).lookups["outcome"].tolist()
+    assert lookups["cache_key"].isna().all()

@@ -28,6 +28,7 @@ from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
+from cachescope.readers.logs.tlparse import SOURCES
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import HOW_TO_RECORD
@@ -230,7 +231,9 @@ def _children(folder: str, reading: Reading) -> list[str]:
         note_source(SourceError(folder, message, "unknown_source"), reading)
         return []
     try:
-        children = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+        names = sorted(os.listdir(folder))
+        more = [one for one in SOURCES if one in names][1:]
+        children = [os.path.join(folder, name) for name in names if name not in more]
     except OSError as error:
         note_source(SourceError(folder, f"cannot be read: {error.strerror or error}"), reading)
         return []

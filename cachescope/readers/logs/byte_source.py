@@ -25,6 +25,7 @@ from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.json_record import load_json
+from cachescope.readers.logs import tlparse
 from cachescope.readers.logs.remote import address_modified_s, is_address, open_address
 
 if sys.version_info >= (3, 14):
@@ -62,6 +63,10 @@ def unpacking(head: bytes) -> Unpack | None:
         return _from_docker
     if _CRI.match(head):
         return _from_cri
+    if tlparse.RECORDS.match(head):
+        return tlparse.from_records
+    if tlparse.LIST.match(head):
+        return tlparse.from_list
     ends = head.count(b"\n")
     return _from_crlf if ends and ends == head.count(b"\r\n") else None
 

@@ -108,7 +108,7 @@ class TraceProcess:
             return
         self._has_records = True
         process = self._process
-        process.pid = pid
+        process.pid = pid or None  # tlparse does not keep it
         process.clock_first_us = process.clock_last_us = clock_us
         if pid is None:
             self._problem(at, "bad_value", "no process has the pid of its prefix")
