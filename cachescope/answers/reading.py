@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cachescope.readers.assemble import Tables, assemble
-from cachescope.readers.kinds import is_log_folder, is_saved_scope
+from cachescope.readers.kinds import is_saved_scope
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import Progress, read_sources
 
@@ -29,10 +29,6 @@ def tables_of(
         from cachescope.readers.parquet_folder import read_saved_scope
 
         return read_saved_scope(sources[0])
-    if len(sources) == 1 and is_log_folder(sources[0]):
-        from cachescope.readers.index.log_folder import read_log_folder
-
-        return assemble(read_log_folder(sources[0], strict=strict))
     reading = Reading(strict=strict)
     read_sources(list(sources), reading, progress, executor=executor, index=_index if index else None)
     return assemble(reading)

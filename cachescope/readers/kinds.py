@@ -184,14 +184,6 @@ def is_saved_scope(path: str) -> bool:
     return os.path.isfile(os.path.join(path, MANIFEST))
 
 
-def is_log_folder(path: str) -> bool:
-    """Whether a folder contains a file that `write_logs` of `log_folder` wrote."""
-    try:
-        return any(is_log_file(os.path.join(path, name)) for name in os.listdir(path))
-    except OSError:
-        return False
-
-
 def is_log_file(path: str) -> bool:
     """Whether `write_logs` wrote a file."""
     if not path.endswith(LOGS_SUFFIX):

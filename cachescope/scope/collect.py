@@ -19,9 +19,7 @@ def collect(*sources: str | Path, folder: str | Path) -> int:
     """Read logs, and add them in columns to a folder that several processes share.
 
     Each node of a job collects its own logs into a shared folder. `cachescope.read` of that folder gives the same
-    Scope as reading all the logs together. It opens quickly, because hash details are read only when
-    needed. Verdicts need them, and so do the outcomes of text logs, which do not say whether
-    guards failed.
+    Scope as reading all the logs together, in a fraction of the time.
 
     Parameters
     ----------

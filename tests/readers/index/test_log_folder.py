@@ -1,6 +1,5 @@
-"""A folder that many processes collect logs into reads back as one Scope, and its hash details when they are asked for."""
+"""A folder that many processes collect logs into reads back as one Scope."""
 
-import copy
 import os
 import subprocess
 import sys
@@ -14,14 +13,9 @@ from pyarrow import parquet
 import cachescope
 from cachescope.errors import RecordError, SourceError
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
-from cachescope.readers.index.log_folder import (
-    StoredDetails,
-    read_log_file,
-    read_log_folder,
-    write_logs,
-)
+from cachescope.readers.index.log_folder import read_log_file, write_logs
 from cachescope.readers.index.log_tables import LogTables
-from cachescope.readers.kinds import is_log_file, is_log_folder
+from cachescope.readers.kinds import is_log_file
 from cachescope.readers.reading import Process, Reading
 from tests.conftest import Recording
 from tests.made import component
@@ -67,20 +61,6 @@ def test_trace_and_text_log_of_one_process_are_joined(recording: Recording, tmp_
 
 
 @pytest.mark.slow
-def test_details_stay_in_the_files_until_they_are_asked_for(fleet: Path) -> None:
-    scope = cachescope.read(fleet)
-    details = scope.tables.hash_details
-    assert isinstance(details, StoredDetails)
-    assert len(scope.runs) == 6
-    assert len(scope.problems) == 1
-    assert len(scope.tables.lookups.frame) == 48
-    assert scope.tables.lookups.frame["direction"].notna().any()
-    assert "components" not in vars(details)
-    assert len(scope.hash_details(lookup=0)) > 400
-    assert "components" in vars(details)
-
-
-@pytest.mark.slow
 def test_it_reads_beside_other_sources(fleet: Path, logs: list[Path]) -> None:
     (one, *_) = sorted(fleet.iterdir())
     beside = cachescope.read(one, cachescope.sample("config_flip"))
@@ -110,14 +90,6 @@ def test_what_is_not_whole_is_not_read(fleet: Path, logs: list[Path]) -> None:
     with pytest.raises(SourceError):
         cachescope.collect(logs[0], fleet / "nowhere.log", folder=fleet)
     assert len(list(fleet.iterdir())) == 4
-
-
-@pytest.mark.slow
-def test_a_file_that_goes_before_its_details_are_read_is_a_clear_error(fleet: Path) -> None:
-    scope = cachescope.read(fleet)
-    min(fleet.iterdir()).unlink()
-    with pytest.raises(SourceError, match="cannot be read"):
-        scope.hash_details(lookup=0)
 
 
 def test_only_logs_are_collected(tmp_path: Path) -> None:
@@ -152,39 +124,35 @@ def found(reading: Reading) -> dict[str, list[str | None]]:
     return {one.source: [last(x.detail_set) for x in one.lookups] for one in reading.processes}
 
 
-def test_logs_are_in_the_order_of_their_names_and_have_their_own_details(tmp_path: Path) -> None:
+def read_folder(folder: str | Path, *, strict: bool = False) -> Reading:
+    reading = Reading(strict=strict)
+    for file in sorted(Path(folder).iterdir()):
+        read_log_file(str(file), reading)
+    return reading
+
+
+def test_each_log_has_its_own_details(tmp_path: Path) -> None:
     tmp_path /= "a/folder/below"
     assert write_logs(tmp_path, [one_log("/c", A, B, A), one_log("/a")]) == 2
     assert write_logs(tmp_path, [one_log("/b", B, BACKWARD)]) == 1
     assert len(list(tmp_path.iterdir())) == 2
-    reading = read_log_folder(str(tmp_path))
-    assert [process.source for process in reading.processes] == ["/a", "/b", "/c"]
-    # Sets are numbered as their logs are read, equal ones alike, before they are read themselves.
-    sets = [[one.detail_set for one in process.lookups] for process in reading.processes]
-    assert sets == [[], [0, 1], [2, 0, 2]]
-    assert [reading.details.direction(code) for code in range(3)] == [None, "backward", None]
-    assert "components" not in vars(reading.details)
+    reading = read_folder(tmp_path)
     assert found(reading) == {"/a": [], "/b": ["1", "False"], "/c": ["1", "1", "1"]}
-    assert [reading.details.details(code)[0].value_text for code in range(3)] == ["b", "a", "a"]
-    assert [reading.details.direction(code) for code in range(3)] == [None, "backward", None]
-    single = Reading()
-    for file in sorted(tmp_path.iterdir()):
-        read_log_file(str(file), single)
-    assert found(single) == found(reading)
+    sets = {process.source: [one.detail_set for one in process.lookups] for process in reading.processes}
+    assert sets["/c"][0] == sets["/c"][2] and sets["/c"][1] == sets["/b"][0]
+    assert [reading.details.direction(code) for code in sets["/b"] if code is not None] == [None, "backward"]
 
 
 def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
     write_logs(tmp_path / "logs", [one_log("/a", A)])
     (file,) = (tmp_path / "logs").iterdir()
     (tmp_path / "logs" / "notes.txt").write_text("beside it")
-    assert is_log_file(str(file)) and is_log_folder(str(tmp_path / "logs"))
+    assert is_log_file(str(file))
     (tmp_path / "other.parquet").write_bytes(file.read_bytes())
     (tmp_path / "x.logs.parquet").write_bytes(b"PAR2" + b"x" * 99)
     (tmp_path / "folder.logs.parquet").mkdir()
     for name in ("other.parquet", "x.logs.parquet", "folder.logs.parquet", "absent.logs.parquet"):
         assert not is_log_file(str(tmp_path / name))
-    assert not is_log_folder(str(tmp_path))
-    assert not is_log_folder(str(tmp_path / "absent")) and not is_log_folder(str(file))
 
 
 def stored(folder: Path, table: pa.Table, name: str = "a") -> str:
@@ -202,9 +170,6 @@ def table_of(folder: Path, *logs: LogTables) -> pa.Table:
 
 
 def assert_refused(folder: str, why: str) -> None:
-    """By itself, and in its folder."""
-    with pytest.raises(SourceError, match=why):
-        read_log_folder(folder)
     with pytest.raises(SourceError, match=why):
         read_log_file(f"{folder}/a.logs.parquet", Reading())
 
@@ -212,10 +177,10 @@ def assert_refused(folder: str, why: str) -> None:
 def test_what_another_version_wrote_is_refused(tmp_path: Path) -> None:
     table = table_of(tmp_path, one_log("/a", A))
     folder = stored(tmp_path, table)
-    assert found(read_log_folder(folder)) == {"/a": ["1"]}
+    assert found(read_folder(folder)) == {"/a": ["1"]}
     for other in (
         table.append_column("more", pa.array([1])),
-        table.drop_columns(["set_hashes"]),
+        table.drop_columns(["set_codes"]),
         table.rename_columns(["other", *table.column_names[1:]]),
     ):
         assert_refused(stored(tmp_path, other), "was written by another version")
@@ -229,65 +194,28 @@ def test_a_value_that_no_reader_returns_is_refused(tmp_path: Path) -> None:
     assert_refused(folder, "source is missing in a log")
 
 
-def test_two_logs_in_one_row_group_are_refused(tmp_path: Path) -> None:
-    table = table_of(tmp_path, one_log("/a", A), one_log("/b", B))
-    with pytest.raises(SourceError, match="a row group that is not one log"):
-        read_log_folder(stored(tmp_path, table))
-
-
 def test_a_changed_byte_of_a_page_is_not_believed(tmp_path: Path) -> None:
     write_logs(tmp_path, [one_log("/a", A)])
     (file,) = tmp_path.iterdir()
     pages = parquet.read_metadata(file).row_group(0)
     data = file.read_bytes()
     at = {pages.column(number).path_in_schema: pages.column(number) for number in range(pages.num_columns)}
-    # What is read at once, and what is read when a text is asked for.
-    for name, is_at_once in (("source", True), ("components.list.element", False)):
+    for name in ("source", "components.list.element"):
         end = at[name].data_page_offset + at[name].total_compressed_size
         end -= at[name].data_page_offset - (at[name].dictionary_page_offset or at[name].data_page_offset)
         file.write_bytes(data[: end - 1] + bytes([data[end - 1] ^ 1]) + data[end:])
         with pytest.raises(SourceError, match="cannot be read"):
-            found(read_log_folder(str(tmp_path)))
-        if not is_at_once:
-            assert len(read_log_folder(str(tmp_path)).processes) == 1
-        with pytest.raises(SourceError, match="cannot be read"):
             read_log_file(str(file), Reading())
-
-
-def test_details_that_are_not_those_of_their_hashes_are_refused(tmp_path: Path) -> None:
-    write_logs(tmp_path, [one_log("/a", A), one_log("/b", B)])
-    (file,) = tmp_path.iterdir()
-    tables = [parquet.ParquetFile(file).read_row_group(row) for row in range(2)]
-    file.unlink()
-    # The hashes of the second log are those of the first.
-    at = tables[1].column_names.index("set_hashes")
-    tables[1] = tables[1].set_column(at, tables[0].schema.field(at), tables[0]["set_hashes"])
-    for name, table in zip("ab", tables, strict=True):
-        stored(tmp_path, table, name)
-    reading = read_log_folder(str(tmp_path))
-    assert [one.lookups[0].detail_set for one in reading.processes] == [0, 0]
-    with pytest.raises(SourceError, match="hash details that are not those of their hashes"):
-        found(reading)
-
-
-def test_details_have_no_attribute_that_hash_details_lack(tmp_path: Path) -> None:
-    write_logs(tmp_path, [one_log("/a", A)])
-    details = read_log_folder(str(tmp_path)).details
-    for name in ("__array__", "absent"):
-        assert not hasattr(details, name)
-    assert details.details(0)[0].value_text == "a"
-    assert not hasattr(details, "absent")
-    assert copy.copy(details).direction(0) is None
 
 
 def test_a_folder_without_a_log_and_one_whose_log_has_a_problem(tmp_path: Path) -> None:
     torn = one_log("/b", A)
     torn.problems.append(ProblemRow("/b", "end", "truncated", "cut"))
     write_logs(tmp_path, [torn, one_log("/a")])
-    (problem,) = read_log_folder(str(tmp_path)).problems
+    (problem,) = read_folder(tmp_path).problems
     assert (problem.source, problem.kind) == ("/b", "truncated")
     with pytest.raises(RecordError, match="cut"):
-        read_log_folder(str(tmp_path), strict=True)
+        read_folder(tmp_path, strict=True)
     with pytest.raises(RecordError, match="cut"):
         read_log_file(str(next(tmp_path.iterdir())), Reading(strict=True))
 
