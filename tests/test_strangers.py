@@ -229,3 +229,18 @@ def test_payloads_that_tlparse_lost_and_folders_that_a_link_leaves(
     lookups = cachescope.read(inner).lookups
     assert lookups["outcome"].tolist() == cachescope.read(trace).lookups["outcome"].tolist()
     assert lookups["cache_key"].isna().all()
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.15.0"])
+def test_a_lock_says_of_which_release_the_keys_are(
+    version: str, recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = recording(version, "config_flip") / "cache"
+    assert main(["lock", "--no-index", str(cache), "-o", str(tmp_path / "cache.lock")]) == 0
+    # Entries of 2.6 hold no fields, and the torch that is installed here made none of them.
+    release = (
+        "a torch whose version nothing says"
+        if version == "2.6.0"
+        else f"torch {version.removesuffix('.0')}\n"
+    )
+    assert f"made by {release}" in capsys.readouterr().out

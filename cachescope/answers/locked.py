@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -52,7 +52,7 @@ def lock_of(read: Recording, directory: str, expected: Recording | None = None) 
         links={one.name: one.target for one in found if one.target is not None},
         expected=None if expected is None else _expected(expected),
     )
-    return replace(lock, variables=_variables(torch_versions(lock)))
+    return replace(lock, variables=_variables(torch_versions(lock) or filter(None, (machine.torch_version,))))
 
 
 def _refuse(found: Iterable[Found], held: Mapping[str, Content]) -> None:
@@ -124,10 +124,10 @@ def _expected(expected: Recording) -> tuple[Key, ...]:
     return found
 
 
-def _variables(versions: Sequence[str]) -> dict[str, Variable]:
+def _variables(versions: Iterable[str]) -> dict[str, Variable]:
     """What enters keys of some torch, of the newest that is known if nothing says which."""
     rules: dict[str, dict[str, Rule]] = {}
-    for version in versions or (None,):
+    for version in tuple(versions) or (None,):
         for name, fields in variables_of_keys(version).items():
             rules.setdefault(name, {}).update(fields)
     for name in OFF:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
 _FILE: Final = "fields.json"
+_OF_INDUCTOR: Final = "inductor_config["
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
 
 
@@ -136,6 +137,17 @@ def fields_of(version: str | None = None) -> list[FieldFacts]:
 def versions() -> tuple[str, ...]:
     """The versions of torch that are covered, in order."""
     return tuple(document(_FILE)["versions"])
+
+
+def release_of(fields: Iterable[str]) -> str | None:
+    """The release whose keys have these fields of Inductor's configuration and no others; None if none that was read has."""
+    own = {name for name in fields if name.startswith(_OF_INDUCTOR)}
+    for version in versions():
+        if own == {
+            one.field for one in fields_of(version) if one.in_key and one.field.startswith(_OF_INDUCTOR)
+        }:
+            return version.rpartition(".")[0]
+    return None
 
 
 def field_facts(field: str, version: str | None = None) -> FieldFacts | None:

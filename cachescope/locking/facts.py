@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cachescope.catalogue.facts import release_of
 from cachescope.components import Detail
 from cachescope.keys.detail_hash import default_protocol, torch_detail_hashes
 from cachescope.keys.printed_values import printed_value
@@ -78,7 +79,10 @@ def _torch(lock: CacheLock, here: Machine, why_not: str) -> Fact:
     mine = torch_detail_hashes(key)
     recorded = [context.get(_TORCH) for context in lock.contexts]
     if not any(recorded):
-        return _with_locked(name, made, lock.machine.torch_key, key, here.torch_version)
+        installed = lock.machine
+        return _with_locked(
+            name, made or installed.torch_version, installed.torch_key, key, here.torch_version
+        )
     holds = [None if field is None else field.detail_hash in mine for field in recorded]
     return _of_contexts(name, holds, made, here.torch_version, "every key holds the hash of torch's sources")
 
@@ -88,8 +92,10 @@ def torch_versions(lock: CacheLock) -> tuple[str, ...]:
     found = {process.torch_version for process in lock.processes} - {None}
     machine = lock.machine
     hashes = {context[_TORCH].detail_hash for context in lock.contexts if _TORCH in context}
-    if machine.torch_version is not None and (hashes & torch_detail_hashes(machine.torch_key) or not hashes):
+    if machine.torch_version is not None and hashes & torch_detail_hashes(machine.torch_key):
         found.add(machine.torch_version)
+    # The fields of a key tell its release, but not the patch of that.
+    found = found or {release_of(context) for context in lock.contexts}
     return tuple(sorted(text for text in found if text))
 
 

@@ -26,12 +26,7 @@ LIST: Final = re.compile(rb'\{\s*"\[[^"\]]{1,40}\]": \{\s*"artifacts": \[')
 _ENVELOPE: Final = ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
 _ABOUT_IT: Final = {
     *_ENVELOPE,
-    "has_payload",
-    "payload_filename",
-    "lineno",
-    "pathname",
-    "thread",
-    "timestamp",
+    *["has_payload", "payload_filename", "lineno", "pathname", "thread", "timestamp"],
 }
 _COMPILE: Final = re.compile(
     r"(?:!?(?P<compiled_autograd_id>\d+)/)?(?P<frame_id>\d+)/(?P<frame_compile_id>\d+)(?:_(?P<attempt>\d+))?"
@@ -60,12 +55,9 @@ def from_records(stream: IO[bytes]) -> Iterator[bytes]:
         if not has_begun:
             has_begun = True
             stamp = re.search(rb'"ts": ?(\d+)', _beside(stream, "chromium_events.json") or b"")
-            event = {
-                "name": "",
-                "ph": "i",
-                "ts": int(stamp[1]) if stamp else at.replace(tzinfo=UTC).timestamp() * 1e6,
-            }
-            yield _record(at, place, "chromium_event", {}, {}, json.dumps(event).encode())
+            ts = int(stamp[1]) if stamp else at.replace(tzinfo=UTC).timestamp() * 1e6
+            event = json.dumps({"name": "", "ph": "i", "ts": ts}).encode()
+            yield _record(at, place, "chromium_event", {}, {}, event)
             for number, text in enumerate(strings or ()):
                 yield _record(at, place, "str", [text, number], {})
         value, payload = record[kind], _beside(stream, record.get("payload_filename"))
