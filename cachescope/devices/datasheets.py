@@ -35,6 +35,7 @@ class Datasheet:
     model: str
     words: tuple[frozenset[str], ...]  # the name must contain one word of each
     arch: str | None
+    sm_count: int | None  # None is not known
     # dtype -> TFLOPS (int8: TOPS), as printed, or half the figure printed with sparsity.
     dense: Mapping[str, float]
     with_sparsity: Mapping[str, float]  # the figures printed with 2:4 sparsity
@@ -94,13 +95,14 @@ def _sheet(row: dict[str, Any]) -> Datasheet:
     return Datasheet(**{name: value for name, value in row.items() if name != "note"} | made)
 
 
-def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:
+def match_datasheet(name: str, memory_bytes: int | None = None, sm_count: int | None = None) -> Match:
     """The datasheet of a device, by the words of its name.
 
     All words of the sheet must be in the name, and no other word that could mean another model: an
     ``NVIDIA H100 80GB HBM3`` is an H100 SXM, since only that board has HBM3 in its name; an
     ``NVIDIA GeForce RTX 4090 Laptop GPU`` is no RTX 4090. A size in the name, and `memory_bytes` if
-    known, must match the sheet: a part of a board (MIG, a virtual function) does not get the rates of a whole one.
+    known, must match the sheet, and so must `sm_count`: a part of a board (MIG, a virtual function) does not get the rates of a
+    whole one.
 
     Notes
     -----
@@ -126,6 +128,9 @@ def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:
             None,
             f"named like the {sheet.model}, which has {sizes} GB; this reports {memory_bytes / 1e9:.0f} GB",
         )
+    if sm_count is not None and sheet.sm_count not in (None, sm_count):
+        told = f"named like the {sheet.model}, which has {sheet.sm_count} SMs; this reports {sm_count}, as a part of a board does"
+        return Match(None, told)
     distinctive = [word for word in words if not _NOT_DISTINCTIVE.fullmatch(word)]
     how = [
         f"{'word' if len(distinctive) == 1 else 'words'} {', '.join(distinctive)} of the name",
@@ -134,6 +139,21 @@ def match_datasheet(name: str, memory_bytes: int | None = None) -> Match:
     if _VARIANTS & set(words):
         how.append("VF and HF are taken for the whole board, as torch does")
     return Match(sheet, "; ".join(filter(None, how)))
+
+
+def match_shape(arch: str | None, sm_count: int | None) -> Match | None:
+    """What the SMs of a device without a name say of its model; None if no model of its architecture is known."""
+    of_arch = [sheet for sheet in datasheets() if sheet.arch == arch and sheet.sm_count is not None and arch]
+    alike = [sheet.model for sheet in of_arch if sheet.sm_count == sm_count]
+    if sm_count is None or not of_arch:
+        return None
+    if alike:
+        return Match(None, f"nothing names it; as many SMs has the {' or the '.join(alike)}")
+    largest = max(of_arch, key=lambda sheet: sheet.sm_count or 0)
+    return Match(
+        None,
+        f"nothing names it; the {largest.model} has {largest.sm_count} SMs: with {sm_count} it is a part of one, as MIG makes, or another model",
+    )
 
 
 def _fits(sheet: Datasheet, words: list[str]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from cachescope.details import HashDetails
-from cachescope.devices.datasheets import match_datasheet
+from cachescope.devices.datasheets import match_datasheet, match_shape
 from cachescope.devices.mention import FACTS, Mention
 from cachescope.devices.named import in_contexts, in_entries, in_hash_details
 from cachescope.errors import NotFoundError
@@ -195,7 +195,10 @@ def device_named(devices: Sequence[DeviceRow], which: int | str) -> DeviceRow:
 
 def _row(number: int, device: Device) -> DeviceRow:
     known = device.known
-    match = None if known.name is None else match_datasheet(known.name, known.memory_bytes)
+    if known.name is None:
+        match = match_shape(known.arch, known.sm_count)
+    else:
+        match = match_datasheet(known.name, known.memory_bytes, known.sm_count)
     sheet = match.datasheet if match else None
     dense = sheet.dense if sheet else {}
     rates: dict[str, Any] = {column: dense.get(dtype) for dtype, column in RATE_COLUMNS.items()}

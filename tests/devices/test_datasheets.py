@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.devices.datasheets import Datasheet, datasheets, match_datasheet
+from cachescope.devices.datasheets import Datasheet, datasheets, match_datasheet, match_shape
 from cachescope.frames.device_rows import RATE_COLUMNS
 
 SHEETS = pytest.mark.parametrize("sheet", datasheets(), ids=lambda sheet: sheet.model)
@@ -28,6 +28,12 @@ BY_HAND = {
     "AMD Instinct MI300X": {"fp64": 163.4, "tf32": 653.7, "fp16": 1307.4, "fp8": 2614.9},
     "AMD Instinct MI355X": {"fp64": 78.6, "fp16": 2516.6, "fp8": 5033.2},
     "Intel Arc B580": {"int8": 233},
+    "NVIDIA GeForce RTX 2080 Ti": {"fp32": 13.4, "fp16": 53.8, "int8": 215.2},
+    "NVIDIA GeForce RTX 3090": {"fp32": 35.6, "tf32": 35.6, "bf16": 142 / 2, "int8": 568 / 2},
+    "NVIDIA GeForce RTX 5080": {"fp32": 56.3, "bf16": 112.6, "fp8": 225.1, "fp4": 1801 / 2},
+    "NVIDIA RTX A6000": {"fp32": 38.7, "tf32": 77.4, "bf16": 154.8},
+    "NVIDIA A40": {"fp32": 37.4, "tf32": 74.8, "bf16": 149.7},
+    "NVIDIA L40": {"fp32": 90.5, "tf32": 90.5, "bf16": 181.05, "fp8": 362},
 }
 MEMORY = {
     "NVIDIA A100 SXM 80GB": (80, 2039), "NVIDIA A100 PCIe 80GB": (80, 1935),
@@ -52,14 +58,21 @@ NAMES = {
     "AMD Instinct MI325X": "AMD Instinct MI325X", "AMD Instinct MI350X": "AMD Instinct MI350X",
     "AMD Instinct MI355X": "AMD Instinct MI355X",
     "Intel(R) Data Center GPU Max 1100": "Intel Data Center GPU Max 1100",
-    "Intel(R) Arc(TM) B580 Graphics": "Intel Arc B580",
+    "Intel(R) Arc(TM) B580 Graphics": "Intel Arc B580", "NVIDIA A40": "NVIDIA A40",
+    "NVIDIA A16": "NVIDIA A16, one of its four GPUs", "NVIDIA A30": "NVIDIA A30", "NVIDIA L40": "NVIDIA L40",
+    "Tesla V100S-PCIE-32GB": "NVIDIA V100S PCIe", "NVIDIA H200 NVL": "NVIDIA H200 NVL",
+    "NVIDIA GH200 480GB": "NVIDIA GH200 480GB", "NVIDIA RTX A6000": "NVIDIA RTX A6000",
+    **{f"NVIDIA GeForce RTX {one}": f"NVIDIA GeForce RTX {one}" for one in ("2080 Ti", "3080", "3090", "3090 Ti", "4080", "5080")},
+    "AMD Instinct MI100": "AMD Instinct MI100",
+    "Intel(R) Data Center GPU Max 1550": "Intel Data Center GPU Max 1550",
+    "Intel(R) Arc(TM) A770 Graphics": "Intel Arc A770",
 }  # fmt: skip
 # Other silicon, another memory or a part of a board, however like the name is.
 OTHERS = (
     "NVIDIA A100-SXM-64GB", "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "NVIDIA H100", "NVIDIA H100 SXM5 64GB",
-    "NVIDIA H200 NVL", "NVIDIA GH200 480GB", "NVIDIA L40", "NVIDIA A10G", "Tesla V100S-PCIE-32GB",
-    "NVIDIA GeForce RTX 4090 D", "NVIDIA GeForce RTX 4090 Laptop GPU", "AMD Instinct MI250",
-    "Intel(R) Data Center GPU Max 1550", "gfx942", "",
+    "NVIDIA GH200 144G HBM3e", "NVIDIA A10G", "NVIDIA GeForce RTX 3080 Ti", "NVIDIA GeForce RTX 2080",
+    "NVIDIA GeForce RTX 4080 SUPER", "NVIDIA RTX 6000 Ada Generation", "NVIDIA GeForce RTX 4090 D",
+    "NVIDIA GeForce RTX 4090 Laptop GPU", "AMD Instinct MI250", "Intel(R) Arc(TM) A770M Graphics", "gfx942", "",
 )  # fmt: skip
 
 
@@ -81,7 +94,8 @@ def test_narrower_types_are_not_slower(sheet: Datasheet) -> None:
     order = [dtype for dtype in ("fp32", "tf32", "bf16", "fp8", "fp4") if dtype in sheet.dense]
     rates = [sheet.dense[dtype] for dtype in order]
     assert rates == sorted(rates)
-    assert sheet.dense.get("bf16", sheet.dense["fp16"]) == sheet.dense["fp16"]
+    is_equal = sheet.dense.get("bf16", sheet.dense["fp16"]) == sheet.dense["fp16"]
+    assert is_equal or sheet.model == "AMD Instinct MI100"
     assert sheet.dense.get("tf32", 0) < sheet.dense["fp16"]
 
 
@@ -132,9 +146,18 @@ def test_a_part_of_a_board_gets_no_whole_boards_rates() -> None:
     assert "192 GB" in match.matched_by and "26 GB" in match.matched_by
 
 
+def test_a_part_of_a_board_has_fewer_sms() -> None:
+    assert "132 SMs; this reports 60" in match_datasheet("NVIDIA H100 80GB HBM3", 80 * 10**9, 60).matched_by
+    part = match_shape("sm_90", 60)
+    assert part and "with 60 it is a part of one, as MIG makes" in part.matched_by
+    whole = match_shape("sm_75", 68)
+    assert whole and whole.matched_by == "nothing names it; as many SMs has the NVIDIA GeForce RTX 2080 Ti"
+    assert match_shape("sm_90", None) is match_shape("sm_61", 20) is match_shape(None, 20) is None
+
+
 @given(name=st.text(max_size=60))
 def test_any_name_is_answered(name: str) -> None:
-    assert match_datasheet(name, 1).matched_by
+    assert match_datasheet(name, 1, 1).matched_by
 
 
 @pytest.mark.slow
