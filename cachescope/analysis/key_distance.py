@@ -60,7 +60,7 @@ class KeyDistances:
     """Distances between sets of hash details; answers are kept."""
 
     def __init__(self, details: HashDetails) -> None:
-        self._details = details
+        self.details = details
         self._forms: list[Form] = []
         self._bases: dict[int, _Base] = {}
         # Where the graph is in each base that has it, and each of its fields once.
@@ -114,10 +114,21 @@ class KeyDistances:
             found = self._changed[pair] = self._made_changed(self._numbered[one], self._numbered[other])
         return found
 
+    def hashes(self, detail_set: int) -> tuple[int, dict[int, int]]:
+        """The number of the layout of a set, and its hashes by field, as far as they are not those of the first content with that layout."""
+        graph, content, _ = self.form(detail_set)
+        layout, otherwise = self._numbered[content]
+        of_graph = {} if graph is None or self._graph_field is None else {self._graph_field: graph}
+        return layout, of_graph | dict(otherwise)
+
+    def first(self, layout: int) -> dict[int, int]:
+        """The hashes of the first content with a layout, by field."""
+        return self._first[layout]
+
     def only_inputs(self, one: int, other: int) -> bool:
         """Whether two contents differ, but in no field that does not describe the inputs."""
         changed = self.changed(one, other)
-        return bool(changed) and all(is_input(self._details.fields[field]) for field in changed)
+        return bool(changed) and all(is_input(self.details.fields[field]) for field in changed)
 
     def change(self, before: int, after: int) -> Change:
         """What changed from one set to another."""
@@ -135,23 +146,23 @@ class KeyDistances:
     def parts(self, before: int, after: int) -> frozenset[str]:
         """The parts of inputs that differ between two sets, each named with its field."""
         found: set[str] = set()
-        for field, old, new in self._details.changes(before, after):
-            if is_input(self._details.fields[field]):
+        for field, old, new in self.details.changes(before, after):
+            if is_input(self.details.fields[field]):
                 found |= self._parts_of(field, old, new)
         return frozenset(found)
 
     def example_inputs(self, detail_set: int) -> tuple[int, ...]:
         """The hashes of the inputs that a graph was compiled for, in torch's order."""
-        details = self._details
+        details = self.details
         is_one = [name.startswith("example_inputs") for name in details.fields]
         codes = details.sets[detail_set]
         return tuple(details.hash_codes[code] for code in codes if is_one[details.field_codes[code]])
 
     def _made_change(self, before: int, after: int) -> Change:
-        components = self._details.changes(before, after)
+        components = self.details.changes(before, after)
         fields = tuple([field for field, _, _ in components])
         if fields not in self._names:
-            self._names[fields] = tuple([self._details.fields[field] for field in fields])
+            self._names[fields] = tuple([self.details.fields[field] for field in fields])
         names = self._names[fields]
         are_inputs = bool(fields) and all(map(is_input, names))
         return Change(components, names, _GRAPH in names, are_inputs, _TORCH_VERSION in names)
@@ -172,11 +183,11 @@ class KeyDistances:
         return self._apart_first[one, other]
 
     def _parts_of(self, field: int, old: int | None, new: int | None) -> frozenset[str]:
-        name = self._details.fields[field]
+        name = self.details.fields[field]
         if old is None or new is None:
             return frozenset({name})
         if (old, new) not in self._input_parts:
-            change = component_change(self._details, old, new)
+            change = component_change(self.details, old, new)
             names = {f"{name}.{part}" for part, _, _ in change.parts} or {name}
             self._input_parts[old, new] = frozenset(names)
         return self._input_parts[old, new]
@@ -184,10 +195,10 @@ class KeyDistances:
     # Taking over what the store has by now.
 
     def _take(self) -> None:
-        self._fields = self._details.field_codes.tolist()
-        self._hashes = self._details.hash_codes.tolist()
-        self._graph_field = self._details.field_code(_GRAPH)
-        sets = self._details.sets
+        self._fields = self.details.field_codes.tolist()
+        self._hashes = self.details.hash_codes.tolist()
+        self._graph_field = self.details.field_code(_GRAPH)
+        sets = self.details.sets
         for detail_set in range(len(self._forms), len(sets)):
             number, code, rest = sets.but_for(detail_set, self._graph_places)
             if number not in self._bases:
@@ -207,7 +218,7 @@ class KeyDistances:
             self._forms.append((graph, content, texts))
 
     def _add_base(self, number: int) -> None:
-        codes = self._details.sets.base(number).tolist()
+        codes = self.details.sets.base(number).tolist()
         fields = [self._fields[code] for code in codes]
         self._bases[number] = _Base(fields, *self._whole(codes))
         if self._graph_field in fields and len(set(fields)) == len(fields):
@@ -215,7 +226,7 @@ class KeyDistances:
 
     def _patched(self, detail_set: int) -> tuple[int | None, _Content] | None:
         """The graph and the content of a set, from those of its base; None if they have not the same fields in the same places."""
-        number, patch = self._details.sets.parts(detail_set)
+        number, patch = self.details.sets.parts(detail_set)
         fields, graph, (layout, of_base) = self._bases[number]
         if number not in self._graph_places or any(
             self._fields[code] != fields[place] for place, code in patch.items()

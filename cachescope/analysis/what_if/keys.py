@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from operator import add, sub
-from typing import Final, NamedTuple
+from typing import Final
 
 from cachescope.analysis.history.timeline import shows_symbol
+from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.what_if.replay_columns import Key
 from cachescope.components import Detail, parse_component
 from cachescope.details import HashDetails
@@ -37,13 +38,6 @@ def what_if_key(total: int) -> str:
     return f"w{total & _BITS:016x}{total >> _LANE & _BITS:016x}"
 
 
-class _Set(NamedTuple):
-    """The hashes of a set by field, as the few that differ from those of a base."""
-
-    base: int
-    patch: dict[int, int]
-
-
 class KeyTable:
     """The what-if keys of many keys, under any schema.
 
@@ -62,15 +56,16 @@ class KeyTable:
         The keys that may become equal to others.
     """
 
-    def __init__(self, details: HashDetails, keys: Sequence[Key]) -> None:
+    def __init__(self, distances: KeyDistances, keys: Sequence[Key]) -> None:
         self.keys = keys
+        details = distances.details
         self._values = _Values(details)
         self.with_details = [at for at, key in enumerate(keys) if key.detail_set is not None]
         # By cache, the numbers of the values that all of its keys share; 0 for a field that none has.
         self._shared: dict[str, dict[int, int]] = {}
         # For each field that varies, its number in each key of `with_details`; 0 where it is absent.
         self._columns: dict[int, list[int]] = {}
-        self._read(details)
+        self._read(distances)
         present = {field for held in self._shared.values() for field in held}
         present |= {field for field, column in self._columns.items() if any(column)}
         self.fields = [details.fields[code] for code in sorted(present)]
@@ -84,29 +79,30 @@ class KeyTable:
             for key, total in zip(self.with_details, totals, strict=True)
         ]
 
-    def _read(self, details: HashDetails) -> None:
+    def _read(self, distances: KeyDistances) -> None:
         """Fill in what the keys of each cache share, and the columns of the fields that vary."""
-        sets, number = _Sets(details), self._values.number
-        of_key = [sets.get(self.keys[key].detail_set) for key in self.with_details]
+        number = self._values.number
+        # The hashes of each key by field, as the few that differ from those of the first key with the same fields.
+        of_key = [distances.hashes(code) for key in self.keys if (code := key.detail_set) is not None]
         of_cache = by_key((self.keys[key].cache, place) for place, key in enumerate(self.with_details))
-        may_vary = {field for one in of_key for field in one.patch}
+        may_vary = {field for _, others in of_key for field in others}
         for places in of_cache.values():
-            first, *others = (sets.bases[base] for base in {of_key[place].base for place in places})
-            may_vary.update(field for base in others for field, _ in base.items() ^ first.items())
-        base_of = [one.base for one in of_key]
+            first, *rest = (distances.first(layout) for layout in {of_key[place][0] for place in places})
+            may_vary.update(field for other in rest for field, _ in other.items() ^ first.items())
         hashes: dict[int, list[int | None]] = {}
         for field in sorted(may_vary):
-            hashes[field] = list(map([base.get(field) for base in sets.bases].__getitem__, base_of))
-        for place, one in enumerate(of_key):
-            for field, code in one.patch.items():
+            of_layout = {layout: distances.first(layout).get(field) for layout in {one for one, _ in of_key}}
+            hashes[field] = [of_layout[layout] for layout, _ in of_key]
+        for place, (_, others) in enumerate(of_key):
+            for field, code in others.items():
                 hashes[field][place] = code
         for field, column in hashes.items():
             if any(len(set(map(column.__getitem__, places))) > 1 for places in of_cache.values()):
                 numbers = {code: 0 if code is None else number(field, code) for code in set(column)}
                 self._columns[field] = list(map(numbers.__getitem__, column))
         for cache, places in of_cache.items():
-            one = of_key[places[0]]
-            held = sets.bases[one.base] | one.patch
+            layout, others = of_key[places[0]]
+            held = distances.first(layout) | others
             self._shared[cache] = {
                 field: number(field, code) for field, code in held.items() if field not in self._columns
             }
@@ -189,44 +185,6 @@ class KeyTable:
 
 def _own(key: Key) -> int:
     return number_of(key.cache, "key", key.name)
-
-
-class _Sets:
-    """The sets of a store, each as what differs from a base."""
-
-    def __init__(self, details: HashDetails) -> None:
-        self.bases: list[dict[int, int]] = []
-        self._details = details
-        self._fields = details.field_codes.tolist()
-        self._hashes = details.hash_codes.tolist()
-        self._of_base: dict[int, int] = {}
-        self._known: dict[int, _Set] = {}
-
-    def get(self, number: int | None) -> _Set:
-        """One set."""
-        assert number is not None
-        if number not in self._known:
-            self._known[number] = self._made(number)
-        return self._known[number]
-
-    def _made(self, number: int) -> _Set:
-        fields = self._fields
-        base, patch = self._details.sets.parts(number)
-        codes = self._details.sets.base(base)
-        patched = [fields[code] for code in patch.values()]
-        is_in_place = patched == [fields[codes[place]] for place in patch]
-        if not (is_in_place and self._details.has_each_field_once(base)):
-            self.bases.append(self._by_field(self._details.sets[number]))
-            return _Set(len(self.bases) - 1, {})
-        if base not in self._of_base:
-            self._of_base[base] = len(self.bases)
-            self.bases.append(self._by_field(codes))
-        hashes = map(self._hashes.__getitem__, patch.values())
-        return _Set(self._of_base[base], dict(zip(patched, hashes, strict=True)))
-
-    def _by_field(self, codes: Iterable[int]) -> dict[int, int]:
-        # If a field occurs twice, the last one counts.
-        return {self._fields[code]: self._hashes[code] for code in codes}
 
 
 class _Values:

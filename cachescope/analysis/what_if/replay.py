@@ -130,7 +130,7 @@ class Replay:
     def __init__(self, history: History) -> None:
         self.history = history
         self.columns = columns = ReplayColumns(history)
-        self.table = KeyTable(history.details, columns.keys)
+        self.table = KeyTable(history.keys, columns.keys)
         self.cells = Cells(columns, self.table.is_symbolic)
         self.misses = [at for at, outcome in enumerate(columns.outcome) if outcome == MISS]
         self.graphs = {

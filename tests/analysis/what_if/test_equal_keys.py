@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.analysis.what_if.replay_columns import Key
 from cachescope.details import HashDetails
@@ -40,7 +41,7 @@ def table_of(found: list[tuple[tuple[int | None, ...], bool, str, bool]]) -> Key
             lines += [] if value is None else [f"[{hash_of(f'{field}{value}')}] {field}: {text}"]
         detail_set = store.add(lines)[0] if has_details else None
         made.append(Key(cache, None, f"key {at}", detail_set))
-    return KeyTable(store, made)
+    return KeyTable(KeyDistances(store), made)
 
 
 # Two inputs that differ in nothing that is printed are most often another, and a second field varies.

@@ -5,6 +5,7 @@ from hashlib import blake2b, sha256
 
 import pytest
 
+from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.what_if.keys import KeyTable, number_of
 from cachescope.analysis.what_if.replay_columns import Key
 from cachescope.details import HashDetails
@@ -24,7 +25,9 @@ def table_of(
     """A table of keys; a field is (what its hash is made of, its text)."""
     store = HashDetails()
     sets = [store.add([f"[{hash_of(h)}] {f}: {text}" for f, (h, text) in key.items()])[0] for key in keys]
-    return KeyTable(store, [Key(cache, direction, f"f{n}", code) for n, code in enumerate(sets)])
+    return KeyTable(
+        KeyDistances(store), [Key(cache, direction, f"f{n}", code) for n, code in enumerate(sets)]
+    )
 
 
 def names(table: KeyTable, *without: str) -> list[str]:
@@ -47,7 +50,9 @@ def test_a_key_is_the_same_on_every_machine() -> None:
     store = HashDetails()
     lines = [f"[{hash_of(3)}] x: 3", f"[{hash_of(1)}] y: 1", f"[{hash_of(1)}] x: 1"], [f"[{hash_of(2)}] x: 2"]
     one, other = (store.add(some)[0] for some in lines)
-    table = KeyTable(store, [Key(*HOME, "f1", one), Key(*HOME, "f2", other), Key(*HOME, "f3", None)])
+    table = KeyTable(
+        KeyDistances(store), [Key(*HOME, "f1", one), Key(*HOME, "f2", other), Key(*HOME, "f3", None)]
+    )
     own = name_of(("fxgraph", "key", "f3"))
     assert names(table) == [name_of(HOME, X1, Y1), name_of(HOME, X2), own]
     assert names(table, "x") == [name_of(HOME, Y1), name_of(HOME), own]
@@ -81,7 +86,7 @@ def test_caches_and_directions_never_meet() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
     homes = [("fxgraph", "forward"), ("fxgraph", "backward"), ("aotautograd", None)]
-    table = KeyTable(store, [Key(*home, f"f{at}", code) for at, home in enumerate(homes)])
+    table = KeyTable(KeyDistances(store), [Key(*home, f"f{at}", code) for at, home in enumerate(homes)])
     assert len(set(names(table, "gm"))) == 3
     assert table.joined(Removed(frozenset({"gm"}))) == []
 
@@ -100,7 +105,7 @@ def test_keys_that_differ_where_no_field_does_stay_apart(lines: list[str]) -> No
         store.add([f"[{hash_of(line.split(':')[0])}] {line}" for line in some])[0]
         for some in (["gm: g", "x: at 0x7f"], lines)
     ]
-    table = KeyTable(store, [Key(*HOME, f"f{n}", code) for n, code in enumerate(sets)])
+    table = KeyTable(KeyDistances(store), [Key(*HOME, f"f{n}", code) for n, code in enumerate(sets)])
     assert len(set(names(table))) == len(set(names(table, "gm"))) == 2
     assert table.can_join == set()
     assert table.joined(Removed(frozenset({"gm"}))) == []
@@ -109,7 +114,9 @@ def test_keys_that_differ_where_no_field_does_stay_apart(lines: list[str]) -> No
 def test_a_key_without_details_is_what_it_is() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    table = KeyTable(store, [Key("fxgraph", None, "f1", code), Key("fxgraph", None, "f2", None)])
+    table = KeyTable(
+        KeyDistances(store), [Key("fxgraph", None, "f1", code), Key("fxgraph", None, "f2", None)]
+    )
     assert table.with_details == [0]
     assert names(table)[1] == names(table, "gm")[1]
     assert len(set(names(table, "gm"))) == 2
