@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from os.path import commonprefix
 from typing import Final
 
@@ -22,6 +23,7 @@ _PART: Final = re.compile(r"(?:^|, )(?P<name>[a-z_]+)=")
 _OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
 _INPUT: Final = re.compile(r"example_inputs\[(\d+)\]")
+_OF_INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
 _CUT: Final = 200
 _INNER_SHOWN: Final = 3
 _LONG: Final = 80
@@ -306,6 +308,12 @@ def _part(name: str, before: str, after: str) -> str:
 def _plain(text: str) -> str:
     """``torch.Size([8, 8])`` as people write it: ``[8, 8]``."""
     return short(re.sub(r"^torch\.Size\((.*)\)$", r"\1", text), 80)
+
+
+@lru_cache(maxsize=1 << 14)
+def is_input(field: str) -> bool:
+    """Whether a field describes the inputs of a graph."""
+    return _OF_INPUTS.fullmatch(field) is not None
 
 
 def is_reordered(before: str | None, after: str | None) -> bool:

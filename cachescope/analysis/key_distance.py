@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cachescope.analysis.differences import component_change
-from cachescope.analysis.fields import is_input
+from cachescope.analysis.differences import component_change, is_input
 from cachescope.details import HashDetails
 
 _GRAPH: Final = "gm"

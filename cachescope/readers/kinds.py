@@ -9,13 +9,17 @@ import base64
 import binascii
 import os
 import re
-from typing import Final
+from typing import Final, Literal
 
+from cachescope.errors import SourceError
+from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.log_prefix import PREFIX, LauncherPrefixes
 from cachescope.terms import AOT_COMPILE, AOT_KEY, AOTINDUCTOR, MEGA_CACHE, STANDALONE
 
 HEAD_BYTES: Final = 256
 """How many bytes tell what is shipped by itself."""
+LOG_HEAD_BYTES: Final = 4 << 20
+"""A job's log may begin with pages of other output before torch's first line."""
 
 _FIRST_LINE: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?" + PREFIX.pattern)
 JSON_HEAD: Final = re.compile(
@@ -62,6 +66,30 @@ _COMPILED: Final = re.compile(
 )
 
 _ZIP: Final = b"PK\x03\x04"
+
+
+def kind_of_log(path: str, head: bytes) -> Literal["trace", "text"] | None:
+    """Which log of torch a file with these first bytes is; None if it is none. Raises `SourceError` if several are packed in it."""
+    for begins in (head, b""):
+        # A log may begin with foreign text, or with the rest of a record that is larger than the head.
+        begins = begins or read_head(path, LOG_HEAD_BYTES)
+        is_trace = looks_like_trace_log(begins)
+        if is_trace or looks_like_text_log(begins):
+            if is_tar(head):
+                # Its logs follow each other in the file, and would be taken for one.
+                raise packed_in_tar(path)
+            return "trace" if is_trace else "text"
+    return None
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether a file is a tar archive, packed or not: the header of its first member says so."""
+    return head[257:262] == b"ustar"
+
+
+def packed_in_tar(path: str) -> SourceError:
+    """What is said of a tar archive."""
+    return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
 
 
 def looks_like_trace_log(head: bytes) -> bool:

@@ -16,12 +16,14 @@ from cachescope.readers.directory.place_of import is_linked_root, looks_like_cac
 from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.vllm_places import TREE
 from cachescope.readers.kinds import (
+    LOG_HEAD_BYTES,
     is_log_file,
+    is_tar,
+    kind_of_log,
     looks_like_dump,
     looks_like_snapshot,
-    looks_like_text_log,
-    looks_like_trace_log,
     looks_like_vllm_log,
+    packed_in_tar,
     shipped_kind,
 )
 from cachescope.readers.logs.byte_source import read_head
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from cachescope.readers.index.kept_logs import Index
 
 
-# A job's log may begin with pages of other output before torch's first line.
-_HEAD_BYTES: Final = 4 << 20
 _PROBE_BYTES: Final = 1 << 14
 # A key of `torch._dynamo.utils.counters["inductor"]`, as a program prints it.
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
@@ -176,8 +176,8 @@ def _nothing_in(path: str) -> SourceError:
     with contextlib.suppress(OSError):
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
             return SourceError(path, f"this {what} is empty", "empty")
-        if what == "file" and _is_tar(read_head(path, _PROBE_BYTES)):
-            return _packed_in_tar(path)
+        if what == "file" and is_tar(read_head(path, _PROBE_BYTES)):
+            return packed_in_tar(path)
     message = f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile"
     if what == "file":
         message += _counters_in(path)
@@ -187,7 +187,7 @@ def _nothing_in(path: str) -> SourceError:
 def _counters_in(path: str) -> str:
     """What a program printed of ``torch._dynamo.utils.counters["inductor"]``, the last of it: a log without a lookup may have it."""
     try:
-        text = read_head(path, _HEAD_BYTES)
+        text = read_head(path, LOG_HEAD_BYTES)
     except SourceError:
         return ""
     found = {state.decode(): int(count) for state, count in _COUNTER.findall(text)}
@@ -255,7 +255,7 @@ def _find_file(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
         return
     if kind is not None:
         yield kind, path
-    if (kind is None or kind in _LOGS) and looks_like_vllm_log(read_head(path, _HEAD_BYTES)):
+    if (kind is None or kind in _LOGS) and looks_like_vllm_log(read_head(path, LOG_HEAD_BYTES)):
         yield "vLLM log", path
 
 
@@ -308,42 +308,14 @@ def _kind_of_file(path: str) -> Kind | None:
         return "snapshot"
     if looks_like_dump(head):
         return "dump"
-    return _kind_of_logs(path, head)
-
-
-def _kind_of_logs(path: str, head: bytes) -> Kind | None:
-    kind = _kind_of_log(path, head)
-    if kind is not None and _is_tar(head):
-        # Its logs follow each other in the file, and would be taken for one.
-        raise _packed_in_tar(path)
-    return kind
-
-
-def _is_tar(head: bytes) -> bool:
-    """Whether a file is a tar archive, packed or not: the header of its first member says so."""
-    return head[257:262] == b"ustar"
-
-
-def _packed_in_tar(path: str) -> SourceError:
-    return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
+    return kind_of_log(path, head)
 
 
 def _kind_at_address(address: str) -> Kind | SourceError | None:
     try:
-        return _kind_of_logs(address, read_head(address, _PROBE_BYTES))
+        return kind_of_log(address, read_head(address, _PROBE_BYTES))
     except SourceError as error:
         return error
-
-
-def _kind_of_log(path: str, head: bytes) -> Kind | None:
-    for more in (head, b""):
-        # A log may begin with foreign text, or with the rest of a record that is larger than the probe.
-        begins = more or read_head(path, _HEAD_BYTES)
-        if looks_like_trace_log(begins):
-            return "trace"
-        if looks_like_text_log(begins):
-            return "text"
-    return None
 
 
 # Linux, proc(5): `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS`.

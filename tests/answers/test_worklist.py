@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.fields import field_advice
+from cachescope.analysis.verdicts.change_advice import field_advice
 from cachescope.answers.causes import Causes
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.explanation import Explanation

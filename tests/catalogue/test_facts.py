@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import cachescope
-from cachescope.analysis.fields import field_advice
+from cachescope.analysis.verdicts.change_advice import field_advice
 from cachescope.catalogue.facts import FieldFacts, field_facts, fields, versions
 from cachescope.columns import pandas_type
 from cachescope.errors import NotFoundError

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.fields import field_advice
 from cachescope.analysis.history.history import History
-from cachescope.analysis.verdicts.change_advice import change_sentences
+from cachescope.analysis.verdicts.change_advice import change_sentences, field_advice
 from cachescope.analysis.verdicts.misses import Miss
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, operator_of, versions
 from cachescope.catalogue.defects import known_defect, sentence

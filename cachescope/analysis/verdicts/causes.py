@@ -6,9 +6,9 @@ An AOTAutograd miss is followed by FX lookups of the same compile; one changed c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.fields import is_from_the_graph
 from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import known_sum
 from cachescope.analysis.verdicts.advice import advice
@@ -16,6 +16,7 @@ from cachescope.analysis.verdicts.misses import Miss, Why
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 from cachescope.verdict_kinds import UPGRADE, SameCause
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
 _CauseKey = tuple[SameCause, bool]
+# Fields that only some graphs have: below a changed AOTAutograd key, a new graph may add or drop them.
+_WITH_THE_GRAPH: Final = frozenset(
+    {"triton_kernel_source_codes", "cpp_runtime_thread_count", "default_cuda_device_index"}
+)
 
 
 def link_consequences(misses: Sequence[Miss], history: History) -> None:
@@ -106,6 +111,12 @@ def _explains(above: Miss, below: Miss) -> bool:
     if kind.explains_fields and fx.changed:
         return fx.changed == aot.changed or all(f in aot.changed or is_from_the_graph(f) for f in fx.changed)
     return fx.verdict in kind.explains
+
+
+@lru_cache(maxsize=1 << 14)
+def is_from_the_graph(field: str) -> bool:
+    """Whether a field of an FX key follows from the program, in which case a changed AOTAutograd key explains it."""
+    return is_of_the_program(field) or field.partition("[")[0] in _WITH_THE_GRAPH
 
 
 def _cause_key(miss: Miss) -> _CauseKey:

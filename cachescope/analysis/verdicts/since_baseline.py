@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.fields import is_input
+from cachescope.analysis.differences import FieldChange, field_changes, is_input
 from cachescope.analysis.verdicts.misses import Candidate, Miss
 from cachescope.details import HashDetails
 from cachescope.verdict_kinds import kind_of

@@ -10,15 +10,13 @@ from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import well_formed
-from cachescope.readers.kinds import first_record, looks_like_trace_log
+from cachescope.readers.kinds import LOG_HEAD_BYTES, first_record, looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
 
 CHANGED: Final = "changed"
 """The kind of the problem of a trace that is another one than was read."""
-# A job's log may begin with pages of other output before torch's first line.
-_HEAD_BYTES: Final = 4 << 20
 
 Found = TypeVar("Found")
 Read = Callable[[str, int | None], tuple[Found, Sequence[ProblemRow]]]
@@ -61,7 +59,7 @@ def _trace(source: str, pid: int | None, stamped: Stamps, what: str) -> tuple[st
             if now[0] <= before[0] or not _is_plain(source):
                 raise _changed(source, what)
             size = before[0]
-    head = read_head(source, _HEAD_BYTES)
+    head = read_head(source, LOG_HEAD_BYTES)
     if not looks_like_trace_log(head):
         return None
     first = first_record(head)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.fields import is_input
+from cachescope.analysis.differences import is_input
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow

@@ -2,7 +2,9 @@
 
 import pytest
 
-from cachescope.analysis.fields import field_advice, is_from_the_graph, is_input
+from cachescope.analysis.differences import is_input
+from cachescope.analysis.verdicts.causes import is_from_the_graph
+from cachescope.analysis.verdicts.change_advice import field_advice
 
 
 @pytest.mark.parametrize(
