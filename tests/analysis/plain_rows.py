@@ -1,7 +1,7 @@
 """Rows made by hand: what a test does not tell is missing."""
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from cachescope.analysis.history.history import History
@@ -58,3 +58,8 @@ def history_of(
 ) -> History:
     """What happened; without a store no row may have hash details."""
     return History(lookups, entries, runs, HashDetails() if store is None else store)
+
+
+def seen_at(rows: Iterable[EntryRow], moment: int) -> list[EntryRow]:
+    """Files as if they had been listed at a moment."""
+    return [replace(row, seen_time=moment) for row in rows]

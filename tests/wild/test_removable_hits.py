@@ -15,6 +15,7 @@ from nobody import as_nobody
 
 import cachescope
 from cachescope.analysis.directory.unused import removable_rows
+from tests.analysis.plain_rows import seen_at
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 
@@ -146,7 +147,7 @@ def named(given: list[Path]) -> list[str]:
     """The paths that can go, as somebody reads them who may not read everything."""
     scope = cachescope.read(*map(str, given))
     late = time.time_ns() + LATER_NS
-    return [row.path for row in removable_rows(scope.tables.entries.rows, scope.orphaned.rows, late)]
+    return [row.path for row in removable_rows(seen_at(scope.tables.entries.rows, late), scope.orphaned.rows)]
 
 
 def spoiled(sound: Path, folder: Path, case: Case) -> Path:

@@ -13,6 +13,7 @@ import pytest
 import cachescope
 from cachescope.analysis.directory.unused import removable_rows
 from cachescope.readers.directory.place_of import looks_like_cache_dir
+from tests.analysis.plain_rows import seen_at
 from tests.wild.damaged_files import moved_and_linked
 
 pytestmark = pytest.mark.sweep
@@ -35,7 +36,7 @@ def caches(archive: Path, folder: Path) -> Iterator[Path]:
 def can_go(cache: Path) -> set[str]:
     scope = cachescope.read(cache)
     late = time.time_ns() + LATER_NS
-    return {row.path for row in removable_rows(scope.tables.entries.rows, scope.orphaned.rows, late)}
+    return {row.path for row in removable_rows(seen_at(scope.tables.entries.rows, late), scope.orphaned.rows)}
 
 
 class Rights:

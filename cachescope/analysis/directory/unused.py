@@ -106,9 +106,7 @@ def _is_doubtful(row: EntryRow) -> bool:
     return not (row.cache == FXGRAPH and row.code_key is not None)
 
 
-def removable_rows(
-    rows: list[EntryRow], orphans: Iterable[OrphanRow], now_ns: int | None = None
-) -> list[RemovableRow]:
+def removable_rows(rows: list[EntryRow], orphans: Iterable[OrphanRow]) -> list[RemovableRow]:
     """The rows of the frame removable, from those of entries and orphans.
 
     Without these files torch still finds every entry that it finds today, and everything that the entry loads:
@@ -132,50 +130,47 @@ def removable_rows(
     alone = {row.entry: row for row in orphans}
     found = []
     for row in rows:
-        now = row.seen_time if now_ns is None else now_ns
-        reason = None if now is None else _reason(row, alone.get(row.entry), now)
+        reason = _reason(row, alone.get(row.entry))
         if reason is not None:
             found.append(_removable(row, reason))
-    return [*found, *_compiled_from(rows, found, now_ns)]
+    return [*found, *_compiled_from(rows, found)]
 
 
-def _reason(row: EntryRow, orphan: OrphanRow | None, now: int) -> str | None:
+def _reason(row: EntryRow, orphan: OrphanRow | None) -> str | None:
     if row.status == "damaged" and row.cache in (*CACHES, AUTOTUNE, BEST_CONFIG):
         # A file that is being copied here is written under its own name.
-        is_old = _is_past(row.modified_time, now - _COPIED_NS)
+        is_old = _was_past(row.modified_time, row, _COPIED_NS)
         return f"damaged: {row.damage}" if row.is_refused and is_old else None
     if row.link is not None:
         return None
     if row.status == "temporary":
         is_loaded = row.cache in CACHES and not row.is_refused
-        is_old = _is_older(row, now - _WRITTEN_NS)
+        is_old = _is_older(row, _WRITTEN_NS)
         return "left behind by a process that died" if is_old and not is_loaded else None
     # Code is written before its entry: nothing names it until the compile ends.
-    if orphan is None or row.cache != CODE or not _is_older(row, now - _COMPILED_NS):
+    if orphan is None or row.cache != CODE or not _is_older(row, _COMPILED_NS):
         return None
     return orphan.reason + AGAIN
 
 
-def _is_older(row: EntryRow, limit: int) -> bool:
-    return _is_past(row.modified_time, limit) and _is_past(row.changed_time, limit)
+def _is_older(row: EntryRow, age_ns: int) -> bool:
+    return _was_past(row.modified_time, row, age_ns) and _was_past(row.changed_time, row, age_ns)
 
 
-def _is_past(moment: int | None, limit: int) -> bool:
-    return moment is not None and 0 < moment < limit
+def _was_past(moment: int | None, row: EntryRow, age_ns: int) -> bool:
+    """Whether a moment was so long ago when the file was listed."""
+    return moment is not None and row.seen_time is not None and 0 < moment < row.seen_time - age_ns
 
 
-def _compiled_from(
-    rows: list[EntryRow], found: list[RemovableRow], now_ns: int | None
-) -> Iterator[RemovableRow]:
+def _compiled_from(rows: list[EntryRow], found: list[RemovableRow]) -> Iterator[RemovableRow]:
     """Other removable files under the key of the code."""
     chosen = {row.entry for row in found}
     keys = {(row.root, row.cache_key) for row in rows if row.entry in chosen and row.cache == CODE} - {
         (row.root, None) for row in rows
     }
     for row in rows:
-        now = (row.seen_time or 0) if now_ns is None else now_ns
         is_other = row.cache == CODE and row.entry not in chosen and row.link is None
-        if is_other and (row.root, row.cache_key) in keys and _is_older(row, now - _COMPILED_NS):
+        if is_other and (row.root, row.cache_key) in keys and _is_older(row, _COMPILED_NS):
             yield _removable(row, "belongs to code that no FX entry uses" + AGAIN)
 
 

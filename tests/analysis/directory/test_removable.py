@@ -18,6 +18,7 @@ import pytest
 import cachescope
 from cachescope.analysis.directory.unused import removable_rows
 from cachescope.frames.linked_rows import OrphanRow, RemovableRow
+from tests.analysis.plain_rows import seen_at
 from tests.conftest import Directory, Recording
 from tests.made import NOON_NS, Stored, entry, scope_of
 
@@ -55,7 +56,7 @@ def test_what_a_wrapper_compiled_goes_with_it(
     scope = cachescope.read(cache)
     assert scope.removable.empty  # it came here just now, however old it says to be
     late = time.time_ns() + 25 * HOUR_NS
-    removable = removable_rows(scope.tables.entries.rows, scope.orphaned.rows, late)
+    removable = removable_rows(seen_at(scope.tables.entries.rows, late), scope.orphaned.rows)
     assert {Path(row.path).name for row in removable if row.cache == "code"} == {f"{wrapper}.py", *kernels}
     # What torch compiled to see what the processor can do is of no graph, and stays.
     assert len(list(cache.glob("??/c*.so"))) > 2
@@ -79,7 +80,7 @@ def can_go(
 
 
 def removed(*files: Stored, orphans: Sequence[OrphanRow] = ()) -> list[RemovableRow]:
-    return removable_rows(scope_of(entries=files).tables.entries.rows, orphans, NOON_NS)
+    return removable_rows(seen_at(scope_of(entries=files).tables.entries.rows, NOON_NS), orphans)
 
 
 UNUSED = [OrphanRow(0, "code", "no FX entry uses this code")]
@@ -203,7 +204,7 @@ def test_what_was_compiled_from_code_is_as_old_as_when_it_was_seen() -> None:
     read = scope_of(entries=files).tables.entries.rows
     rows = [replace(row, seen_time=at) for row, at in zip(read, seen, strict=True)]
     assert [row.entry for row in removable_rows(rows, UNUSED)] == [0, 1]
-    assert [row.entry for row in removable_rows(rows, UNUSED, NOON_NS)] == [0, 1, 2, 3]
+    assert [row.entry for row in removable_rows(seen_at(rows, NOON_NS), UNUSED)] == [0, 1, 2, 3]
 
 
 def test_code_without_a_key_belongs_to_no_other() -> None:

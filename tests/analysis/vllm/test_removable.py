@@ -9,6 +9,7 @@ import pytest
 import cachescope
 from cachescope.analysis.directory.unused import removable_rows
 from cachescope.frames.linked_rows import RemovableRow
+from tests.analysis.plain_rows import seen_at
 from tests.vllm_recordings import VERSIONS, recorded
 
 pytestmark = pytest.mark.slow
@@ -19,7 +20,9 @@ A_MONTH_NS = 30 * 24 * 3_600_000_000_000
 def removable_later(cache: Path) -> list[RemovableRow]:
     """What can go a month from now: nothing is kept for being new."""
     scope = cachescope.read(cache)
-    return removable_rows(scope.tables.entries.rows, scope.orphaned.rows, time.time_ns() + A_MONTH_NS)
+    return removable_rows(
+        seen_at(scope.tables.entries.rows, time.time_ns() + A_MONTH_NS), scope.orphaned.rows
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
