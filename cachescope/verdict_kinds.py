@@ -45,6 +45,10 @@ EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 AOT_INDUCTOR: Final = "AOTInductor"
 """The kind of the verdict disabled where AOTInductor compiled, whatever the settings."""
 
+Cost = Literal["avoidable", "fields", "first", "at once", "guards", "upgrade", "not cached", "unknown"]
+"""What its compile was: ``avoidable`` one that had been made before; ``fields``: what changed says it; ``first``; ``at once``: made by
+several processes; ``guards``: of other sizes or values; by another torch; of no cache; or not known."""
+
 _NEW: Final[frozenset[Verdict]] = frozenset({"first_lookup", "details_not_recorded"})
 
 
@@ -63,6 +67,10 @@ class Kind:
         What to do about it, where nothing more is certain; of vLLM's own lookups.
     advice_from : str or None
         The facts that advice depends on, which `cachescope.analysis.verdicts.advice` looks at.
+    cost : str
+        One of `Cost`.
+    by : str
+        What an avoidable compile was made by, where no field says it.
     is_miss : bool
         Whether it is counted as a miss; otherwise it never reached the cache.
     may_be_first, is_first : bool
@@ -107,6 +115,8 @@ class Kind:
     advice_from: (
         Literal["changes", "bypass", "save", "directory", "other directory", "lines", "mesh"] | None
     ) = None
+    cost: Cost = "unknown"
+    by: str = ""
     is_miss: bool = True
     may_be_first: bool = False
     is_first: bool = False
@@ -132,6 +142,7 @@ class Kind:
 _FIRST: Final = Kind(
     colour="grey",
     summary="first lookups (cold start)",
+    cost="first",
     may_be_first=True,
     is_first=True,
     explains=_NEW,
@@ -142,6 +153,7 @@ _CHANGED: Final = Kind(
     colour="vermillion",
     summary="{fields}",
     advice_from="changes",
+    cost="fields",
     explains=_NEW,
     explains_fields=True,
     explains_backward=_NEW,
@@ -155,6 +167,7 @@ _UNAVAILABLE: Final = Kind(
     colour="blue",
     summary="entry unavailable: {kind}",
     vllm_summary="vLLM: entry unavailable: {kind}",
+    cost="avoidable",
     explains_same_kind=True,
     why_still="the key is the same; its entry was not there ({kind})",
     in_directory="one key, equal guards: raced for, or made again",
@@ -170,6 +183,7 @@ _DISABLED: Final = Kind(
     "torch.compiler.config.force_disable_caches and TORCHINDUCTOR_FX_GRAPH_CACHE=0 switch caching off: "
     "unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches.",
     vllm_advice="VLLM_DISABLE_COMPILE_CACHE=1 switches it off: unset it.",
+    cost="not cached",
     is_miss=False,
     why_still="no cache was asked, whatever the key",
 )
@@ -188,23 +202,27 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _FIRST,
         summary="first lookups, or changed graphs",
         vllm_summary="first starts of vLLM, or changed factors",
+        cost="unknown",
         is_first=False,
         is_unexplained=True,
     ),
     ("first_lookup", RECOMPILE): replace(
-        _FIRST, summary="{kind}", advice=_OF_RECOMPILES, is_first=False, is_recompile=True
+        _FIRST, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_first=False, is_recompile=True
     ),
     ("key_changed", ""): _CHANGED,
-    ("key_changed", RECOMPILE): replace(_CHANGED, summary="{kind}", advice=_OF_RECOMPILES, is_recompile=True),
+    ("key_changed", RECOMPILE): replace(
+        _CHANGED, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_recompile=True
+    ),
     ("key_changed", UPGRADE): replace(
         _CHANGED,
         summary="{upgrade}; {more} fields follow",
+        cost="upgrade",
         is_upgrade=True,
         explains_same_kind=True,
         explains_fields=False,
     ),
     ("key_changed", EXPLAINED_BY_GRAPHS): replace(
-        _CHANGED, is_shown_by_graphs=True, explains=frozenset(), explains_fields=False
+        _CHANGED, cost="unknown", is_shown_by_graphs=True, explains=frozenset(), explains_fields=False
     ),
     ("guard_failed", ""): Kind(
         colour="orange",
@@ -212,6 +230,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         advice="A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once "
         "with a size of each range, and the entries of all ranges are there. A guard may come from a branch "
         "on the size in the program.",
+        cost="guards",
         is_by_guards=True,
         is_one_cause=True,
         explains=frozenset({"guard_failed", "details_not_recorded"}),
@@ -222,49 +241,62 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", ""): _UNAVAILABLE,
     ("entry_unavailable", "load error"): replace(
         _UNAVAILABLE,
+        by="an entry that could not be loaded",
         advice="torch found the entry and could not load it, and says why. Delete the files under that key if the "
         "error stays: the next compile stores a new one.",
         vllm_advice="vLLM compiles again and stores the model anew. If the error stays, remove the folder that it names.",
     ),
     ("entry_unavailable", "damaged"): replace(
         _UNAVAILABLE,
+        by="a damaged entry",
         advice="torch never removes a damaged entry: each lookup reads it again and warns. Delete the files under "
         "that key (cachescope entries DIR lists the damaged ones): the next compile stores a sound one.",
     ),
     ("entry_unavailable", "graph entry"): replace(
         _UNAVAILABLE,
+        by="an entry whose graph was gone",
         advice="An AOTAutograd entry needs the FX entry that it points to: prune and copy aotautograd/ and fxgraph/ "
         "together.",
         is_graph_gone=True,
     ),
     ("entry_unavailable", "another directory"): replace(
         _UNAVAILABLE,
+        by="another directory",
         advice="Point TORCHINDUCTOR_CACHE_DIR of both processes to one directory, or copy the cache there.",
         advice_from="other directory",
         vllm_advice="Point VLLM_CACHE_ROOT of both processes to one directory, or copy torch_compile_cache there.",
     ),
     ("entry_unavailable", "deleted"): replace(
         _UNAVAILABLE,
+        by="a deleted entry",
         advice="Something may have cleared or pruned the directory since.",
         advice_from="directory",
     ),
     ("entry_unavailable", "failed compile"): replace(
         _COMPILED_AGAIN,
         advice="Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended.",
+        cost="not cached",
     ),
     ("entry_unavailable", "process ended"): replace(
-        _COMPILED_AGAIN, advice="An entry is stored when its compile ends, and the process ended before."
+        _COMPILED_AGAIN,
+        advice="An entry is stored when its compile ends, and the process ended before.",
+        # What had been compiled before had not ended.
+        cost="first",
     ),
     ("entry_unavailable", "not saved"): replace(
         _UNAVAILABLE,
+        by="an entry that could not be saved",
         advice="torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the "
         "process must be allowed to write there, and there must be room.",
         vllm_advice="vLLM says why it could not save the model, and compiles it at each start until that is mended.",
     ),
-    ("entry_unavailable", "never stored"): replace(_UNAVAILABLE, advice_from="save"),
-    ("entry_unavailable", "partly stored"): _UNAVAILABLE,
+    ("entry_unavailable", "never stored"): replace(
+        _UNAVAILABLE, by="an entry that was never stored", advice_from="save"
+    ),
+    ("entry_unavailable", "partly stored"): replace(_UNAVAILABLE, by="an entry that was stored in part"),
     ("entry_unavailable", NOT_KNOWN): replace(
         _COMPILED_AGAIN,
+        by="an entry that was not there",
         advice=f"A trace may show it: {HOW_TO_RECORD}.",
         is_unexplained=True,
         why_still="the key is the same and its entry was not there; why is not known",
@@ -272,15 +304,18 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("compiled_concurrently", ""): Kind(
         colour="sky",
         summary="compiled by several processes at once",
+        by="starting at once",
         advice="Every process compiled the same graph because none had finished. Let one rank compile first "
         "(a barrier after the first step), or ship a cache made beforehand.",
         vllm_advice="Let one engine compile before the others start, or ship a torch_compile_cache made beforehand.",
+        cost="at once",
         explains=frozenset({"compiled_concurrently"}),
     ),
     ("bypassed", ""): Kind(
         colour="purple",
         summary="bypassed: {kind}",
         advice_from="bypass",
+        cost="not cached",
         is_miss=False,
         explains_same_kind=True,
         why_still="the cache was bypassed, whatever the key",

@@ -12,7 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import cachescope
-from cachescope.answers.summary import headline
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.samples import sample_names
 
 _SAMPLES = Path(str(files("cachescope.samples")))
@@ -35,7 +36,7 @@ def write_demo(folder: Path) -> Path:
         scope = cachescope.read(cachescope.sample(name))
         scope.report(folder / f"{name}.html")
         about = json.loads((_SAMPLES / name / "provenance.json").read_text(encoding="utf-8"))["summary"]
-        said = f"{html.escape(about)}.<br>{html.escape(headline(scope))}."
+        said = f"{html.escape(about)}.<br>{html.escape(headline(Chosen(scope)))}."
         items.append(f"<li><a href='{name}.html'>{name}</a><br>{said}</li>")
     page = folder / "index.html"
     page.write_text(_PAGE.format(version=cachescope.__version__, items="\n".join(items)), encoding="utf-8")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from cachescope.analysis.what_if.evidence import SAFETIES
-from cachescope.answers.worklist import Worklist
+from cachescope.answers.cards import Cards
 from cachescope.cli import main
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
+from cachescope.report.cards import cost_text
 from cachescope.report.page.parts import Group, Replayable
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.what_if_forms import cause_lines, warning_lines
@@ -24,14 +25,14 @@ from tests.recordings import Recorded
 
 def worklist_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
     """The same causes, at the same cost."""
-    found = Worklist.of(scope)
-    works = {work.cause: work for work in (*found.works, *found.apart)}
+    found = Cards.of(scope, most=20)
+    works = {work.row.cause: work for work in (*found.works, *found.apart)}
     assert works.keys() == {row.cause for row in savings}
     lost = dict(zip(scope.causes["cause"], scope.causes["time_lost_ns"], strict=True))
     for row in savings:
         assert row.time_lost_ns is None or row.time_lost_ns == lost[row.cause]
         if row.time_lost_ns is not None:
-            assert works[row.cause].cost.startswith(duration(row.time_lost_ns))
+            assert cost_text(works[row.cause]).startswith(duration(row.time_lost_ns))
 
 
 def nothing_goes_unsaid(scope: Scope, savings: list[CauseSaving]) -> None:
@@ -74,8 +75,8 @@ def command_agrees(folder: Path, savings: list[CauseSaving]) -> None:
 def pane_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
     """The pane lists the causes as the worklist calls them, and the toggles as the ranking has them."""
     view = WhatIfView(scope)
-    found = Worklist.of(scope)
-    titles = {work.cause: work.title for work in (*found.works, *found.apart)}
+    found = Cards.of(scope, most=20)
+    titles = {work.row.cause: work.title for work in (*found.works, *found.apart)}
     assert view.by_cause.total == len(savings)
     for row, cells in zip(savings, view.by_cause.rows, strict=False):
         assert cells[0] == titles[row.cause][:300]

@@ -172,8 +172,9 @@ def hold_frames(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
 
 def hold_answer(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
     """The terminal's answer, all causes shown."""
-    lines = answer_lines(Why.of(scope, most=len(scope.causes)))
-    assert headline_counts(lines[0].text) == shown_of(outcomes)
+    why = Why.of(scope, most=len(scope.causes))
+    lines = answer_lines(why)
+    assert headline_counts(why.counts or lines[0].text) == shown_of(outcomes)
     assert counts_of_causes(lines) == shown_of(outcomes)[2:]
     few = answer_lines(Why.of(scope, most=1))
     (rest,) = [int(m[1]) for one in few if (m := re.search(r"more causes? of (\d+) lookup", one.text))] or [0]
@@ -220,10 +221,8 @@ def headline_counts(text: str) -> tuple[int, ...]:
 
 
 def counts_of_causes(lines: list[Line]) -> tuple[int, int]:
-    """Misses, and what was bypassed or disabled: at the right of each cause, and first lookups below them."""
-    # Those with a number; ranks that differ are counted besides.
-    causes = [line for line in lines if re.match(r"\d+  ", line.text)]
-    shown = [found for line in causes if (found := re.search(_OF_CAUSE, line.right))]
+    """Misses, and what was bypassed or disabled: in each card, and first lookups below them."""
+    shown = [found for line in lines if (found := re.search(rf": {_OF_CAUSE}, the first ", line.text))]
     for line in lines:
         shown += re.finditer(rf"first lookups[^:]*: {_OF_CAUSE}", line.text)
     return added_up([(found[1], found[2]) for found in shown])

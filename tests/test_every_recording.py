@@ -20,6 +20,7 @@ from tests.analysis.what_if.test_what_if import check_the_unchanged_schema_gives
 from tests.answers.test_compared_runs import (
     check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror,
 )
+from tests.answers.test_costs import check_what_was_avoidable_and_the_rest_are_all_that_was_compiled
 from tests.answers.test_worklist import check_every_cause_is_there_under_a_name_of_its_own
 from tests.auditing.test_recordings import check_nothing_stands_against_it
 from tests.conftest import Recording
@@ -42,6 +43,7 @@ CHECKS = (
     check_every_fx_entry_holds_the_details_that_the_trace_told, check_workers_tell_what_one_process_reads,
     check_every_lookup_of_a_likeness_is_found, check_every_unsaved_lookup_is_read, check_every_count,
     check_every_cause_is_there_under_a_name_of_its_own,
+    check_what_was_avoidable_and_the_rest_are_all_that_was_compiled,
     check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror,
     check_nothing_else_is_taken_for_a_value_of_a_process,
     check_the_unchanged_schema_gives_the_recorded_outcomes, check_what_is_lost,

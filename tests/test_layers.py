@@ -77,6 +77,8 @@ OWN_AND_HEAVY = {
     "cachescope.readers.parquet_folder": {"answers"},
     # platformdirs and filelock, which no small log needs
     "cachescope.readers.index.kept_logs": {"answers"},
+    # starts are told from each other where runs have ranks
+    "cachescope.answers.starts": {"answers"},
     # all of the report, and nothing else is written by it
     "cachescope.report.page.file": {"scope"},
     # ipywidgets
@@ -281,7 +283,7 @@ def test_bytes_become_an_answer_without_numpy_pandas_and_pyarrow(
         [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     loaded = done.stderr.split()
-    assert "inductor_config[epilogue_fusion]" in done.stdout
+    assert "epilogue_fusion" in done.stdout
     assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
     assert sum(name.split(".")[0] == "cachescope" for name in loaded) <= 155
 

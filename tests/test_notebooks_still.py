@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.answers.summary import headline
-from cachescope.answers.worklist import Worklist
+from cachescope.answers.cards import Cards
+from cachescope.answers.summary import counts_text
 
 NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "01_why_did_it_miss.ipynb"
 # What GitHub takes out of the HTML of an output.
@@ -34,7 +34,7 @@ def without_styles(made: str) -> str:
 @pytest.mark.parametrize("sanitized", [without_styles, str], ids=["GitHub", "nbviewer"])
 def test_the_explorer_says_what_missed_and_what_to_fix(browser: Any, sanitized: Any) -> None:
     scope = cachescope.read(cachescope.sample("tour"))
-    works = Worklist.of(scope).works
+    works = Cards.of(scope, most=20).works
     beyond: list[str] = []
     context = browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 800})
     page = context.new_page()
@@ -44,7 +44,7 @@ def test_the_explorer_says_what_missed_and_what_to_fix(browser: Any, sanitized: 
     still = page.locator("div", has_text="The explorer itself is here when the notebook runs.").last
     assert still.is_visible()
     said = " ".join(still.inner_text().split())
-    assert headline(scope) in said and "46 % 22 of 48 lookups" in said
+    assert counts_text(scope) in said and "46 % 22 of 48 lookups" in said
     titles = [text.split(" ")[0] for text in still.locator("ol > li b").all_inner_texts()]
     assert titles[: len(works)] == [work.title.split(" ")[0] for work in works]
     assert "torch._inductor.config.epilogue_fusion = True" in said

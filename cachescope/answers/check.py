@@ -17,7 +17,7 @@ from cachescope.analysis.rates import rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import headline
+from cachescope.answers.summary import counts_text
 from cachescope.columns import frame_of
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import Bar
@@ -84,7 +84,7 @@ class Check:
         nothing = _why_nothing_was_checked(read)
         if nothing is not None:
             wanted = min_hit_rate, max_time_lost_ns, None if baseline is None else 0
-            return cls(tuple(unchecked(wanted, nothing)), headline(read), {}, problems, unread=unread)
+            return cls(tuple(unchecked(wanted, nothing)), counts_text(read), {}, problems, unread=unread)
         rate = rates(facts.lookups.values())
         bars = []
         if min_hit_rate is not None:
@@ -100,7 +100,7 @@ class Check:
         against = {cause for bar in bars for cause in bar.causes}
         shown = {cause: line for cause, line in lines.items() if cause in against}
         is_cold = any(kind_of(row).may_be_first and row.cause in against for row in facts.causes)
-        return cls(tuple(bars), headline(read), shown, problems, is_cold, unread)
+        return cls(tuple(bars), counts_text(read), shown, problems, is_cold, unread)
 
 
 def unread_sources(read: Recording) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def _why_nothing_was_checked(read: Recording) -> str | None:
     """Why no bar can be met: no lookup, or a process that compiled, and of which none is recorded."""
     facts = read.facts
     if not facts.lookups:
-        return f"nothing to check: {headline(read)}"
+        return f"nothing to check: {counts_text(read)}"
     blind = [row.run for row in facts.runs.values() if row.looked_up is False]
     if blind:
         runs = f"run {', '.join(map(str, blind[:8]))}"

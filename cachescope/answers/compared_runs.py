@@ -10,12 +10,13 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.phases.readings import self_times
 from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.aligned_lookups import CHANGES, Aligned, Change, aligned_lookups
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key
 from cachescope.answers.recording import Recording
-from cachescope.answers.time_spent import phase_differences, self_times
+from cachescope.answers.time_spent import phase_differences
 from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow

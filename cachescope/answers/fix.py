@@ -9,7 +9,7 @@ from typing import Final
 
 from cachescope.analysis.fixes import HASH_SEED, HASH_SEED_WAY, VARIABLE, Setting, Way, ways_to_set
 from cachescope.analysis.verdicts.change_advice import process_advice
-from cachescope.answers.causes import Causes
+from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer, notes_of
 from cachescope.answers.recording import Recording
@@ -234,12 +234,12 @@ def _remaining(read: Recording) -> list[Remaining]:
     runs = {run.run for run in read.facts.runs.values() if run.is_preflight}
     found = []
     chosen = Chosen.of_runs(read, runs)
-    for struck in Causes.of(read, chosen).struck:
-        is_final = bool(struck.row.fields) and all(
-            one.startswith(_OF_THE_INSTALLATION) for one in struck.row.fields
+    for card in Cards.of(read, chosen).cards:
+        is_final = bool(card.row.fields) and all(
+            one.startswith(_OF_THE_INSTALLATION) for one in card.row.fields
         )
-        summary = ", ".join(f"{one.field} {one.summary}" for one in struck.changes) or struck.row.summary
-        found.append(Remaining(summary, struck.misses, struck.advice, is_final))
+        summary = ", ".join(f"{one.field} {one.summary}" for one in card.changes) or card.row.summary
+        found.append(Remaining(summary, card.misses, card.advice, is_final))
     first = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_first)
     if first and not found:
         found.append(Remaining(_NEVER_STORED, first, None, False))

@@ -1,9 +1,11 @@
-"""What a run, a lookup and a baseline are called in a line."""
+"""What a run, a lookup, a baseline and a field are called in a line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 
     Placed = LookupRow | CompileRow | SymbolRow | RecompileRow
+
+_NAMES: Final = {"gm": "graph (gm)"}
+# What names of options share; the rest of the name tells them apart.
+_OPTION: Final = re.compile(r"(?:inductor_config|fx_kwargs)\[(?P<name>[^\[\]]+)\]")
 
 
 def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None) -> str:
@@ -78,3 +84,27 @@ def lookup_in_run(facts: Facts, row: LookupRow) -> str:
 def place_of(row: Placed) -> tuple[str | None, str | None, int | None]:
     """What is the same of a place in all processes."""
     return row.function, code_file(row.file), row.line
+
+
+def short_field(field: str) -> str:
+    """A field without what the names of options share.
+
+    Examples
+    --------
+    >>> short_field("inductor_config[epilogue_fusion]"), short_field("gm")
+    ('epilogue_fusion', 'graph (gm)')
+    """
+    return _NAMES.get(field) or _OPTION.sub(r"\g<name>", field)
+
+
+def short_fields(fields: Iterable[str]) -> dict[str, str]:
+    """The short name of each field; the whole one where two fields have the same short name.
+
+    Examples
+    --------
+    >>> short_fields(["inductor_config[cpp_wrapper]", "fx_kwargs[cpp_wrapper]", "gm"])["gm"]
+    'graph (gm)'
+    """
+    names = {field: short_field(field) for field in fields}
+    count = Counter(names.values())
+    return {field: name if count[name] == 1 else field for field, name in names.items()}

@@ -224,8 +224,7 @@ class Recording:
             return []
         from cachescope.analysis.vllm.folders import folders_of
 
-        tables = self.tables
-        return folders_of(tables.vllm_factors.rows, tables.entries.rows, self._vllm_named)
+        return folders_of(self.tables.vllm_factors.rows, self.tables.entries.rows, self._vllm_named)
 
     @property
     def fragments_of_vllm(self) -> list[FragmentRow]:
@@ -317,12 +316,20 @@ class Recording:
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
         """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""
-        missing_runs = set(runs) - self._symbols_of_run.keys()
         if "compiles_read" in self.__dict__ or self.tables.symbols is not None or most_bytes is None:
             return True
+        return self.size_of_logs(set(runs) - self._symbols_of_run.keys()) <= most_bytes
+
+    @property
+    def has_phases(self) -> bool:
+        """Whether the phases were read already."""
+        return "phases_read" in self.__dict__ or self.tables.phases is not None
+
+    def size_of_logs(self, runs: Collection[int]) -> int:
+        """The bytes of the logs of some runs."""
         stamps = self.tables.stamps
-        missing = (row for row in self.tables.runs.rows if row.run in missing_runs)
-        return sum(stamps.get(source, (0, 0))[0] for row in missing for source in row.sources) <= most_bytes
+        rows = (row for row in self.tables.runs.rows if row.run in runs)
+        return sum(stamps.get(source, (0, 0))[0] for row in rows for source in row.sources)
 
     def symbols_of(self, run: int) -> list[SymbolRow]:
         """The rows of ``symbols`` of one run, whose trace alone is read if those of all were not."""

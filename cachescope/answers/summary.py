@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final, Self
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
+from cachescope.analysis.phases.names import VECTOR_TEST
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.terms import HOW_TO_RECORD, UNREADABLE, VLLM
+from cachescope.terms import HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, file_size, percent, plural
 
+MOST_BYTES_READ_AGAIN: Final = 100_000_000
+"""Of traces that are read once more for an answer, where they are not asked for by name: some tenths of a second."""
 # Why an outcome is unknown: of torch's caches, and of vLLM's own.
 WHY_UNKNOWN: Final = (
     "the log ends before its outcome, or has lost the line of it",
@@ -23,7 +26,7 @@ WHY_UNKNOWN: Final = (
 )
 
 
-def headline(read: Recording) -> str:
+def counts_text(read: Recording) -> str:
     """Lookups, hits and misses, and the hit rate by count and by compile time, in one line."""
     facts = read.facts
     if not facts.lookups:
@@ -33,12 +36,11 @@ def headline(read: Recording) -> str:
     shares = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)}{known} by count"
     if rate.time_hit_rate is not None:
         shares += f", {percent(rate.time_hit_rate)} by compile time"
-    lost = "" if rate.time_lost_ns is None else f"; {duration(rate.time_lost_ns)} lost"
     # Compile workers leave traces as well; a run is a process that looked something up.
     looked_up = len({row.run for row in facts.lookups.values()})
     lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
     predicted = predicted_lookups(facts, facts.lookups.values())
-    counts_text = f"{lookups} in {runs}: {outcomes(rate)} ({shares}{lost})"
+    counts_text = f"{lookups} in {runs}: {outcomes(rate)} ({shares})"
     if predicted == len(facts.lookups):
         return f"predicted by a pre-flight: {counts_text}"
     return f"{counts_text}; {predicted} of them predicted by a pre-flight" if predicted else counts_text
@@ -99,7 +101,9 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     parts = []
     for cause in counted:
         if kind_of(cause).is_first:
-            time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
+            time = (
+                "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}{_test(read, cause)}"
+            )
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{time}")
     unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
     parts.append(f"not explained: {sum(unexplained):,}")
@@ -109,32 +113,19 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     return "    ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class InShort:
-    """The rates, the costliest causes, and what is left over."""
+def _test(read: Recording, cause: CauseRow) -> str:
+    """How much of first compiles was torch's test of the CPU: of ranks one makes it, and the others wait for its lock."""
+    rows = phases_of(read, cause.runs)
+    test = sum(row.self_time_ns for row in rows if row.phase == VECTOR_TEST)
+    return (
+        f", {duration(test)} of it torch's test of the CPU's vector instructions, once a folder"
+        if test
+        else ""
+    )
 
-    headline: str  # lookups, hits and misses in one line, and what stays outside the causes
-    footer: str
-    # But for first lookups. Where they struck is not looked into: it takes longer than a repr may where a
-    # fleet was read.
-    causes: tuple[CauseRow, ...]
-    lookups: int  # how many there are
-    problems: int
-    entries: int
-    damaged: int
-    unreadable: int
 
-    @classmethod
-    def of(cls, read: Recording) -> Self:
-        """Of what was read."""
-        facts = read.facts
-        return cls(
-            headline=headline(read),
-            footer=footer(read),
-            causes=tuple(row for row in facts.causes if not kind_of(row).is_first),
-            lookups=len(facts.lookups),
-            problems=len(facts.problems),
-            entries=len(facts.entries),
-            damaged=sum(row.status == "damaged" for row in facts.entries.values()),
-            unreadable=sum(row.status == UNREADABLE for row in facts.entries.values()),
-        )
+def phases_of(read: Recording, runs: Collection[int]) -> list[PhaseRow]:
+    """The phases of some runs; none where they were not read yet and that would take long."""
+    if not read.has_phases and read.size_of_logs(read.facts.runs) > MOST_BYTES_READ_AGAIN:
+        return []
+    return [row for row in read.phases_read[0].rows if row.run in runs]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
 from cachescope.analysis.phases.names import WAITING_FOR_RANKS
-from cachescope.analysis.phases.readings import Readings, readings_of_runs
+from cachescope.analysis.phases.readings import Readings, readings_of_runs, self_times
 from cachescope.answers.difference import runs_below
 from cachescope.answers.names import run_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
 from cachescope.answers.recording import Recording
-from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.grouping import by_key
 
@@ -158,14 +156,6 @@ def members_of(read: Recording, runs: Sequence[RunTime], paths: Sequence[str]) -
     return tuple(sides) if apart else tuple(Member(None, 1, one) for one in runs)
 
 
-def self_times(rows: Iterable[PhaseRow]) -> dict[str, int]:
-    """The self time of each phase, by name."""
-    found = Counter[str]()
-    for row in rows:
-        found[row.phase] += row.self_time_ns
-    return dict(sorted(found.items()))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeSpent:
     """Where the time of compiling went."""
@@ -190,7 +180,7 @@ class TimeSpent:
                 run,
                 rows[run].rank,
                 run_name(rows[run]),
-                dict(sorted(self_times(of_run[run]).items(), key=lambda item: -item[1])),
+                self_times(of_run[run]),
                 readings[run],
                 Besides.of_run(rows[run], readings[run].total_ns),
                 has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],

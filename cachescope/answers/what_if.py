@@ -23,7 +23,7 @@ from cachescope.analysis.what_if.results import (
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import lookup_in_run, run_name
 from cachescope.answers.read import Read
-from cachescope.answers.summary import headline
+from cachescope.answers.summary import counts_text
 from cachescope.columns import DEEP
 from cachescope.frames.replay_rows import (
     WhatIfCause,
@@ -157,7 +157,7 @@ class WhatIf:
     @property
     def headline(self) -> str:
         """What was recorded, in one line."""
-        return headline(self.read)
+        return counts_text(self.read)
 
     @property
     def not_replayed(self) -> tuple[tuple[str, WhatIfDifference], ...]:

@@ -7,15 +7,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from cachescope.answers.causes import Causes
+from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import footer, headline
-from cachescope.frames.answer_rows import RankDifference, RateRow
+from cachescope.answers.summary import counts_text, footer
+from cachescope.frames.answer_rows import CauseRow, RankDifference, RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
+from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import kind_of
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 class Why:
     """Rates, causes, and what is left over; of all that was read, or of some of its runs."""
 
-    headline: str | None  # lookups, hits and misses in one line; None where it is asked of some runs
-    causes: Causes  # the most time lost first
+    headline: str | None  # what was avoidable; None where it is asked of some runs
+    counts: str  # lookups, hits and misses in one line; empty where the headline says it, or it is asked of some runs
+    causes: Cards  # the most time lost first
     # Where nothing was looked up in torch's caches: misses read from a directory.
     past: tuple[PastMisses, ...]
     # Fields in which ranks differ from the others; empty where it is asked of some runs.
@@ -67,9 +70,11 @@ class Why:
         of_runs = [row for row in read.facts.runs.values() if runs is None or row.run in runs]
         failed = dict.fromkeys(text for row in of_runs for text in row.failed_compiles)
         numbers = {row.run for row in of_runs} if failed else set[int]()
+        said = headline(chosen) if runs is None else None
         return cls(
-            headline=headline(read) if runs is None else None,
-            causes=Causes.of(read, chosen, most),
+            headline=said,
+            counts="" if said is None else _counts(read, said),
+            causes=Cards.of(read, chosen, most),
             past=tuple(past),
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
             vllm=vllm,
@@ -88,6 +93,45 @@ _BUILD: Final = re.compile(r"Command '\['([^']*)'.*?'-o', '(?:[^']*/)?([^']*)'.*
 def _error_and_place(text: str) -> tuple[str, str]:
     place, _, error = text.partition(": ")
     return _BUILD.sub(r"\1 could not build \2: it ", error), place
+
+
+def _counts(read: Recording, said: str) -> str:
+    """The counts, unless they were said already."""
+    counts = counts_text(read)
+    return "" if counts == said else counts
+
+
+@dataclass(frozen=True, slots=True)
+class InShort:
+    """The rates, the costliest causes, and what is left over."""
+
+    headline: str  # what was avoidable
+    counts: str  # lookups, hits and misses in one line; empty where the headline says it
+    footer: str  # what stays outside the causes
+    # But for first lookups. Where they struck is not looked into: it takes longer than a repr may where a
+    # fleet was read.
+    causes: tuple[CauseRow, ...]
+    lookups: int  # how many there are
+    problems: int
+    entries: int
+    damaged: int
+    unreadable: int
+
+    @classmethod
+    def of(cls, read: Recording) -> Self:
+        """Of what was read."""
+        facts = read.facts
+        return cls(
+            headline=(said := headline(Chosen(read))),
+            counts=_counts(read, said),
+            footer=footer(read),
+            causes=tuple(row for row in facts.causes if not kind_of(row).is_first),
+            lookups=len(facts.lookups),
+            problems=len(facts.problems),
+            entries=len(facts.entries),
+            damaged=sum(row.status == "damaged" for row in facts.entries.values()),
+            unreadable=sum(row.status == UNREADABLE for row in facts.entries.values()),
+        )
 
 
 @dataclass(frozen=True, slots=True)

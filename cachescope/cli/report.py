@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, write the file, and say where it is."""
-    from cachescope.answers.summary import headline
+    from cachescope.answers.chosen import Chosen
+    from cachescope.answers.costs import headline
     from cachescope.cli.sources import read_given
     from cachescope.report.layout import Line
 
@@ -35,6 +36,6 @@ def run(args: argparse.Namespace) -> int:
         write_json({"report": str(path), "bytes": size})
     else:
         # Where the file is was said by whoever asks; what was read was not.
-        write_lines([Line(headline(scope))], redaction_of(args))
+        write_lines([Line(headline(Chosen(scope)))], redaction_of(args))
         write_lines([Line(f"{harmless(str(path))}  {file_size(size)}", whole=True)])
     return 0

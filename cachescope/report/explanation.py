@@ -14,7 +14,7 @@ from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.wording import harmless, listed
 
 _FIELDS_SHOWN: Final = 8
-_DIFF_LINES: Final = 12
+_DIFF_LINES: Final = 10
 # A lookup that is asked for by name is shown in full, within what anyone reads.
 _ALL_FIELDS: Final = 200
 _ALL_DIFF_LINES: Final = 400

@@ -7,13 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.causes import Causes, Place, Struck
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.summary import MAY_BE_NO_LOOKUP, outcomes
-from cachescope.report.explanation import change_lines, code_lines, explanation_html
+from cachescope.report.cards import card_html, card_lines
+from cachescope.report.explanation import explanation_html
 from cachescope.report.html import FAINT_STYLE, STYLE, safe, text_html
 from cachescope.report.layout import Line, parted, rest, titled, wrapped
-from cachescope.verdict_kinds import KINDS, kind_of
+from cachescope.verdict_kinds import KINDS
 from cachescope.wording import (
     SHORT_KEY,
     and_more,
@@ -26,9 +26,9 @@ from cachescope.wording import (
 )
 
 if TYPE_CHECKING:
+    from cachescope.answers.cards import Cards
     from cachescope.answers.directory import PastMisses
-    from cachescope.answers.summary import InShort
-    from cachescope.answers.why import Block, RunsWent, Why
+    from cachescope.answers.why import Block, InShort, RunsWent, Why
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
 
-_PLACES_SHOWN: Final = 2
-_FOLLOWERS_SHOWN: Final = 3
 _PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
 _FAILED_SHOWN: Final = 4
@@ -109,14 +107,15 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
 
 def answer_lines(why: Why) -> list[Line]:
     """The answer to "why did it miss": rates, the causes by time lost, the rest."""
-    causes = why.causes
-    lines = [] if why.headline is None else [Line(why.headline, style="bold")]
+    found = why.causes
+    lines = [] if why.headline is None else [Line(harmless(why.headline), style="bold")]
+    lines += [Line(why.counts, style="dim")] if why.counts else []
     lines += parted([_failed_lines(why)])
-    lines += parted(_cause_lines(number, struck) for number, struck in enumerate(causes.struck, 1))
-    if causes.more:
-        left = plural(causes.more_misses, "lookup")
-        all_of_them = f"--causes {len(causes.struck) + causes.more} shows all"
-        more = f"{and_more(causes.more, 'cause')} of {left} that did not hit: {all_of_them}"
+    lines += parted(card_lines(number, card) for number, card in enumerate(found.cards, 1))
+    if found.more:
+        left = plural(found.more_misses, "lookup")
+        all_of_them = f"--causes {len(found.cards) + found.more} shows all"
+        more = f"{and_more(found.more, 'cause')} of {left} that did not hit: {all_of_them}"
         lines += [Line(), Line(more, style="dim")]
     lines += parted([past_lines(why.past), rank_lines(why.rank_differences)])
     if why.vllm is not None:
@@ -183,13 +182,6 @@ def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
     yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 
-def place_text(place: Place) -> str:
-    """Where a miss was, and what missed because of it."""
-    if not place.followers:
-        return place.name
-    return f"{place.name} and, because of it, {listed(place.followers, _FOLLOWERS_SHOWN)}"
-
-
 def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
     """The first warnings of keys that seem to stand for more than one thing."""
     if not found:
@@ -199,53 +191,6 @@ def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
     for row in found[:_FALSE_HITS_SHOWN]:
         key = "" if row.cache_key is None else f"{row.cache} {row.cache_key[:SHORT_KEY]}…: "
         yield Line(harmless(f"{key}{row.evidence}"), 2, "dim", rows=_ADVICE_ROWS)
-
-
-def _cause_lines(number: int, struck: Struck) -> Iterator[Line]:
-    cause, changes, first = struck.row, struck.changes, struck.first
-    count = lookups_of_cause(cause, struck.misses)
-    right = f"{count:>8}  {duration(struck.time_lost_ns):>6}"
-    kind = kind_of(cause)
-    is_of_many = len(cause.fields) > 1 and not (kind.is_upgrade or kind.is_recompile)
-    title = f"{len(cause.fields):,} fields changed" if is_of_many else harmless(cause.summary)
-    if len(changes) == 1 and not kind.is_recompile:
-        title += f"   {harmless(changes[0].summary)}"
-    yield Line(f"{number}  {title}", style="bold", right=right)
-    if kind.is_recompile:
-        yield Line(harmless(short(first.reason, 400)), 3)
-        yield from change_lines(changes, 3)
-    elif len(changes) == 1:
-        yield from code_lines(changes[0], 5)
-        for run, summary in struck.other_values:
-            yield Line(f"and in run {run}: {harmless(summary)}", 3)
-    elif changes and not kind.is_upgrade:
-        yield from change_lines(changes, 3)
-    elif not kind.is_upgrade or "besides" in first.reason:
-        yield Line(harmless(short(first.reason, 400)), 3)
-    if struck.guards is not None:
-        yield Line(harmless(struck.guards.text), 3)
-    for place in struck.places[:_PLACES_SHOWN]:
-        yield Line(place_text(place), 3)
-    if struck.roots > _PLACES_SHOWN:
-        ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
-        more = plural(struck.roots - _PLACES_SHOWN, "more lookup")
-        yield Line(f"and {more} in {plural(struck.runs, 'run')}{ranks}", 3)
-    if struck.baseline is not None:
-        yield Line(f"compared with {struck.baseline}{_sameness(struck)}", 3)
-    if first.evidence != "recorded":
-        known = first.evidence.replace("_", " ")
-        yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
-    if struck.advice and not kind.is_advice_in_reason:
-        yield Line(harmless(struck.advice), 3, "dim", rows=_ADVICE_ROWS)
-
-
-def _sameness(struck: Struck) -> str:
-    cause = struck.row
-    if not cause.fields:
-        return ""
-    if struck.is_of_vllm:
-        return ", the same part of a model; nothing else differs"
-    return "; nothing else differs" if "gm" in cause.fields else ", the same graph; nothing else differs"
 
 
 def block_lines(block: Block) -> list[Line]:
@@ -274,6 +219,7 @@ def block_html(block: Block) -> str:
 def summary_text(found: InShort) -> str:
     """The text repr."""
     lines = [f"cachescope.Scope: {found.headline}"]
+    lines += [f"  {found.counts}"] if found.counts else []
     for number, cause in enumerate(found.causes[:_CAUSES_IN_TEXT], 1):
         cost = f"{lookups_of_cause(cause, cause.misses)}  {duration(cause.time_lost_ns)}"
         lines.append(f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {cost}")
@@ -285,27 +231,13 @@ def summary_text(found: InShort) -> str:
     return "\n".join(map(harmless_line, lines))
 
 
-def summary_html(found: InShort, causes: Causes) -> str:
+def summary_html(found: InShort, first: Cards) -> str:
     """The HTML repr: the rates first, then the costliest causes, then the rest."""
-    parts = [f"<p><b>{safe(found.headline)}</b></p>"]
-    parts += [_cause_html(number, struck) for number, struck in enumerate(causes.struck, 1)]
-    if causes.more:
-        more = and_more(causes.more, "cause")
+    counts = f"<br>{safe(found.counts)}" if found.counts else ""
+    parts = [f"<p><b>{safe(found.headline)}</b>{counts}</p>"]
+    parts += [card_html(number, card) for number, card in enumerate(first.cards, 1)]
+    if first.more:
+        more = and_more(first.more, "cause")
         parts.append(f"<p>{more}, see <code>scope.causes</code></p>")
     parts.append(f"<p style='{FAINT_STYLE}'>{safe(found.footer.replace('    ', ' · '))}</p>")
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"
-
-
-def _cause_html(number: int, struck: Struck) -> str:
-    cause = struck.row
-    misses = lookups_of_cause(cause, cause.misses)
-    # Old and new value, if one field alone made the cause.
-    change = f"{safe(struck.changes[0].summary)} " if len(struck.changes) == 1 else ""
-    where = "".join(f"<li>{safe(place_text(place))}</li>" for place in struck.places)
-    sizes = f"<div>{safe(struck.guards.text)}</div>" if struck.guards else ""
-    advice = f"<div style='{FAINT_STYLE}'>{safe(struck.advice)}</div>" if struck.advice else ""
-    return (
-        f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(cause.summary)}</code> "
-        f"{change}({safe(cause.verdict)}) · {misses} · {duration(cause.time_lost_ns)}</summary>"
-        f"{sizes}<ul>{where}</ul>{advice}</details>"
-    )

@@ -376,17 +376,17 @@ class Scope(Read):
         return frame_of(predictions_of_run(self, run), PredictionRow)
 
     def __repr__(self) -> str:
-        from cachescope.answers.summary import InShort
+        from cachescope.answers.why import InShort
         from cachescope.report.why_missed import summary_text
 
         return summary_text(InShort.of(self))
 
     def _repr_html_(self) -> str:
-        from cachescope.answers.causes import Causes
-        from cachescope.answers.summary import InShort
+        from cachescope.answers.cards import Cards
+        from cachescope.answers.why import InShort
         from cachescope.report.why_missed import summary_html
 
-        return summary_html(InShort.of(self), Causes.of(self, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML))
+        return summary_html(InShort.of(self), Cards.of(self, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML))
 
 
 def _runs(given: int | Iterable[int]) -> tuple[int, ...]:

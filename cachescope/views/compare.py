@@ -11,10 +11,9 @@ from traitlets.utils.bunch import Bunch
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
-from cachescope.answers.names import cache_name
+from cachescope.answers.names import cache_name, short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
-from cachescope.answers.worklist import short_fields
 from cachescope.views import compare_text, html
 from cachescope.views.controls import Pane, button, heading, markup, row, sentence, toggle_buttons
 from cachescope.views.lookups import NOTHING

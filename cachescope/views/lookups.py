@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipywidgets
 import pandas as pd
 
+from cachescope.answers.cards import cause_names
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
-from cachescope.answers.worklist import cause_names
 from cachescope.report.page.lookups import lookups_frame
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, choice, markup, row, sentence, text_box

@@ -11,11 +11,12 @@ import pandas as pd
 import traitlets
 
 from cachescope.analysis.rates import grouped, rates
+from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.answers.summary import compile_time, headline, predicted_lookups, seen_text
+from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
 from cachescope.answers.vllm import VllmFolders
-from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.graph_grid import runs_by_graph
@@ -25,9 +26,9 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
+from cachescope.report.cards import NEVER_ASKED, changes_of, cost_text, notes_of
 from cachescope.report.json_text import values_of
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, heading, markup, sentence
 from cachescope.views.lookup_rows import between
@@ -90,9 +91,9 @@ class WorklistView(Control):
 
     def show(self, chosen: Chosen) -> None:
         """Show the worklist of other lookups."""
-        found = Worklist.of(chosen.read, chosen)
+        found = Cards.of(chosen.read, chosen, most=MOST, places=0)
         notes = notes_of(found)
-        if not found.works and not found.apart:
+        if not found.cards:
             notes = [nothing_to_fix(chosen), *notes]
         self.worklist = {
             "works": list(map(_plain, found.works)),
@@ -110,10 +111,16 @@ class WorklistView(Control):
         return f"WorklistView({len(self.worklist['works'])} to fix)"
 
 
-def _plain(work: Work) -> JsonObject:
-    changes = {"changes": list(map(asdict, changes_of(work)))}
-    first = values_of(work, "cause", "lookup", "title", "cost", "share")
-    return {n: _harmless(v) for n, v in (first | changes | values_of(work, "where", "advice")).items()}
+def _plain(card: Card) -> JsonObject:
+    changes = list(map(asdict, changes_of(card)))
+    names = {
+        "cause": card.row.cause,
+        "lookup": card.first.lookup,
+        "cost": cost_text(card),
+        "changes": changes,
+    }
+    more = {"advice": card.besides, **values_of(card, "title", "share", "where")}
+    return {name: _harmless(value) for name, value in (names | more).items()}
 
 
 def _harmless(value: Any) -> Any:
@@ -157,7 +164,7 @@ class Overview(Pane):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
-            said = html.paragraph(headline(scope), "strong") + _what_now(scope)
+            said = html.paragraph(headline(self._chosen), "strong") + _what_now(scope)
             super().__init__(markup(said), *vllm(scope), *wrong(scope))
             return
         guarded = state.guarded

@@ -10,7 +10,7 @@ from typing import Any, Final
 import traitlets
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
-from cachescope.answers.worklist import short_fields
+from cachescope.answers.names import short_fields
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation import CONTEXT_FORMS

@@ -6,10 +6,10 @@ from typing import Final
 
 import pandas as pd
 
+from cachescope.answers.cards import MOST, Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
-from cachescope.answers.worklist import Worklist
 from cachescope.columns import rows_of
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.rates import what_if_rates
@@ -78,11 +78,10 @@ def remarks(found: WhatIf) -> str:
 
 def by_cause(scope: Read) -> ListedRows:
     """What leaving out the changed fields of each cause would do, as the worklist names them; a row is its first root."""
-    works = Worklist.of(scope)
-    named = {work.cause: work for work in (*works.works, *works.apart)}
+    named = {card.row.cause: card for card in Cards.of(scope, most=MOST, places=0).cards}
     savings = rows_of(scope.cause_savings(), CauseSaving)
     rows = [(named[one.cause], one) for one in savings if one.cause in named]
-    return ListedRows(_BY_CAUSE, [(row[0].lookup, row) for row in rows])
+    return ListedRows(_BY_CAUSE, [(row[0].first.lookup, row) for row in rows])
 
 
 def _moved(before: float | None, after: float | None) -> str:

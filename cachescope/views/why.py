@@ -13,13 +13,13 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.resolve_name import is_number
+from cachescope.answers.cards import advice_by_field
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import difference, side_named
 from cachescope.answers.explanation import Explanation, costliest_root
 from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
-from cachescope.answers.worklist import advice_by_field
 from cachescope.columns import frame_of
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError

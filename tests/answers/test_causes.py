@@ -1,13 +1,13 @@
-"""Causes where they struck: what is counted of all runs is what is counted run by run."""
+"""Causes where they card: what is counted of all runs is what is counted run by run."""
 
 from collections import Counter
 
 import pytest
 
 import cachescope
-from cachescope.answers.causes import Causes, ways
+from cachescope.answers.cards import Cards, ways
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.summary import InShort
+from cachescope.answers.why import InShort
 
 SAMPLES = ("config_flip", *(pytest.param(name, marks=pytest.mark.slow) for name in ("four_ranks", "tour")))
 
@@ -15,36 +15,36 @@ SAMPLES = ("config_flip", *(pytest.param(name, marks=pytest.mark.slow) for name 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_causes_of_each_run_add_up_to_those_of_all(name: str) -> None:
     scope = cachescope.read(cachescope.sample(name))
-    every = Causes.of(scope, most=1000)
+    every = Cards.of(scope, most=1000)
     misses: Counter[int] = Counter()
     lost: Counter[int] = Counter()
     runs: Counter[int] = Counter()
     for run in scope.runs["run"]:
-        for struck in Causes.of(scope, Chosen.of_runs(scope, {run}), most=1000).struck:
-            cause = struck.row.cause
-            misses[cause] += struck.misses
-            lost[cause] += struck.time_lost_ns or 0
-            runs[cause] += struck.runs
-    assert every.struck and every.more == 0
-    for struck in every.struck:
-        cause = struck.row.cause
-        assert struck.misses == misses[cause]
-        assert (struck.time_lost_ns or 0) == lost[cause]
-        assert struck.runs == runs[cause] and len(struck.places) == min(2, struck.roots)
+        for card in Cards.of(scope, Chosen.of_runs(scope, {run}), most=1000).cards:
+            cause = card.row.cause
+            misses[cause] += card.misses
+            lost[cause] += card.time_lost_ns or 0
+            runs[cause] += card.runs
+    assert every.cards and every.more == 0
+    for card in every.cards:
+        cause = card.row.cause
+        assert card.misses == misses[cause]
+        assert (card.time_lost_ns or 0) == lost[cause]
+        assert card.runs == runs[cause] and len(card.places) == min(2, card.roots)
 
 
 def test_what_is_beyond_the_most_is_counted() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
-    every, first = Causes.of(scope, most=1000), Causes.of(scope, most=1)
-    assert first.struck == every.struck[:1]
-    assert first.more == len(every.struck) - 1 > 0
-    assert first.more_misses == sum(struck.misses for struck in every.struck[1:])
+    every, first = Cards.of(scope, most=1000), Cards.of(scope, most=1)
+    assert first.cards == every.cards[:1]
+    assert first.more == len(every.cards) - 1 > 0
+    assert first.more_misses == sum(card.misses for card in every.cards[1:])
 
 
 def test_ways_of_a_cause_differ_in_their_values() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
-    for struck in Causes.of(scope, most=1000).struck:
-        found = ways(scope, struck.row.cause, 3)
+    for card in Cards.of(scope, most=1000).cards:
+        found = ways(scope, card.row.cause, 3)
         texts = [tuple(change.summary for change in one.changes) or one.reason for one in found]
         assert 1 <= len(found) <= 3
         assert len(set(texts)) == len(texts)

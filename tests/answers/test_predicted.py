@@ -9,7 +9,7 @@ import pytest
 import cachescope
 from cachescope.analysis.preflight.predicting import with_predictions
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.summary import headline
+from cachescope.answers.summary import counts_text
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.cli import main
 from cachescope.frames.directory_rows import EntryRow
@@ -43,7 +43,7 @@ def tables(preflights: Path) -> Tables:
 
 def test_a_pre_flight_beside_its_directory(preflights: Path) -> None:
     scope = cachescope.read(preflights / "as_baked", preflights / "cache")
-    assert headline(scope).startswith("predicted by a pre-flight: 6 lookups in 1 run: 6 hit, 0 missed")
+    assert counts_text(scope).startswith("predicted by a pre-flight: 6 lookups in 1 run: 6 hit, 0 missed")
     assert scope.runs["is_preflight"].tolist() == [True]
     replayed = scope.what_if().frame
     outcomes = [*scope.lookups["outcome"], *replayed["outcome"], *replayed["outcome_after"]]
@@ -52,7 +52,7 @@ def test_a_pre_flight_beside_its_directory(preflights: Path) -> None:
 
 def test_a_pre_flight_alone_knows_no_outcome(preflights: Path) -> None:
     scope = cachescope.read(preflights / "as_baked")
-    assert headline(scope).startswith(
+    assert counts_text(scope).startswith(
         "predicted by a pre-flight: 6 lookups in 1 run: 0 hit, 0 missed, 6 of unknown outcome"
     )
 
@@ -70,7 +70,7 @@ def test_the_changed_fields_are_those_that_were_changed(preflights: Path) -> Non
 
 def test_beside_a_real_run_it_is_counted_as_what_it_is(preflights: Path) -> None:
     scope = cachescope.read(preflights / "changed", preflights / "cache", cachescope.sample("config_flip"))
-    assert "; 6 of them predicted by a pre-flight" in headline(scope)
+    assert "; 6 of them predicted by a pre-flight" in counts_text(scope)
 
 
 @pytest.mark.slow

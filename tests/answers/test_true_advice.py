@@ -10,7 +10,7 @@ import pytest
 
 import cachescope
 from cachescope.answers.preflight import PreflightAnswer
-from cachescope.answers.summary import footer, headline
+from cachescope.answers.summary import counts_text, footer
 from cachescope.report.preflight import preflight_text
 from tests.conftest import Archive, Recording
 from tests.made import CODE, fx, run, scope_of
@@ -104,8 +104,8 @@ def test_a_pre_flight_names_the_directory_that_the_program_itself_would_search(a
 def test_unknown_outcomes_stand_beside_the_rate_with_their_reason() -> None:
     lookups = [fx("f1", "hit", at=0), fx("f2", at=1), fx("f3", "unknown", at=2)]
     scope = scope_of(run(*lookups))
-    assert "1 hit, 1 missed, 1 of unknown outcome (50 % of the 2 known by count" in headline(scope)
+    assert "1 hit, 1 missed, 1 of unknown outcome (50 % of the 2 known by count" in counts_text(scope)
     assert "unknown: 1, for the log ends before its outcome, or has lost the line of it" in footer(scope)
-    assert "known" not in headline(scope_of(run(*lookups[:2]))) and "unknown" not in footer(
+    assert "known" not in counts_text(scope_of(run(*lookups[:2]))) and "unknown" not in footer(
         scope_of(run(*lookups[:2]))
     )

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import cachescope
+from cachescope.answers.cards import Cards
 from cachescope.answers.vllm import VllmFolders
-from cachescope.answers.worklist import Worklist
 from cachescope.cli import main
 from cachescope.errors import NotFoundError
-from cachescope.report.worklist import changes_of
+from cachescope.report.cards import changes_of
 from cachescope.scope import Scope
 from tests.vllm_folders import ENV, folder_name, make_folder
 from tests.vllm_logs import NOON, start, write_log
@@ -88,10 +88,10 @@ def test_explain_says_why_and_names_both_values(scope: Scope) -> None:
 
 
 def test_what_to_do_is_said_of_vllm_and_not_of_torch(scope: Scope) -> None:
-    works = {work.title: work for work in Worklist.of(scope, most=20).works}
+    works = {work.title: work for work in Cards.of(scope, most=20).works}
     (home,) = (work for title, work in works.items() if "VLLM_CONFIG_ROOT" in title)
-    assert {change.field for change in home.changes} == {"env[VLLM_CONFIG_ROOT]", "env[VLLM_XLA_CACHE_PATH]"}
-    assert all("does not count" in " ".join(change.advice) for change in home.changes)
+    assert {change.field for change in home.fields} == {"env[VLLM_CONFIG_ROOT]", "env[VLLM_XLA_CACHE_PATH]"}
+    assert all("does not count" in " ".join(change.advice) for change in home.fields)
     said = " ".join(" ".join(one.advice) + one.left_out for w in works.values() for one in changes_of(w))
     assert "code generation" not in said and "Not known whether the key" not in said
 

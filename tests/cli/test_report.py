@@ -19,7 +19,10 @@ def test_it_writes_the_file_and_says_so(run: Run, flip: Path, tmp_path: Path) ->
     target = tmp_path / "out.html"
     done = run("report", flip, "-o", target)
     assert (done.status, done.err) == (0, "")
-    assert done.out.splitlines()[0].startswith("6 lookups in 3 runs") and str(target) in done.out
+    assert (
+        done.out.startswith("1.6 s of the 15.4 s compiled after misses were avoidable")
+        and str(target) in done.out
+    )
     assert "epilogue_fusion" in target.read_text()
 
 

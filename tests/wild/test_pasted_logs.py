@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.answers.summary import headline
+from cachescope.answers.summary import counts_text
 from cachescope.catalogue import messages
 from cachescope.errors import SourceError
 from cachescope.readers.logs import text_log
@@ -60,7 +60,7 @@ def test_what_torch_says_at_its_default_level_is_told(lines: list[str], said: st
     (problem,) = scope.problems.to_dict("records")
     assert (problem["kind"], problem["where"]) == ("no_lookups", "line 2")
     assert problem["message"].startswith(said)
-    assert "does not say that there was none" in headline(scope)
+    assert "does not say that there was none" in counts_text(scope)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_each_error_of_a_cache_is_told_and_nothing_is_said_to_be_absent(
             # What bypasses a lookup is one.
             assert len(scope.problems) + len(scope.lookups) == is_told, row
             if scope.lookups.empty:
-                assert "does not say that there was none" in headline(scope)
+                assert "does not say that there was none" in counts_text(scope)
 
 
 def test_errors_of_other_files_are_not_of_a_cache(tmp_path: Path) -> None:

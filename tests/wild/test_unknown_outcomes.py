@@ -6,7 +6,7 @@ import pytest
 
 import cachescope
 from cachescope import figures
-from cachescope.answers.summary import headline
+from cachescope.answers.summary import counts_text
 from cachescope.columns import records
 from tests.conftest import Recording
 
@@ -26,7 +26,7 @@ def test_it_is_counted_apart(scope: cachescope.Scope) -> None:
     (rate,) = records(scope.hit_rates())
     assert (rate["lookups"], rate["hits"], rate["misses"], rate["unknown"]) == (4, 2, 1, 1)
     assert rate["hit_rate"] == 2 / 3
-    assert "2 hit, 1 missed, 1 of unknown outcome (67 % of the 3 known by count" in headline(scope)
+    assert "2 hit, 1 missed, 1 of unknown outcome (67 % of the 3 known by count" in counts_text(scope)
     assert records(scope.hit_rates(by=["cache"]))[1]["hit_rate"] == 1
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cachescope.analysis.phases.names import phase_of
+from cachescope.analysis.phases.names import is_vector_test, phase_of
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps
@@ -41,6 +41,7 @@ class Place(NamedTuple):
     compile_id: str | None
     segment: int
     event: str
+    is_test: bool = False  # of the CPU's vector instructions
 
 
 @dataclass(slots=True)
@@ -131,11 +132,12 @@ class Sweep:
         if event.name == FRAME_COMPILE and event.compile_id is not None:
             self._segments[event.compile_id] += 1
         thread = self._thread_of(event)
+        is_test = bool(thread.open) and is_vector_test(event.name, thread.open[-1].place.event)
         if event.compile_id is not None:
-            place = Place(event.compile_id, self._segments[event.compile_id], event.name)
+            place = Place(event.compile_id, self._segments[event.compile_id], event.name, is_test)
         elif thread.open:
             # A thread of the pool knows of no compile.
-            place = thread.open[-1].place._replace(event=event.name)
+            place = thread.open[-1].place._replace(event=event.name, is_test=is_test)
         else:
             place = Place(None, 0, event.name)
         self.spent.setdefault(place, Spent()).count += 1
@@ -206,7 +208,7 @@ def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[Pro
 
 def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:
     for place, one in spent.items():
-        phase = _named(place.event)
+        phase = _named(place.event, is_test=place.is_test)
         yield PhaseRow(
             run=run,
             compile_id=place.compile_id,

@@ -23,6 +23,8 @@ REST: Final = "no event covers"
 """The self time of the events that contain all others."""
 WAITING_FOR_RANKS: Final = "waiting for other ranks"
 """The time in events in which ranks agree: each has to wait until the last has come."""
+VECTOR_TEST: Final = "vector instruction test"
+"""The compiler runs with which torch tests what vector instructions the CPU has (torch/_inductor/cpu_vec_isa.py, `VecISA.check_build`)."""
 
 
 def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
@@ -56,6 +58,8 @@ PHASES: Final = (
         r"Scheduler\.(?:__init__|codegen|fused_nodes|simple_overlap|create_combo_kernel_nodes)",
         r"(?:PythonWrapperCodegen|CppWrapper[CG]pu)\.generate", r"generate_kernel_code_from_nodes",
         r"aoti_serialize_constants"),
+    # Once a folder of code, by whichever graph comes first; a hit asks for the instructions, too.
+    _phase(VECTOR_TEST, False),
     _phase("C++ compiler", True, r"compile_file", r"run_command_and_check", r"AotCodeCompiler\.compile",
         r"cpp_wrapper_compile", r"aoti_(?:compile_fatbin|precompile_header)"),
     _phase("Triton compiler", True, r"async_compile\.precompile", r"CachingAutotuner\.slow_precompile_config",
@@ -75,12 +79,24 @@ PHASES: Final = (
     _phase(REST, False, r"dynamo", r"entire_frame_compile", r"entire_backward_compile", r"compile_attempt_\d+"),
 )
 # fmt: on
-_PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES]
+_PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES if phase.events]
 _LONGEST: Final = 200
+_VECTOR_TEST: Final = next(phase for phase in PHASES if phase.name == VECTOR_TEST)
 
 
-def phase_of(event: str) -> Phase | None:
+def is_vector_test(event: str, above: str) -> bool:
+    """Whether an event is a compiler run of the test.
+
+    Kernels and headers are compiled when the generated code is loaded; while the scheduler generates it, torch asks for
+    vector instructions and compiles nothing else. So it is in the traces of torch 2.6 to 2.15.
+    """
+    return event == "compile_file" and above == "Scheduler.codegen"
+
+
+def phase_of(event: str, *, is_test: bool = False) -> Phase | None:
     """The phase of an event by its name; None if torch of no known version writes it."""
+    if is_test:
+        return _VECTOR_TEST
     if len(event) > _LONGEST:
         return None
     return next((phase for pattern, phase in _PATTERNS if pattern.fullmatch(event)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -71,3 +72,11 @@ def compile_of(row: LookupRow) -> tuple[str | None, int]:
     if compile_id is None or "_" not in compile_id:
         return compile_id, row.segment
     return first_attempt(compile_id), row.segment or 1
+
+
+def self_times(rows: Iterable[PhaseRow]) -> dict[str, int]:
+    """The self time of each phase, the longest first."""
+    found = Counter[str]()
+    for row in rows:
+        found[row.phase] += row.self_time_ns
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))

@@ -17,8 +17,10 @@ from typing import Any, Final, TypeVar
 
 import pandas as pd
 
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.answers.summary import headline
+from cachescope.answers.summary import counts_text
 from cachescope.errors import CachescopeError
 from cachescope.figures.palette import in_the_dark
 from cachescope.figures.picture import drawing_js
@@ -55,7 +57,7 @@ def page_of(scope: Read) -> Page:
     further = (what_if_section, contexts_section, devices_section, entries_section, reading_section)
     return Page(
         title="Compile cache report",
-        headline=headline(scope),
+        headline=headline(Chosen(scope)),
         about=_about(scope),
         sections=(*(section(scope) for section in (*lookups, *further)), words_section()),
     )
@@ -73,7 +75,7 @@ def _about(scope: Read) -> str:
     if versions:
         parts.append(f"torch {', '.join(versions[:4])}")
     parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry', 'entries')}")
-    return " · ".join([*parts, f"made by cachescope {__version__}"])
+    return " · ".join([counts_text(scope), *parts, f"made by cachescope {__version__}"])
 
 
 def document(page: Page) -> str:

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from cachescope.answers.cards import cause_names
 from cachescope.answers.names import baseline_name, lookup_in_run
 from cachescope.answers.read import Read
-from cachescope.answers.worklist import cause_names
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.json_types import JsonObject
 from cachescope.report.html import json_html

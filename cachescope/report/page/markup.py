@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from cachescope.report.cards import ChangeText
 from cachescope.report.html import diff_html, line_html, safe, value_html
 from cachescope.report.layout import Line
 from cachescope.report.page.lookups import lookups_html
@@ -30,7 +31,6 @@ from cachescope.report.page.parts import (
     shortened,
 )
 from cachescope.report.page.replay import replay_html
-from cachescope.report.worklist import ChangeText
 
 _SENTENCE: Final = 1200
 _CELL: Final = 300

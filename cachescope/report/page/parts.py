@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, TypeVar
 import pandas as pd
 
 from cachescope.json_types import JsonObject
+from cachescope.report.cards import ChangeText
 from cachescope.report.layout import Line
 from cachescope.report.page.toggle_texts import NOTHING_TOLD, Alone
-from cachescope.report.worklist import ChangeText
 from cachescope.wording import and_more, file_size, harmless
 
 T = TypeVar("T")

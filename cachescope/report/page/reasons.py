@@ -7,19 +7,19 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from cachescope.answers.causes import Causes, Struck, ways
+from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.directory import past_misses
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.names import cache_name, lookups_of_cause
+from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
-from cachescope.answers.worklist import Work, Worklist, nothing_to_fix
 from cachescope.columns import rows_of
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
+from cachescope.report.cards import NEVER_ASKED, changes_of, cost_text, notes_of, place_text
 from cachescope.report.explanation import sentences
 from cachescope.report.json_text import values_of
 from cachescope.report.page.lookups import lookup_table
@@ -43,10 +43,9 @@ from cachescope.report.page.parts import (
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
-from cachescope.report.why_missed import past_lines, place_text
-from cachescope.report.worklist import NEVER_ASKED, changes_of, notes_of
+from cachescope.report.why_missed import past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
-from cachescope.wording import duration, listed, plural, short_key
+from cachescope.wording import listed, plural, short_key
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
@@ -86,22 +85,21 @@ def anchor_of(number: int) -> str:
     return f"cause-{number}"
 
 
-def cause_group(scope: Read, number: int, struck: Struck) -> Group:
+def cause_group(scope: Read, number: int, card: Card) -> Group:
     """The explanation of one cause."""
-    cause = struck.row
-    lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
-    told = f"{cause.verdict}: {VERDICTS[cause.verdict]}. {lookups_of_cause(cause, cause.misses)}{lost}."
+    cause = card.row
+    told = f"{cause.verdict}: {VERDICTS[cause.verdict]}. {cost_text(card)}."
     parts: list[Part] = [Text(told, "faint")]
     found = ways(scope, cause.cause, _WAYS)
     for place, explained in enumerate(found):
         parts += _explained(scope, explained, first=place == 0)
-    if struck.advice:
-        parts.append(Text(f"What to do: {struck.advice}"))
-    parts += _places(struck)
+    if card.advice:
+        parts.append(Text(f"What to do: {card.advice}"))
+    parts += _places(card)
     # The change from one value to another, if there is only one.
     changes = found[0].changes if len(found) == 1 else ()
     change = f": {changes[0].summary}" if len(changes) == 1 else ""
-    return Group(anchor_of(number), f"{number}. {cause.summary}{change}", tuple(parts))
+    return Group(anchor_of(number), f"{number}. {card.title}{change}", tuple(parts))
 
 
 def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part]:
@@ -156,21 +154,21 @@ def _value(text: str | None) -> str | None:
     return "(not there)" if text is None else bounded(text) or _EMPTY
 
 
-def _places(struck: Struck) -> list[Part]:
-    more = struck.roots - len(struck.places)
+def _places(card: Card) -> list[Part]:
+    more = card.roots - len(card.places)
     rest = (f"and {plural(more, 'more lookup')}, in the table of misses below",) if more else ()
-    return [Text("Where it struck:"), Items((*map(place_text, struck.places), *rest))]
+    return [Text("Where it struck:"), Items((*map(place_text, card.places), *rest))]
 
 
 def why_section(scope: Read) -> Section:
     """Question 2: why, cause by cause, then every miss, then warnings."""
     sentence = (
         "Each cause with its costliest miss: which fields of the key changed, from what to what, against which earlier lookup"
-        " it was held, and where else it struck. Hashes are compared, never texts."
+        " it was held, and where else it card. Hashes are compared, never texts."
     )
-    causes = Causes.of(scope, most=EXPLAINED, places=_PLACES)
-    parts: list[Part] = [cause_group(scope, number, struck) for number, struck in enumerate(causes.struck, 1)]
-    if not causes.struck:
+    causes = Cards.of(scope, most=EXPLAINED, places=_PLACES)
+    parts: list[Part] = [cause_group(scope, number, card) for number, card in enumerate(causes.cards, 1)]
+    if not causes.cards:
         parts.append(Text(nothing_to_fix(Chosen(scope))))
     if causes.more:
         more = plural(causes.more, "more cause is", "more causes are")
@@ -180,7 +178,7 @@ def why_section(scope: Read) -> Section:
         parts.append(Group("past", "Past misses", (intro, Lines(tuple(past)))))
     if (vllm := VllmFolders.of(scope)) is not None:
         parts.append(Group("vllm", "vLLM's torch_compile_cache", (Lines(tuple(vllm_lines(vllm))),)))
-    explained = {struck.row.cause: number for number, struck in enumerate(causes.struck, 1)}
+    explained = {card.row.cause: number for number, card in enumerate(causes.cards, 1)}
     if scope.facts.lookups:
         # All of them to sort and to filter; those that missed for paper, and where no script runs.
         parts.append(Group("misses", "Every lookup", (lookup_table(scope, explained), *_misses(scope))))
@@ -218,8 +216,7 @@ def _ranking(scope: Read) -> Iterator[Part]:
 
 def _by_cause(scope: Read) -> Iterator[Part]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
-    works = Worklist.of(scope)
-    named = {work.cause: work.title for work in (*works.works, *works.apart)}
+    named = {card.row.cause: card.title for card in Cards.of(scope, most=MOST, places=0).cards}
     if rows := rows_of(scope.cause_savings(), CauseSaving):
         columns = (
             Column("Cause", "text", lambda row: named.get(row.cause) or listed(row.fields, 8) or row.summary),
@@ -263,7 +260,7 @@ def causes_section(scope: Read) -> Section:
         "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
         " by lookups of its FX graphs, and they count with it. First lookups cannot be avoided and are listed separately."
     )
-    found = Worklist.of(scope)
+    found = Cards.of(scope, most=MOST, places=0)
     order = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first]
     anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
     parts: list[Part] = []
@@ -277,12 +274,14 @@ def causes_section(scope: Read) -> Section:
     return Section("causes", "What should be fixed first?", sentence, tuple(parts))
 
 
-def _items(works: tuple[Work, ...], anchors: dict[int, str]) -> tuple[WorkItem, ...]:
+def _items(cards: tuple[Card, ...], anchors: dict[int, str]) -> tuple[WorkItem, ...]:
     return tuple(
         WorkItem(
-            **values_of(work, "title", "cost", "where", "share", "advice"),
-            changes=tuple(changes_of(work)),
-            anchor=anchors.get(work.cause),
+            **values_of(card, "title", "where", "share"),
+            cost=cost_text(card),
+            advice=card.besides,
+            changes=tuple(changes_of(card)),
+            anchor=anchors.get(card.row.cause),
         )
-        for work in works
+        for card in cards
     )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import cachescope
-from cachescope.answers.causes import Causes
+from cachescope.answers.cards import Cards
 from cachescope.scope import Scope
 from tests.conftest import Recording, unpacked
 
@@ -94,10 +94,10 @@ def test_guard_misses_are_told_in_full(check: Any, recorded: Recorded) -> None:
 @pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
 def test_the_list_of_causes_tells_it_as_well(version: str, recording: Recording) -> None:
     scope = cachescope.read(recording(version, "dynamic_guards") / "trace")
-    (struck,) = Causes.of(scope).struck
-    assert struck.guards is not None
-    assert struck.guards.text.startswith("x.size(0) is 5; the stored entry needs 11 or more, from ")
-    assert struck.guards.text.endswith("record_programs.py:85")
+    (card,) = Cards.of(scope).cards
+    assert card.guards is not None
+    assert card.guards.text.startswith("x.size(0) is 5; the stored entry needs 11 or more, from ")
+    assert card.guards.text.endswith("record_programs.py:85")
 
 
 @pytest.mark.slow
@@ -113,13 +113,14 @@ def test_a_trace_that_is_not_there_any_more_tells_no_line(recorded: Recorded, tm
 
 
 def test_large_traces_are_read_when_asked_for(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cachescope.answers.causes._MOST_BYTES", 10)
+    monkeypatch.setattr("cachescope.answers.cards.MOST_BYTES_READ_AGAIN", 10)
+    monkeypatch.setattr("cachescope.answers.summary.MOST_BYTES_READ_AGAIN", 10)
     scope = cachescope.read(recorded.folder / "trace")
-    assert all(struck.guards is None for struck in Causes.of(scope).struck)
+    assert all(card.guards is None for card in Cards.of(scope).cards)
     (lookup, *_) = scope.misses[scope.misses["verdict"] == "guard_failed"]["lookup"]
     assert scope.explain(int(lookup)).sizes is not None
     # Of what was read there, or of all compiles, nothing is read again.
-    assert any(struck.guards is not None for struck in Causes.of(scope).struck)
+    assert any(card.guards is not None for card in Cards.of(scope).cards)
 
 
 @pytest.mark.slow

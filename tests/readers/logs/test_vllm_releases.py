@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.answers.summary import headline
+from cachescope.answers.summary import counts_text
 from cachescope.catalogue import messages
 from cachescope.readers.logs import vllm_log
 
@@ -154,7 +154,7 @@ def test_what_is_not_in_the_table_is_quoted_and_nothing_is_said_to_be_absent(
     scope = cachescope.read(written(tmp_path, plain(release, filled(release, gone), 7)))
     (problem,) = scope.problems.to_dict("records")
     assert "not understood: " + HOLE.split(gone)[0].rstrip()[:60] in problem["message"]
-    assert "does not say that there was none" in headline(scope)
+    assert "does not say that there was none" in counts_text(scope)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,359 @@
+"""The causes as cards: what changed, where it struck, what it cost and what to do about it; the costliest first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
+
+from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.fixes import ways_to_set
+from cachescope.analysis.verdicts.advice import AdviceFacts, field_sentences
+from cachescope.analysis.vllm.advice import factor_advice
+from cachescope.analysis.what_if.evidence import left_out_text
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import cost_of
+from cachescope.answers.explanation import Explanation, guard_miss
+from cachescope.answers.names import (
+    baseline_name,
+    lookup_in_run,
+    lookup_name,
+    place_name,
+    run_name,
+    short_field,
+)
+from cachescope.answers.recording import Recording
+from cachescope.answers.summary import MOST_BYTES_READ_AGAIN, footer
+from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.grouping import by_key
+from cachescope.terms import FXGRAPH, VLLM
+from cachescope.verdict_kinds import kind_of
+from cachescope.wording import harmless, listed, plural, rank_names
+
+if TYPE_CHECKING:
+    from cachescope.answers.guard_miss import GuardMiss
+
+MOST: Final = 20
+"""The cards of a list that is read as a whole."""
+# A cause is one set of fields; the values in them may differ from miss to miss.
+_ROOTS_TRIED: Final = 20
+_OTHER_VALUES: Final = 3
+_FIELDS: Final = 4
+_PLACES_NAMED: Final = 2
+_LONGEST_NAME: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A root miss, and the lookups that missed because of it."""
+
+    name: str
+    followers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWork:
+    """One changed field."""
+
+    field: str  # its path
+    change: str  # before and after
+    # What sets it and how to keep it equal, a sentence each; empty where nothing is certain.
+    advice: tuple[str, ...]
+    # The lines of a program or a shell that give it the value of the baseline; empty where none is known, or
+    # where the value is of one process.
+    lines: tuple[str, ...]
+    where: str  # where those lines belong
+    # Whether a key may do without it; empty where it is of vLLM's key, which torch does not make.
+    left_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One cause where it struck."""
+
+    row: CauseRow  # counted there
+    title: str  # what is to be looked at: the changed fields without what their names share, or the reason
+    cost: str  # what its compiles were: avoidable, or one of the others of `cachescope.answers.costs`
+    # How many misses it made there, in how many runs, and how many of them follow from no other.
+    misses: int
+    runs: int
+    roots: int
+    time_lost_ns: int | None  # what those misses cost
+    # Share of the compile time that all misses, bypasses and switched-off lookups cost; None where no time is known.
+    share: float | None
+    first: MissRow  # the first root miss
+    name: str  # what that one looked for
+    baseline: str | None  # what that one was compared with
+    changes: tuple[FieldChange, ...]  # what changed for that one
+    # The first changed fields, with what to do about each; empty where no field differs, or another torch made them all differ.
+    fields: tuple[FieldWork, ...]
+    # The same field changed otherwise, where one field alone made the cause.
+    other_values: tuple[tuple[int, str], ...]
+    where: str  # the functions, the runs and the ranks it struck
+    places: tuple[Place, ...]  # the first root misses
+    besides: str | None  # what can be done, besides what stands at the fields
+    # Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
+    guards: GuardMiss | None = None
+    is_of_vllm: bool = False  # whether the misses are of vLLM's own lookups
+
+    @property
+    def advice(self) -> str | None:
+        """What can be done; of guard misses for the first root, where its size is known."""
+        return self.row.advice if self.guards is None else self.guards.advice
+
+    @property
+    def more_changes(self) -> int:
+        """How many more changed fields there are."""
+        return max(0, len(self.changes) - len(self.fields)) if self.fields else 0
+
+    @classmethod
+    def of(cls, chosen: Chosen, cause: CauseRow, places: int, lost_ns: int) -> Self:
+        """The cause where it struck the chosen lookups; the first so many places, and its share of what all lost."""
+        read, facts = chosen.read, chosen.read.facts
+        # May be the misses of a fleet: they are not gone through.
+        roots = chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
+        told = roots[0]
+        if kind_of(cause).is_recompile:
+            # An AOTAutograd lookup without hash details is told by the graphs below.
+            told = next((miss for miss in chosen.misses_of(cause.cause) if miss.changed), told)
+        changes = read.changes(told.lookup)
+        guards = guard_miss(read, roots[0], MOST_BYTES_READ_AGAIN)
+        time, is_of_vllm = cause.time_lost_ns, facts.lookups[roots[0].lookup].cache == VLLM
+        fields: tuple[FieldWork, ...] = ()
+        besides = cause.advice if guards is None else guards.advice
+        if is_named_by_fields(cause):
+            fields, on_several = _field_works(read, cause, told, changes, is_of_vllm=is_of_vllm)
+            besides = " ".join(on_several) or None
+        return cls(
+            row=cause,
+            title=_title(cause),
+            cost=cost_of(cause, is_of_vllm=is_of_vllm),
+            misses=cause.misses,
+            runs=len(cause.runs),
+            roots=len(roots),
+            time_lost_ns=time,
+            share=None if time is None or not lost_ns else time / lost_ns,
+            first=told,
+            name=lookup_name(facts.lookups[told.lookup]),
+            baseline=baseline_name(facts, told),
+            changes=changes,
+            fields=fields,
+            other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
+            where=_where(read, cause, roots),
+            places=tuple(_place(read, root) for root in roots[:places]),
+            besides=besides,
+            guards=guards,
+            is_of_vllm=is_of_vllm,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The causes but for first lookups, in which there is nothing to explain: the costliest first."""
+
+    cards: tuple[Card, ...]  # the first of them, each under a title of its own
+    # How many further ones there are, and how many misses they made.
+    more: int
+    more_misses: int
+    rest: str  # what is in none of them: first lookups, misses that nothing explains, problems
+
+    @property
+    def works(self) -> tuple[Card, ...]:
+        """The misses with a cause that can be acted on."""
+        return tuple(card for card in self.cards if kind_of(card.row).is_miss)
+
+    @property
+    def apart(self) -> tuple[Card, ...]:
+        """The lookups that never reached the cache: bypassed, or with caching switched off."""
+        return tuple(card for card in self.cards if not kind_of(card.row).is_miss)
+
+    @classmethod
+    def of(cls, read: Recording, chosen: Chosen | None = None, most: int = 10, places: int = 2) -> Self:
+        """The causes that struck some lookups, or any.
+
+        Parameters
+        ----------
+        read : Recording
+        chosen : Chosen, optional
+            Only causes that struck these lookups, and of them only where they did.
+        most, places : int
+            How many causes are looked into, and how many places of each.
+        """
+        among = Chosen(read) if chosen is None else chosen
+        lost = sum(cause.time_lost_ns or 0 for cause in among.causes)
+        every = [cause for cause in among.causes if not kind_of(cause).is_first]
+        rest = every[most:]
+        return cls(
+            tuple(_apart([Card.of(among, cause, places, lost) for cause in every[:most]])),
+            len(rest),
+            sum(cause.misses for cause in rest),
+            footer(read, among.causes),
+        )
+
+
+def ways(read: Recording, cause: int, most: int) -> list[Explanation]:
+    """The explanation of the costliest root of a cause, and of others whose values changed otherwise."""
+    facts = read.facts
+    roots = [miss.lookup for miss in facts.misses_of(cause) if miss.root]
+    roots.sort(key=lambda lookup: -(facts.lookups[lookup].time_taken_ns or 0))
+    found: dict[object, int] = {}
+    for root in roots[:_ROOTS_TRIED]:
+        # Graphs differ from one another anyway: that they all changed is one way.
+        way = tuple("" if change.diff else change.summary for change in read.changes(root))
+        found.setdefault(way or facts.misses[root].reason, root)
+    return [Explanation.of(read, root) for root in list(found.values())[:most]]
+
+
+def _other_values(read: Recording, roots: Sequence[MissRow], first: FieldChange) -> Iterator[tuple[int, str]]:
+    # Graphs differ from one another anyway.
+    if first.field == "gm":
+        return
+    seen = {first.summary}
+    pairs = {(first.before, first.after)}
+    for root in roots[1:_ROOTS_TRIED]:
+        if len(seen) > _OTHER_VALUES:
+            return
+        for change in read.changes(root.lookup):
+            is_reversed = (change.after, change.before) in pairs
+            # Ranks that begin at once are compared with each other.
+            if change.summary not in seen and not (is_reversed and change.process_values):
+                seen.add(change.summary)
+                pairs.add((change.before, change.after))
+                yield read.facts.lookups[root.lookup].run, change.summary
+
+
+def _place(read: Recording, root: MissRow) -> Place:
+    facts = read.facts
+    row = facts.lookups[root.lookup]
+    return Place(lookup_in_run(facts, row), tuple(lookup_name(other) for other in facts.followers_of(root)))
+
+
+def cause_names(read: Recording) -> list[tuple[str, int]]:
+    """Every cause with a short name of its own: those of the worklist in its order and by its titles, then the others."""
+    found = Cards.of(read, most=MOST, places=0)
+    listed_first = [(card.title, card.row.cause) for card in (*found.works, *found.apart)]
+    taken = {cause for _, cause in listed_first}
+    named = [
+        *listed_first,
+        *((_title(row), row.cause) for row in read.facts.causes if row.cause not in taken),
+    ]
+    short = [(_cut(harmless(name)), cause) for name, cause in named]
+    count = Counter(name for name, _ in short)
+    return [(name if count[name] == 1 else _cut(name, f" (cause {cause})"), cause) for name, cause in short]
+
+
+def _cut(name: str, end: str = "") -> str:
+    room = _LONGEST_NAME - len(end)
+    return (name if len(name) <= room else f"{name[: room - 1]}…") + end
+
+
+def nothing_to_fix(chosen: Chosen) -> str:
+    """Why the worklist of some lookups is empty."""
+    if not len(chosen):
+        nothing = "was read" if chosen.is_all else "is of this time"
+        return f"No lookup {nothing}, so none can have missed."
+    if not chosen.causes:
+        if any(row.outcome == "unknown" for row in chosen.rows):
+            return "No lookup is known to have missed; the outcome of some was not seen."
+        return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
+    text = "Every miss is a first lookup, with nothing earlier to compare with."
+    concurrent = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_beside)
+    if not concurrent:
+        return text
+    were = "1 was" if concurrent == 1 else f"{concurrent:,} were"
+    return (
+        f"{text} {were} made while another run was compiling the same graph under another key: "
+        "Compare shows what differs, What-if what a staggered start would do."
+    )
+
+
+def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
+    facts = read.facts
+    rows = [facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED]]
+    functions = list(dict.fromkeys(filter(None, (place_name(row, facts.files) for row in rows))))
+    run = run_name(facts.runs[rows[0].run]) if len(cause.runs) == 1 else plural(len(cause.runs), "run")
+    ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
+    more = " or more" if functions and len(roots) > _ROOTS_TRIED else ""
+    return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"
+
+
+def _apart(cards: Sequence[Card]) -> Iterator[Card]:
+    """The cards, two that would have the same title with where they struck, or else with their number."""
+    titles = {card.row.cause: card.title for card in cards}
+    for way in (lambda card: card.where.partition(", in ")[0], lambda card: f"cause {card.row.cause}"):
+        count = Counter(titles.values())
+        titles |= {
+            card.row.cause: f"{titles[card.row.cause]} ({way(card)})"
+            for card in cards
+            if count[titles[card.row.cause]] > 1
+        }
+    return (replace(card, title=titles[card.row.cause]) for card in cards)
+
+
+def _title(cause: CauseRow) -> str:
+    return listed(map(short_field, cause.fields), _FIELDS) if is_named_by_fields(cause) else cause.summary
+
+
+def is_named_by_fields(cause: CauseRow) -> bool:
+    """Whether the changed fields are all that is said of a cause in short."""
+    return cause.summary == ", ".join(cause.fields)
+
+
+def _field_works(
+    read: Recording, cause: CauseRow, told: MissRow, changes: tuple[FieldChange, ...], *, is_of_vllm: bool
+) -> tuple[tuple[FieldWork, ...], list[str]]:
+    """The first changed fields of a cause, and the sentences that are on several of them."""
+    shown = changes[:_FIELDS]
+    if is_of_vllm:
+        return tuple(
+            FieldWork(one.field, one.summary, (factor_advice(one.field),), (), "", "") for one in shown
+        ), []
+    sentences = _sentences(read, cause, changes, told.lookup)
+    settings = _settings(
+        read, told.lookup, [change.field for change in shown if change.process_values is None]
+    )
+    works = []
+    for change in shown:
+        lines, where = settings.get(change.field, ((), ""))
+        advice = tuple(sentence for field, sentence in sentences if field == change.field)
+        works.append(
+            FieldWork(change.field, change.summary, advice, lines, where, left_out_text(change.field))
+        )
+    return tuple(works), [sentence for field, sentence in sentences if not field]
+
+
+def advice_by_field(read: Recording, explained: Explanation) -> list[tuple[tuple[str, ...], str]]:
+    """The advice on a changed key taken apart: each sentence with its fields, none where it is on all; empty where it cannot be."""
+    miss = read.facts.misses.get(explained.lookup)
+    if miss is None or not miss.changed:
+        return []
+    sentences = _sentences(read, read.facts.causes[miss.cause], explained.changes, explained.lookup)
+    fields = by_key((sentence, field) for field, sentence in sentences)
+    if " ".join(fields) != explained.advice:
+        # That of the cause is on other fields as well, or is shortened.
+        return []
+    return [(tuple(filter(None, of)), sentence) for sentence, of in fields.items()]
+
+
+def _settings(read: Recording, lookup: int, fields: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str]]:
+    """The smallest change that gives each field the value of the baseline, and where it belongs."""
+    found = {}
+    for before, after in read.changed_details(lookup):
+        if before is None or after is None or before.field not in fields:
+            continue
+        # Which variables were set is in no log.
+        for way in ways_to_set(before, after, {})[:1]:
+            found[before.field] = tuple(setting.code for setting in way), way[0].where
+    return found
+
+
+def _sentences(
+    read: Recording, cause: CauseRow, changes: tuple[FieldChange, ...], lookup: int
+) -> list[tuple[str, str]]:
+    """The advice on the changed key of a lookup, each sentence with the field that it is on."""
+    # Whether the FX lookups below an AOTAutograd lookup hit.
+    outcomes = {below.outcome for below in read.facts.below(lookup) if below.cache == FXGRAPH}
+    return field_sentences(
+        AdviceFacts("key_changed", cause.kind, changes=changes, were_graphs_found=outcomes == {"hit"})
+    )

@@ -1,0 +1,127 @@
+"""What was avoidable: held against seconds added up by hand from the frames, and against torch's own runs of the compiler."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.analysis.phases.names import VECTOR_TEST
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import Costs, headline
+from cachescope.answers.summary import footer
+from tests.conftest import Recording
+from tests.made import CODE, fx, run, scope_of
+from tests.readings import read_once
+from tests.recordings import Recorded
+
+
+def check_what_was_avoidable_and_the_rest_are_all_that_was_compiled(recorded: Recorded) -> None:
+    scope = read_once(recorded.folder)
+    costs = Costs.of(Chosen(scope))
+    lookups = scope.lookups.set_index("lookup")
+    missed = scope.misses.set_index("lookup")
+    times = lookups["time_taken_ns"][missed.index][
+        lambda row: lookups["cache"].isin(["fxgraph", "vllm"])
+    ].dropna()
+    if not costs.is_timed:
+        assert times.empty
+        return
+    by_run = times.groupby(lookups["run"]).sum()
+    if costs.ranks_ns is None:
+        assert costs.amount == by_run.sum()
+    else:
+        # Of each job its slowest rank; nothing is counted twice.
+        assert by_run.max() <= costs.amount <= by_run.sum() and costs.ranks_ns <= by_run.sum()
+    # A first lookup is never avoidable, and neither is an edited graph.
+    for cause, _ in costs.avoidable:
+        assert cause.verdict != "first_lookup" and "gm" not in cause.fields
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        # By hand from the seconds of each miss: 13.4 s of first compiles, 2.0 s with each changed setting, 992 ms of an edited function.
+        ("tour", "4.0 s of the 18.4 s compiled after misses were avoidable: 2.0 s by epilogue_fusion, 2.0 s by cpp_runtime_thread_count"),
+        ("config_flip", "1.6 s of the 15.4 s compiled after misses were avoidable, by epilogue_fusion"),
+        ("dynamic_guards", "Nothing was compiled twice: 9.6 s of first compiles; 1.6 s for other sizes or values, which guards keep apart"),
+        ("entry_truncated", "1.6 s of the 11.7 s compiled after misses were avoidable, by a damaged entry"),
+        # The slowest of four ranks: 12.72 s; the ranks' misses add up to 49.9 s, those made while another rank compiled to 37.5 s.
+        ("four_ranks", "Nothing was compiled that had been compiled before: 12.7 s of first compiles. That is the slowest rank of each start; "
+            "all ranks together compiled for 49.9 s, 37.5 s of them on graphs that several compiled at once"),
+        ("triton_kernels", "no lookups were read; "),
+    ],
+)  # fmt: skip
+def test_the_headline_of_samples(sample: str, said: str) -> None:
+    assert headline(Chosen(cachescope.read(cachescope.sample(sample)))).startswith(said)
+
+
+def test_where_everything_hits_what_stays_is_named(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
+    (hit,) = scope.hit_rates(by=["run"]).query("hit_rate == 1")["run"]
+    text = headline(Chosen(cachescope.read(scope.runs["source"][hit])))
+    total = scope.phases[scope.phases["run"] == hit]["self_time_ns"].sum()
+    assert text.startswith(f"All 2 lookups hit. The start spent {total / 1e9:.1f} s in torch all the same: ")
+    assert " loading, " in text
+
+
+def test_nothing_is_claimed_of_reasons_that_are_not_known() -> None:
+    """The same graph under another key, and no details of either."""
+    first, again = run(fx("f0", at=0, took=2.0)), run(fx("f1", at=10, took=3.0))
+    text = headline(Chosen(scope_of(first, again)))
+    assert text.startswith("No compile is known to have been avoidable: ")
+    assert "3.0 s for a reason that is not known" in text or "5.0 s for a reason that is not known" in text
+
+
+def test_processes_that_are_no_ranks_could_have_started_one_after_another() -> None:
+    details = {"gm": CODE}
+    runs = [run(fx("f0", details=details, at=at, took=10.0), cache_dir="/cache") for at in (0, 1)]
+    assert headline(Chosen(scope_of(*runs))) == (
+        "10.0 s of the 20.0 s compiled after misses were avoidable, by starting at once"
+    )
+
+
+def test_another_machine_is_no_setting() -> None:
+    keys = [{"gm": CODE, "system_info[device]": device} for device in ("A100", "H100")]
+    runs = [
+        run(fx(f"f{n}", details=details, at=20 * n, took=5.0), cache_dir="/cache")
+        for n, details in enumerate(keys)
+    ]
+    assert headline(Chosen(scope_of(*runs))) == (
+        "Nothing was compiled twice: 5.0 s of first compiles; 5.0 s on another machine or torch"
+    )
+
+
+_COUNTS = """
+import json, sys, time, traceback
+import torch, torch._inductor.cpp_builder as builder
+made, compiled = [], builder._run_compile_cmd
+def timed(*args):
+    began = time.perf_counter_ns()
+    compiled(*args)
+    made.append(("check_build" in {frame.name for frame in traceback.extract_stack()}, time.perf_counter_ns() - began))
+builder._run_compile_cmd = timed
+torch.compile(lambda x: (x.sin() + 1).relu())(torch.ones(16))
+json.dump([ns for is_test, ns in made if is_test], open(sys.argv[1], "w"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_test_of_the_cpu_takes_as_long_as_torch_takes_for_it(tmp_path: Path) -> None:
+    environment = {
+        **os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCH_TRACE": str(tmp_path / "trace"),
+    }  # fmt: skip
+    subprocess.run([sys.executable, "-c", _COUNTS, tmp_path / "out"], env=environment, check=True)
+    tests = json.loads((tmp_path / "out").read_text())
+    scope = cachescope.read(tmp_path / "trace")
+    phase = scope.phases[scope.phases["phase"] == VECTOR_TEST]
+    assert phase["count"].sum() == len(tests) > 0
+    assert phase["self_time_ns"].sum() == pytest.approx(sum(tests), rel=0.05)
+    assert (
+        f"{phase['self_time_ns'].sum() / 1e9:.1f} s of it torch's test of the CPU's vector instructions"
+        in footer(scope)
+    )
