@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
-from cachescope.analysis.fields import is_input
+from cachescope.analysis.differences import is_input
 from cachescope.analysis.phases.readings import self_times
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import short_field
