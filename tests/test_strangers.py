@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -244,3 +245,21 @@ def test_a_lock_says_of_which_release_the_keys_are(
         else f"torch {version.removesuffix('.0')}\n"
     )
     assert f"made by {release}" in capsys.readouterr().out
+
+
+def test_a_library_of_aotinductor_by_itself_and_the_gpu_of_a_package(tmp_path: Path) -> None:
+    library, package = tmp_path / "model.so", tmp_path / "model.pt2"
+    library.write_bytes(
+        b"\x7fELF" + bytes(99) + b"\0AOTInductorModelContainerCreate\0cuLaunchKernel\0" + bytes(99)
+    )
+    (row,) = cachescope.read(library).entries.to_dict("records")
+    assert (row["cache"], row["status"], row["device_types"]) == ("aotinductor", "ok", ("cuda",))
+    said = {"AOTI_DEVICE_KEY": "cuda", "AOTI_COMPUTE_CAPABILITY": "90", "AOTI_MACHINE": "x86_64"}
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("model/data/aotinductor/model/kernel.cubin", "code")
+        archive.writestr("model/data/aotinductor/model/c.wrapper_metadata.json", json.dumps(said))
+    devices = cachescope.read(package).devices.set_index("type")
+    assert devices.loc["cuda", "compute_capability"] == "9.0" and devices.loc["cpu", "arch"] == "x86_64"
+    library.write_bytes(b"\x7fELF" + bytes(200))
+    with pytest.raises(cachescope.errors.CachescopeError, match="holds no trace"):
+        cachescope.read(library)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cachescope.components import parse_component
@@ -17,9 +17,10 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import kernel_device_parts
 from cachescope.readers.cache_file import DamagedContent, load_object, read_steady
+from cachescope.readers.directory.aotinductor import metadata_in
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.reading import Reading
-from cachescope.terms import AUTOTUNE, BUNDLES, CODE, TRITON
+from cachescope.terms import AOTINDUCTOR, AUTOTUNE, BUNDLES, CODE, TRITON
 
 _TENSOR_DEVICE: Final = re.compile(r"\bdevice=device\(type='(\w+)'(?:, index=(\d{1,6}))?\)")
 _SYSTEM_NAME: Final = re.compile(r"\{.*?'name': (['\"])(?P<name>(?:\\.|(?!\1|\\).)*+)\1[,}]", re.DOTALL)
@@ -135,7 +136,9 @@ def in_entries(entries: Iterable[EntryRow]) -> Iterator[Mention]:
             else:
                 types.setdefault(device_type)
         if file.path.endswith("metadata.json"):
-            yield from _in_aoti(file.path)
+            yield from _in_aoti(_object(file.path))
+        for metadata in metadata_in(file.path) if file.cache == AOTINDUCTOR else ():
+            yield from _in_aoti(metadata)
         is_code = file.cache == CODE and file.status == "ok" and file.path.endswith(".py")
         if is_code and file.cache_key not in seen:
             seen.add(file.cache_key)
@@ -156,12 +159,12 @@ def _in_code(data: bytes, place: str) -> Iterator[Mention]:
             yield of_kernel(parts, place)
 
 
-def _in_aoti(path: str) -> Iterator[Mention]:
+def _in_aoti(said: Mapping[str, object]) -> Iterator[Mention]:
     """Mentions in the metadata that AOTInductor writes next to its library.
 
     Mirrors ``get_device_information`` (torch/_inductor/codecache.py, 2.10 to 2.15).
     """
-    metadata = {key: value for key, value in _object(path).items() if key.startswith("AOTI_")}
+    metadata = {key: value for key, value in said.items() if key.startswith("AOTI_")}
     if not metadata:
         return
     others = tuple((key, str(metadata[key])) for key in ("AOTI_PLATFORM", "AOTI_CPU_ISA") if key in metadata)

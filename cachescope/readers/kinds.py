@@ -198,6 +198,11 @@ def shipped_kind(path: str, head: bytes) -> str | None:
 
         if holds_aotinductor(path, head):
             return AOTINDUCTOR
+    if head.startswith(b"\x7fELF"):
+        from cachescope.readers.directory.aotinductor import symbols_in
+
+        if symbols_in(path):
+            return AOTINDUCTOR
     return None
 
 

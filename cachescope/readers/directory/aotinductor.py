@@ -5,6 +5,7 @@ They are archives, often with all weights: names, sizes and the small JSON files
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,8 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from typing import IO, Final
 
 from cachescope.frames.directory_rows import EntryRow
@@ -44,6 +47,10 @@ _WHAT: Final = {
 }  # fmt: skip
 
 
+# What the runtime in it calls to run kernels: torch/csrc/inductor/aoti_runtime/utils_cuda.h and the code of its wrapper.
+_DRIVERS: Final = {b"cuLaunchKernel": "cuda", b"hipModuleLaunchKernel": "hip"}
+
+
 def check_directory(file: IO[bytes]) -> None:
     """Check that the directory of an archive is there and not too large; its size is where `zipfile` reads it."""
     size = file.seek(0, os.SEEK_END)
@@ -58,6 +65,32 @@ def check_directory(file: IO[bytes]) -> None:
         length = max(length, _END_64.unpack_from(tail, locator - _END_64.size)[8])
     if length > _MOST_BYTES:
         raise NotRead(f"its directory has {length} bytes: not read")
+
+
+def symbols_in(path: str) -> bytes:
+    """The beginning of a library that AOTInductor compiled, with its symbols; empty if it is another library.
+
+    torch/csrc/inductor/aoti_runtime/interface.h, 2.2 to 2.15. Linkers put symbols before code and constants.
+    """
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        data = file.read(_MOST_BYTES)
+        return data if data.startswith(b"\x7fELF") and b"AOTInductorModelContainerCreate" in data else b""
+    return b""
+
+
+def metadata_in(path: str) -> Iterator[dict[str, object]]:
+    """What AOTInductor noted of the machine for each file in a package."""
+    unread = (OSError, NotRead, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError)
+    with contextlib.suppress(*unread), open(path, "rb") as file:
+        check_directory(file)
+        with zipfile.ZipFile(file) as archive:
+            for item in islice((one for one in archive.infolist() if _is_metadata(one)), _MOST_METADATA):
+                with archive.open(item) as member:
+                    yield _object(member)
+
+
+def _is_metadata(item: zipfile.ZipInfo) -> bool:
+    return item.filename.endswith("_metadata.json") and _MEMBER.fullmatch(item.filename) is not None
 
 
 def holds_aotinductor(path: str, head: bytes) -> bool:
@@ -75,6 +108,10 @@ def holds_aotinductor(path: str, head: bytes) -> bool:
 def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """Say which models are in an archive, and for which device; return False if the file no longer exists."""
     try:
+        if symbols := symbols_in(path):
+            entry.device_types = tuple(what for call, what in _DRIVERS.items() if call in symbols)
+            entry.detail = "a library by itself, which runs without its package"
+            return True
         with marked(entry, reading), open(path, "rb") as file:
             check_directory(file)
             with zipfile.ZipFile(file) as archive:
