@@ -111,6 +111,11 @@ def _escape(character: str) -> str:
     return f"\\x{ord(character):02x}"
 
 
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text; a cut is marked."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def duration(ns: int | None) -> str:
     """Format nanoseconds for people, from a minute on in whole seconds; a dash if not known.
 

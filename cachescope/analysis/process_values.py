@@ -239,21 +239,12 @@ _OF_MATRICES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DiffersBy:
-    """The values of a process by which two printed values differ.
-
-    Attributes
-    ----------
-    kinds : tuple of str
-        ``rank``, ``host``, ``path``, ``port``, ``time``, ``address``, ``pid``, ``random number``.
-    is_certain : bool
-        Whether the logs say so of both processes, or nothing else has this form; otherwise the texts only look like it.
-    is_all : bool
-        Whether they differ in nothing else.
-    """
+    """The values of a process by which two printed values differ."""
 
     kinds: tuple[Kind, ...]
+    # Whether the logs say so of both processes, or nothing else has this form; otherwise the texts only look like it.
     is_certain: bool
-    is_all: bool
+    is_all: bool  # whether they differ in nothing else
 
     @property
     def words(self) -> str:

@@ -67,15 +67,7 @@ def _bytes_of(file: FileIO, most: int) -> bytes:
 
 
 class DamagedContent(CachescopeError):  # noqa: N818 - what it is
-    """The content of a file is damaged.
-
-    Attributes
-    ----------
-    what : str
-        What is wrong.
-    offset : int or None
-        The offset of the damage, if known.
-    """
+    """The content of a file is damaged."""
 
     def __init__(self, what: str, offset: int | None = None) -> None:
         super().__init__(what)

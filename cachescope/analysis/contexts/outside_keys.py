@@ -16,6 +16,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.terms import COMPILE_FORMS
+from cachescope.wording import shortened
 
 Key = tuple[str, str]
 """A cache, and a key in it."""
@@ -176,8 +177,7 @@ def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -
 
 def _value(name: str, value: str) -> str:
     # Triton's key is kilobytes of hashes after the version.
-    most = 12 if name == _KEYS_OF_TRITON else _CUT
-    return value if len(value) <= most else f"{value[:most]}…"
+    return shortened(value, 12 if name == _KEYS_OF_TRITON else _CUT)
 
 
 def _runs(runs: Sequence[int]) -> str:

@@ -18,7 +18,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow
 from cachescope.grouping import by_key
 from cachescope.terms import CACHES, CODE
-from cachescope.wording import plural
+from cachescope.wording import plural, shortened
 
 ContentHash = Callable[[str], str | None]
 """The hash of the bytes of the file at a path; None if it cannot be read."""
@@ -161,12 +161,8 @@ def first_difference(before: str, after: str) -> str:
     old, new = before.split("\n"), after.split("\n")
     for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
         if a != b:
-            return f"line {number} is {_cut(a.strip())!r} and {_cut(b.strip())!r}"
+            return f"line {number} is {shortened(a.strip(), _CUT)!r} and {shortened(b.strip(), _CUT)!r}"
     return f"{len(old)} and {len(new)} lines"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _CUT else f"{line[:_CUT]}…"
 
 
 class GeneratedCode:

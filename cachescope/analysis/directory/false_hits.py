@@ -25,7 +25,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.terms import CACHES
-from cachescope.wording import listed
+from cachescope.wording import listed, shortened
 
 if TYPE_CHECKING:
     from cachescope.analysis.directory.equal_code import SourceOf
@@ -97,7 +97,7 @@ def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Itera
 
 
 def _sides(sides: Iterable[tuple[str, ...]]) -> str:
-    texts = sorted(", ".join(_short(name, 12) for name in side) or "none" for side in sides)
+    texts = sorted(", ".join(shortened(name, 12) for name in side) or "none" for side in sides)
     return " and ".join(texts[:_FIELDS_NAMED]) + (" and more" if len(texts) > _FIELDS_NAMED else "")
 
 
@@ -185,7 +185,3 @@ def _shared_by_runs(lookups: Sequence[LookupRow]) -> list[LookupRow]:
     for row in lookups:
         runs[row.cache_key].add(row.run)
     return [row for row in lookups if len(runs[row.cache_key]) > 1]
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"

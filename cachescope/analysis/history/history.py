@@ -25,37 +25,9 @@ from cachescope.terms import CACHES, MISSED
 class History:
     """What happened, in time order.
 
-    Parameters
-    ----------
-    lookups : iterable of LookupRow
-        In any order. A run without times keeps the place of its number; the lookups of a run stay in the order in which
-        torch made them, even if a clock was set back. What a pre-flight predicts comes after all that was made: nothing was
-        stored by it, and it would find what others stored.
-    entries : iterable of EntryRow
-    runs : iterable of RunRow
-    details : HashDetails
-
-    Attributes
-    ----------
-    lookups : list of LookupRow
-        In time order.
-    entries : list of EntryRow
-        Those that have a key.
-    runs : list of RunRow
-    details : HashDetails
-    keys : KeyDistances
-        How far apart the keys are.
-    index_of : dict
-        The index of each lookup, by its id.
-    aot : list of int or None
-        The AOTAutograd lookup that each was made under.
-    key : list of int or None
-        The number of the key of each in its cache; None for one without a key.
-    key_numbers : dict
-        The number of each key that was looked up, by cache and key, in the order of their first lookups.
-    timeline : Timeline
-    inferred : tuple of int
-        The ids of lookups of a text log that can only have been guard misses; their outcome in `lookups` says so.
+    Lookups may be given in any order. A run without times keeps the place of its number; the lookups of a run stay in the order in
+    which torch made them, even if a clock was set back. What a pre-flight predicts comes after all that was made: nothing was
+    stored by it, and it would find what others stored.
     """
 
     def __init__(
@@ -66,21 +38,26 @@ class History:
         details: HashDetails,
     ) -> None:
         self.lookups = _in_time_order(lookups)
+        # Those that have a key.
         self.entries = [one for one in entries if one.cache in CACHES and one.cache_key is not None]
         self.runs = list(runs)
         self.details = details
         self.keys = KeyDistances(details)
         self.index_of = {row.lookup: at for at, row in enumerate(self.lookups)}
+        # The AOTAutograd lookup that each was made under.
         self.aot = [
             None if row.aot_lookup is None else self.index_of.get(row.aot_lookup) for row in self.lookups
         ]
+        # The number of each key that was looked up, by cache and key, in the order of their first lookups.
         self.key_numbers: dict[tuple[str, str], int] = {}
         numbered = self.key_numbers.setdefault
+        # The number of the key of each in its cache.
         self.key = [
             None if row.cache_key is None else numbered((row.cache, row.cache_key), len(self.key_numbers))
             for row in self.lookups
         ]
         self.timeline = Timeline(self.lookups, self.aot, self.runs)
+        # The ids of lookups of a text log that can only have been guard misses; their outcome in `lookups` says so.
         self.inferred: tuple[int, ...] = ()
 
     @cached_property

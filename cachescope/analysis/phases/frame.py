@@ -87,13 +87,7 @@ class _Thread:
 
 
 class Sweep:
-    """Goes through the events of one process.
-
-    Attributes
-    ----------
-    spent : dict
-        What was spent, by place.
-    """
+    """Goes through the events of one process, and adds up what was spent by place."""
 
     def __init__(self) -> None:
         self.spent: dict[Place, Spent] = {}

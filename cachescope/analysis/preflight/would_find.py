@@ -70,17 +70,7 @@ Stored = dict[Key, list[Candidate]]
 
 
 class StoredEntries:
-    """The entries of what was read, and those that locks list, by directory, lock or remote cache, and key.
-
-    Attributes
-    ----------
-    roots : dict of str to str
-        Directories and locks as they were given, by their real paths.
-    remotes : list of str
-        Remote caches.
-    unread_remotely : str
-        What of remote caches was not read, so that a key may be there; empty if all was.
-    """
+    """The entries of what was read, and those that locks list, by directory, lock or remote cache, and key."""
 
     def __init__(
         self,
@@ -96,9 +86,11 @@ class StoredEntries:
         given = dict.fromkeys([*roots, *(entry.root for entry in keyed)])
         self.remotes = [root for root in given if is_redis(root) or root in dumps]
         damaged = [root for root in self.remotes if root in with_problems]
+        # What of remote caches was not read, so that a key may be there; empty if all was.
         self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
         if damaged:
             self.unread_remotely = f"some lines of {damaged[0]} could not be read"
+        # Directories and locks as they were given, by their real paths.
         self.roots = {os.path.realpath(root): root for root in given if root not in self.remotes}
         read = ((row.cache, row.cache_key or "", row.root, _candidate(row)) for row in keyed)
         of_locks = ((one.cache, one.cache_key, one.source, _listed(one)) for one in listed)

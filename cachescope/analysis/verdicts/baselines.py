@@ -63,13 +63,7 @@ class _Group:
 
 
 class Baselines:
-    """Finds the baselines of the lookups before `until` among all earlier lookups and the entries that existed.
-
-    Attributes
-    ----------
-    stored : StoredCandidates
-    replaced : ReplacedGraphs
-    """
+    """Finds the baselines of the lookups before `until` among all earlier lookups and the entries that existed."""
 
     def __init__(self, history: History, choice: Choice, until: int | None = None) -> None:
         self._history = history

@@ -25,13 +25,7 @@ def change_sentences(
 ) -> Iterator[tuple[str, str]]:
     """Sentences on what changed, each with the field that it is on; empty where it is on several.
 
-    Parameters
-    ----------
-    changes : sequence of FieldChange
-    were_graphs_found : bool
-        Whether the FX lookups of the same compile hit.
-    most_options : int
-        Of more changed options than this it is said how many there are.
+    Of more changed options than `most_options` it is said how many there are.
     """
     if were_graphs_found:
         yield "", _GRAPHS_FOUND

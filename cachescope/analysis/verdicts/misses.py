@@ -61,14 +61,7 @@ class Miss:
 
 
 class VerdictsSoFar:
-    """Why each lookup missed, by its index in time order, as far as it is judged.
-
-    Attributes
-    ----------
-    why : list of Why or None
-    baseline : list of int, EntryRow or None
-        What it is compared with: the index of a lookup, or an entry.
-    """
+    """Why each lookup missed, by its index in time order, as far as it is judged; and what it is compared with: the index of a lookup, or an entry."""
 
     def __init__(self, lookups: int) -> None:
         self.why: list[Why | None] = [None] * lookups

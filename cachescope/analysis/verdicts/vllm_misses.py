@@ -38,19 +38,12 @@ from cachescope.verdict_kinds import kind_of
 
 
 class VllmMisses:
-    """Judges the misses of vLLM's own lookups.
-
-    Attributes
-    ----------
-    starts : dict
-        The rows of ``vllm_starts``, by lookup.
-    changes : dict
-        By lookup, what changed in its key; known once they are judged.
-    """
+    """Judges the misses of vLLM's own lookups."""
 
     def __init__(
         self, starts: Iterable[StartRow], factors: Sequence[FactorsRow], entries: Sequence[EntryRow]
     ) -> None:
+        # By lookup, what changed in its key; known once they are judged.
         self.changes: dict[int, tuple[FieldChange, ...]] = {}
         self.starts = {row.lookup: row for row in starts}
         self._factors = factors

@@ -10,6 +10,7 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.vllm.factors import CONFIGURATION, ENVIRONMENT, HASHES, Named, process_kinds
 from cachescope.frames.vllm_folders import VllmChange
+from cachescope.wording import shortened
 
 _HASH_TEXTS: Final = {
     "config_hash": "the configuration differs (the model, its settings, vLLM's version); vLLM keeps only its hash",
@@ -124,6 +125,4 @@ def all_changes(folders: Sequence[Named]) -> list[VllmChange]:
 
 
 def _short(value: str | None) -> str:
-    if value is None:
-        return _NOT_COUNTED
-    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+    return _NOT_COUNTED if value is None else shortened(value, _LONGEST)

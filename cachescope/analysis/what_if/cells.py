@@ -74,21 +74,11 @@ class Cell:
 
 
 class Cells:
-    """Every key in every directory in which it was looked up or stored.
-
-    Attributes
-    ----------
-    every : list of Cell
-    of_lookup : list of Cell or None
-        The cell of each lookup; None for a lookup that no replay changes.
-    of_key : dict
-        The cells of each key that has any.
-    differences : list of Difference
-        The recorded outcomes that do not follow from what was stored.
-    """
+    """Every key in every directory in which it was looked up or stored."""
 
     def __init__(self, columns: ReplayColumns, is_symbolic: list[bool]) -> None:
         self.every: list[Cell] = []
+        # The cell of each lookup; None for a lookup that no replay changes.
         self.of_lookup: list[Cell | None] = []
         self.of_key: dict[int, list[Cell]] = {}
         self.differences: list[Difference] = []

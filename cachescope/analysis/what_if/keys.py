@@ -44,16 +44,6 @@ class KeyTable:
     Two keys of torch that differ although every recorded field is equal stay different under every schema: the
     difference is not in the list. A key without details keeps its identity. Keys of another cache or direction
     never become equal.
-
-    Attributes
-    ----------
-    keys : sequence of Key
-    fields, varying : list of str
-        Every field that some key has; and those in which keys of one cache differ: no other can distinguish two keys.
-    with_details : list of int
-        The keys whose details are known.
-    can_join : set of int
-        The keys that may become equal to others.
     """
 
     def __init__(self, distances: KeyDistances, keys: Sequence[Key]) -> None:
@@ -68,10 +58,12 @@ class KeyTable:
         self._read(distances)
         present = {field for held in self._shared.values() for field in held}
         present |= {field for field, column in self._columns.items() if any(column)}
+        # Every field that some key has; and those in which keys of one cache differ: no other can distinguish two keys.
         self.fields = [details.fields[code] for code in sorted(present)]
         self.varying = [details.fields[code] for code in self._columns]
         totals = self._sums()
         count = Counter(totals)
+        # The keys that may become equal to others.
         self.can_join = {key for key, one in zip(self.with_details, totals, strict=True) if count[one] == 1}
         # The sums of the keys of `with_details`; keys that stay different from all others have a number of their own added.
         self._totals = [

@@ -111,21 +111,7 @@ class Directory:
 
 
 class Replay:
-    """Everything that does not depend on a schema, which keeps `outcomes` quick.
-
-    Attributes
-    ----------
-    history, columns, table, cells
-        What a replay works on.
-    misses : list of int
-        The positions of the recorded misses.
-    graphs : dict
-        The misses of graphs whose AOTAutograd lookup missed too, with that lookup.
-    unknown : list of int
-        The misses that may have hit anything: their key has no details.
-    taken : list of int
-        The compile time of each lookup, -1 where there is none. Only FX lookups have one: an AOTAutograd hit contains theirs.
-    """
+    """Everything that does not depend on a schema, which keeps `outcomes` quick; lookups are named by their positions."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -133,6 +119,7 @@ class Replay:
         self.table = KeyTable(history.keys, columns.keys)
         self.cells = Cells(columns, self.table.is_symbolic)
         self.misses = [at for at, outcome in enumerate(columns.outcome) if outcome == MISS]
+        # The misses of graphs whose AOTAutograd lookup missed too, with that lookup.
         self.graphs = {
             at: above
             for at in self.misses
@@ -140,7 +127,9 @@ class Replay:
             and columns.outcome[above] == MISS
             and history.lookups[at].cache != AOTAUTOGRAD
         }
+        # The misses that may have hit anything: their key has no details.
         self.unknown = self._that_may_have_hit()
+        # The compile time of each lookup, -1 where there is none. Only FX lookups have one: an AOTAutograd hit contains theirs.
         self.taken = [
             -1
             if row.time_taken_ns is None or row.cache != FXGRAPH or row.outcome == "hit"

@@ -42,24 +42,12 @@ class Key(NamedTuple):
 
 
 class ReplayColumns:
-    """The lookups in time order.
-
-    Attributes
-    ----------
-    history : History
-    keys : list of Key
-        Those of lookups, then those of entries alone.
-    key, key_of_entry : list of int or None, list of int
-        The index in `keys` for each lookup, and for each entry of the history.
-    outcome : list of int
-        `HIT`, `MISS` or `OTHER`.
-    stored_since : list of int
-        From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
-    """
+    """The lookups in time order."""
 
     def __init__(self, history: History) -> None:
         self.history = history
         self.key = history.key
+        # The keys of lookups, then those of entries alone; and the index of each in them.
         self.keys, self.key_of_entry = _keys(history)
         self.outcome = [
             OTHER
@@ -73,6 +61,7 @@ class ReplayColumns:
         ]
         # One without a time, or of a clock that was set back, gets the time of the one before it.
         self._times = list(accumulate((row.time or 0 for row in history.lookups), max))
+        # From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
         self.stored_since = self._since()
 
     def position_of(self, time: int | None) -> int:
@@ -126,16 +115,6 @@ class RunDirectories:
 
     A recording may have been moved since it was made: a directory at a path that no run used is matched by the
     keys it contains.
-
-    Attributes
-    ----------
-    count : int
-    are_all_known : bool
-        Whether every run says which directory it had.
-    of_lookup : list of int
-        The number of the directory of each lookup.
-    of_root : dict
-        The numbers of the directories that each directory read may be, by its path.
     """
 
     def __init__(self, columns: ReplayColumns) -> None:
@@ -143,6 +122,7 @@ class RunDirectories:
         known = {run.run: run.cache_dir for run in history.runs if run.cache_dir is not None}
         code = {name: at for at, name in enumerate(dict.fromkeys(known.values()))}
         of_torch = [row.cache != VLLM for row in history.lookups]
+        # Whether every run says which directory it had.
         self.are_all_known = all(
             row.run in known for row, is_one in zip(history.lookups, of_torch, strict=True) if is_one
         )
@@ -152,8 +132,10 @@ class RunDirectories:
         # All runs that nothing is known of share one directory: the only one, or one more.
         shared = 0 if len(code) == 1 else len(code)
         self.count = shared + 1
+        # The number of the directory of each lookup.
         self.of_lookup = [of_run.get(row.run, shared) for row in history.lookups]
         used = {one for one, is_one in zip(self.of_lookup, of_torch, strict=True) if is_one}
+        # The numbers of the directories that each directory read may be, by its path.
         self.of_root = self._roots(columns, code, sorted(used) or [0])
 
     def _roots(

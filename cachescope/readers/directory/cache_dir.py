@@ -62,19 +62,12 @@ def read_shipped_file(path: str, reading: Reading) -> None:
 
 
 class CacheWalk:
-    """One pass over a directory, then over the files in it whose content matters.
-
-    Attributes
-    ----------
-    files : list of FileFacts
-        Facts from names, sizes and times, in the order of `places` and of names.
-    readers : list of ReadFile or None
-        The function that fills each file's entry from its content; None if the file is never opened.
-    """
+    """One pass over a directory, then over the files in it whose content matters."""
 
     def __init__(self, path: str, reading: Reading) -> None:
         self.path = path
         self.reading = reading
+        # Facts from names, sizes and times, in the order of `places` and of names; and what fills each file's entry from its content.
         self.files: list[FileFacts] = []
         self.readers: list[ReadFile | None] = []
         self._real_paths: dict[int, str] = {}

@@ -89,14 +89,7 @@ class CompiledFrame:
 
 
 class CompiledFrames:
-    """The compiles of one trace, in the order in which they began.
-
-    Attributes
-    ----------
-    rows : list of CompiledFrame
-    problems : list of ProblemRow
-        Records that could not be read, and a file that could not be read to its end.
-    """
+    """The compiles of one trace, in the order in which they began; and what could not be read."""
 
     def __init__(self, path: str, size: int | None = None) -> None:
         self._path = path

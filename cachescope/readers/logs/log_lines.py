@@ -15,25 +15,13 @@ _FIRST_WINDOW: Final = 1 << 10
 
 
 class Lines:
-    """Returns one line after another.
-
-    Attributes
-    ----------
-    number : int
-        How many lines have been returned or skipped.
-    bytes : int
-        How many bytes were read.
-    is_whole : bool
-        False if the last line had no end.
-    too_long : list of int
-        The numbers of lines that were cut after 16 MiB.
-    """
+    """Returns one line after another."""
 
     def __init__(self, pieces: Pieces, number: int = 0) -> None:
-        self.number = number
-        self.bytes = 0
-        self.is_whole = True
-        self.too_long: list[int] = []
+        self.number = number  # of lines that have been returned or skipped
+        self.bytes = 0  # that were read
+        self.is_whole = True  # False if the last line had no end
+        self.too_long: list[int] = []  # the numbers of lines that were cut after 16 MiB
         self._pieces = pieces
         self._space = bytearray(_READ_BYTES)
         self._data = b""

@@ -32,13 +32,7 @@ class TraceEvent(NamedTuple):
 
 
 class TraceEvents:
-    """The events of one trace, in the order of the file.
-
-    Attributes
-    ----------
-    problems : list of ProblemRow
-        Events that could not be read, and a file that could not be read to its end.
-    """
+    """The events of one trace, in the order of the file; and what could not be read."""
 
     def __init__(self, path: str, size: int | None = None) -> None:
         self._path = path

@@ -13,15 +13,7 @@ from cachescope.errors import CachescopeError
 
 
 class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers say it
-    """A pickle that was not read: damaged, hostile, or over a limit.
-
-    Attributes
-    ----------
-    what : str
-        What is wrong.
-    offset : int or None
-        The offset of the fault, if known.
-    """
+    """A pickle that was not read: damaged, hostile, or over a limit."""
 
     def __init__(self, what: str, offset: int | None = None) -> None:
         super().__init__(what if offset is None else f"{what} (byte {offset})")
