@@ -295,7 +295,8 @@ def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[Orphan
         for row in rows
         if row.status == UNREADABLE or (row.status == "damaged" and row.cache != TRITON)
     }
-    referred = {link.child for link in referring}
+    # The reference of another directory may be to this one: TRITON_CACHE_DIR may be shared.
+    referred = {link.child_key for link in referring}
     for row in rows:
-        if is_metadata(row) and row.status == "ok" and row.root in speaking and row.entry not in referred:
+        if is_metadata(row) and row.status == "ok" and row.root in speaking and row.cache_key not in referred:
             yield _orphan(row, UNUSED_TRITON)

@@ -115,7 +115,7 @@ def test_files_by_key_and_kernel() -> None:
     assert files.kernels("/c", "c9") == [kernel]
     assert files.kernels("/d", "c9") == files.kernels("/c", "c2") == []
     assert (files.python("/c", "c1"), files.python("/d", "c1")) == ([wrapper], [other])
-    assert files.python("/e", "c1") == [wrapper, other]
+    assert files.python("/e", "c1") == [wrapper]
     assert files.python("/c", "") == []
     assert (files.triton("/c", "t1"), files.triton("/d", "t1")) == ([meta], [meta])
     assert files.triton("/c", "t2") == []
