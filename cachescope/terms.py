@@ -140,7 +140,7 @@ CACHE_SWITCHES: Final = (
 WOULD_BYPASS: Final = "torch would bypass its cache"
 
 # The levels of an audit's findings, the worst first.
-AUDIT_LEVELS: Final = ("danger", "warning", "note")
+AUDIT_LEVELS: Final = ("danger", "warning", "unproven", "note")
 
 # The status of a file that may be valid, but may not be opened, or was not read completely.
 UNREADABLE: Final = "unreadable"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -19,32 +20,32 @@ from cachescope.auditing.remote_caches import audit_value, is_remote_cache
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive, place_here
 from cachescope.columns import frame_of
 from cachescope.errors import SourceError
-from cachescope.frames.audit_rules import AUDIT_RULES
+from cachescope.frames.audit_rules import AUDIT_RULES, UNPROVEN
 from cachescope.frames.checks import AuditRow
+from cachescope.locking.lock_text import read_lock
 from cachescope.readers.directory.place_of import place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
-from cachescope.readers.remote_cache.stored import kind_and_key, stored_in, stored_in_dump
+from cachescope.readers.remote_cache.stored import stored_in, stored_in_dump
 from cachescope.terms import (
-    AOTAUTOGRAD,
     AUDIT_LEVELS,
     CODE,
     FX_KEY,
-    FXGRAPH,
     HASH,
     LOCK,
     OTHER,
-    PRECOMPILE,
     TRITON,
 )
-from cachescope.wording import plural, readable
+from cachescope.wording import readable
 
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
-# These contain source, graphs or byte code, which torch runs.
-_HOLD_CODE: Final = frozenset({AOTAUTOGRAD, FXGRAPH, PRECOMPILE})
+# What file systems, editors and people leave in folders.
+_LEFT: Final = re.compile(
+    r"\..*|README.*|CACHEDIR\.TAG|lost\+found|Thumbs\.db|desktop\.ini|__MACOSX|.*~|LICENSE.*", re.DOTALL
+)
 # What torch leaves next to the code of a kernel: a mark that a library was tried, a folder of g++.
 _BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
 # Python that torch generates is named by its hash; C++ may have other names.
@@ -67,10 +68,12 @@ class Audit:
 
     findings: list[Finding] = field(default_factory=list)  # the worst first
     files: int = 0  # regular files, or values of remote caches, that were audited
+    vouched: int = 0  # files with code for which a lock vouches
 
     def add(self, other: Audit) -> None:
         """Add the findings in another source."""
         self.files += other.files
+        self.vouched += other.vouched
         self.findings = sorted(
             [*self.findings, *other.findings], key=lambda one: AUDIT_LEVELS.index(one.level)
         )
@@ -87,6 +90,7 @@ class Audit:
                 cache=one.kind,
                 named=one.named,
                 message=one.message,
+                sha256=one.sha256,
                 advice=AUDIT_RULES[one.rule].advice,
             )
             for one in self.findings
@@ -94,17 +98,19 @@ class Audit:
         return frame_of(rows, AuditRow)
 
 
-def audit(*paths: str | os.PathLike[str]) -> pd.DataFrame:
+def audit(*paths: str | os.PathLike[str], lock: str | os.PathLike[str] | None = None) -> pd.DataFrame:
     """Report what loading a cache would execute, and who can change it: the frame ``audit``, the worst first.
 
-    Nothing is unpickled, imported or run, no link is followed, and no pipe or device is opened. An audit without
-    findings does not prove that a cache is harmless: every cache contains code, counted as ``code-unverified``.
+    Nothing is unpickled, imported or run, no link is followed, and no pipe or device is opened. Without a row above the level
+    ``note``, everything that torch would run is proven to be what torch itself writes.
 
     Parameters
     ----------
     *paths : path
-        Cache directories, single files from one, mega-cache files, or tar files of any of them; dumps of a remote cache, or the
-        address of a Redis.
+        Cache directories, single files from one, mega-cache files, or tar or zip files of any of them; dumps of a remote cache,
+        or the address of a Redis.
+    lock : path, optional
+        A lock file of the cache, from somebody whom you trust: code in a file whose digest it holds is not reported.
 
     Raises
     ------
@@ -118,33 +124,36 @@ def audit(*paths: str | os.PathLike[str]) -> pd.DataFrame:
     >>> bool(found["level"].isin(["danger", "warning"]).any())
     False
     """
-    return run_audit(os.fspath(path) for path in paths).frame
+    return run_audit((os.fspath(path) for path in paths), lock).frame
 
 
-def run_audit(paths: Iterable[str]) -> Audit:
+def run_audit(paths: Iterable[str], lock: str | os.PathLike[str] | None = None) -> Audit:
     """Like `audit`, but with counts."""
+    vouched = (
+        frozenset() if lock is None else frozenset(file.sha256 for file in read_lock(lock).files.values())
+    )
     whole = Audit()
     for path in paths:
         path = without_password(path)
-        run = _Run(path)
+        run = _Run(path, vouched)
         if is_remote_cache(path):
             run.remote(path)
         else:
             run.all()
-        whole.add(Audit(list(run.limited()), run.files))
+        whole.add(Audit(list(run.limited()), run.files, run.vouched))
     return whole
 
 
 class _Run:
     """The audit of one source."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, vouched: frozenset[str]) -> None:
         self.path = path.rstrip("/") or path
-        self.files = 0
+        self.digests = vouched
+        self.files = self.vouched = 0
         self.tree: Tree = Disk()
         self._found: dict[Finding, None] = {}
         self._counts: Counter[str] = Counter()
-        self._code: dict[str, Counter[str]] = {}
         self._names_of: dict[tuple[int, int], list[Item]] = {}
         self._is_of_a_cache = False
 
@@ -170,7 +179,6 @@ class _Run:
         else:
             self._thing(item)
         self._keep(self._hard_links())
-        self._keep(self._unverified())
         if self.files and not self._is_of_a_cache and not self._found:
             # A wrong path must not look like a clean cache.
             raise SourceError(
@@ -181,15 +189,11 @@ class _Run:
         """Audit the values of a remote cache."""
         lines = Reading()
         for one in stored_in(source) if is_redis(source) else stored_in_dump(source, lines):
-            kind, _ = kind_and_key(one.key)
             self.files += 1
-            if kind in _HOLD_CODE:
-                self._code.setdefault(kind, Counter())["entry"] += 1
             self._keep(audit_value(self.path, one))
         self._keep(
             Finding("entry-damaged", self.path, f"{one.where}: {one.message}") for one in lines.problems
         )
-        self._keep(self._unverified())
 
     def limited(self) -> Iterator[Finding]:
         """The findings, each once, and with a limit per rule."""
@@ -197,6 +201,19 @@ class _Run:
         for rule, count in self._counts.items():
             if count > _MOST_OF_A_RULE:
                 yield Finding("limit-reached", self.path, f"{count - _MOST_OF_A_RULE} more of {rule}")
+
+    def _vouch(self, found: list[Finding], data: bytes) -> None:
+        """Keep the findings in a file: its code that nothing proves with its digest, unless a lock vouches for it."""
+        if any(one.level == UNPROVEN for one in found):
+            digest = hashlib.sha256(data).hexdigest()
+            is_vouched = digest in self.digests
+            self.vouched += is_vouched
+            found = [
+                one if one.level != UNPROVEN else replace(one, sha256=digest)
+                for one in found
+                if one.level != UNPROVEN or not is_vouched
+            ]
+        self._keep(found)
 
     def _keep(self, found: Iterable[Finding]) -> None:
         for one in found:
@@ -253,7 +270,7 @@ class _Run:
             place = around
         else:
             place = place_here(self.tree, item) or UNKNOWN
-            if place is UNKNOWN and around is not UNKNOWN:
+            if place is UNKNOWN and around is not UNKNOWN and not _LEFT.fullmatch(item.name):
                 self._add(
                     "unknown-file", item, f"a folder called {shown(item.name)}, which torch does not make"
                 )
@@ -271,7 +288,7 @@ class _Run:
                 and not _OWN_PYTHON.fullmatch(item.name)
             )
         )
-        is_left = re.fullmatch(r"\..*\.tmp", item.name, re.DOTALL) is not None
+        is_left = _LEFT.fullmatch(item.name) is not None
         if is_odd and place is not UNKNOWN and not is_left and not self._is_shipped(item):
             self._add("unknown-file", item, f"a file called {shown(item.name)}, which torch does not write")
         self._file(item, kind, key)
@@ -287,10 +304,6 @@ class _Run:
         self._is_of_a_cache |= kind != OTHER or is_code(item.name)
         if item.found.st_nlink > 1:
             self._names_of.setdefault((item.found.st_dev, item.found.st_ino), []).append(item)
-        if kind in _HOLD_CODE:
-            self._code.setdefault(kind, Counter())["entry"] += 1
-        elif is_code(item.name):
-            self._code.setdefault(kind, Counter())[os.path.splitext(item.name)[1]] += 1
         if kind == LOCK and item.found.st_size == 0:
             return
         if item.found.st_size > MOST_BYTES:
@@ -307,10 +320,8 @@ class _Run:
             self._add("entry-not-read", item, "bigger than is looked at")
             return
         shipped = shipped_kind(item.path, data[:HEAD_BYTES])
-        if shipped is not None and not is_code(item.name):
-            self._code.setdefault(shipped, Counter())[shipped.replace("_", "-")] += 1
         self._is_of_a_cache |= shipped is not None
-        self._keep(audit_content(File(item.path, item.name, kind, key, data)))
+        self._vouch(list(audit_content(File(item.path, item.name, kind, key, data))), data)
 
     def _thing(self, item: Item) -> None:
         """Audit a link, or a special file."""
@@ -344,11 +355,6 @@ class _Run:
             message = f"has {beyond} other names outside of what was audited"
             yield from (Finding("hard-link", item.path, message) for item in items if beyond > 0)
 
-    def _unverified(self) -> Iterator[Finding]:
-        for kind, counts in self._code.items():
-            kinds = ", ".join(_counted(count, what) for what, count in sorted(counts.items()))
-            yield Finding("code-unverified", self.path, f"files that hold code: {kinds}", None, kind)
-
     def _add(self, rule: str, item: Item, message: str) -> None:
         self._keep([Finding(rule, item.path, message)])
 
@@ -359,10 +365,3 @@ _WHAT: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-
-
-def _counted(count: int, what: str) -> str:
-    """A number of files with an ending, or of a kind."""
-    return (
-        f"{count} {what}" if what.startswith(".") else plural(count, what, {"entry": "entries"}.get(what, ""))
-    )

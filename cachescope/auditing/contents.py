@@ -10,13 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from cachescope.auditing.findings import File, Finding, shown
-from cachescope.auditing.generated_code import (
-    foreign_calls,
-    foreign_names,
-    foreign_parts,
-    foreign_symbols,
-    rule_of,
-)
+from cachescope.auditing.generated_code import foreign_parts
 from cachescope.auditing.known import ANY, VERSIONED
 from cachescope.auditing.pickles import (
     Audited,
@@ -29,6 +23,7 @@ from cachescope.auditing.pickles import (
 )
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
+from cachescope.keys.printed_values import literal_value
 from cachescope.readers.cache_file import DamagedContent, load_object
 from cachescope.readers.directory.bundles import artifacts, content_of
 from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
@@ -40,6 +35,7 @@ from cachescope.terms import (
     AOT_COMPILE,
     AOT_KEY,
     AOTAUTOGRAD,
+    BEST_CONFIG,
     CACHING_PACKAGE,
     CODE_KEY,
     FX_KEY,
@@ -52,6 +48,8 @@ from cachescope.terms import (
     PRECOMPILE,
     STANDALONE,
     TRITON,
+    VLLM_GRAPH,
+    VLLM_HANDLES,
 )
 
 _ENTRIES: Final = {"inductor": FXGRAPH, "aot_autograd": AOTAUTOGRAD}
@@ -68,8 +66,8 @@ CODE_ENDINGS: Final = frozenset(
     "py pyc so o a obj lib dll dylib pyd cpp cc c cxx h hpp cu hip gch pch cubin hsaco ptx spv zebin amdgcn fatbin "  # noqa: SIM905
     "metallib ttir ttgir llir bc ll pt2".split()
 )
-_NATIVE: Final = frozenset("cpp cc c cxx h hpp cu hip".split())  # noqa: SIM905
-_LINKED: Final = frozenset("so o a dylib pyd dll".split())  # noqa: SIM905
+# What stands in the cache as Python writes it, or as text for people, is no machine code.
+_TEXTS: Final = frozenset({"py", "ttir", "ttgir", "llir"})
 _TEMPORARY: Final = re.compile(r"\.\d+\.\d+\.tmp")
 _CONTENT_NAME: Final = re.compile(r"[a-z2-7]{51}")
 _TRITON_HASH: Final = re.compile(TRITON_KEY)
@@ -100,6 +98,8 @@ def _content(path: str, kind: str, key: str, content: bytes) -> Iterator[Finding
         yield from audit_entry(File(path, ".0.0.tmp", _ENTRIES[kind], key, content))
     elif kind in _PICKLES:
         yield from audit_pickle(content, Place(path, _PICKLES[kind])).findings
+    elif kind == "autotune":
+        yield from _object(File(path, key, BEST_CONFIG, key, content), audit_setting)
     else:
         yield from audit_bytes(content, Place(path, ANY))
 
@@ -120,6 +120,11 @@ def audit_content(file: File) -> Iterator[Finding]:
         yield from audit_entry(file)
     elif file.kind in _PICKLED:
         yield from _pickled(file, _PICKLED[file.kind])
+    elif file.kind == VLLM_GRAPH:
+        return  # for people to read: nothing loads it
+    elif file.data.startswith(b"PK") and b"data/aotinductor/" in file.data:
+        yield file.finding("native-code", _NAMED_AS["pt2"])
+        yield from audit_zip(file.data, Place(file.path, ANY), is_package=True)
     elif file.ending in CODE_ENDINGS and not looks_like_pickle(file.data):
         yield from _code(file)
     else:
@@ -189,25 +194,15 @@ def _pickled(file: File, kind: str) -> Generator[Finding, None, Audited | None]:
 
 
 def _code(file: File) -> Iterator[Finding]:
-    data = file.data
     if file.ending == "py":
-        text = data.decode("utf-8", "backslashreplace")
+        text = file.data.decode("utf-8", "backslashreplace")
         stem = file.name[:-3]
         if CODE_KEY.fullmatch(stem) and stored_code_hash(text) != stem:
             yield file.finding("code-changed", "its text does not hash to its name", 0)
-        yield from _foreign(file, foreign_parts(text))
-    elif file.ending in _NATIVE:
-        yield from _foreign(file, foreign_calls(data.decode("utf-8", "backslashreplace")))
-    elif file.ending in _LINKED:
-        yield from _foreign(file, foreign_symbols(data, is_launcher=file.kind == TRITON))
-    elif file.ending == "pyc":
-        yield from _foreign(file, foreign_names(data))
-    elif file.ending == "pt2":
-        yield from audit_zip(data, Place(file.path, ANY))
-
-
-def _foreign(file: File, parts: Iterable[str]) -> Iterator[Finding]:
-    return (file.finding(rule_of(part), shown(part), 0) for part in parts)
+        for part in foreign_parts(text):
+            yield file.finding(part.rule, part.message, 0)
+    elif file.ending not in _TEXTS:
+        yield file.finding("native-code", _NAMED_AS.get(file.ending, f"a file that ends in .{file.ending}"))
 
 
 def _other(file: File) -> Iterator[Finding]:
@@ -218,10 +213,14 @@ def _other(file: File) -> Iterator[Finding]:
         yield from audit_pickle(data, Place(file.path, ANY)).findings
     elif file.kind == TRITON and file.ending == "json":
         yield from _object(file, _group if file.name.startswith("__grp__") else _kernel)
+    elif file.ending == BEST_CONFIG:
+        yield from _object(file, audit_setting)
     elif file.kind == IMC:
         yield from _object(file, _dump)
+    elif file.kind == VLLM_HANDLES:
+        yield from _handles(file)
     elif data[:2] == b"#!" or data[:4] in (b"\x7fELF", b"MZ\x90\x00"):
-        yield file.finding("unknown-file", "a program", 0)
+        yield file.finding("native-code", "a program")
 
 
 def _object(file: File, look: Callable[[File, JsonObject], Iterator[Finding]]) -> Iterator[Finding]:
@@ -255,20 +254,63 @@ def _dump(file: File, values: JsonObject) -> Iterator[Finding]:
             yield from audit_bytes(value, Place(file.path, VERSIONED, None))
 
 
+def audit_setting(file: File, values: JsonObject) -> Iterator[Finding]:
+    """Yield what is no number in the best configuration of a kernel: torch makes Python of it, which launches the kernel (``triton_heuristics.py``)."""
+    for name, value in values.items():
+        is_text = isinstance(value, str) and _WORD.fullmatch(value)
+        if not (name.isidentifier() and (is_text or value is None or isinstance(value, bool | int | float))):
+            yield file.finding("setting-runs-code", f"{shown(name)} is {shown(str(value))}", 0)
+
+
 def _group(file: File, values: JsonObject) -> Iterator[Finding]:
     """Check the paths of a group: Triton loads its files from there (`FileCacheManager.get_group`, triton/runtime/cache.py)."""
     paths = values.get("child_paths")
+    folder = os.path.basename(os.path.dirname(os.path.abspath(file.path)))
+    places = paths.items() if isinstance(paths, dict) else ()
+    yield from _leads(file, "Triton", [(path, (folder, str(name))) for name, path in places])
+
+
+def _handles(file: File) -> Iterator[Finding]:
+    """Check where vLLM loads its artifacts from (``CompilerManager`` of ``vllm/compilation/backends.py``)."""
+    try:
+        handles = literal_value(file.data.decode())
+    except ValueError:
+        yield file.finding("entry-damaged", "no literal", 0)
+        return
+    own = tuple(os.path.dirname(os.path.abspath(file.path)).split(os.sep)[-3:])
+    found = []
+    for value in handles.values() if isinstance(handles, dict) else ():
+        handle = value.get("graph_handle") if isinstance(value, dict) else value
+        if not (isinstance(handle, tuple) and len(handle) == 2):
+            yield file.finding("entry-damaged", "a handle that is not of vLLM", 0)
+        elif handle[1] is not None:
+            found.append((handle[1], own))
+    yield from _leads(file, "vLLM", found)
+
+
+def _leads(file: File, who: str, places: list[tuple[object, tuple[str, ...]]]) -> Iterator[Finding]:
+    """Check paths in a file: each leads to the file's own folder, by the names there, or to where this was when it was made."""
     folder = os.path.dirname(os.path.abspath(file.path))
     moved = False
-    for name, path in paths.items() if isinstance(paths, dict) else ():
+    for path, inner in places:
         parts = path.replace("\\", "/").split("/") if isinstance(path, str) else []
-        if ".." in parts or parts[-2:] != [os.path.basename(folder), str(name)]:
-            message = f"has Triton load {shown(str(path))} as {shown(str(name))}"
-            yield file.finding("path-escapes", message, 0)
-        elif os.path.dirname(path) != folder:
-            moved = True
+        is_own = ".." not in parts and any(
+            tuple(parts[at : at + len(inner)]) == inner for at in range(len(parts))
+        )
+        is_here = isinstance(path, str) and os.path.normpath(path).startswith(folder + os.sep)
+        if not is_own or (not is_here and os.path.exists(str(path))):
+            yield file.finding("path-escapes", f"has {who} load {shown(str(path))}", 0)
+        moved |= not is_here
     if moved:
         yield file.finding("group-moved", "names the files of a folder that is not its own", 0)
+
+
+_WORD: Final = re.compile(r"[\w.-]*", re.ASCII)
+_NAMED_AS: Final = {
+    "so": "a library", "cpp": "C++", "h": "C++", "gch": "compiled C++", "o": "machine code", "pyc": "byte code of Python",
+    "cubin": "a kernel of CUDA", "ptx": "a kernel of CUDA", "hsaco": "a kernel of ROCm", "amdgcn": "a kernel of ROCm",
+    "spv": "a kernel of SPIR-V", "pt2": "a package of AOTInductor, with what it is compiled with",
+}  # fmt: skip
 
 
 def is_code(name: str) -> bool:

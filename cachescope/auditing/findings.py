@@ -18,6 +18,7 @@ class Finding:
     offset: int | None = None
     kind: str | None = None
     named: str | None = None
+    sha256: str | None = None
 
     @property
     def level(self) -> str:

@@ -1,165 +1,328 @@
-"""Checks generated code that torch runs or compiles again for what no kernel needs: Python, C++ and machine code.
+"""Checks that Python which torch runs is as torch's code generators write it, by a grammar of what those of 2.4 to 2.15 write.
 
-The vocabulary is from the wrappers and kernels of torch 2.6 to 2.15. Generated code also contains kernels in C++ and
-Triton, so code that passes is not proven harmless: every source counts as code that cannot be verified.
+The words are data, `generated_code.json`, made by ``tests/data/make_generated_code.py`` from torch's sources: imports, what is
+reached through them, attributes of other values, operators. No name that is imported is bound again, and a module is never
+a value. So whatever the text does is made of what is in the table, and proven; code in other languages never is.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Final, TypeGuard
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
-_CALLS: Final = re.compile(
-    r"(?<!\w)(?:system|popen|exec[lv]p?e?|execvpe|fexecve|v?fork|clone|posix_spawnp?|dlopen|dlmopen|dlsym|socket|connect|"
-    r"ptrace|mprotect|syscall|unlink|rmdir|setuid|chmod|PyRun_\w+|Py_CompileString\w*|PyEval_Eval\w*|PyImport_\w+|"
-    r"std::filesystem\S*)\s*\(|__attribute__\s*\(\(\s*(?:constructor|ifunc|destructor)|\b(?:__)?asm(?:__)?\s*(?:volatile)?\s*\(|"
-    r"\b(?:std::)?[io]?fstream\b"
-)
-_INCLUDES: Final = re.compile(r"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(\S[^\n]*)", re.MULTILINE)
-_FOREIGN_INCLUDE: Final = re.compile(
-    r"[<\"](?:unistd\.h|dlfcn\.h|spawn\.h|fcntl\.h|netdb\.h|signal\.h|sys/|arpa/|netinet/|filesystem>|fstream>|windows\.h)"
-)
-# Older torch includes its header in the cache by the full path.
-_OWN_HEADER: Final = re.compile(r'"(?:[^"]*/)?c[a-z2-7]{51}\.h"')
-_LIBRARY_HEADER: Final = re.compile(r'<[^>\n]*>|"(?:[^"]*/)?(?:torch|ATen|c10|cuda|cutlass|hip)\S*"')
-# Names in the tables of a shared library; each is between NULs.
-_SYMBOLS: Final = re.compile(
-    rb"\0(system|popen|exec[lv]p?e?|v?fork|posix_spawnp?|socket|connect|ptrace|mprotect|syscall|PyRun_SimpleStringFlags|"
-    rb"PyRun_StringFlags|PyRun_SimpleString|PyRun_String|PyEval_EvalCode|dlopen|dlmopen)(?=[\0@])"
-)
-# Triton's launchers load their driver themselves.
-_OF_LAUNCHERS: Final = frozenset({b"dlopen", b"dlsym"})
-# Names in compiled Python.
-_NAMES: Final = re.compile(
-    rb"(?<!\w)(?:subprocess|__import__|popen|system|execve|spawnl|socket|urllib|marshal|importlib|__builtins__|__subclasses__)(?!\w)"
-)
+from cachescope.auditing.arithmetic import is_arithmetic, is_bounded
 
 _MOST_CHARACTERS: Final = 4 << 20
-TOO_LONG: Final = "is too long to be looked at"
-_DEEPEST: Final = 4
-_MODULES: Final = re.compile(
-    r"(?:torch|triton)(?:\.\w+)*|math|cmath|random|os|tempfile|numpy|sympy|__future__|typing"
-)
-# Every wrapper imports these modules, and none uses them.
-_UNUSED: Final = frozenset({"os", "tempfile"})
-_NAMES_OF: Final = {"ctypes": re.compile(r"c_\w+"), "math": re.compile(r"inf|nan"), "cmath": re.compile(r"nanj"),
-                    "typing": re.compile(r"\w+"), "__future__": re.compile(r"\w+")}  # fmt: skip
-_BUILTINS: Final = frozenset(
-    "eval exec compile __import__ open input getattr setattr delattr vars locals breakpoint help exit quit "  # noqa: SIM905
-    "__builtins__ __loader__ __spec__ __build_class__".split()
-)
-_PARTS: Final = frozenset(
-    "os sys subprocess shutil socket pickle importlib builtins pathlib tempfile io codecs marshal runpy pty inspect "  # noqa: SIM905
-    "platform ctypes urllib http multiprocessing threading signal hub cpp_extension load load_library load_inline "
-    "package serialization model_zoo system popen Popen check_output check_call".split()
-)
+_STATEMENTS: Final = (
+    ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.Return, ast.If, ast.For, ast.While, ast.With, ast.Assert,
+    ast.Pass, ast.Break, ast.Continue, ast.Global, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom,
+)  # fmt: skip
+_EXPRESSIONS: Final = (
+    ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Call, ast.BinOp,
+    ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.ListComp,
+)  # fmt: skip
+_PARTS: Final = (
+    ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.arguments, ast.arg, ast.keyword, ast.alias, ast.withitem,
+    ast.comprehension, ast.Module,
+)  # fmt: skip
+# torch's own names of these begin with the class that is generated for a graph in parts, or name a part of a graph by number.
+_OF_SELF: Final = re.compile(r"partitions|_?[a-zA-Z]\w*\d\w*", re.ASCII)
+_CLASS: Final = "Runner"
 _OWN_NAMES: Final = frozenset({"__name__", "__file__"})
-_DUNDER: Final = re.compile(r"__\w+__")
+# What is reached through these is called at once, so that what it is given stands there.
+_ONLY_CALLED: Final = frozenset(
+    {"async_compile", "pickle", "triton_heuristics", "CppWrapperCodeCache", "compile_mps_shader"}
+)
+_COMPILES: Final = ("async_compile.", "CppWrapperCodeCache.", "compile_mps_shader")
+_OF_PYTHON: Final = ("wait", "multi_kernel", "size_hint_multi_kernel")
+_OF_A_LAUNCHER: Final = (
+    ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Call, ast.UnaryOp, ast.USub, ast.Load, ast.keyword,
+)  # fmt: skip
+# In Python that launches a kernel, torch writes these texts without quotes.
+_LAUNCHED: Final = re.compile(r"[\w*.:+ <>-]*", re.ASCII)
+_HEURISTICS: Final = "triton_heuristics."
 
 
-def foreign_names(data: bytes) -> list[str]:
-    """Names in compiled Python that generated code does not use."""
-    return [f"names {name.decode()}" for name in dict.fromkeys(_NAMES.findall(data))]
+class Part(NamedTuple):
+    """Something in a text that is not proven: a rule, and a message."""
+
+    rule: str
+    message: str
 
 
-def foreign_calls(text: str) -> list[str]:
-    """Calls and includes in C++ code that no kernel of torch's has."""
-    found = [f"calls {match[0].rstrip('( ')}" for match in _CALLS.finditer(text)]
-    for include in _INCLUDES.findall(text):
-        header = include.strip()
-        if _FOREIGN_INCLUDE.match(header) or not (_LIBRARY_HEADER.match(header) or _OWN_HEADER.match(header)):
-            found.append(f"includes {header[:100]}")
-    return list(dict.fromkeys(found))
+_TEXT: Final = Part("native-code", "holds a text in another language")
 
 
-def foreign_symbols(data: bytes, *, is_launcher: bool = False) -> list[str]:
-    """Functions in the tables of a shared library that can start programs."""
-    names = dict.fromkeys(_SYMBOLS.findall(data))
-    return [f"links {name.decode()}" for name in names if not (is_launcher and name in _OF_LAUNCHERS)]
+class _Odd(Exception):  # noqa: N818 - no error
+    """What is not as torch writes it, and where."""
+
+    def __init__(self, node: Any, what: str) -> None:
+        super().__init__(f"line {getattr(node, 'lineno', 1)}: {what}")
 
 
-def foreign_parts(text: str, depth: int = 0) -> list[str]:
-    """Imports, calls and names in a source that generated code does not have, including code in its strings."""
-    if len(text) > _MOST_CHARACTERS or depth > _DEEPEST:
-        return [TOO_LONG]
+@cache
+def _words() -> dict[str, Any]:
+    table = json.loads(files("cachescope.auditing").joinpath("generated_code.json").read_text())
+    table["imports"] = frozenset(table["imports"])
+    for name in ("attributes", "builtins", "roots"):
+        table[name] = frozenset(table[name].split())
+    for name in ("triton", "operators"):
+        table[name] = {key: frozenset(names.split()) for key, names in table[name].items()}
+    table["paths"] = re.compile("|".join(table["paths"]), re.ASCII)
+    return dict(table)
+
+
+def foreign_parts(text: str) -> list[Part]:
+    """What in a source is not as torch writes it, or is not proven: once each, in order."""
+    if len(text) > _MOST_CHARACTERS:
+        return [Part("entry-not-read", "is too long to be looked at")]
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(text)
+        found = list(dict.fromkeys(_Text().check(tree)))
+        return [
+            part
+            for part in found
+            if part is not _TEXT or not any(one.rule == _TEXT.rule and one is not _TEXT for one in found)
+        ]
+    except _Odd as odd:
+        return [Part("code-not-as-torch", f"not as torch writes it: {odd}")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ["is no Python that can be read"]
-    return list(dict.fromkeys(_of_tree(tree, depth)))
+        return [Part("code-not-as-torch", "not as torch writes it: it is no Python that can be read")]
 
 
-def rule_of(part: str) -> str:
-    """The rule that a foreign part breaks."""
-    return "entry-not-read" if part == TOO_LONG else "code-foreign-call"
+class _Text:
+    """One source: what it imports, what it binds, and the check of every node."""
 
+    def __init__(self) -> None:
+        self.words = _words()
+        self.imported: set[str] = set()
+        self.bound: set[str] = set()
+        self.called: set[int] = set()  # what is called
+        self.passed: set[int] = set()  # ``globals`` where torch calls it
+        self.aliases: set[int] = set()  # the names that stand for a path, where they are bound
 
-def _of_tree(tree: ast.AST, depth: int) -> Iterator[str]:
-    # A string that is a statement by itself is a comment: torch writes down there how it tuned (`__doc__` is not known).
-    comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    waiting = {id(node) for call in ast.walk(tree) if _waits(call) for node in ast.walk(call)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (f"imports {alias.name}" for alias in node.names if not _is_plain_import(alias))
-        elif isinstance(node, ast.ImportFrom):
-            yield from _of_import(node)
-        elif isinstance(node, ast.Name):
-            if node.id in _BUILTINS or (_DUNDER.fullmatch(node.id) and node.id not in _OWN_NAMES):
-                yield f"uses {node.id}"
-            elif node.id == "globals" and id(node) not in waiting:
-                yield "uses globals"
-            elif node.id in _UNUSED:
-                yield f"uses {node.id}, which generated code only imports"
-        elif isinstance(node, ast.Attribute):
-            if (node.attr in _PARTS or _DUNDER.fullmatch(node.attr)) and ast.unparse(node) != "tl.load":
-                yield f"uses {ast.unparse(node)[:100]}"
-        elif _is_text(node) and id(node) not in comments:
-            yield from _of_text(str(node.value), depth)
+    def check(self, tree: ast.Module) -> Iterator[Part]:
+        """Yield what is not proven; raise `_Odd` at the first part that is not as torch writes it."""
+        comments = set()
+        aliases = self.words["aliases"]
+        for node in ast.walk(tree):
+            self._kind(node)
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="async_compile"), attr="wait"),
+                    args=[ast.Call(args=[]) as given],
+                ):
+                    self.passed.add(id(given.func))
+                case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if name in aliases:
+                    if ast.unparse(value) != aliases[name]:
+                        raise _Odd(node, f"binds {name} again")
+                    self.aliases.add(id(target))
+                    self.passed |= {id(inner) for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+                case _:
+                    self._bind(node)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                comments.add(id(node.value))
+        inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        self.called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and id(node) not in inner:
+                yield from self._attribute(node)
+            elif isinstance(node, ast.Name) and id(node) not in inner and isinstance(node.ctx, ast.Load):
+                self._name(node)
+            elif isinstance(node, ast.Call):
+                yield from self._call(node)
+            elif isinstance(node, ast.Constant) and id(node) not in comments:
+                yield from self._constant(node)
+            elif (
+                isinstance(node, ast.BinOp)
+                and isinstance(node.op, ast.Pow | ast.LShift)
+                and not is_bounded(node)
+            ):
+                raise _Odd(node, "a number that may become big")
 
+    def _kind(self, node: ast.AST) -> None:
+        if not isinstance(node, (*_STATEMENTS, *_EXPRESSIONS, *_PARTS)):
+            raise _Odd(node, f"a part of Python that it does not use ({type(node).__name__})")
+        if isinstance(node, ast.ClassDef) and (
+            node.name != _CLASS or node.bases or node.keywords or node.decorator_list
+        ):
+            raise _Odd(node, f"the class {node.name}")
 
-def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
-    """Whether a node is a string of several lines."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" in node.value.strip()
+    def _bind(self, node: ast.AST) -> None:
+        """Note the name that a node binds, which is none of those that are imported."""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                self._import(node, alias)
+            return
+        name = _bound_by(node)
+        if name is None:
+            return
+        aliases = self.words["aliases"]
+        if id(node) in self.aliases:
+            return
+        if name in aliases or name in self.words["roots"] or name in self.words["builtins"]:
+            raise _Odd(node, f"binds {name} again")
+        if name.startswith("__") and name != "__init__":
+            raise _Odd(node, f"binds {name}")
+        self.bound.add(name)
 
+    def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
+        origin = (
+            f"from {'.' * node.level}{node.module} import" if isinstance(node, ast.ImportFrom) else "import"
+        )
+        line = f"{origin} {alias.name}" + ("" if alias.asname is None else f" as {alias.asname}")
+        if line not in self.words["imports"]:
+            raise _Odd(node, line)
+        self.imported.add(alias.asname or alias.name)
 
-def _waits(node: ast.AST) -> bool:
-    """Whether a node is a call of the form ``async_compile.wait(globals())``."""
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "async_compile.wait"
+    def _name(self, node: ast.Name) -> None:
+        name, words = node.id, self.words
+        if name in _OWN_NAMES or name in self.bound or name in words["builtins"] or id(node) in self.passed:
+            return
+        is_function = name not in words["roots"] and (name in self.imported or name in words["aliases"])
+        is_class = name == "AttrsDescriptor" and name in self.imported
+        if not (is_function or is_class) or (name in _ONLY_CALLED and id(node) not in self.called):
+            raise _Odd(node, f"uses {name}")
 
-
-def _is_plain_import(alias: ast.alias) -> bool:
-    if not _MODULES.fullmatch(alias.name) or not _PARTS.isdisjoint(alias.name.split(".")[1:]):
-        return False
-    if alias.asname == "tl":
-        return alias.name == "triton.language"
-    return alias.asname is None or alias.name.partition(".")[0] in ("torch", "triton", "numpy", "sympy")
-
-
-def _of_import(node: ast.ImportFrom) -> Iterator[str]:
-    module = node.module or "."
-    for alias in node.names:
-        names = _NAMES_OF.get(module)
-        if names is not None:
-            is_known = names.fullmatch(alias.name) is not None
-        else:
-            is_known = (
-                module.partition(".")[0] in ("torch", "triton")
-                and _PARTS.isdisjoint(module.split("."))
-                and alias.name not in _PARTS
-                and alias.name not in _BUILTINS
-                and alias.name != "*"
+    def _attribute(self, node: ast.Attribute) -> Iterator[Part]:
+        parts: list[str] = []
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            if root.attr.startswith("__"):
+                raise _Odd(node, f"uses {root.attr}")
+            parts.append(root.attr)
+            root = root.value
+        parts.reverse()
+        if isinstance(root, ast.Name) and root.id in self.words["roots"]:
+            if root.id not in self.imported and root.id not in self.words["aliases"]:
+                raise _Odd(node, f"uses {root.id}")
+            yield from self._path(node, [root.id, *parts])
+            return
+        if isinstance(root, ast.Name):
+            self._name(root)
+        is_self = isinstance(root, ast.Name) and root.id == "self"
+        names = self.words["attributes"]
+        is_kernel = isinstance(root, ast.Name) and parts == [
+            root.id
+        ]  # a kernel of C++ is called as kernel.kernel
+        if isinstance(node.ctx, ast.Load):
+            is_known = is_kernel or all(
+                part in names or (is_self and _OF_SELF.fullmatch(part)) for part in parts
             )
-        if not is_known or node.level:
-            yield f"imports {alias.name} from {module}"
+        else:
+            is_known = is_self and parts == ["partitions"]
+        if not is_known:
+            raise _Odd(node, f"uses .{'.'.join(parts)}")
+
+    def _path(self, node: ast.Attribute, parts: list[str]) -> Iterator[Part]:
+        """Check what is reached through a name that is imported, or that stands for a path."""
+        alias = self.words["aliases"].get(parts[0], "")
+        whole = ".".join([*alias.split("."), *parts[1:]] if alias.startswith("torch.ops.") else parts)
+        if whole in self.words["aliases"].values() and isinstance(node.ctx, ast.Load):
+            return
+        if whole.startswith("torch.ops."):
+            yield from self._operator(node, whole.split(".")[2:])
+            return
+        if (
+            parts[0] in self.words["triton"]
+            and len(parts) == 2
+            and parts[1] in self.words["triton"][parts[0]]
+        ):
+            return
+        is_named = parts[0] in _ONLY_CALLED and id(node) not in self.called
+        if is_named or not isinstance(node.ctx, ast.Load) or self.words["paths"].fullmatch(whole) is None:
+            raise _Odd(node, f"uses {whole}")
+
+    def _operator(self, node: ast.Attribute, parts: list[str]) -> Iterator[Part]:
+        known = self.words["operators"].get(parts[0])
+        if len(parts) not in (2, 3):
+            raise _Odd(node, f"uses torch.ops.{'.'.join(parts)}")
+        if known is None:
+            yield Part("user-operator", f"calls the operator {'.'.join(parts)}, which is not torch's")
+        elif known and parts[1] not in known:
+            raise _Odd(node, f"uses torch.ops.{'.'.join(parts)}")
+
+    def _call(self, node: ast.Call) -> Iterator[Part]:
+        name = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+        first = node.args[0] if node.args else None
+        if name == "async_compile.triton":
+            text = node.args[1] if len(node.args) == 2 else None
+            if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+                raise _Odd(node, "a kernel that is no text")
+            yield from _kernel(text)
+        elif name == "pickle.loads":
+            if not isinstance(first, ast.Constant) or not isinstance(first.value, bytes):
+                raise _Odd(node, "calls pickle.loads")
+            yield Part("not-followed", "unpickles an object that it holds")
+        elif name.startswith(_HEURISTICS):
+            self._launcher(node)
+        elif name.startswith(_COMPILES) and name.rpartition(".")[2] not in _OF_PYTHON:
+            yield Part("native-code", f"compiles and runs code in another language, with {name}")
+
+    def _launcher(self, node: ast.Call) -> None:
+        """Check what is written down in a call of which torch makes Python that launches a kernel."""
+        for keyword in node.keywords:
+            if keyword.arg == "filename" and ast.unparse(keyword.value) != "__file__":
+                raise _Odd(node, "a kernel with the settings of another file")
+        for inner in ast.walk(node):
+            is_known = isinstance(inner, _OF_A_LAUNCHER)
+            if isinstance(inner, ast.Name):
+                is_known = inner.id in self.imported or inner.id in ("__file__", "set")
+            elif isinstance(inner, ast.keyword):
+                is_known = inner.arg is not None
+            elif isinstance(inner, ast.Constant):
+                value = inner.value
+                is_known = not isinstance(value, str | bytes) or (
+                    isinstance(value, str) and _is_launched(value)
+                )
+            if not is_known:
+                raise _Odd(inner, f"launches a kernel with {ast.unparse(inner)[:100]}")
+
+    def _constant(self, node: ast.Constant) -> Iterator[Part]:
+        if (
+            isinstance(node.value, str)
+            and "\n" in node.value.strip()
+            and not node.value.lstrip().startswith("import triton")
+        ):
+            yield _TEXT
 
 
-def _of_text(text: str, depth: int) -> Iterator[str]:
-    """Check a string: wrappers contain kernels as text, Triton's in Python, the others in C++."""
-    if "#include" in text or 'extern "C"' in text:
-        yield from foreign_calls(text)
-    elif "import " in text or "def " in text:
-        yield from foreign_parts(text, depth + 1)
+def _kernel(text: ast.Constant) -> Iterator[Part]:
+    """Check the text of a kernel of Triton, which Python runs before Triton compiles it."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(str(text.value))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _Odd(text, "a kernel that cannot be read") from None
+    decorators = [
+        ast.unparse(made)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        for made in node.decorator_list
+    ]
+    if any(made.startswith(f"{_HEURISTICS}user_autotune(") for made in decorators):
+        yield Part("user-kernel", f"holds a kernel of the user's own, in line {text.lineno}")
+        return
+    try:
+        yield from _Text().check(tree)
+    except _Odd as odd:
+        raise _Odd(text, f"a kernel: {odd}") from None
+
+
+def _is_launched(text: str) -> bool:
+    return _LAUNCHED.fullmatch(text) is not None or is_arithmetic(text, any_name=True)
+
+
+def _bound_by(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else None

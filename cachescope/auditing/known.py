@@ -1,7 +1,7 @@
-"""The globals that torch itself writes into entries of each kind, and how dangerous any other one is.
+"""What torch itself does in the pickles of each kind: the globals that it names, how it calls them, and with what.
 
-The list is data, `known_globals.json`, made by ``tests/data/make_known_globals.py`` from recordings and from torch's
-sources, with the source of each name. A global that is not in it is not known to be safe, whatever its name.
+The table is data, `known_globals.json`, made by ``tests/data/make_known_globals.py`` from recordings and from torch's
+sources, with the source of each name. What is not in it is not proven, whatever its name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from cachescope.auditing.pickle_effects import Global
+from cachescope.auditing.pickle_calls import Call, Global
 from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE, VLLM_AOT
 
 VERSIONED: Final = "versioned"
@@ -24,107 +24,83 @@ ANY: Final = "pickle"
 """A pickle in an unknown place."""
 
 _GROUPS: Final = {
-    FXGRAPH: ("common", FXGRAPH, "tensors"),
-    AOTAUTOGRAD: ("common", AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
+    FXGRAPH: ("common", FXGRAPH, "tensors", "kernels", "symbols"),
+    AOTAUTOGRAD: ("common", AOTAUTOGRAD, FXGRAPH, "tensors", "kernels", "symbols"),
     PGO: ("common", PGO),
-    PRECOMPILE: ("common", PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
-    AOT_COMPILE: ("common", AOT_COMPILE, PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
-    VLLM_AOT: ("common", AOT_COMPILE, PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "symbols"),
+    PRECOMPILE: ("common", PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "kernels", "symbols"),
+    AOT_COMPILE: ("common", AOT_COMPILE, PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "kernels", "symbols"),
+    VLLM_AOT: (
+        "common", VLLM_AOT, AOT_COMPILE, PRECOMPILE, AOTAUTOGRAD, FXGRAPH, "tensors", "kernels", "symbols",
+    ),
     VERSIONED: ("common", VERSIONED),
     TORCH_SAVE: ("common", "tensors"),
     ANY: ("common",),
-}
+}  # fmt: skip
 # Classes whose members are pickled by name: enums (Python 3.11), and classes for building and reading guards.
 _MEMBERS: Final = {
-    ("torch._functorch._aot_autograd.schemas", "MutationType"): r"[A-Z_]+",
-    ("torch._functorch._aot_autograd.schemas", "OutputType"): r"[a-z_]+",
-    ("torch._dynamo.source", "TensorProperty"): r"[A-Z_]+",
-    ("torch._guards", "GuardSource"): r"[A-Z_]+",
-    ("torch._dynamo.guards", "GuardBuilder"): r"[A-Z_]+",
-    ("torch._dynamo.guards", "GuardsStatePickler"): r"_unpickle_tensor",
-    (
-        "torch._dynamo.aot_compile_types",
-        "BundledAOTAutogradSerializableCallable",
-    ): r"deserialize_compile_artifacts",
-    ("vllm.compilation.caching", "VllmSerializableFunction"): r"deserialize_compile_artifacts",
+    "torch._functorch._aot_autograd.schemas.MutationType": r"[A-Z_]+",
+    "torch._functorch._aot_autograd.schemas.OutputType": r"[a-z_]+",
+    "torch._dynamo.source.TensorProperty": r"[A-Z_]+",
+    "torch._guards.GuardSource": r"[A-Z_]+",
+    "torch._dynamo.guards.GuardBuilder": r"[A-Z_]+",
 }
 # A view of a tensor is rebuilt by one class for each operator (torch/csrc/functionalization/Module.cpp).
-_VIEWS: Final = "torch._C._functionalization"
-_VIEW: Final = re.compile(r"\w+_ViewMeta", re.ASCII)
+_VIEW: Final = re.compile(r"torch\._C\._functionalization\.\w+_ViewMeta", re.ASCII)
+# Guards of whole programs keep their models, of which torch's own modules are parts.
+_MODEL: Final = re.compile(r"torch\.nn\.modules\.[a-z]\w*\.[A-Z]\w*", re.ASCII)
+_WITH_MODELS: Final = frozenset({PRECOMPILE, AOT_COMPILE, VLLM_AOT})
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
-# Modules of the standard library that only hold values. All others can be used to run code.
-_VALUES_ONLY: Final = frozenset(
-    "array dataclasses datetime decimal enum fractions ipaddress math numbers pathlib traceback uuid zoneinfo".split()  # noqa: SIM905
-)
-# Python 2's names, which unpicklers still translate, and packages that install or run other code.
-_ALSO: Final = frozenset(
-    "__builtin__ __main__ commands copy_reg distutils dl exceptions imp IPython joblib cloudpickle dill nose numexpr "  # noqa: SIM905
-    "pexpect pip pkg_resources psutil py _pytest pytest setuptools sh torch_xla urllib2 UserDict".split()
-)
-# Words in the module or the name of any package which show that something is loaded or run.
-_MODULES_THAT_RUN: Final = re.compile(
-    r"(?:^|\.)(?:hub|cpp_extension|subproc\w*|compile_worker|__\w+__|shell|exec\w*)(?:\.|$)"
-)
-_RUNS: Final = re.compile(
-    r"(?:^|[._])(?:system|popen|exec\w*|eval|spawn\w*|subproc\w*|shell|load|loads|load_\w+|import\w*|compile|call|run|"
-    r"runstring|hub|apply|__\w+__|attrgetter|methodcaller|partial|reduce|open|write\w*|unlink|remove|rmtree)(?:$|[._])"
+# Packages that come with Python or with torch, and Python 2's names, which unpicklers still translate: none is a user's own.
+_NOT_OWN: Final = frozenset(sys.stdlib_module_names) - {"__main__"} | frozenset(
+    "torch torchgen functorch triton sympy mpmath numpy networkx jinja2 markupsafe fsspec filelock typing_extensions vllm "  # noqa: SIM905
+    "setuptools pkg_resources pip __builtin__ __builtins__ commands copy_reg dl exceptions imp distutils IPython joblib "
+    "cloudpickle dill nose numexpr pexpect psutil py _pytest pytest sh torch_xla UserDict urllib2 UserList UserString "
+    "Queue SocketServer cPickle cStringIO StringIO httplib".split()
 )
 
 
 @cache
-def _listed() -> dict[str, frozenset[tuple[str, str]]]:
+def _known() -> dict[str, dict[str, dict[str, frozenset[str]]]]:
+    """By kind and global, and by how it is called, the letters of what it may be given."""
     groups = json.loads(files("cachescope.auditing").joinpath("known_globals.json").read_text())
-    return {
-        group: frozenset((module, name) for module, names in modules.items() for name in names)
-        for group, modules in groups.items()
-    }
+    known: dict[str, dict[str, dict[str, frozenset[str]]]] = {}
+    for kind, named in _GROUPS.items():
+        found = known.setdefault(kind, {})
+        for group in named:
+            for module, names in groups.get(group, {}).items():
+                for name, (forms, _) in names.items():
+                    allowed = found.setdefault(f"{module}.{name}", {})
+                    for form in forms:
+                        how, _, letters = form.partition(" ")
+                        allowed[how] = allowed.get(how, frozenset()) | frozenset(letters)
+    return known
 
 
-@cache
-def _known() -> dict[str, frozenset[tuple[str, str]]]:
-    flat = _listed()
-    return {kind: frozenset().union(*(flat[group] for group in named)) for kind, named in _GROUPS.items()}
+def _of_a_pattern(kind: str, name: str) -> bool:
+    is_view = AOTAUTOGRAD in _GROUPS[kind] and _VIEW.fullmatch(name) is not None
+    return is_view or (kind in _WITH_MODELS and _MODEL.fullmatch(name) is not None)
 
 
 def is_known(kind: str, found: Global) -> bool:
-    """Whether torch itself writes a global into entries of a kind."""
-    if kind in (AOTAUTOGRAD, PRECOMPILE) and found.module == _VIEWS and _VIEW.fullmatch(found.name):
+    """Whether torch itself names a global in pickles of a kind."""
+    known, name = _known()[kind], str(found)
+    if name in known or _of_a_pattern(kind, name):
         return True
-    return _is_in(_known()[kind], found)
+    owner, _, member = name.rpartition(".")
+    pattern = _MEMBERS.get(owner)
+    return pattern is not None and owner in known and re.fullmatch(pattern, member) is not None
 
 
-def _is_in(names: frozenset[tuple[str, str]], found: Global) -> bool:
-    if (found.module, found.name) in names:
-        return True
-    owner, _, member = found.name.rpartition(".")
-    pattern = _MEMBERS.get((found.module, owner))
-    return (
-        pattern is not None and (found.module, owner) in names and re.fullmatch(pattern, member) is not None
-    )
+def is_known_call(kind: str, call: Call) -> bool:
+    """Whether torch itself uses a global so, with nothing else than this, in pickles of a kind."""
+    if _of_a_pattern(kind, str(call.target)):
+        return call[1:] in (("call", ""), ("build", "d"), ("build", "t"))
+    allowed = _known()[kind].get(str(call.target), {}).get(call.how)
+    return allowed is not None and allowed.issuperset(call.letters)
 
 
-def is_of_graphs(kind: str, found: Global) -> bool:
-    """Whether vLLM itself writes a global into its compiled models, for their graphs and symbols.
-
-    It needs them, and they are not known to be safe: a graph names what it calls (``torch/fx/_graph_pickler.py``), and sympy
-    takes a text for Python.
-    """
-    return kind == VLLM_AOT and _is_in(_listed()[VLLM_AOT], found)
-
-
-def is_dangerous(kind: str, found: Global) -> bool:
-    """Whether an unknown global can be used to run code, judged by its name; a compiled function may need its program's own."""
-    if not _PLAIN.fullmatch(found.module) or not _PLAIN.fullmatch(found.name):
-        return True
+def is_own(found: Global) -> bool:
+    """Whether a global may be the user's own: of a package that neither Python nor torch brings."""
     package = found.module.partition(".")[0]
-    is_own = kind == AOT_COMPILE and found.module == "__main__"
-    if not is_own and (
-        package in _ALSO
-        or (package in sys.stdlib_module_names and package not in _VALUES_ONLY)
-        or _MODULES_THAT_RUN.search(found.module)
-    ):
-        return True
-    # A dotted name can lead from one module into another: torch._inductor.codecache + os.system.
-    if "." in found.name or _RUNS.search(found.name):
-        return True
-    return found.name in sys.stdlib_module_names
+    is_plain = _PLAIN.fullmatch(found.module) is not None and _PLAIN.fullmatch(found.name) is not None
+    return is_plain and package not in _NOT_OWN

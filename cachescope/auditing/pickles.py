@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import io
+import re
+import struct
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Never
+from typing import Final
 
 from cachescope.auditing.findings import Finding, shown
-from cachescope.auditing.known import TORCH_SAVE, is_dangerous, is_known, is_of_graphs
-from cachescope.auditing.pickle_effects import Act, Program, follow
+from cachescope.auditing.known import TORCH_SAVE, is_known, is_known_call, is_own
+from cachescope.auditing.pickle_calls import Global, Program, computed, encoded, everything, follow
 from cachescope.auditing.torch_side_effects import audit_object
 from cachescope.readers.directory.caching_package import HEADER
-from cachescope.readers.pickles.inert_pickle import InertUnpickler, UnreadablePickle, loads_inert
-from cachescope.terms import VLLM_AOT
+from cachescope.readers.pickles.inert_pickle import Stub
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM_AOT
 
 _DEEPEST: Final = 12
 _ZIP: Final = b"PK\x03\x04"
 _MOST_MEMBERS: Final = 10_000
 _MOST_OF_A_MEMBER: Final = 64 << 20
 _MOST_IN_A_ROW: Final = 64
+_GRAPHS: Final = b"torch.fx._graph_pickler"
+_NAMED: Final = re.compile(r"\w+(?:\.\w+)+")
+# torch/serialization.py, `_legacy_save`: MAGIC_NUMBER, pickled by itself with protocol 2.
+_LEGACY: Final = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+# torch/serialization.py, `_save`; with others, such as ``constants.pkl``, it is TorchScript, which `torch.load` runs.
+_MEMBER: Final = re.compile(
+    r"[^/]+/(?:data\.pkl|version|byteorder|\.format_version|\.storage_alignment|\.data/serialization_id|data/\d+)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +68,8 @@ def _binary(data: bytes) -> bool:
 
 
 def acts_as_pickle(data: bytes) -> bool:
-    """Whether any bytes are a complete pickle that names a global: protocols 0 and 1 have no magic number."""
-    program = follow(data)
-    return program.damage is None and bool(program.acts)
+    """Whether any bytes name a global as a pickle, also before they break: protocols 0 and 1 have no magic number."""
+    return any(_NAMED.fullmatch(str(found)) for found in follow(data).named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,58 +82,76 @@ class Audited:
 
 
 def audit_pickle(data: bytes, place: Place) -> Audited:
-    """Audit what loading bytes as a pickle would do, including nested pickles."""
+    """Audit what loading bytes as a pickle would do, including nested pickles, and what stands behind it."""
     start = len(HEADER) if data.startswith(HEADER) else 0
-    program = follow(data, start)
+    persistent = place.kind in (TORCH_SAVE, VLLM_AOT)
+    program = follow(data, start, persistent_ids=persistent)
     found = list(_findings(data, program, place))
-    if place.kind == TORCH_SAVE:
-        # The older form is several pickles in a row, then the bytes of the tensors.
-        for _ in range(_MOST_IN_A_ROW):
-            if program.damage is not None or not _binary(data[program.end :]):
-                break
-            program = follow(data, program.end)
-            if program.damage is None or program.acts:
-                found += _findings(data, program, place)
-        return Audited(_each_once(found))
-    if program.damage is not None:
-        return Audited(_each_once(found), program.damage)
-    try:
-        value = loads_inert(data[start:], unpickler=_WithMembers)
-    except UnreadablePickle as error:
-        if place.kind == VLLM_AOT and error.what == "persistent id":
-            return Audited(_each_once([*found, _graph(place)]))
-        message = f"what is in it could not be looked at: {error.what}"
-        found.append(place.finding("entry-not-read", message, place.at(start + (error.offset or 0))))
-        return Audited(_each_once(found))
-    for rule, message, text in audit_object(value):
-        found.append(place.finding(rule, message, _place_of(text, data, place)))
-    return Audited(_each_once(found), None, value)
+    if place.kind == TORCH_SAVE and data.startswith(_LEGACY):
+        return Audited([*found, *_legacy(data, program, place)])
+    if program.damage is not None or program.odd or program.refused or program.not_read:
+        return Audited(found, program.damage)
+    if program.end < len(data):
+        found += _behind(data, program.end, place)
+    return Audited(found, None, program.value)
 
 
-class _Members:
-    """The stand-in for ``getattr``, which pickles call to name a member of a class. Nothing can be set on it."""
-
-    __slots__ = ("_find_class",)
-
-    def __init__(self, find_class: Callable[[str, str], object]) -> None:
-        self._find_class = find_class
-
-    def __call__(self, owner: object, name: object, /) -> object:
-        attributes = vars(owner) if isinstance(owner, type) else {}
-        module, whole = attributes.get("module"), attributes.get("name")
-        if not (isinstance(module, str) and isinstance(whole, str) and isinstance(name, str)):
-            raise UnreadablePickle("getattr of a computed value")
-        return self._find_class(module, f"{whole}.{name}")
-
-    def __setstate__(self, state: object) -> Never:
-        raise UnreadablePickle("sets attributes of getattr")
+def _behind(data: bytes, at: int, place: Place) -> Iterator[Finding]:
+    """What stands behind a pickle: torch writes nothing there, and some of its readers go on."""
+    message = f"{len(data) - at} bytes behind the pickle, where torch writes none"
+    yield place.finding("pickle-odd-program", message, place.at(at))
+    for _ in range(_MOST_IN_A_ROW):
+        program = follow(data, at, persistent_ids=place.kind == TORCH_SAVE)
+        if program.damage is None or program.named:
+            yield from _findings(data, program, place)
+        if program.damage is not None or program.end in (at, len(data)):
+            return
+        at = program.end
+    yield place.finding("entry-not-read", "more pickles in a row than are followed", place.at(at))
 
 
-class _WithMembers(InertUnpickler):
-    def stands_for(self, module: str, name: str) -> object:
-        if (module, name) == ("builtins", "getattr"):
-            return _Members(self.find_class)
-        return super().stands_for(module, name)
+def _legacy(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
+    """The pickles of the older form: five in a row, then the bytes of the tensors (``_legacy_load``)."""
+    for _ in range(4):
+        if program.damage is not None:
+            yield place.finding(
+                "pickle-odd-program", f"no torch.save: {program.damage}", place.at(program.end)
+            )
+            return
+        program = follow(data, program.end, persistent_ids=True)
+        yield from _findings(data, program, place)
+
+
+def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
+    for target in program.named:
+        yield from _judged(data, target, place)
+    for call in program.calls():
+        if is_known(place.kind, call.target) and not is_known_call(place.kind, call):
+            named = shown(str(call.target))
+            message = f"uses {named} in a way that no entry of torch's does ({call.how} {call.letters})"
+            yield place.finding(
+                "pickle-computed-call", message, _place_of(call.target.name, data, place), named
+            )
+    for message in computed(program):
+        yield place.finding("pickle-computed-call", shown(message), place.at(program.end))
+    for message in program.odd:
+        yield place.finding("pickle-odd-program", shown(f"holds {message}"), place.at(program.end))
+    if program.not_read is not None:
+        yield place.finding(
+            "entry-not-read", f"not followed to its end: {program.not_read}", place.at(program.end)
+        )
+    if place.kind == VLLM_AOT and any(
+        isinstance(one, Stub) and not one.module for one in everything([program.value])
+    ):
+        message = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
+        yield place.finding("not-followed", message)
+    for inside in everything([program.value, *program.made]):
+        content = encoded(inside) if isinstance(inside, Stub) else inside
+        if isinstance(content, bytes) and len(content) > 3:
+            at = data.find(content) if content is inside else -1
+            yield from audit_bytes(content, place.inside(place.at(at) if at >= 0 else None))
+    for rule, message, text in audit_object([program.value, *program.made]):
+        yield place.finding(rule, message, _place_of(text, data, place))
 
 
 def _place_of(text: object, data: bytes, place: Place) -> int | None:
@@ -133,76 +161,50 @@ def _place_of(text: object, data: bytes, place: Place) -> int | None:
     return place.at(max(data.find(text.encode("utf-8", "surrogatepass")), 0))
 
 
-def _each_once(found: list[Finding]) -> list[Finding]:
-    return list(dict.fromkeys(found))
-
-
-def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
-    for act in program.acts:
-        yield from _judged(act, place)
-    if program.is_cut:
-        message = "a pickle of more steps than are followed"
-        yield place.finding("entry-not-read", message, place.at(program.end))
-    for inside in program.bytes_inside:
-        yield from audit_bytes(data[inside.start : inside.end], place.inside(place.at(inside.start)))
-    for encoded in program.texts_inside:
-        yield from audit_bytes(encoded, place.inside(None))
-
-
-def _judged(act: Act, place: Place) -> Iterator[Finding]:
-    offset, target = place.at(act.offset), act.target
-    named = None if target is None else shown(str(target))
-    if act.what == "name":
-        assert target is not None
-        if is_known(place.kind, target):
-            return
-        if is_of_graphs(place.kind, target):
-            yield _graph(place)
-        elif is_dangerous(place.kind, target):
-            message = f"loading it imports {named}, which no entry of torch's needs"
-            yield place.finding("pickle-dangerous-global", message, offset, named)
-        else:
-            message = f"loading it imports {named}, which is not known to be safe"
-            yield place.finding("pickle-unknown-global", message, offset, named)
-    elif act.what == "computed":
-        yield place.finding("pickle-computed-call", shown(act.text), offset, named)
-    elif act.text == "a persistent id" and place.kind in (TORCH_SAVE, VLLM_AOT):
-        if place.kind == VLLM_AOT:
-            yield _graph(place)
+def _judged(data: bytes, target: Global, place: Place) -> Iterator[Finding]:
+    if is_known(place.kind, target):
+        return
+    named, offset = shown(str(target)), _place_of(target.name, data, place)
+    if is_own(target):
+        message = (
+            f"loading it imports the module {shown(target.module)}, which is neither torch's nor Python's"
+        )
+        yield place.finding("user-module", message, offset, named)
     else:
-        yield place.finding("pickle-odd-program", f"holds {act.text}", offset)
-
-
-def _graph(place: Place) -> Finding:
-    """The finding of a compiled model of vLLM, once for the file."""
-    message = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
-    return place.finding("pickle-unknown-global", message)
+        message = f"loading it imports {named}, which no entry of torch's names"
+        yield place.finding("pickle-dangerous-global", message, offset, named)
 
 
 def audit_bytes(data: bytes, place: Place) -> list[Finding]:
     """The findings in bytes that may be a pickle; none in other bytes, such as kernels and byte code."""
     if place.depth > _DEEPEST:
-        return [place.finding("entry-not-read", "pickles nested too deep", place.start)]
+        return [place.finding("entry-not-read", f"pickles nested more than {_DEEPEST} deep", place.start)]
     if data.startswith(_ZIP):
         return audit_zip(data, place)
-    is_save = _is_torch_save(data)
-    audited = audit_pickle(data, replace(place, kind=TORCH_SAVE) if is_save else place)
-    if looks_like_pickle(data) or is_save or audited.damage is None:
+    is_save = data.startswith(_LEGACY)
+    kind = TORCH_SAVE if is_save else VLLM_AOT if _holds_graphs(data, place) else place.kind
+    audited = audit_pickle(data, replace(place, kind=kind))
+    if looks_like_pickle(data) or is_save or audited.damage is None or acts_as_pickle(data):
         return audited.findings
     return []
 
 
-def _is_torch_save(data: bytes) -> bool:
-    # torch/serialization.py, `_legacy_save`: MAGIC_NUMBER, pickled by itself with protocol 2.
-    return data.startswith(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")
+def _holds_graphs(data: bytes, place: Place) -> bool:
+    """Whether this is the pickled graph of an entry (``_serialized_original_gm``), which vLLM's models have too."""
+    return place.depth > 0 and place.kind in (FXGRAPH, AOTAUTOGRAD) and _GRAPHS in data
 
 
-def audit_zip(data: bytes, place: Place) -> list[Finding]:
+def audit_zip(data: bytes, place: Place, *, is_package: bool = False) -> list[Finding]:
     """The findings in the pickles of a ``torch.save`` file, or of a package: both are zip files."""
     found: list[Finding] = []
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as members:
             names = members.infolist()
+            odd = _not_as_torch_writes(data, members)
+            if odd is not None and not is_package:
+                found.append(
+                    place.finding("pickle-odd-program", f"an archive that is not as torch writes it: {odd}")
+                )
             for member in names[:_MOST_MEMBERS]:
                 if member.filename.startswith(("/", "\\")) or ".." in member.filename.split("/"):
                     message = f"holds a file called {shown(member.filename)}"
@@ -217,3 +219,45 @@ def audit_zip(data: bytes, place: Place) -> list[Finding]:
         message = f"a zip file that cannot be read: {type(error).__name__}"
         found.append(place.finding("entry-not-read", message))
     return found
+
+
+def _not_as_torch_writes(data: bytes, members: zipfile.ZipFile) -> str | None:
+    """Why another reader than Python's may see another archive, or other files; None if every byte has one meaning.
+
+    ``PyTorchStreamWriter`` (caffe2/serialize/inline_container.cc) stores its files one behind the other from the first byte, and ends
+    with an index, which it gives twice.
+    """
+    end = len(data) - 22
+    signature, disk, first, here, count, size, start, comment = struct.unpack("<4s4H2LH", data[end:])
+    if (signature, disk, first, comment) != (b"PK\5\6", 0, 0, 0) or here != count:
+        return "it does not end with its index"
+    if data[end - 20 : end - 16] == b"PK\6\7":
+        at = end - 76
+        again = struct.unpack("<4sQ2H2L4Q", data[at : at + 56])
+        if struct.unpack("<LQL", data[end - 16 : end]) != (0, at, 1) or again[0] != b"PK\6\6":
+            return "its second index is elsewhere"
+        if again[6:] != (count, count, size, start) or again[4:6] != (0, 0):
+            return "its two indexes disagree"
+        end = at
+    if start + size != end or members.start_dir != start or len(members.infolist()) != count:
+        return "its index is elsewhere"
+    names, at = set(), 0
+    for member in members.infolist():
+        header = data[member.header_offset : member.header_offset + 30]
+        name_length, extra_length = struct.unpack("<2H", header[26:30])
+        name = data[member.header_offset + 30 : member.header_offset + 30 + name_length]
+        if (
+            member.header_offset != at
+            or header[:4] != _ZIP
+            or name.decode("utf-8", "replace") != member.orig_filename
+        ):
+            return "its files are not where its index says"
+        if member.compress_type or member.file_size != member.compress_size or member.flag_bits & ~0x808:
+            return "it is compressed"
+        if name.lower() in names or _MEMBER.fullmatch(member.filename) is None:
+            return f"it holds {shown(member.filename)}"
+        names.add(name.lower())
+        at += 30 + name_length + extra_length + member.file_size
+        if member.flag_bits & 8:
+            at += 16 if data[at + 16 : at + 18] == b"PK" else 24
+    return None if at == start else "something stands between its files and its index"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.auditing.contents import audit_content
+from cachescope.auditing.contents import audit_content, audit_setting
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.keys.paths import get_path
 from cachescope.readers.cache_file import DamagedContent, load_object
@@ -43,16 +43,18 @@ def audit_value(root: str, one: Stored) -> Iterator[Finding]:
             yield Finding("entry-not-read", path, error.what)
             return
         if kind == BUNDLED_AUTOTUNE:
-            yield from _names(path, content)
+            yield from _bundle(path, content)
         # torch names the entry only when it writes it.
         yield from audit_content(File(path, ".0.0.tmp", kind, key, content))
 
 
-def _names(path: str, bundle: bytes) -> Iterator[Finding]:
-    """Names that lead elsewhere: ``_AutotuneCacheBundlerImpl._load_cache`` makes a path of each, and writes to it."""
-    for name in load_object(bundle):
+def _bundle(path: str, bundle: bytes) -> Iterator[Finding]:
+    """Names that lead elsewhere: ``_AutotuneCacheBundlerImpl._load_cache`` makes a path of each, and writes to it; and what it writes."""
+    for name, values in load_object(bundle).items():
         root, ending = os.path.splitext(name)
         written = os.path.normpath(get_path(root, ending[1:], cache_root=_CACHE)[2])
         if not written.startswith(_CACHE + os.sep):
             message = f"its configuration is written to the place {shown(name)}"
             yield Finding("path-escapes", path, message, None, BUNDLED_AUTOTUNE)
+        if isinstance(values, dict):
+            yield from audit_setting(File(path, name, BUNDLED_AUTOTUNE, None, b""), values)

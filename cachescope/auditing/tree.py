@@ -36,6 +36,7 @@ from cachescope.readers.directory.places import (
     TRITON_KEYS,
     Place,
 )
+from cachescope.readers.directory.vllm_places import PART, are_of_a_part
 from cachescope.terms import AOT_KEY, FX_KEY, HASH
 
 MOST_BYTES: Final = 256 << 20
@@ -180,6 +181,8 @@ def place_here(tree: Tree, folder: Item) -> Place | None:
     items = list(below(tree, folder))
     folders = [item for item in items if item.is_folder or item.target is not None]
     inner = {item.name for item in folders}
+    if are_of_a_part(item.name for item in items):
+        return PART
     if folder.name == "torch_aot_compile" or any(RANK_FOLDER.fullmatch(name) for name in inner):
         # vLLM's folders, whose names look like keys of Triton: torch's caches lie below.
         return None

@@ -1,15 +1,16 @@
-"""Show what loading a cache would execute, and who can change it: for caches from somebody else.
+"""Prove that loading a cache runs nothing but what torch writes, or show what else: for caches from somebody else.
 
     cachescope audit /opt/baked-cache            a cache directory, or any folder of one
     cachescope audit cache.tar.gz mega-cache.bin --format sarif > audit.sarif
 
-DIR|FILE is a cache directory, one file of it, a mega-cache file, a tar file (which is not unpacked), or a remote cache
-(redis://HOST:PORT/DB, or a dump). Every function and class that a pickle names is compared with those that torch itself writes;
-a name that is not among them is not known to be safe. Generated code, guards, links, owners and permissions are checked as well.
-Nothing is unpickled, imported or run, no link is followed, and no pipe or device is opened. A cache contains code by its nature:
-code that cannot be checked against anything is counted in notes. Trust it as much as you trust everyone who could write it.
+DIR|FILE is a cache directory, one file of it, a mega-cache file, a tar or zip file (which is not unpacked), or a remote cache
+(redis://HOST:PORT/DB, or a dump). What pickles name and call is compared with what torch's own entries do, generated Python with
+what torch's code generators write, guards with bounded arithmetic. Links, owners and permissions are checked as well. Nothing is
+unpickled, imported or run, no link is followed, and no pipe or device is opened. Machine code and C++ cannot be proven: they
+are listed with their digests, except for those in a lock file that is given with --lock.
 
-exit status: 0 no finding at or above the level of --fail-on, 1 at least one, 2 a source could not be read, or wrong usage
+exit status: 0 proven, 1 at least one finding, 3 no finding, but code that runs and that nothing vouches for,
+             2 a source could not be read, or wrong usage
 """
 
 from __future__ import annotations
@@ -36,10 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to audit")
     parser.add_argument(
         "--fail-on",
-        choices=(*AUDIT_LEVELS, "never"),
-        default="warning",
+        choices=(*AUDIT_LEVELS[:3], "never"),
+        default="unproven",
         metavar="LEVEL",
-        help="end with status 1 from this level on: danger, warning (the default), note, or never",
+        help="end with status 1 or 3 from this level on: danger, warning, unproven (the default), or never",
+    )
+    parser.add_argument(
+        "--lock",
+        metavar="FILE",
+        help="a lock file that you trust: it vouches for the files whose digests it holds",
     )
     add_format_arguments(parser, ("text", "json", "sarif"))
     add_redact_argument(parser)
@@ -48,11 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Look, and print."""
     from cachescope.auditing.audit import Audit, run_audit
+    from cachescope.frames.audit_rules import UNPROVEN
 
     whole, is_unread = Audit(), False
     for path in args.paths:
         try:
-            found = run_audit([path])
+            found = run_audit([path], args.lock)
         except CachescopeError as error:
             say(error)
             is_unread = True
@@ -64,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
     if args.fail_on == "never":
         return 0
     bad = AUDIT_LEVELS[: AUDIT_LEVELS.index(args.fail_on) + 1]
-    return 1 if any(one.level in bad for one in whole.findings) else 0
+    against = {one.level for one in whole.findings if one.level in bad}
+    return 0 if not against else 3 if against == {UNPROVEN} else 1
 
 
 def _write(args: argparse.Namespace, whole: Audit) -> None:
@@ -76,7 +84,7 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
     from cachescope.wording import readable
 
     named = [readable(path.rstrip("/") or path) for path in args.paths]
-    report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files)
+    report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files, whole.vouched)
     redaction = redaction_of(args)
     if redaction is not None:
         from cachescope.report.redact import Identities
@@ -92,5 +100,5 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
         if redaction is not None:
             # Before paths are percent-encoded, and a source with what is in it, so that it stays its beginning.
             rows, sources = redaction([[asdict(row) for row in report.rows], list(report.sources)])
-            report = AuditReport([AuditRow(**row) for row in rows], sources, report.files)
+            report = AuditReport([AuditRow(**row) for row in rows], sources, report.files, report.vouched)
         write_json(sarif_object(report, with_places=redaction is None))

@@ -7,10 +7,13 @@ from typing import Final
 
 from cachescope.terms import AUDIT_LEVELS
 
-DANGER, WARNING, NOTE = AUDIT_LEVELS
+DANGER, WARNING, UNPROVEN, NOTE = AUDIT_LEVELS
 
 _DO_NOT_LOAD: Final = "Do not let torch load this cache; delete it, and let torch compile again."
 _MAKE_AGAIN: Final = "Delete the file; torch makes it again."
+_VOUCH: Final = (
+    "Trust it as much as you trust everyone who could write it, or vouch for the files with --lock FILE."
+)
 _OWN: Final = "Make yourself the owner of the cache, and remove write permission for all others: chown -R, chmod -R go-w."
 
 
@@ -26,24 +29,25 @@ class Rule:
 
 _ALL: Final = (
     Rule("pickle-dangerous-global", DANGER,
-         "a pickle names a function or class that no torch entry needs and that can run code",
+         "a pickle names a function or class that no torch entry names: loading it imports it",
          _DO_NOT_LOAD),
-    Rule("pickle-unknown-global", WARNING,
-         "a pickle names a function or class that is not known to be safe: torch imports its module when it loads the entry",
-         "Load it only if you know that this module is your own and who wrote the entry."),
     Rule("pickle-computed-call", DANGER,
-         "a pickle calls, names or changes an object in a way that no pickler writes",
+         "a pickle calls, names or changes an object in a way that no torch entry does",
          _DO_NOT_LOAD),
     Rule("pickle-odd-program", WARNING,
-         "a pickle uses opcodes that torch's entries never have: extension codes, persistent ids, frames that hide a program",
+         "a pickle or archive is not as torch writes it: extension codes, persistent ids, frames that hide a program, what stands "
+         "behind its end, an archive of two meanings",
          _DO_NOT_LOAD),
     Rule("guard-runs-code", DANGER,
-         "a guard expression, which torch evaluates as Python, contains more than arithmetic over sizes",
+         "a guard expression, which torch evaluates as Python, contains more than arithmetic over sizes, or its result is not "
+         "bounded",
          _DO_NOT_LOAD),
     Rule("code-changed", DANGER,
          "generated code, which torch runs without checking, does not match the hash in its name", _MAKE_AGAIN),
-    Rule("code-foreign-call", DANGER,
-         "code that torch runs imports or calls something that torch's generated code does not use", _DO_NOT_LOAD),
+    Rule("code-not-as-torch", WARNING,
+         "Python that torch runs is not as torch's code generators of 2.4 to 2.15 write it", _DO_NOT_LOAD),
+    Rule("setting-runs-code", DANGER,
+         "a stored configuration of a kernel, of which torch makes Python, holds more than numbers", _DO_NOT_LOAD),
     Rule("path-escapes", DANGER,
          "an entry would write or load a file outside its place in the cache", _DO_NOT_LOAD),
     Rule("entry-misnamed", WARNING,
@@ -59,7 +63,8 @@ _ALL: Final = (
     Rule("entry-damaged", NOTE,
          "torch cannot load it, and everything before the damaged place is known to be safe",
          _MAKE_AGAIN),
-    Rule("unknown-file", WARNING, "a file or folder that no torch and no Triton is known to write", "Ask who put it there."),
+    Rule("unknown-file", NOTE, "a file or folder that no torch and no Triton is known to write; neither opens it",
+         "Ask who put it there."),
     Rule("anyone-can-write", DANGER,
          "every user of the machine can write here, and so can run code in every process that uses the cache", _OWN),
     Rule("group-can-write", WARNING, "a group can write here, and so can run code in every process that uses the cache", _OWN),
@@ -81,9 +86,15 @@ _ALL: Final = (
          "the file has another name outside this cache, and can be changed through it", "Copy the file and delete the link."),
     Rule("special-file", DANGER, "a pipe, socket or device: it was not opened; torch would wait for it or read whatever it supplies",
          "Delete it."),
-    Rule("code-unverified", NOTE,
-         "code that torch or Triton executes and that cannot be checked against anything in the cache",
-         "Trust it as much as you trust everyone who could write to this cache."),
+    Rule("native-code", UNPROVEN,
+         "machine code, byte code, or code in another language than Python, which will run",
+         _VOUCH),
+    Rule("user-module", UNPROVEN,
+         "a pickle names a module that is neither torch's nor Python's, such as the user's own: torch imports it when it loads the entry",
+         "Load it only if you know that this module is your own and who wrote the entry."),
+    Rule("user-kernel", UNPROVEN, "the text of a Triton kernel that the user wrote, which will run", _VOUCH),
+    Rule("user-operator", UNPROVEN, "generated code calls an operator that is not torch's", _VOUCH),
+    Rule("not-followed", UNPROVEN, "a pickle that is not looked at: the graph of a model, which names what it calls, or an object in generated code", _VOUCH),
     Rule("group-moved", NOTE,
          "Triton's list of a kernel's files names a folder other than its own: the directory was moved",
          "Delete the list; Triton makes it again."),

@@ -41,7 +41,9 @@ class FalseHit:
 class AuditRow:
     """One finding in a cache, before it is loaded."""
 
-    level: str = col("danger (made to run code, or everybody can write), warning (not known to be safe) or note")
+    level: str = col(
+        "danger (made to run code, or everybody can write), warning (not as torch writes it), unproven (runs code that nothing "
+        "vouches for) or note")
     rule: str = col('what was looked for: ``describe("audit_rules")``')
     path: str = col("the file or folder, as reached from the source given")
     offset: int | None = col(
@@ -51,4 +53,5 @@ class AuditRow:
         missing="it does not concern the content")
     named: str | None = col("the function or class that a pickle names", missing="it names none")
     message: str = col("what was found, in one sentence")
+    sha256: str | None = col("the digest of a file with code that nothing vouches for", missing="it is of another level")
     advice: str = col("what to do about it")

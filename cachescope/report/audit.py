@@ -21,8 +21,13 @@ from cachescope.version import __version__
 from cachescope.wording import harmless, plural
 
 _SHOWN: Final = 20
-_STYLES: Final = {"danger": "bold red", "warning": "yellow", "note": "dim"}
-_SARIF_LEVELS: Final = {"danger": "error", "warning": "warning", "note": "note"}
+_STYLES: Final = {"danger": "bold red", "warning": "yellow", "unproven": "cyan", "note": "dim"}
+_ANSWERS: Final = {
+    "finding": "finding: do not load it before you have looked at what stands below",
+    "unproven": "unproven: nothing is against it, and it runs code that nothing vouches for",
+    "proven": "proven: torch would run nothing but what torch itself writes",
+}
+_SARIF_LEVELS: Final = {"danger": "error", "warning": "warning", "unproven": "note", "note": "note"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class AuditReport:
     rows: Sequence[AuditRow]  # the findings, the worst first
     sources: Sequence[str]  # what was audited
     files: int  # the number of files checked
+    vouched: int = 0  # of these, with code for which a lock vouches
 
     @property
     def counts(self) -> dict[str, int]:
@@ -40,16 +46,34 @@ class AuditReport:
         return {level: counted[level] for level in AUDIT_LEVELS}
 
 
+def answer_of(report: AuditReport) -> str:
+    """The answer: ``finding``, ``unproven`` (it runs code that nothing vouches for), or ``proven``."""
+    found = report.counts
+    return "finding" if found["danger"] + found["warning"] else "unproven" if found["unproven"] else "proven"
+
+
 def audit_lines(report: AuditReport) -> list[Line]:
-    """The audit for the terminal: one line on how bad it is, then the findings and their places by rule."""
-    found = ", ".join(plural(count, level) for level, count in report.counts.items())
-    lines = [Line(f"{plural(report.files, 'file')} looked at: {found}", style="bold")]
-    for rule in dict.fromkeys(row.rule for row in report.rows):
+    """The audit for the terminal: the answer, a line for each rule with its count, then the places by rule."""
+    rules = Counter(row.rule for row in report.rows)
+    found = ", ".join(plural(count, level) for level, count in report.counts.items() if level != "unproven")
+    lines = [
+        Line(_ANSWERS[answer_of(report)], style="bold"),
+        Line(f"{plural(report.files, 'file')} looked at: {found}, {report.counts['unproven']} unproven"),
+    ]
+    if report.vouched:
+        lines.append(Line(f"{plural(report.vouched, 'file')} with code for which the lock vouches"))
+    lines += [
+        Line(f"{count:,} {AUDIT_RULES[rule].level}: {AUDIT_RULES[rule].meaning}", 2, right=rule)
+        for rule, count in rules.items()
+    ]
+    for rule in rules:
         said, rows = AUDIT_RULES[rule], [row for row in report.rows if row.rule == rule]
-        lines += [Line(), Line(f"{said.level}: {said.meaning}", style=_STYLES[said.level], right=rule)]
+        lines += [Line(), Line(f"{said.level}: {rule}", style=_STYLES[said.level])]
         for row in rows[:_SHOWN]:
             where = row.path if row.offset is None else f"{row.path}, byte {row.offset}"
             lines += [Line(harmless(where), 2, whole=True), Line(harmless(row.message), 6)]
+            if row.sha256 is not None:
+                lines.append(Line(f"sha256 {row.sha256}", 6, whole=True))
         lines += rest(len(rows) - _SHOWN, indent=2, style="")
         lines.append(Line(said.advice, 2, style="dim"))
     return lines
@@ -59,7 +83,9 @@ def audit_object(report: AuditReport) -> JsonObject:
     """The audit for ``--format json``."""
     return {
         "sources": list(report.sources),
+        "answer": answer_of(report),
         "files": report.files,
+        "vouched": report.vouched,
         "counts": report.counts,
         "findings": [asdict(row) for row in report.rows],
     }

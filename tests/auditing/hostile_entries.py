@@ -136,7 +136,7 @@ for _protocol in range(6):
         CASES[f"{_name}, protocol {_protocol}, {_container}"] = partial(_in_container, _container, _data, b"")
 for _container in CONTAINERS:
     _data = pickle.dumps(REDUCED["os.system"], protocol=4)
-    CASES[f"os.system in {_container}"] = partial(_in_container, _container, _data, b"\x93")
+    CASES[f"os.system in {_container}"] = partial(_in_container, _container, _data, b"")
 
 # Programs that no pickler writes: see hostile_pickles.py.
 _PROGRAMS = {
@@ -152,7 +152,7 @@ _PROGRAMS = {
     "out-of-band buffer": "pickle-odd-program", "state given twice": "pickle-dangerous-global",
     "frame that hides a program": "pickle-odd-program", "memo bomb": "entry-not-read",
     "10,000 lists deep": "entry-not-read", "hash bomb": "entry-not-read",
-    "wide arguments again and again": "pickle-dangerous-global", "many globals": "pickle-unknown-global",
+    "wide arguments again and again": "entry-not-read", "many globals": "user-module",
     "big ints that collide": "entry-not-read",
 }  # fmt: skip
 
@@ -197,18 +197,13 @@ _NAMES = {
 }
 
 
-_OF_NO_DANGER_KNOWN = (
-    "victims_own_module",
-    "torch_inductor.output_code",
-    "sympy.core.sympify",
-    "torch._utils",
-)
+_OF_NOBODY_KNOWN = ("victims_own_module", "torch_inductor.output_code")
 
 
 def _named(module: str, name: str, root: Path) -> Wanted:
     data = b"\x80\x04" + line(module) + line(name) + b"\x93" + line(SENTINEL) + b"\x85R."
-    rule = "pickle-unknown-global" if module in _OF_NO_DANGER_KNOWN else "pickle-dangerous-global"
-    return Wanted(rule, entry(root, AOT, data), b"\x93")
+    rule = "user-module" if module in _OF_NOBODY_KNOWN else "pickle-dangerous-global"
+    return Wanted(rule, entry(root, AOT, data))
 
 
 CASES |= {f"name: {name}": partial(_named, *it) for name, it in _NAMES.items()}
@@ -272,8 +267,7 @@ _SOURCES = {
     "torch.load": "import torch\ntorch.load('x', weights_only=False)\n",
     "a library": "import torch\ntorch.ops.load_library('/tmp/x.so')\n",
     "subclasses": "x = ().__class__.__bases__[0].__subclasses__()\n",
-    "pickle": "import pickle\npickle.loads(b'')\n",
-    "C++ in it": "async_compile.cpp_pybinding(['float*'], '''\n#include <cstdlib>\nextern \"C\" void kernel(){ system(\"true\"); }\n''')\n",
+    "pickle": "import pickle\npickle.load(b'')\n",
     "Triton in it": "async_compile.triton('k', '''\nimport triton\nimport socket\n''', device_str='cuda')\n",
     "no Python": "this is (no Python\n",
 }
@@ -283,8 +277,8 @@ def _source(text: str, in_entry: bool, root: Path) -> Wanted:
     key = stored_code_hash(text)
     if in_entry:
         data = entry_bytes(graph(source_code=text, cache_key=key))
-        return Wanted("code-foreign-call", entry(root, FX, data))
-    return Wanted("code-foreign-call", write(root, f"{key[1:3]}/{key}.py", text.encode()), b"")
+        return Wanted("code-not-as-torch", entry(root, FX, data))
+    return Wanted("code-not-as-torch", write(root, f"{key[1:3]}/{key}.py", text.encode()), b"")
 
 
 for _place, (_name, _text) in enumerate(_SOURCES.items()):
@@ -325,11 +319,11 @@ _DUMP = {repr(pickle.dumps("key")): repr(pickle.dumps(REDUCED["os.system"]))}
 # One file each: the rule, where it lies, what is in it, and the place; what lies in FX or AOT is called as torch calls it.
 _FILES: dict[str, tuple[str, str, bytes, bytes | None]] = {
     "names from the memo": (
-        _DANGER, FX, _PROTO + line("system") + b"\x940" + line("os") + b"\x940" + b"h\x01h\x00\x93.", b"\x93",
+        _DANGER, FX, _PROTO + line("system") + b"\x940" + line("os") + b"\x940" + b"h\x01h\x00\x93.", None,
     ),
     "names from a sparse memo": (
-        _DANGER, FX,
-        b"\x80\x02" + line("system") + b"r\xff\xff\x00\x000" + line("os") + b"q\x050h\x05j\xff\xff\x00\x00\x93.", b"\x93",
+        "entry-not-read", FX,
+        b"\x80\x02" + line("system") + b"r\xff\xff\x00\x000" + line("os") + b"q\x050h\x05j\xff\xff\x00\x00\x93.", None,
     ),
     "a name that is computed": ("pickle-computed-call", FX, _PROTO + _LIST_MADE + line("x") + b"\x93.", None),
     "a known class with a member that is computed": (
@@ -339,10 +333,10 @@ _FILES: dict[str, tuple[str, str, bytes, bytes | None]] = {
         _DANGER, AOT, _PROTO + _GETATTR + found(*RESULT.rsplit(".", 1)) + line("__init__") + b"\x86R.", None,
     ),
     "a pickle that breaks after it has run something": (
-        _DANGER, FX, _PROTO + found("os", "system") + line(f"touch {SENTINEL}") + b"\x85R\xff\xff", b"cos",
+        _DANGER, FX, _PROTO + found("os", "system") + line(f"touch {SENTINEL}") + b"\x85R\xff\xff", None,
     ),
     "a pickle in a pickle in a pickle": (
-        _DANGER, AOT, _nested("x", pickle.dumps([pickle.dumps([pickle.dumps([_RUNS])])])), b"\x93\x94\x8c",
+        _DANGER, AOT, _nested("x", pickle.dumps([pickle.dumps([pickle.dumps([_RUNS])])])), None,
     ),
     "a pickle in bytes that protocol 2 writes as text": (
         _DANGER, "dynamo/code_state_x.pkl", pickle.dumps([_RUNS], protocol=2), None,
@@ -357,21 +351,21 @@ _FILES: dict[str, tuple[str, str, bytes, bytes | None]] = {
         "path-escapes", FX, entry_bytes(graph(source_code="import torch\n", cache_key="../../.bashrc")), b"../../.bashrc",
     ),
     "C++ that starts a program": (
-        "code-foreign-call", f"{_CODE}.main.cpp", b'#include <cstdlib>\nint x = system("true");\n', None,
+        "native-code", f"{_CODE}.main.cpp", b'#include <cstdlib>\nint x = system("true");\n', None,
     ),
     "C++ that runs when it is loaded": (
-        "code-foreign-call", f"{_CODE}.cpp", b"__attribute__((constructor)) static void start() {}\n", None,
+        "native-code", f"{_CODE}.cpp", b"__attribute__((constructor)) static void start() {}\n", None,
     ),
     "a library that starts a program": (
-        "code-foreign-call", f"{_CODE}.main.so", b"\x7fELF" + bytes(60) + b"\0kernel\0execve\0", None,
+        "native-code", f"{_CODE}.main.so", b"\x7fELF" + bytes(60) + b"\0kernel\0execve\0", None,
     ),
     "a bundled kernel that is written elsewhere": (
         "path-escapes", FX, _bundled(TRITON_KEY, "../../../x.so"), b"../../../x.so",
     ),
     "a bundle that is written elsewhere": ("path-escapes", FX, _bundled("/etc/cron.d"), b"/etc/cron.d"),
-    "a graph whose code runs something": ("code-foreign-call", AOT, _with_graph(_FORWARD), _FORWARD.encode()),
+    "a graph whose code runs something": ("code-not-as-torch", AOT, _with_graph(_FORWARD), _FORWARD.encode()),
     "a graph that imports something": (
-        "code-foreign-call", AOT, _PROTO + _REDUCED_GRAPH + plain(({"_code": ""}, "import pty")) + b"R.", b"import pty",
+        "code-not-as-torch", AOT, _PROTO + _REDUCED_GRAPH + plain(({"_code": ""}, "import pty")) + b"R.", b"import pty",
     ),
     "a Triton group that leads elsewhere": (
         "path-escapes", f"triton/0/{TRITON_KEY}/__grp__kernel.json",
@@ -397,8 +391,8 @@ _FILES: dict[str, tuple[str, str, bytes, bytes | None]] = {
         json.dumps({"hash": "0123456789abcdef" * 4, "name": "kernel"}).encode(), b"{",
     ),
     "a text that sympy evaluates": (
-        "pickle-unknown-global", AOT,
-        _PROTO + found("torch.utils._sympy.functions", "FloorDiv") + line("__import__('os')") * 2 + b"\x86R.", b"ctorch",
+        "pickle-computed-call", AOT,
+        _PROTO + found("torch.utils._sympy.functions", "FloorDiv") + line("__import__('os')") * 2 + b"\x86R.", None,
     ),
 }  # fmt: skip
 _BESIDE_A_SOUND_ENTRY = {
@@ -408,9 +402,9 @@ _BESIDE_A_SOUND_ENTRY = {
     "a file of nobody's": ("unknown-file", "setup.sh", b"#!/bin/sh\n", None),
 }
 _BESIDE_GENERATED_CODE = {
-    "a module beside generated code": ("code-foreign-call", "cc/torch.py", b"import subprocess\n", None),
+    "a module beside generated code": ("code-not-as-torch", "cc/torch.py", b"import subprocess\n", None),
     "compiled Python that starts a program": (
-        "code-foreign-call", f"cc/__pycache__/c{'c' * 51}.cpython-311.pyc", b"\xa7\r\r\n" + bytes(12) + _PYC, None,
+        "native-code", f"cc/__pycache__/c{'c' * 51}.cpython-311.pyc", b"\xa7\r\r\n" + bytes(12) + _PYC, None,
     ),
     "a module that Python imports by itself": ("unknown-file", "cc/sitecustomize.py", b"import math\n", None),
 }  # fmt: skip

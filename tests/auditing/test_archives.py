@@ -90,4 +90,4 @@ def test_one_cut_or_too_big_is_not_clean(
 def test_who_made_it_does_not_matter(cache: Path, tmp_path: Path) -> None:
     """What is unpacked belongs to whoever unpacks it."""
 
-    assert rules(cache, tmp_path, owner=54_321) == {"code-unverified"}
+    assert rules(cache, tmp_path, owner=54_321) == set()

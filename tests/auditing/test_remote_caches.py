@@ -22,7 +22,7 @@ def found(folder: Path, key: str, value: object) -> set[tuple[str, str]]:
     path.write_text(json.dumps({"key": key, "value": value}) + "\n")
     rows = cachescope.audit(path)
     assert set(rows["path"]) <= {str(path), f"{path}/{key}"}
-    return {(row.rule, row.level) for row in rows.itertuples() if row.rule != "code-unverified"}
+    return {(row.rule, row.level) for row in rows.itertuples()}
 
 
 def pickled(data: bytes) -> dict[str, str]:
@@ -31,8 +31,8 @@ def pickled(data: bytes) -> dict[str, str]:
 
 def test_what_torch_stored_is_only_unverified_code(tmp_path: Path) -> None:
     rows = cachescope.audit(unpacked("2.13.0", tmp_path) / "remote.jsonl")
-    assert set(rows["rule"]) == {"code-unverified"}
-    assert set(rows["cache"]) == {"fxgraph", "aotautograd"}
+    assert set(rows["rule"]) == {"native-code"}
+    assert set(rows["cache"]) == {"fxgraph"}
 
 
 @pytest.mark.parametrize("cache", ["fx-graph-v1", "autograd-experimental", "dynamo-pgo"])
@@ -64,7 +64,7 @@ def test_too_many_values_are_not_looked_at() -> None:
 
 
 def test_a_key_that_torch_does_not_make_is_found(tmp_path: Path) -> None:
-    assert found(tmp_path, "pt2:other::key:c1", {}) == {("unknown-file", "warning")}
+    assert found(tmp_path, "pt2:other::key:c1", {}) == {("unknown-file", "note")}
 
 
 @pytest.mark.skipif(bool(missing()), reason=missing())

@@ -84,13 +84,13 @@ def vllm_place_of(path: str) -> Place | None:
     """The place of vLLM that a folder is; None if nothing in it identifies one."""
     name = os.path.basename(os.path.abspath(path))
     names = list(islice(_names(path), _LOOK_AT))
-    if _are_of_a_part(names):
+    if are_of_a_part(names):
         return RANK if RANK_FOLDER.fullmatch(name) else PART
     inner = [(one, os.path.join(path, one)) for one in names]
     if RANK_FOLDER.fullmatch(name):
         if _AOT_KEY.fullmatch(os.path.basename(os.path.dirname(os.path.abspath(path)))) and "model" in names:
             return AOT_RANK
-        return RANK if any(_are_of_a_part(islice(_names(below), _LOOK_AT)) for _, below in inner) else None
+        return RANK if any(are_of_a_part(islice(_names(below), _LOOK_AT)) for _, below in inner) else None
     ranks = [below for one, below in inner if RANK_FOLDER.fullmatch(one)]
     if ranks and not any(FOLDER_NAME.fullmatch(one) for one in names):
         if _AOT_KEY.fullmatch(name) and any("model" in _names(below) for below in ranks):
@@ -106,7 +106,8 @@ def vllm_place_of(path: str) -> Place | None:
     return TREE if is_tree else None
 
 
-def _are_of_a_part(names: Iterable[str]) -> bool:
+def are_of_a_part(names: Iterable[str]) -> bool:
+    """Whether these names are in the folder of a part of a model."""
     return any(name in (_FACTORS, _HANDLES) or is_of_sglang(name) for name in names)
 
 

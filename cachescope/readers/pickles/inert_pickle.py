@@ -140,7 +140,8 @@ class InertUnpickler(pickle.Unpickler):
     """The C unpickler, which can call only stand-ins. Not safe without the check in `loads_inert`."""
 
     def __init__(self, data: bytes, stand_ins: int) -> None:
-        super().__init__(_Source(data), fix_imports=False)
+        self.source = _Source(data)
+        super().__init__(self.source, fix_imports=False)
         self._stand_ins = stand_ins
         self._named: set[tuple[str, str]] = set()
 
@@ -178,14 +179,15 @@ def loads_inert(
         raise NotRead(f"{len(data)} bytes, more than {limits.size_bytes}")
     frames = check_program(data, limits)
     try:
-        return unpickler(_without_frames(data, frames), limits.stand_ins).load()
+        return unpickler(without_frames(data, frames), limits.stand_ins).load()
     except UnreadablePickle:
         raise
     except Exception as error:  # a damaged program can make the unpickler raise anything
         raise UnreadablePickle(f"{type(error).__name__}: {error}") from error
 
 
-def _without_frames(data: bytes, frames: list[int]) -> bytes:
+def without_frames(data: bytes, frames: list[int]) -> bytes:
+    """The bytes without their FRAME opcodes."""
     # FRAME is only a hint to fetch ahead. But if an argument crosses the end of its frame,
     # the C unpickler drops the rest of the frame, and runs another program than the one that was checked.
     # If every frame ends between two opcodes, as picklers write them, this cannot happen, and frames stay.

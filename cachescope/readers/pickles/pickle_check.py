@@ -52,6 +52,8 @@ class Limits:
     work: int = 4_000_000
     """The budget for keys and for copies of arguments, where one byte can cause much work."""
     stand_ins: int = 2_000
+    persistent_ids: bool = False
+    """Whether values from outside of the pickle are read, as in a ``torch.save``; each becomes what the unpickler makes of it."""
 
 
 def check_program(data: bytes, limits: Limits) -> list[int]:
@@ -99,13 +101,23 @@ def _refused(what: str) -> Step:
     return step
 
 
+def _persistent(cost: Cost) -> None:
+    if not cost.limits.persistent_ids:
+        raise UnreadablePickle("persistent id", cost.op_at)
+    if cost.data[cost.op_at] == ord("P"):
+        cost.line()
+    else:
+        cost.stack.pop()
+    cost.stack.append(0)
+
+
 class Cost(Machine):
     """What loading a pickle costs, and the limits of it; the numbers on the stack are explained at the top."""
 
     steps: ClassVar[Mapping[int, Step]] = {
         **STEPS,
         0x95: _frame,
-        **dict.fromkeys(b"PQ", _refused("persistent id")),
+        **dict.fromkeys(b"PQ", _persistent),
         **dict.fromkeys(b"\x82\x83\x84", _refused("extension code")),
         **dict.fromkeys(b"\x97\x98", _refused("buffer from outside the pickle")),
         **dict.fromkeys(b"STU", _refused("string of Python 2")),
