@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 
-from cachescope.analysis.history.timeline import Timeline, places_by
+from cachescope.analysis.history.timeline import Timeline
 from cachescope.analysis.key_distance import Form, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
@@ -71,14 +71,14 @@ class History:
         return [None if form is None else form[0] for form in self.forms]
 
     @cached_property
-    def of_key(self) -> dict[int, Sequence[int]]:
+    def of_key(self) -> Mapping[int, list[int]]:
         """The lookups of each key, by its number."""
-        return places_by(self.key)
+        return by_key((key, at) for at, key in enumerate(self.key) if key is not None)
 
     @cached_property
-    def of_run(self) -> dict[int, Sequence[int]]:
+    def of_run(self) -> Mapping[int, list[int]]:
         """The lookups of each run."""
-        return places_by(row.run for row in self.lookups)
+        return by_key((row.run, at) for at, row in enumerate(self.lookups))
 
     @cached_property
     def has_times(self) -> bool:

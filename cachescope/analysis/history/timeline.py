@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED, VLLM
 from cachescope.verdict_kinds import NOT_KNOWN
 
@@ -49,31 +50,13 @@ def _ended_abnormally(how: str) -> NotStored:
     return NotStored("process ended", f"its process ended before that: {how}", True, True)
 
 
-def places_by(groups: Iterable[int | None]) -> dict[int, Sequence[int]]:
-    """The places of each group, in the order of their first ones.
-
-    Most groups have one place: a tuple of numbers, which the garbage collector need not look at again and again.
-    """
-    found: dict[int, Sequence[int]] = {}
-    for at, group in enumerate(groups):
-        if group is not None:
-            known = found.get(group)
-            if known is None:
-                found[group] = (at,)
-            elif isinstance(known, list):
-                known.append(at)
-            else:
-                found[group] = [*known, at]
-    return found
-
-
 class Timeline:
     """What was compiled and stored, and when. Lookups are named by their index in time order."""
 
     def __init__(self, rows: Sequence[LookupRow], aot: Sequence[int | None], runs: Iterable[RunRow]) -> None:
         self._lookups = rows
         self._aot = aot
-        self._graphs = places_by(aot)
+        self._graphs = by_key((above, at) for at, above in enumerate(aot) if above is not None)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
 
     def graphs_of(self, aot: int) -> Sequence[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cachescope.errors import SourceError
@@ -40,38 +39,29 @@ class Fold(Protocol):
 
 
 class EventList:
-    """Events that are kept, to be handled later.
-
-    They are stored in columns of plain values: thousands of lists would burden the garbage collector.
-    """
+    """Events that are kept, to be handled later."""
 
     def __init__(self) -> None:
         self._lookups: list[LookupRow] = []
-        self._words: list[str] = []
-        self._counts: list[int] = []
-        self._values: list[Any] = []
+        self._events: list[tuple[Any, ...]] = []
 
     def handle(self, word: str, *values: Any) -> None:
         """Keep one event."""
         if word in _OF_A_LOOKUP:
             self._lookups.append(values[0])
             values = values[1:]
-        self._words.append(word)
-        self._counts.append(len(values))
-        self._values += values
+        self._events.append((word, *values))
 
     def as_process(self, path: str, kind: str, end_state: str | None) -> Process:
         """A row that holds them."""
-        events = json.dumps((self._words, self._counts, self._values))
+        events = json.dumps(self._events)
         return Process(path, kind, pid=None, lookups=self._lookups, events=events, end_state=end_state)
 
 
 def _events_of(process: Process) -> Iterator[tuple[str, list[Any]]]:
-    words, counts, every = load_json((process.events or "[[], [], []]").encode())
-    lookups, values = iter(process.lookups), iter(every)
-    for word, count in zip(words, counts, strict=True):
-        own = list(islice(values, count))
-        yield word, [next(lookups), *own] if word in _OF_A_LOOKUP else own
+    lookups = iter(process.lookups)
+    for word, *values in load_json((process.events or "[]").encode()):
+        yield word, [next(lookups), *values] if word in _OF_A_LOOKUP else values
 
 
 def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> None:
