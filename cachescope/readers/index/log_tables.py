@@ -6,9 +6,9 @@ distinct text gets the same code as if the logs had been read one after the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, fields
-from itertools import accumulate, chain, islice, repeat
+from itertools import accumulate, chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -111,34 +111,18 @@ class LogTables:
     @classmethod
     def from_arrow(cls, table: pa.Table, source: str | None = None) -> Iterator[LogTables]:
         """Yield the logs of a table of `SCHEMA`, row by row, with the source they are read from now."""
-        if not table.num_rows:
-            return
-        column = {
-            name: values.chunk(0) for name, values in zip(SCHEMA.names, table.combine_chunks(), strict=True)
-        }
-        sizes = {name: column[name].value_lengths().to_pylist() for name in SCHEMA.names[1:]}
-        flat = {name: column[name].flatten() for name in SCHEMA.names[1:]}
-        told = dict(zip(_LOOKUP, _values(flat["lookups"], _LOOKUP), strict=True))
-        lookups = map(LookupRow, *(told.get(f.name, repeat(f.default)) for f in fields(LookupRow)))
-        processes = zip(*_values(flat["processes"], [*_PROCESS, "lookups"]), strict=True)
-        problems = zip(*_values(flat["problems"], _PROBLEM), strict=True)
-        components = iter(_texts(flat["components"]))
-        ends = np.cumsum(flat["set_sizes"].to_numpy(), dtype=np.int64)
-        sets = iter(np.split(flat["set_codes"].to_numpy(), ends[:-1]) if len(ends) else [])
-        for row, named in enumerate(column["source"].to_pylist()):
-            own = source if source is not None else named
-            yield cls(
-                own,
-                [
-                    Process(
-                        own, lookups=list(islice(lookups, count)), **dict(zip(_PROCESS, told, strict=True))
-                    )
-                    for *told, count in islice(processes, sizes["processes"][row])
-                ],
-                [ProblemRow(own, *told) for told in islice(problems, sizes["problems"][row])],
-                list(islice(components, sizes["components"][row])),
-                list(islice(sets, sizes["set_sizes"][row])),
-            )
+        for at, row in enumerate(table.drop_columns(["set_codes"]).to_pylist()):
+            own = row["source"] if source is None else source
+            lookups = iter([LookupRow(**told) for told in row["lookups"]])
+            processes = []
+            for told in row["processes"]:
+                count = told.pop("lookups")
+                processes.append(Process(own, lookups=list(islice(lookups, count)), **told))
+            problems = [ProblemRow(own, **told) for told in row["problems"]]
+            # Not as a list: these are hundreds for each lookup.
+            codes = table["set_codes"][at].values.to_numpy()
+            sets = np.split(codes, np.cumsum(row["set_sizes"])[:-1]) if row["set_sizes"] else []
+            yield cls(own, processes, problems, row["components"], sets)
 
 
 def to_arrow(logs: Sequence[LogTables]) -> pa.Table | None:
@@ -176,26 +160,3 @@ def _rows(
 def _lists(rows: Sequence[Sized], values: pa.Array, kind: Any) -> pa.Array:
     """A column of lists: the values in order, split by the lengths of the rows."""
     return kind.from_arrays([0, *accumulate(map(len, rows))], values)
-
-
-def _values(rows: pa.StructArray, names: Iterable[str]) -> list[list[Any]]:
-    return [
-        _texts(values) if pa.types.is_string(values.type) else _numbers(values)
-        for values in map(rows.field, names)
-    ]
-
-
-def _texts(values: pa.Array) -> list[Any]:
-    # Several times as fast as to_pylist; a missing text becomes None here, too.
-    texts: list[Any] = values.to_numpy(zero_copy_only=False).tolist()
-    return texts
-
-
-def _numbers(values: pa.Array) -> list[Any]:
-    if values.null_count == len(values):
-        return [None] * len(values)
-    # As above, but it would turn integers into floats if some are missing.
-    numbers: list[Any] = (
-        values.to_pylist() if values.null_count else values.to_numpy(zero_copy_only=False).tolist()
-    )
-    return numbers
