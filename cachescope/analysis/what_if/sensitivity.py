@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from functools import reduce
-from operator import add, or_
+from itertools import compress
+from operator import ne
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
@@ -27,7 +27,7 @@ Fields = frozenset[str]
 # The number of sets to try: the most frequent.
 _SETS: Final = 32
 # How many comparisons of two values the search for sets may take; with few keys, every pair is compared.
-_COMPARISONS: Final = 30_000_000
+_COMPARISONS: Final = 10_000_000
 _FEWEST_PARTNERS: Final = 4
 # Up to this many fields, each is put back in turn to see whether all of them are needed.
 _PUT_BACK: Final = 8
@@ -124,45 +124,35 @@ def field_sets(replay: Replay, largest: int) -> list[Fields]:
     table = replay.table
     names = table.varying
     missing = {replay.columns.key[at] for at in replay.misses}
-    values = [0] * len(table.with_details)
-    # The values of a key are one number, of each field in bits of its own; the bit above them, and the largest number below it.
-    above, below, width = dict[str, int](), 0, 0
-    for name in names:
-        column = table.column(name)
-        code = {value: at << width for at, value in enumerate(set(column))}
-        values = list(map(add, values, map(code.__getitem__, column)))
-        above[name] = 1 << width + len(code).bit_length()
-        below += above[name] - (1 << width)
-        width = above[name].bit_length()
+    values = list(zip(*map(table.column, names), strict=True)) or [()] * len(table.with_details)
     graph_of = table.column("gm") if "gm" in names else [0] * len(values)
     graphs = by_key(
         ((graph, table.keys[key].home), (one, key in missing))
         for key, graph, one in zip(table.with_details, graph_of, values, strict=True)
     )
     partners = max(_FEWEST_PARTNERS, _COMPARISONS // max(len(names) * len(values), 1))
-    bits = below, sum(above.values())
-    count = Counter(found for keys in graphs.values() for found in _differing(keys, bits, partners, largest))
-    sets = {frozenset(name for name in names if above[name] & one): times for one, times in count.items()}
+    count = Counter(found for keys in graphs.values() for found in _differing(keys, partners, largest))
+    sets = {frozenset(compress(names, differs)): times for differs, times in count.items()}
     return sorted(sets, key=lambda fields: (-sets[fields], sorted(fields)))[:_SETS]
 
 
 def _differing(
-    keys: Sequence[tuple[int, bool]], bits: tuple[int, int], partners: int, largest: int
-) -> Iterator[int]:
-    """For pairs of keys of one graph, the bits above the fields in which they differ; of each, its values and whether it was missed.
+    keys: Sequence[tuple[tuple[int, ...], bool]], partners: int, largest: int
+) -> Iterator[tuple[bool, ...]]:
+    """For pairs of keys of one graph, whether they differ in each field; of each key, its values and whether it was missed.
 
     Every key is compared with the first, and with so many before it. Of the larger sets, only that of its nearest counts.
     """
-    below, above = bits
-    if reduce(or_, ((key ^ keys[0][0]) + below & above for key, _ in keys)).bit_count() < 2:
+    if sum(len(set(column)) > 1 for column in zip(*(key for key, _ in keys), strict=True)) < 2:
         return
     for at, (key, was_missed) in enumerate(keys[1:], 1):
-        nearest, smallest = 0, above.bit_count() + 1
+        nearest: tuple[bool, ...] = ()
+        smallest = len(key) + 1
         for other, other_was_missed in (keys[0], *reversed(keys[max(1, at - partners) : at])):
             if not (was_missed or other_was_missed):
                 continue
-            differs = (key ^ other) + below & above
-            size = differs.bit_count()
+            differs = tuple(map(ne, key, other))
+            size = sum(differs)
             if 1 < size <= largest:
                 yield differs
             if 0 < size < smallest:
