@@ -21,8 +21,6 @@ from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrame
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import Place, first_attempt
 
-_Name = tuple[int, str, int]
-
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`, and torch/_dynamo/guards.py, `CONSTANT_MATCH` and `EQUALS_MATCH`; the
 # compile whose guard failed precedes, and since 2.9 the line of code follows.
 _SIZE: Final = re.compile(
@@ -33,8 +31,6 @@ _EQUAL: Final = re.compile(
 )
 # torch/_guards.py, `strip_local_scope`: since 2.7 reasons name L['x'] as x.
 _LOCAL: Final = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
-
-_Group = tuple[str | None, str | None, int | None, str | None]
 
 
 def with_lookups(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -> list[CompileRow]:
