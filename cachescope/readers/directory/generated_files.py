@@ -23,7 +23,7 @@ from cachescope.terms import CODE_KEY, OTHER_TEXT
 
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers
 # put theirs in `cpp_wrapper_src = (r'''` and `kernel_src`.
-_LITERAL: Final = re.compile(r"(?<!\w)r?(?P<quotes>'''|\"\"\")(?P<text>.*?)(?P=quotes)", re.DOTALL)
+_QUOTES: Final = re.compile(r"'''|\"\"\"")
 _OPENS: Final = re.compile(r"(?:async_compile\.\w+\((?:[^()\n]|\([^()\n]*\))*|(?<!\w)\w++ = \(?\s*+)$")
 # torch/_inductor/codegen/triton.py, `define_kernel`: "# kernel path: <cache dir>/ab/cab….py".
 _KERNEL_PATH: Final = re.compile(r"^# kernel path: .*?(c[a-z2-7]{51})\.py$", re.MULTILINE)
@@ -54,10 +54,8 @@ def defined_kernels(source_code: str) -> tuple[str, ...]:
     ``CppPythonBindingsCodeCache.load_pybinding`` writes (torch/_inductor, 2.6 to 2.15).
     """
     found: dict[str, None] = {}
-    at = 0
-    while (literal := _LITERAL.search(source_code, at)) is not None:
-        at = literal.end()
-        before = source_code[max(0, literal.start() - _MOST_LOOKED_AT) : literal.start()]
+    for start, literal in _literals(source_code):
+        before = source_code[max(0, start - _MOST_LOOKED_AT) : start]
         if _OPENS.search(before.rpartition("\n")[2] or before) is not None:
             text = _text_of(literal)
             # torch cannot hash half of a surrogate pair.
@@ -68,12 +66,25 @@ def defined_kernels(source_code: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _text_of(literal: re.Match[str]) -> str | None:
-    text: str = literal["text"]
-    if "\\" not in text:
-        return text
+def _literals(source_code: str) -> Iterator[tuple[int, str]]:
+    """Where each literal in triple quotes begins, and the literal; of several prefixes, "r" alone is torch's."""
+    at = 0
+    while (quotes := _QUOTES.search(source_code, at)) is not None:
+        start = quotes.start() - source_code.endswith("r", 0, quotes.start())
+        end = source_code.find(quotes[0], quotes.end())
+        before = source_code[start - 1 : start]
+        if end < 0 or before.isalnum() or before == "_":
+            at = quotes.start() + 1
+        else:
+            at = end + len(quotes[0])
+            yield start, source_code[start:at]
+
+
+def _text_of(literal: str) -> str | None:
+    if "\\" not in literal:
+        return literal.removeprefix("r")[3:-3]
     try:
-        value = literal_value(literal[0])
+        value = literal_value(literal)
     except ValueError:
         return None
     return value if isinstance(value, str) else None
