@@ -13,7 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.auditing.contents import audit_content, is_code
+from cachescope.auditing.contents import LEFT, audit_content, is_code
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
 from cachescope.auditing.remote_caches import audit_value, is_remote_cache
@@ -42,10 +42,6 @@ from cachescope.wording import readable
 
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
-# What file systems, editors and people leave in folders.
-_LEFT: Final = re.compile(
-    r"\..*|README.*|CACHEDIR\.TAG|lost\+found|Thumbs\.db|desktop\.ini|__MACOSX|.*~|LICENSE.*", re.DOTALL
-)
 # What torch leaves next to the code of a kernel: a mark that a library was tried, a folder of g++.
 _BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
 # Python that torch generates is named by its hash; C++ may have other names.
@@ -270,7 +266,7 @@ class _Run:
             place = around
         else:
             place = place_here(self.tree, item) or UNKNOWN
-            if place is UNKNOWN and around is not UNKNOWN and not _LEFT.fullmatch(item.name):
+            if place is UNKNOWN and around is not UNKNOWN and not LEFT.fullmatch(item.name):
                 self._add(
                     "unknown-file", item, f"a folder called {shown(item.name)}, which torch does not make"
                 )
@@ -288,7 +284,7 @@ class _Run:
                 and not _OWN_PYTHON.fullmatch(item.name)
             )
         )
-        is_left = _LEFT.fullmatch(item.name) is not None
+        is_left = LEFT.fullmatch(item.name) is not None
         if is_odd and place is not UNKNOWN and not is_left and not self._is_shipped(item):
             self._add("unknown-file", item, f"a file called {shown(item.name)}, which torch does not write")
         self._file(item, kind, key)

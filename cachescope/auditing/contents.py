@@ -62,13 +62,19 @@ _KEYS: Final = {
 }
 _NO_PATH: Final = re.compile(r"(?!\.\.?$)[^/\\\0]+")
 
+# What file systems, editors and people leave in folders.
+LEFT: Final = re.compile(
+    r"\..*|README.*|CACHEDIR\.TAG|lost\+found|Thumbs\.db|desktop\.ini|__MACOSX|.*~|LICENSE.*",
+    re.DOTALL | re.IGNORECASE,
+)
 CODE_ENDINGS: Final = frozenset(
     "py pyc so o a obj lib dll dylib pyd cpp cc c cxx h hpp cu hip gch pch cubin hsaco ptx spv zebin amdgcn fatbin "  # noqa: SIM905
     "metallib ttir ttgir llir bc ll pt2".split()
 )
 # What stands in the cache as Python writes it, or as text for people, is no machine code.
 _TEXTS: Final = frozenset({"py", "ttir", "ttgir", "llir"})
-_TEMPORARY: Final = re.compile(r"\.\d+\.\d+\.tmp")
+# While it is written, or open when it was deleted.
+_TEMPORARY: Final = re.compile(r"\.\d+\.\d+\.tmp|\.nfs[0-9a-f]+")
 _CONTENT_NAME: Final = re.compile(r"[a-z2-7]{51}")
 _TRITON_HASH: Final = re.compile(TRITON_KEY)
 _CLASSES: Final = {FXGRAPH: FX_CLASSES, AOTAUTOGRAD: AOT_CLASSES}
@@ -156,6 +162,13 @@ def _aot_compile(file: File) -> Iterator[Finding]:
 def audit_entry(file: File) -> Iterator[Finding]:
     """Yield the findings in an FX or AOTAutograd entry: torch loads every file of a key's folder."""
     name, data = file.name, file.data
+    if (
+        LEFT.fullmatch(name)
+        and not name.endswith(".tmp")
+        and not looks_like_pickle(data)
+        and not acts_as_pickle(data)
+    ):
+        return
     is_named = _CONTENT_NAME.fullmatch(name) is not None
     if not is_named and not _TEMPORARY.fullmatch(name) and not (name == "entry" and file.kind == AOTAUTOGRAD):
         message = f"an entry called {shown(name)}; torch calls it by the hash of its content"

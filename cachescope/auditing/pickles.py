@@ -16,7 +16,7 @@ from cachescope.auditing.pickle_calls import Global, Program, computed, encoded,
 from cachescope.auditing.torch_side_effects import audit_object
 from cachescope.readers.directory.caching_package import HEADER
 from cachescope.readers.pickles.inert_pickle import Stub
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM_AOT
+from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PRECOMPILE, VLLM_AOT
 
 _DEEPEST: Final = 12
 _ZIP: Final = b"PK\x03\x04"
@@ -123,6 +123,8 @@ def _legacy(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
 
 
 def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
+    if place.kind in (PRECOMPILE, AOT_COMPILE, VLLM_AOT) and place.depth == 0:
+        yield place.finding("native-code", "byte code of Python, and what it imports by name")
     for target in program.named:
         yield from _judged(data, target, place)
     for call in program.calls():

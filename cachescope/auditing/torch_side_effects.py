@@ -34,7 +34,6 @@ _METADATA: Final = (
 _PLAIN: Final = re.compile(r"[\w.:/-]*")
 # Classes whose objects make Python, or load a library, of what they are given.
 _RUN_CODE: Final = {
-    "SerializedCode": "holds byte code of Python",
     "CachingAutotuner": "launches a kernel by what it says itself",
     "CompiledAOTI": "loads a library",
 }
@@ -57,6 +56,9 @@ def _judged(stub: Stub) -> Judged:
         if text is not None and not (isinstance(text, str) and is_arithmetic(text)):
             yield "guard-runs-code", f"{field} is {_short(text)}", text
     numbers = [value for key, value in state.items() if "stack_trace" not in str(key)]
+    texts = (text for text in stub.args if isinstance(text, str))
+    if stub.name == "Symbol" and not all(map(str.isidentifier, texts)):
+        yield "code-not-as-torch", "a symbol that is no name", None
     if stub.module.startswith(_METADATA) and any(map(_is_code, _texts(numbers))):
         yield "code-not-as-torch", f"a text in its metadata, of which torch makes Python ({stub.name})", None
     judge = _JUDGES.get(stub.name)

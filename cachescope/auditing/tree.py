@@ -10,9 +10,11 @@ import os
 import re
 import stat
 import tarfile
+import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
@@ -42,7 +44,11 @@ from cachescope.terms import AOT_KEY, FX_KEY, HASH
 MOST_BYTES: Final = 256 << 20
 _MOST_MEMBERS: Final = 1_000_000
 _MOST_UNPACKED: Final = 512 << 20
-_BROKEN: Final = (tarfile.TarError, OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
+_BROKEN: Final = (
+    tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError, zlib.error,
+)  # fmt: skip
+# These archives torch reads as they are.
+_OF_TORCH: Final = re.compile(r"(?:[^/]+/)?(?:data\.pkl|archive_format|data/aotinductor/.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Disk:
 
 
 class Archive:
-    """A tar file, compressed or not, that is never unpacked."""
+    """A tar file, compressed or not, or a zip file, that is never unpacked."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -97,46 +103,38 @@ class Archive:
         self._contents: dict[str, bytes] = {}
         unpacked = 0
         try:
-            # As a stream: every byte is unpacked once, and counted before it is stored.
-            with tarfile.open(path, "r|*") as members:
-                for number, member in enumerate(members):
-                    unpacked += member.size
-                    if number >= _MOST_MEMBERS or unpacked > _MOST_UNPACKED:
-                        raise SourceError(
-                            path, "an archive of more than is looked at: unpack it and audit the folder"
-                        )
-                    self._take(member, members)
+            for number, (member, read) in enumerate(_members(path)):
+                unpacked += member.size
+                if number >= _MOST_MEMBERS or unpacked > _MOST_UNPACKED:
+                    raise SourceError(
+                        path, "an archive of more than is looked at: unpack it and audit the folder"
+                    )
+                self._take(member, read)
         except _BROKEN as error:
             raise SourceError(path, f"an archive that cannot be read: {error}") from error
 
-    def _take(self, member: tarfile.TarInfo, members: tarfile.TarFile) -> None:
+    def _take(self, member: tarfile.TarInfo, read: Callable[[], bytes]) -> None:
         parts = [part for part in member.name.split("/") if part not in ("", ".")]
         if member.name.startswith("/") or ".." in parts:
             self.outside.append(member.name)
             parts = [part for part in parts if part != ".."]
         if not parts:
             return
-        kinds = ((tarfile.TarInfo.isdir, stat.S_IFDIR), (tarfile.TarInfo.issym, stat.S_IFLNK),
+        kinds = ((tarfile.TarInfo.isdir, stat.S_IFDIR), (tarfile.TarInfo.issym, stat.S_IFLNK), (tarfile.TarInfo.islnk, stat.S_IFLNK),
                  (tarfile.TarInfo.isfifo, stat.S_IFIFO), (tarfile.TarInfo.isdev, stat.S_IFCHR))  # fmt: skip
-        kind = next((kind for is_kind, kind in kinds if is_kind(member)), stat.S_IFREG)
         # Unpacked files belong to the user who unpacks them. A hard link in an archive names another member and becomes a link.
-        target = member.linkname if member.issym() or member.islnk() else None
-        kind = stat.S_IFLNK if target is not None else kind
-        path = "/".join([self.path, *parts])
-        found = os.stat_result(
-            (kind | (member.mode & 0o7777), 0, 0, 1, me(), member.gid, member.size, 0, 0, 0)
-        )
-        for depth in range(len(parts)):
-            inside = "/".join([self.path, *parts[:depth]])
-            whole = "/".join([self.path, *parts[: depth + 1]])
-            listed = self._folders.setdefault(inside, {})
-            if depth == len(parts) - 1:
-                listed[parts[depth]] = Item(path, parts[depth], found, target)
-            elif parts[depth] not in listed:
-                made = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 0, 0, 0, 0, 0, 0))
-                listed[parts[depth]] = Item(whole, parts[depth], made)
-        if kind == stat.S_IFREG and (stream := members.extractfile(member)) is not None:
-            self._contents[path] = stream.read(MOST_BYTES + 1)
+        kind = next((kind for is_kind, kind in kinds if is_kind(member)), stat.S_IFREG)
+        folder = self.path
+        for part in parts[:-1]:
+            inside = self._folders.setdefault(folder, {})
+            folder = f"{folder}/{part}"
+            inside.setdefault(part, Item(folder, part, _made(stat.S_IFDIR | 0o755, 0, 0)))
+        path = f"{folder}/{parts[-1]}"
+        found = _made(kind | (member.mode & 0o7777), member.gid, member.size)
+        target = member.linkname if kind == stat.S_IFLNK else None
+        self._folders.setdefault(folder, {})[parts[-1]] = Item(path, parts[-1], found, target)
+        if kind == stat.S_IFREG:
+            self._contents[path] = read()
 
     def items(self, path: str) -> list[Item]:
         """The items in a folder, by name."""
@@ -151,9 +149,40 @@ Tree = Disk | Archive
 """A source of items."""
 
 
+def _made(mode: int, group: int, size: int) -> os.stat_result:
+    return os.stat_result((mode, 0, 0, 1, me(), group, size, 0, 0, 0))
+
+
+def _members(path: str) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:
+    """The members of an archive, and what reads each."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for one in archive.infolist():
+                member = tarfile.TarInfo(one.filename)
+                mode = one.external_attr >> 16
+                member.size, member.mode = one.file_size, stat.S_IMODE(mode) or 0o644
+                if one.is_dir():
+                    member.type = tarfile.DIRTYPE
+                elif stat.S_ISLNK(mode):
+                    member.type, member.linkname = (
+                        tarfile.SYMTYPE,
+                        archive.read(one).decode("utf-8", "replace"),
+                    )
+                yield member, partial(archive.read, one)
+        return
+    # As a stream: every byte is unpacked once, and counted before it is stored.
+    with tarfile.open(path, "r|*") as members:
+        for member in members:
+            stream = members.extractfile(member) if member.isfile() else None
+            yield member, (lambda: b"") if stream is None else partial(stream.read, MOST_BYTES + 1)
+
+
 def is_archive(path: str) -> bool:
-    """Whether a file is a tar file, compressed or not."""
+    """Whether a file is a tar file, compressed or not, or a zip file that torch does not read itself."""
     try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                return not any(map(_OF_TORCH.fullmatch, archive.namelist()))
         with tarfile.open(path, "r|*") as members:
             return members.next() is not None
     except _BROKEN:

@@ -86,7 +86,7 @@ PATHS = [
 # Names that stand for a module or a class: they are never a value themselves.
 ROOTS = (
     "torch math tl triton triton_helpers triton_heuristics libdevice tl_math pickle os random tempfile nvtx extern_kernels benchmarker "
-    "fx_pytree pytree aten inductor_ops _quantized async_compile AttrsDescriptor AlgorithmSelectorCache CppWrapperCodeCache "
+    "fx_pytree pytree maybe_profile end_graph aten inductor_ops _quantized async_compile AttrsDescriptor AlgorithmSelectorCache CppWrapperCodeCache "
     "AutotuneHint ReductionHint TileHint"
 )
 ATTRIBUTES = [

@@ -95,7 +95,7 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
                 (),
             ),
         ),
-        "torch/storage.py, UntypedStorage.__reduce__": (("torch.storage", "_load_from_bytes", ()),),
+        "torch/storage.py, UntypedStorage.__reduce__": (("torch.storage", "_load_from_bytes", ("call xo",)),),
     },
     # Given expressions and numbers, and no text: most functions of sympy evaluate one as Python.
     "symbols": {
@@ -170,7 +170,7 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
             ("builtins", "range slice", ("call nbi",)),
             ("builtins", "getattr", ()),
             ("collections", "Counter OrderedDict defaultdict", ("call nbifsxtldegyo",)),
-            ("_codecs", "encode", ()),
+            ("_codecs", "encode", ("call s",)),
         )
     },
 }

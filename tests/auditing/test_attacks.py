@@ -1,0 +1,182 @@
+"""Attacks that work are never proven, and harmless folders are no danger.
+
+Every attack is run in a child, to show that it works, and the same bytes are audited. None of the harmless folders may have a
+danger or a warning; what code nothing vouches for is said.
+"""
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.auditing.pickles import Place, audit_pickle
+from cachescope.keys.hashing import stored_code_hash
+from tests.auditing import attacks
+from tests.auditing.hostile_entries import AOT, FX, RESULT, _loaded_storage, entry, graph, mega_cache, write
+from tests.conftest import Recording
+from tests.hostile_pickles import Object, entry_bytes
+
+ATTACKS = attacks.attacks()
+
+
+def laid(root: Path, kind: str, data: bytes) -> None:
+    """Put the bytes where torch loads them so."""
+    if kind == "wrapper":
+        key = stored_code_hash(data.decode())
+        write(root, f"{key[1:3]}/{key}.py", data)
+    elif kind == "setting":
+        write(root, f"cc/{'0' * 64}.best_config", data)
+    else:
+        held = {"pickle": lambda: data, "storage": lambda: _loaded_storage(data),
+                "guard": lambda: entry_bytes(graph(guards_expr=data.decode()))}  # fmt: skip
+        entry(root, FX, held[kind]())
+
+
+def against(path: Path) -> set[str]:
+    """The levels of what is said, without notes."""
+    return set(cachescope.audit(path)["level"]) - {"note"}
+
+
+@pytest.mark.slow
+def test_every_attack_works(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    ran = subprocess.run(
+        [sys.executable, attacks.__file__, str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    failed = [name for place, name in enumerate(ATTACKS) if not os.path.exists(tmp_path / str(place) / "@")]
+    assert not failed, ran.stdout
+    assert len(ATTACKS) >= 150
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_is_proven(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    laid(tmp_path / "cache", *ATTACKS[name])
+    assert against(tmp_path / "cache")
+    assert not os.path.exists("@")
+
+
+@pytest.mark.parametrize("text", attacks.BOMBS)
+def test_what_would_take_for_ever_is_a_danger_and_not_evaluated(text: str, tmp_path: Path) -> None:
+    laid(tmp_path / "cache", "guard", text.encode())
+    assert against(tmp_path / "cache") == {"danger"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2 <= L['t0'] and L['t0'] <= 64", "L['s0']**2 < 2**31", "math.ceil(L['s0'] / 8) * 8 == 64", "1 << 20 > L['t0']"],
+)  # fmt: skip
+def test_guards_that_torch_writes(text: str, tmp_path: Path) -> None:
+    laid(tmp_path / "cache", "guard", text.encode())
+    assert against(tmp_path / "cache") == set()
+
+
+def _file(name: str, data: bytes = b"text\n") -> Callable[[Path], object]:
+    return lambda root: write(root, name, data)
+
+
+def _in_key(name: str, data: bytes = b"text\n") -> Callable[[Path], object]:
+    """Beside the entries of a key, where torch looks at every file."""
+
+    def put(root: Path) -> None:
+        key = next(path for path in (root / "fxgraph").glob("*/*"))
+        (key / name).write_bytes(data)
+
+    return put
+
+
+def _deleted_while_open(root: Path) -> None:
+    path = next(path for path in (root / "fxgraph").rglob("*") if path.is_file())
+    path.rename(path.with_name(".nfs000000000012c5f800000001"))
+
+
+def _own_type(root: Path) -> None:
+    meta = Object(
+        "torch._functorch._aot_autograd.schemas.SubclassCreationMeta",
+        {"original_subclass_type": Object("mine.Two")},
+    )
+    entry(root, AOT, entry_bytes(Object(RESULT, {"guards_expr": None, "runtime_metadata": meta})))
+
+
+PATHS = [".DS_Store", ".nfs000000000012c5f800000001", "README", "README.md", "CACHEDIR.TAG", "lost+found/x", ".gitkeep", ".gitignore",
+         "Thumbs.db", "desktop.ini", "LICENSE", ".directory", ".Trash-0/files/x", "__MACOSX/._fxgraph", "notes.txt~", ".fuse_hidden01",
+         "manifest.json", "checksums.txt", "empty"]  # fmt: skip
+HARMLESS: dict[str, Callable[[Path], object]] = {
+    "as it is": lambda root: None,
+    **{f"{name} at the root": _file(name, b"" if name == "empty" else b"text\n") for name in PATHS},
+    **{f"{name} among entries": _in_key(name) for name in PATHS if "/" not in name and name[0] in ".RCTL"},
+    "deleted while open": _deleted_while_open,
+    "a temporary file": _in_key(".123.456.tmp", b""),
+    "an empty folder": lambda root: (root / "fxgraph" / "zz").mkdir(),
+    "no folder of entries": lambda root: shutil.rmtree(root / "fxgraph"),
+    "without generated code": lambda root: [shutil.rmtree(path) for path in root.glob("??")],
+    "only readable": lambda root: [path.chmod(0o555 if path.is_dir() else 0o444) for path in root.rglob("*")],
+    "a lock": _file("locks/x.lock", b""),
+    "a link inside": lambda root: os.symlink("fxgraph", root / "fxgraph2"),
+    "the best configuration of a kernel": _file(f"cc/{'0' * 64}.best_config", b'{"XBLOCK": 8, "num_warps": 2, "configs_hash": "9a"}'),
+    "a type of the user's own": _own_type,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless_folders_are_no_danger(name: str, recording: Recording, tmp_path: Path) -> None:
+    root = tmp_path / "cache"
+    shutil.copytree(recording("2.13.0", "training") / "cache", root)
+    HARMLESS[name](root)
+    found = cachescope.audit(root)
+    assert not found["level"].isin(["danger", "warning"]).any(), found[
+        ["rule", "path", "message"]
+    ].to_string()
+    if name == "a type of the user's own":
+        assert "user-module" in set(found["rule"])
+
+
+@pytest.mark.parametrize("how", ["zip", "tar", "gztar", "xztar", "mega-cache"])
+def test_an_archive_is_read_as_the_folder(how: str, recording: Recording, tmp_path: Path) -> None:
+    cache = recording("2.13.0", "training") / "cache"
+    if how == "mega-cache":
+        path = tmp_path / "mega.bin"
+        one = next(path for path in (cache / "fxgraph").rglob("*") if path.is_file())
+        path.write_bytes(mega_cache(("inductor", one.parent.name, one.read_bytes())))
+    else:
+        path = Path(shutil.make_archive(str(tmp_path / "x"), how, cache))
+    assert against(path) == {"unproven"}
+    if how == "zip":
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr(f"{FX}/{'q' * 51}", pickle.dumps(Object, 4))
+            archive.writestr("../outside", b"")
+        assert {"danger", "warning"} <= against(path)
+
+
+def test_there_are_enough_harmless_folders() -> None:
+    assert len(HARMLESS) + 5 >= 40
+
+
+def test_a_lock_vouches_for_its_files_and_for_no_other(recording: Recording, tmp_path: Path) -> None:
+    root, lock = tmp_path / "cache", tmp_path / "cache.lock"
+    shutil.copytree(recording("2.13.0", "training") / "cache", root)
+    cachescope.lock(root, lock)
+    assert against(root) == {"unproven"}
+    assert set(cachescope.audit(root, lock=lock)["level"]) <= {"note"}
+    code = next(root.rglob("*.cpp"), None) or next(root.rglob("*.py"))
+    code.write_bytes(code.read_bytes() + b"# changed\n")
+    assert not set(cachescope.audit(root, lock=lock)["level"]) <= {"note"}
+
+
+def test_a_tensor_is_proven(tmp_path: Path) -> None:
+    """torch pickles the storage of a constant as `torch.save` wrote it before it was a zip file."""
+    torch = pytest.importorskip("torch")
+    for protocol in (2, 4):
+        found = audit_pickle(pickle.dumps({"constants": torch.ones(3)}, protocol), Place("x", "fxgraph"))
+        assert found.findings == []
