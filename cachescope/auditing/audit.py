@@ -24,7 +24,7 @@ from cachescope.frames.audit_rules import AUDIT_RULES, UNPROVEN
 from cachescope.frames.checks import AuditRow
 from cachescope.locking.lock_text import read_lock
 from cachescope.readers.directory.place_of import place_of_file
-from cachescope.readers.directory.places import FX_PREFIX, TRITON_TEMPORARY, UNKNOWN, Place
+from cachescope.readers.directory.places import FX_PREFIX, UNKNOWN, Place
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
@@ -36,7 +36,6 @@ from cachescope.terms import (
     HASH,
     LOCK,
     OTHER,
-    TRITON,
 )
 from cachescope.wording import readable
 
@@ -44,13 +43,6 @@ _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
 # What torch leaves next to the code of a kernel: a mark that a library was tried, a folder of g++.
 _BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
-# Python that torch generates is named by its hash; C++ may have other names.
-_PYTHON: Final = re.compile(r".*\.py[cdow]?", re.DOTALL)
-_OWN_PYTHON: Final = re.compile(rf"c{HASH}\.(?:py|.*\.pyc)", re.DOTALL)
-_OF_TRITON: Final = re.compile(
-    r"lock|.*\.(?:json|ttir|ttgir|llir|ptx|amdgcn|cubin|hsaco|source|so|spv|zebin|metallib|lock)|.*tmp\.pid_.*",
-    re.DOTALL,
-)
 # CUTLASS's packages, and the stand-ins for their imports, which torch links into the cache (maybe_fetch_ops and
 # try_import_cutlass, torch/_inductor/codegen/cuda/cutlass_utils.py).
 _OF_CUTLASS: Final = frozenset(
@@ -275,27 +267,11 @@ class _Run:
 
     def _listed(self, item: Item, place: Place, key: str | None) -> None:
         rule = place.file_rule(item.name)
-        kind = OTHER if rule is None else rule.kind
-        is_odd = rule is None or (
-            (kind == TRITON and place is not TRITON_TEMPORARY and not _OF_TRITON.fullmatch(item.name))
-            or (
-                kind == CODE
-                and _PYTHON.fullmatch(item.name) is not None
-                and not _OWN_PYTHON.fullmatch(item.name)
-            )
+        self._file(
+            item, OTHER if rule is None else rule.kind, key, is_odd=rule is None and place is not UNKNOWN
         )
-        is_left = LEFT.fullmatch(item.name) is not None
-        if is_odd and place is not UNKNOWN and not is_left and not self._is_shipped(item):
-            self._add("unknown-file", item, f"a file called {shown(item.name)}, which torch does not write")
-        self._file(item, kind, key)
 
-    def _is_shipped(self, item: Item) -> bool:
-        try:
-            return shipped_kind(item.path, self.tree.read(item)[:HEAD_BYTES]) is not None
-        except OSError:
-            return False
-
-    def _file(self, item: Item, kind: str, key: str | None) -> None:
+    def _file(self, item: Item, kind: str, key: str | None, *, is_odd: bool = False) -> None:
         self.files += 1
         self._is_of_a_cache |= kind != OTHER or is_code(item.name)
         if item.found.st_nlink > 1:
@@ -317,6 +293,8 @@ class _Run:
             return
         shipped = shipped_kind(item.path, data[:HEAD_BYTES])
         self._is_of_a_cache |= shipped is not None
+        if is_odd and shipped is None and not LEFT.fullmatch(item.name):
+            self._add("unknown-file", item, f"a file called {shown(item.name)}, which torch does not write")
         self._vouch(list(audit_content(File(item.path, item.name, kind, key, data))), data)
 
     def _thing(self, item: Item) -> None:

@@ -129,7 +129,7 @@ def audit_content(file: File) -> Iterator[Finding]:
     elif file.kind == VLLM_GRAPH:
         return  # for people to read: nothing loads it
     elif file.data.startswith(b"PK") and b"data/aotinductor/" in file.data:
-        yield file.finding("native-code", _NAMED_AS["pt2"])
+        yield file.finding("native-code", "a package of AOTInductor, with what it is compiled with")
         yield from audit_zip(file.data, Place(file.path, ANY), is_package=True)
     elif file.ending in CODE_ENDINGS and not looks_like_pickle(file.data):
         yield from _code(file)
@@ -215,7 +215,7 @@ def _code(file: File) -> Iterator[Finding]:
         for part in foreign_parts(text):
             yield file.finding(part.rule, part.message, 0)
     elif file.ending not in _TEXTS:
-        yield file.finding("native-code", _NAMED_AS.get(file.ending, f"a file that ends in .{file.ending}"))
+        yield file.finding("native-code", f"code of another language: .{file.ending}")
 
 
 def _other(file: File) -> Iterator[Finding]:
@@ -319,11 +319,6 @@ def _leads(file: File, who: str, places: list[tuple[object, tuple[str, ...]]]) -
 
 
 _WORD: Final = re.compile(r"[\w.-]*", re.ASCII)
-_NAMED_AS: Final = {
-    "so": "a library", "cpp": "C++", "h": "C++", "gch": "compiled C++", "o": "machine code", "pyc": "byte code of Python",
-    "cubin": "a kernel of CUDA", "ptx": "a kernel of CUDA", "hsaco": "a kernel of ROCm", "amdgcn": "a kernel of ROCm",
-    "spv": "a kernel of SPIR-V", "pt2": "a package of AOTInductor, with what it is compiled with",
-}  # fmt: skip
 
 
 def is_code(name: str) -> bool:

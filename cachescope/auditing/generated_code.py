@@ -56,9 +56,6 @@ class Part(NamedTuple):
     message: str
 
 
-_TEXT: Final = Part("native-code", "holds a text in another language")
-
-
 class _Odd(Exception):  # noqa: N818 - no error
     """What is not as torch writes it, and where."""
 
@@ -85,12 +82,7 @@ def foreign_parts(text: str) -> list[Part]:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(text)
-        found = list(dict.fromkeys(_Text().check(tree)))
-        return [
-            part
-            for part in found
-            if part is not _TEXT or not any(one.rule == _TEXT.rule and one is not _TEXT for one in found)
-        ]
+        return list(dict.fromkeys(_Text().check(tree)))
     except _Odd as odd:
         return [Part("code-not-as-torch", f"not as torch writes it: {odd}")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -110,7 +102,6 @@ class _Text:
 
     def check(self, tree: ast.Module) -> Iterator[Part]:
         """Yield what is not proven; raise `_Odd` at the first part that is not as torch writes it."""
-        comments = set()
         aliases = self.words["aliases"]
         for node in ast.walk(tree):
             self._kind(node)
@@ -129,8 +120,6 @@ class _Text:
                     self.passed |= {id(inner) for inner in ast.walk(value) if isinstance(inner, ast.Name)}
                 case _:
                     self._bind(node)
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                comments.add(id(node.value))
         inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         self.called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         for node in ast.walk(tree):
@@ -140,8 +129,6 @@ class _Text:
                 self._name(node)
             elif isinstance(node, ast.Call):
                 yield from self._call(node)
-            elif isinstance(node, ast.Constant) and id(node) not in comments:
-                yield from self._constant(node)
             elif (
                 isinstance(node, ast.BinOp)
                 and isinstance(node.op, ast.Pow | ast.LShift)
@@ -286,14 +273,6 @@ class _Text:
                 )
             if not is_known:
                 raise _Odd(inner, f"launches a kernel with {ast.unparse(inner)[:100]}")
-
-    def _constant(self, node: ast.Constant) -> Iterator[Part]:
-        if (
-            isinstance(node.value, str)
-            and "\n" in node.value.strip()
-            and not node.value.lstrip().startswith("import triton")
-        ):
-            yield _TEXT
 
 
 def _kernel(text: ast.Constant) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from cachescope.auditing.pickle_calls import Call, Global
+from cachescope.readers.pickles.pickle_calls import Call, Global
 from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE, VLLM_AOT
 
 VERSIONED: Final = "versioned"

@@ -12,10 +12,10 @@ from typing import Final
 
 from cachescope.auditing.findings import Finding, shown
 from cachescope.auditing.known import TORCH_SAVE, is_known, is_known_call, is_own
-from cachescope.auditing.pickle_calls import Global, Program, computed, encoded, everything, follow
 from cachescope.auditing.torch_side_effects import audit_object
 from cachescope.readers.directory.caching_package import HEADER
 from cachescope.readers.pickles.inert_pickle import Stub
+from cachescope.readers.pickles.pickle_calls import Global, Program, computed, encoded, everything, follow
 from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PRECOMPILE, VLLM_AOT
 
 _DEEPEST: Final = 12

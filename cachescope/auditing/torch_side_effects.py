@@ -10,10 +10,10 @@ from cachescope.auditing.arithmetic import is_arithmetic
 from cachescope.auditing.findings import shown
 from cachescope.auditing.generated_code import foreign_parts
 from cachescope.auditing.known import is_own
-from cachescope.auditing.pickle_calls import Global, everything
 from cachescope.keys.hashing import stored_code_hash
 from cachescope.readers.directory.places import TRITON_KEY
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
+from cachescope.readers.pickles.pickle_calls import Global, everything
 from cachescope.terms import CODE_KEY
 
 Judged = Iterator[tuple[str, str, object]]

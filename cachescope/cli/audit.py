@@ -56,17 +56,21 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.auditing.audit import Audit, run_audit
     from cachescope.frames.audit_rules import UNPROVEN
 
-    whole, is_unread = Audit(), False
+    whole, unread = Audit(), 0
+    redaction = redaction_of(args)
+    if redaction is not None:
+        from cachescope.report.redact import Identities
+
+        places = {*args.paths, *map(os.path.abspath, args.paths), *map(os.path.realpath, args.paths)}
+        redaction.learn(Identities(paths=places))
     for path in args.paths:
         try:
-            found = run_audit([path], args.lock)
+            whole.add(run_audit([path], args.lock))
         except CachescopeError as error:
-            say(error)
-            is_unread = True
-            continue
-        whole.add(found)
-    _write(args, whole)
-    if is_unread:
+            say(error, redaction)
+            unread += 1
+    _write(args, whole, unread)
+    if unread:
         return 2
     if args.fail_on == "never":
         return 0
@@ -75,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     return 0 if not against else 3 if against == {UNPROVEN} else 1
 
 
-def _write(args: argparse.Namespace, whole: Audit) -> None:
-    from dataclasses import asdict
+def _write(args: argparse.Namespace, whole: Audit, unread: int) -> None:
+    from dataclasses import asdict, replace
 
     from cachescope.columns import rows_of
     from cachescope.frames.checks import AuditRow
@@ -84,14 +88,13 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
     from cachescope.wording import readable
 
     named = [readable(path.rstrip("/") or path) for path in args.paths]
-    report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files, whole.vouched)
+    report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files, whole.vouched, unread)
     redaction = redaction_of(args)
     if redaction is not None:
         from cachescope.report.redact import Identities
 
-        places = {*args.paths, *map(os.path.abspath, args.paths), *map(os.path.realpath, args.paths)}
         owners = {name for row in report.rows for name in _OWNERS.findall(row.message)}
-        redaction.learn(Identities(paths=places, users=owners))
+        redaction.learn(Identities(users=owners))
     if args.format == "text":
         write_lines(audit_lines(report), redaction)
     elif args.format == "json":
@@ -100,5 +103,5 @@ def _write(args: argparse.Namespace, whole: Audit) -> None:
         if redaction is not None:
             # Before paths are percent-encoded, and a source with what is in it, so that it stays its beginning.
             rows, sources = redaction([[asdict(row) for row in report.rows], list(report.sources)])
-            report = AuditReport([AuditRow(**row) for row in rows], sources, report.files, report.vouched)
+            report = replace(report, rows=[AuditRow(**row) for row in rows], sources=sources)
         write_json(sarif_object(report, with_places=redaction is None))

@@ -24,6 +24,7 @@ _SHOWN: Final = 20
 _STYLES: Final = {"danger": "bold red", "warning": "yellow", "unproven": "cyan", "note": "dim"}
 _ANSWERS: Final = {
     "finding": "finding: do not load it before you have looked at what stands below",
+    "unread": "not proven: not everything could be read",
     "unproven": "unproven: nothing is against it, and it runs code that nothing vouches for",
     "proven": "proven: torch would run nothing but what torch itself writes",
 }
@@ -38,6 +39,7 @@ class AuditReport:
     sources: Sequence[str]  # what was audited
     files: int  # the number of files checked
     vouched: int = 0  # of these, with code for which a lock vouches
+    unread: int = 0  # sources that could not be read
 
     @property
     def counts(self) -> dict[str, int]:
@@ -47,18 +49,20 @@ class AuditReport:
 
 
 def answer_of(report: AuditReport) -> str:
-    """The answer: ``finding``, ``unproven`` (it runs code that nothing vouches for), or ``proven``."""
+    """The answer: ``finding``, ``unread``, ``unproven`` (it runs code that nothing vouches for), or ``proven``."""
     found = report.counts
-    return "finding" if found["danger"] + found["warning"] else "unproven" if found["unproven"] else "proven"
+    if found["danger"] + found["warning"]:
+        return "finding"
+    return "unread" if report.unread else "unproven" if found["unproven"] else "proven"
 
 
 def audit_lines(report: AuditReport) -> list[Line]:
     """The audit for the terminal: the answer, a line for each rule with its count, then the places by rule."""
     rules = Counter(row.rule for row in report.rows)
-    found = ", ".join(plural(count, level) for level, count in report.counts.items() if level != "unproven")
+    found = ", ".join(f"{level} {count:,}" for level, count in report.counts.items())
     lines = [
         Line(_ANSWERS[answer_of(report)], style="bold"),
-        Line(f"{plural(report.files, 'file')} looked at: {found}, {report.counts['unproven']} unproven"),
+        Line(f"{plural(report.files, 'file')} looked at: {found}"),
     ]
     if report.vouched:
         lines.append(Line(f"{plural(report.vouched, 'file')} with code for which the lock vouches"))

@@ -406,7 +406,6 @@ _BESIDE_GENERATED_CODE = {
     "compiled Python that starts a program": (
         "native-code", f"cc/__pycache__/c{'c' * 51}.cpython-311.pyc", b"\xa7\r\r\n" + bytes(12) + _PYC, None,
     ),
-    "a module that Python imports by itself": ("unknown-file", "cc/sitecustomize.py", b"import math\n", None),
 }  # fmt: skip
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import cachescope
 from cachescope.auditing.known import ANY, is_known
-from cachescope.auditing.pickle_calls import Global, follow
 from cachescope.auditing.pickles import Place, audit_bytes
+from cachescope.readers.pickles.pickle_calls import Global, follow
 from tests.auditing.hostile_entries import CASES, CONTAINERS, FX, REDUCED, SENTINEL, entry, graph
 from tests.hostile_pickles import entry_bytes
 

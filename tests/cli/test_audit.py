@@ -72,7 +72,7 @@ def test_the_text_names_what_where_and_what_to_do(run: Run, hostile: Path) -> No
     (path,) = [path for path in hostile.rglob("*") if path.is_file()]
     offset = path.read_bytes().index(b"system")
     assert out.startswith("finding: do not load it")
-    assert "1 file looked at: 1 danger, 0 warnings, 0 notes, 0 unproven\n" in out
+    assert "1 file looked at: danger 1, warning 0, unproven 0, note 0\n" in out
     assert f"  {path}, byte {offset}\n      loading it imports posix.system" in out
     assert "Do not let torch load this cache" in out
 
@@ -170,6 +170,9 @@ def test_what_is_nothing_of_a_cache_does_not_read_like_a_clean_one(
     for path in (tmp_path / "other", tmp_path / "other" / "notes"):
         done = run("audit", str(path), str(clean))
         assert done.status == 2 and "holds nothing that torch or Triton writes" in done.err
+        assert "not proven: not everything could be read" in run("audit", str(path)).out
+        hidden = run("audit", str(path), "--redact")
+        assert hidden.status == 2 and str(tmp_path) not in hidden.err and str(path) not in hidden.out
         with pytest.raises(cachescope.SourceError, match="holds nothing"):
             cachescope.audit(path)
     (tmp_path / "empty").mkdir()

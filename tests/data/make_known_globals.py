@@ -3,7 +3,7 @@
     python tests/data/make_known_globals.py SITE-PACKAGES…
 
 Two sources, each named beside what it gave. Recordings: what the pickles of every recording and directory of
-`tests/data` name, how they call it and with what (the letters of `Call` of `cachescope/auditing/pickle_calls.py`), with the versions of
+`tests/data` name, how they call it and with what (the letters of `Call` of `cachescope/readers/pickles/pickle_calls.py`), with the versions of
 torch that wrote them. Sources: the dataclasses, enums and named tuples of the modules in `MODULES`, of each torch named
 (parsed, never imported), because recordings hold no more than what their programs needed. Nothing of what torch writes is
 here that runs what its arguments say; see `known.py`.
@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from cachescope.auditing.pickle_calls import everything, follow
+from cachescope.readers.pickles.pickle_calls import everything, follow
 
 DATA = Path(__file__).parent
 TARGET = DATA.parents[1] / "cachescope" / "auditing" / "known_globals.json"

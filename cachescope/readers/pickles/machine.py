@@ -1,7 +1,7 @@
 """Follows the opcodes of a pickle with values in place of objects: nothing is resolved, made or called.
 
-What stands for an object is a domain's: `pickle_check` asks what loading a pickle costs, `pickle_effects` of the audit
-what it does. Opcodes as in CPython's Modules/_pickle.c, Lib/pickle.py and Lib/pickletools.py, protocols 0 to 5.
+What stands for an object is decided by `pickle_check`. Opcodes as in CPython's Modules/_pickle.c, Lib/pickle.py and
+Lib/pickletools.py, protocols 0 to 5.
 """
 
 from __future__ import annotations
@@ -27,81 +27,13 @@ class Machine:
     steps: ClassVar[Mapping[int, Step]]
     """What each opcode does: `STEPS`, and what the domain does in its own way."""
 
-    def __init__(self, data: bytes, start: int = 0) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
-        self.at = start  # the offset of the next byte to read
-        self.op_at = start  # the offset of the opcode that is followed
+        self.at = 0  # the offset of the next byte to read
+        self.op_at = 0  # the offset of the opcode that is followed
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []  # the stacks below each mark
         self.memo: Any = {}  # by index
-
-    def plain(self, parts: int = 0) -> Any:
-        """None, a bool or a number, which takes as long as `parts` to hash."""
-        return None
-
-    def long(self, length: int) -> Any:
-        """An int of so many bytes."""
-        return self.plain(length // 8)
-
-    def text(self, start: int, end: int, *, is_line: bool = False) -> Any:
-        """The text at these offsets, in UTF-8; as ``raw-unicode-escape`` where it is a line."""
-        raise NotImplementedError
-
-    def raw(self, start: int, end: int) -> Any:
-        """The bytes at these offsets."""
-        raise NotImplementedError
-
-    def tuple_of(self, parts: list[Any]) -> Any:
-        """A tuple."""
-        return tuple(parts)
-
-    def list_of(self, parts: list[Any]) -> Any:
-        """A list."""
-        return None
-
-    def set_of(self, parts: list[Any]) -> Any:
-        """A set or a frozenset."""
-        return None
-
-    def dict_of(self, pairs: list[Any]) -> Any:
-        """A dict of keys, each followed by its value."""
-        raise NotImplementedError
-
-    def named(self, module: Any, name: Any) -> Any:
-        """A global, by texts of the pickle, or by two of its lines."""
-        raise NotImplementedError
-
-    def called(self, target: Any, arguments: Any) -> Any:
-        """The result of a call with a tuple of arguments."""
-        raise NotImplementedError
-
-    def called_with_keywords(self, target: Any, arguments: Any, keywords: Any) -> Any:
-        """The result of a call with a tuple and a dict of arguments."""
-        return self.called(target, arguments)
-
-    def made(self, target: Any, arguments: list[Any]) -> Any:
-        """The object that INST and OBJ make."""
-        return self.called(target, tuple(arguments))
-
-    def add(self, items: list[Any], *, is_set: bool = False) -> None:
-        """Add items to the list or set on top of the stack."""
-        raise NotImplementedError
-
-    def set_items(self, pairs: list[Any]) -> None:
-        """Set items of the dict on top of the stack."""
-        raise NotImplementedError
-
-    def build(self, state: Any) -> None:
-        """Set the state of the object on top of the stack."""
-        raise NotImplementedError
-
-    def memo_index(self, line: bytes) -> int:
-        """The index in the line of GET or PUT."""
-        return int(line)
-
-    def put(self, index: int) -> None:
-        """Store the top of the stack in the memo."""
-        self.memo[index] = self.stack[-1]
 
     def get(self, index: int) -> None:
         """Push what is in the memo."""
@@ -165,20 +97,20 @@ class Machine:
 Step: TypeAlias = Callable[[Any], object]
 
 
-def _pop(machine: Machine) -> None:
+def _pop(machine: Any) -> None:
     if machine.stack:
         machine.stack.pop()
     else:
         machine.pop_mark()
 
 
-def _mark(machine: Machine) -> None:
+def _mark(machine: Any) -> None:
     machine.below.append(machine.stack)
     machine.stack = []
 
 
 def _fixed(size: int) -> Step:
-    def step(machine: Machine) -> None:
+    def step(machine: Any) -> None:
         machine.skip(size)
         machine.stack.append(machine.plain())
 
@@ -186,7 +118,7 @@ def _fixed(size: int) -> Step:
 
 
 def _long(size: int) -> Step:
-    def step(machine: Machine) -> None:
+    def step(machine: Any) -> None:
         length = machine.number(size)
         machine.stack.append(machine.long(length))
         machine.skip(length)
@@ -207,15 +139,15 @@ def _tuple_of(count: int) -> Step:
     return lambda machine: machine.stack.append(machine.tuple_of(machine.pop(count)))
 
 
-def _of_mark(make: Callable[[Machine, list[Any]], Any]) -> Step:
-    def step(machine: Machine) -> None:
+def _of_mark(make: Callable[[Any, list[Any]], Any]) -> Step:
+    def step(machine: Any) -> None:
         made = make(machine, machine.pop_mark())  # replaces the stack
         machine.stack.append(made)
 
     return step
 
 
-def _inst(machine: Machine) -> None:
+def _inst(machine: Any) -> None:
     target = machine.named(machine.line(), machine.line())
     made = machine.made(target, machine.pop_mark())
     machine.stack.append(made)
