@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import Outcomes
-from cachescope.analysis.what_if.results import became_of
+from cachescope.analysis.what_if.replay_columns import UNKNOWN, Outcomes
 from cachescope.analysis.what_if.still_missing import why_still
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
@@ -35,10 +34,10 @@ def cause_rows(
     rows, explained = [], 0
     for cause in causes:
         mine = positions[cause.cause]
-        became = became_of(replay, after, mine)
+        turned = replay.turned(after, mine)
         why = None
         is_out = bool(removed and cause.fields) and removed.fields.issuperset(cause.fields)
-        if is_out and len(mine) > len(became.turned) and explained < _EXPLAINED:
+        if is_out and len(mine) > len(turned) and explained < _EXPLAINED:
             explained += 1
             why = why_still(replay, equal, after, cause, mine).why
         rows.append(
@@ -47,9 +46,9 @@ def cause_rows(
                 verdict=cause.verdict,
                 summary=cause.summary,
                 misses=len(mine),
-                hits_after=len(became.turned),
-                unknown=became.unknown,
-                time_won_ns=replay.total(became.turned),
+                hits_after=len(turned),
+                unknown=sum(after[at] == UNKNOWN for at in mine),
+                time_won_ns=replay.total(turned),
                 why=why,
             )
         )
@@ -70,7 +69,7 @@ def _saving(replay: Replay, cause: CauseRow, at: list[int]) -> CauseSaving:
     removed = Removed(frozenset(cause.fields))
     joined = replay.table.joined(removed) if removed else []
     after = replay.outcomes(removed, replay.groups(joined))
-    became = became_of(replay, after, at)
+    turned = replay.turned(after, at)
     stays = why_still(replay, {key: keys for keys in joined for key in keys}, after, cause, at)
     return CauseSaving(
         cause=cause.cause,
@@ -79,9 +78,9 @@ def _saving(replay: Replay, cause: CauseRow, at: list[int]) -> CauseSaving:
         fields=cause.fields,
         misses=cause.misses,
         time_lost_ns=cause.time_lost_ns,
-        hits_after=len(became.turned),
-        time_won_ns=replay.total(became.turned),
-        unknown=became.unknown,
+        hits_after=len(turned),
+        time_won_ns=replay.total(turned),
+        unknown=sum(after[one] == UNKNOWN for one in at),
         staggered=len(stays.staggered),
         staggered_time_ns=replay.total(stays.staggered),
         why=stays.why,

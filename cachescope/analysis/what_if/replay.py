@@ -142,9 +142,11 @@ class Replay:
         """The hit rates as recorded."""
         return rates(self.history.lookups)
 
-    def turned(self, after: Outcomes) -> list[int]:
-        """The misses that became hits."""
-        return [at for at in self.misses if after[at] == HIT]
+    def turned(self, after: Outcomes, among: Iterable[int] | None = None) -> list[int]:
+        """The misses that became hits, of all lookups or of some."""
+        before = self.columns.outcome
+        some = self.misses if among is None else among
+        return [at for at in some if after[at] == HIT and before[at] == MISS]
 
     def total(self, chosen: Iterable[int]) -> int | None:
         """The compile time of some lookups; None if none is recorded."""

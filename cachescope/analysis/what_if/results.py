@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.rates import rates
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import HIT, MISS, UNKNOWN, Outcomes
+from cachescope.analysis.what_if.replay_columns import UNKNOWN, Outcomes
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
@@ -52,11 +52,11 @@ def rate_rows(
     positions: Sequence[int] = range(len(after))
     if lookups is not None:
         before, positions = rates(lookups), [replay.history.index_of[row.lookup] for row in lookups]
-    became = became_of(replay, after, positions)
-    then = with_more_hits(before, len(became.turned), replay.total(became.turned) or 0)
+    turned = replay.turned(after, positions)
+    then = with_more_hits(before, len(turned), replay.total(turned) or 0)
     return [
         WhatIfRate(when="before", **asdict(before), undecided=0),
-        WhatIfRate(when="after", **asdict(then), undecided=became.unknown),
+        WhatIfRate(when="after", **asdict(then), undecided=sum(after[at] == UNKNOWN for at in positions)),
     ]
 
 
@@ -124,25 +124,6 @@ def run_rows(replay: Replay, after: Outcomes) -> list[WhatIfRun]:
 
 def _share(hits: int, seen: int) -> float | None:
     return hits / seen if seen else None
-
-
-class Became(NamedTuple):
-    """What became of some lookups."""
-
-    turned: list[int]  # the misses that became hits
-    unknown: int  # how many cannot be decided
-
-
-def became_of(replay: Replay, after: Outcomes, positions: Iterable[int]) -> Became:
-    """What became of some lookups in a replay."""
-    before = replay.columns.outcome
-    turned, unknown = [], 0
-    for at in positions:
-        if after[at] == UNKNOWN:
-            unknown += 1
-        elif after[at] == HIT and before[at] == MISS:
-            turned.append(at)
-    return Became(turned, unknown)
 
 
 def difference_rows(replay: Replay, reasons: Mapping[int, str]) -> list[WhatIfDifference]:
