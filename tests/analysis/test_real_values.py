@@ -23,7 +23,7 @@ from tests.recordings import Recorded
 
 pytestmark = pytest.mark.slow
 
-VALUES = Path(__file__).parents[2] / "data" / "values" / "2.13.0.tar.xz"
+VALUES = Path(__file__).parents[1] / "data" / "values" / "2.13.0.tar.xz"
 
 
 class Case(NamedTuple):
