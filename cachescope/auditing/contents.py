@@ -126,6 +126,8 @@ def audit_content(file: File) -> Iterator[Finding]:
         yield from audit_entry(file)
     elif file.kind in _PICKLED:
         yield from _pickled(file, _PICKLED[file.kind])
+    elif file.kind == VLLM_HANDLES:
+        yield from _handles(file)
     elif file.kind == VLLM_GRAPH:
         return  # for people to read: nothing loads it
     elif file.data.startswith(b"PK") and b"data/aotinductor/" in file.data:
@@ -230,8 +232,6 @@ def _other(file: File) -> Iterator[Finding]:
         yield from _object(file, audit_setting)
     elif file.kind == IMC:
         yield from _object(file, _dump)
-    elif file.kind == VLLM_HANDLES:
-        yield from _handles(file)
     elif data[:2] == b"#!" or data[:4] in (b"\x7fELF", b"MZ\x90\x00"):
         yield file.finding("native-code", "a program")
 

@@ -219,11 +219,9 @@ class _Text:
         if whole.startswith("torch.ops."):
             yield from self._operator(node, whole.split(".")[2:])
             return
-        if (
-            parts[0] in self.words["triton"]
-            and len(parts) == 2
-            and parts[1] in self.words["triton"][parts[0]]
-        ):
+        if len(parts) == 2 and parts[1] in self.words["triton"].get(parts[0], ()):
+            if "inline_asm" in parts[1]:
+                yield Part("native-code", f"a kernel with assembly, by {whole}")
             return
         is_named = parts[0] in _ONLY_CALLED and id(node) not in self.called
         if is_named or not isinstance(node.ctx, ast.Load) or self.words["paths"].fullmatch(whole) is None:

@@ -142,11 +142,9 @@ def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
         yield place.finding(
             "entry-not-read", f"not followed to its end: {program.not_read}", place.at(program.end)
         )
-    if place.kind == VLLM_AOT and any(
-        isinstance(one, Stub) and not one.module for one in everything([program.value])
-    ):
-        message = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
-        yield place.finding("not-followed", message)
+    is_graph = any(isinstance(one, Stub) and not one.module for one in everything([program.value]))
+    if place.kind == VLLM_AOT and (is_graph or _GRAPHS in data):
+        yield place.finding("not-followed", "loading it rebuilds graphs; what these call is not looked at")
     for inside in everything([program.value, *program.made]):
         content = encoded(inside) if isinstance(inside, Stub) else inside
         if isinstance(content, bytes) and len(content) > 3:

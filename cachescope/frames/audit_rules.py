@@ -96,8 +96,8 @@ _ALL: Final = (
     Rule("user-operator", UNPROVEN, "generated code calls an operator that is not torch's", _VOUCH),
     Rule("not-followed", UNPROVEN, "a pickle that is not looked at: the graph of a model, which names what it calls, or an object in generated code", _VOUCH),
     Rule("group-moved", NOTE,
-         "Triton's list of a kernel's files names a folder other than its own: the directory was moved",
-         "Delete the list; Triton makes it again."),
+         "the list of a kernel's files or of vLLM's artifacts names a folder other than its own: the directory was moved",
+         "Delete the list; it is made again."),
     Rule("limit-reached", WARNING, "not everything was audited", "Audit the parts one by one."),
 )  # fmt: skip
 AUDIT_RULES: Final = {rule.name: rule for rule in _ALL}

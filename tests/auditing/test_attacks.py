@@ -21,7 +21,7 @@ from cachescope.keys.hashing import stored_code_hash
 from tests.auditing import attacks
 from tests.auditing.hostile_entries import AOT, FX, RESULT, _loaded_storage, entry, graph, mega_cache, write
 from tests.conftest import Recording
-from tests.hostile_pickles import Object, entry_bytes
+from tests.hostile_pickles import Object, entry_bytes, found
 
 ATTACKS = attacks.attacks()
 
@@ -134,12 +134,10 @@ def test_harmless_folders_are_no_danger(name: str, recording: Recording, tmp_pat
     root = tmp_path / "cache"
     shutil.copytree(recording("2.13.0", "training") / "cache", root)
     HARMLESS[name](root)
-    found = cachescope.audit(root)
-    assert not found["level"].isin(["danger", "warning"]).any(), found[
-        ["rule", "path", "message"]
-    ].to_string()
+    rows = cachescope.audit(root)
+    assert not rows["level"].isin(["danger", "warning"]).any(), rows[["rule", "path", "message"]].to_string()
     if name == "a type of the user's own":
-        assert "user-module" in set(found["rule"])
+        assert "user-module" in set(rows["rule"])
 
 
 @pytest.mark.parametrize("how", ["zip", "tar", "gztar", "xztar", "mega-cache"])
@@ -178,5 +176,69 @@ def test_a_tensor_is_proven(tmp_path: Path) -> None:
     """torch pickles the storage of a constant as `torch.save` wrote it before it was a zip file."""
     torch = pytest.importorskip("torch")
     for protocol in (2, 4):
-        found = audit_pickle(pickle.dumps({"constants": torch.ones(3)}, protocol), Place("x", "fxgraph"))
-        assert found.findings == []
+        audited = audit_pickle(pickle.dumps({"constants": torch.ones(3)}, protocol), Place("x", "fxgraph"))
+        assert audited.findings == []
+
+
+HEURISTIC = "@triton_heuristics.pointwise(size_hints=[64], filename=__file__, triton_meta={'signature': {'a': '*fp32'}}, inductor_meta={%s})"
+SOUND_KERNEL = "    tl.store(a, tl_math.exp(tl.load(a)))"
+# Triton is not installed here: of each kernel, what launches it, and what it does.
+KERNELS = {
+    "sound": (HEURISTIC % "'grid_type': 'Grid1D'", SOUND_KERNEL, set()),
+    "the user's own": ("@triton_heuristics.user_autotune(configs=[])", "    mine.what(a)", {"unproven"}),
+    "assembly": (HEURISTIC % "", "    tl.inline_asm_elementwise('mov', '=r', [a])", {"unproven"}),
+    **{
+        how: (HEURISTIC % how, SOUND_KERNEL, {"warning"})
+        for how in ("'a': [\"__import__('os').mkdir('@')\"]", "**x", "'a': x", "'a': 'b' + chr(40)", "'a': f'{1}('", "'a': b'('")
+    },
+    **{
+        how: (f"@triton_heuristics.{how}", SOUND_KERNEL, {"warning"})
+        for how in ("cached_autotune(1)", "pointwise(filename='/tmp/x')", "os.mkdir('@')", "pointwise")
+    },
+    **{
+        body: (HEURISTIC % "", f"    {body}", {"warning"})
+        for body in ("torch.os.mkdir('@')", "eval('1')", "tl.core.builtins.eval('1')", "print.__self__", "libdevice.core.os.mkdir('@')",
+                     "triton.runtime.cache.os.mkdir('@')", "triton_helpers.os", "x = tl", "triton_helpers = tl.load(a)", "a.os.mkdir('@')")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_in_wrappers(name: str, tmp_path: Path) -> None:
+    launch, body, levels = KERNELS[name]
+    text = (
+        "import triton\nimport triton.language as tl\nfrom torch._inductor.runtime import triton_helpers, triton_heuristics\n"
+        "from torch._inductor.runtime.triton_helpers import libdevice, math as tl_math\n"
+        f"{launch}\n@triton.jit\ndef k(a, XBLOCK: tl.constexpr):\n{body}\n"
+    )
+    call = f"k = async_compile.triton('k', {text!r}, device_str='cuda')\nasync_compile.wait"
+    laid(tmp_path / "cache", "wrapper", attacks.HEADER.replace("async_compile.wait", call).encode())
+    assert against(tmp_path / "cache") == levels
+
+
+def _with(**state: object) -> bytes:
+    return entry_bytes(graph(**state))
+
+
+_CLASS = found("torch._inductor.runtime.triton_heuristics", "CachingAutotuner")
+_LAUNCHES = Object("torch._inductor.runtime.triton_heuristics.CachingAutotuner", {"inductor_meta": {}})
+_META = "torch._functorch._aot_autograd.schemas.SubclassCreationMeta"
+DEEP = {
+    "bytes behind the pickle": (_with() + b"abc", "warning"),
+    "a pickle behind the pickle": (_with() + attacks.RUNS, "danger"),
+    "a zip that is compressed": (_loaded_storage(attacks.zipped(attacks.RUNS).replace(b"\0\0\0\0archive/v", b"\x08\0\0\0archive/v")), "danger"),
+    "TorchScript": (_loaded_storage(attacks.zipped(b"\x80\x02N.", "archive/constants.pkl")), "warning"),
+    "a comment behind a zip": (_loaded_storage(attacks.zipped(b"\x80\x02N.")[:-2] + b"\5\0abcde"), "warning"),
+    "a class as a constant": (_with(constants={"c0": "@@"}).replace(b"\x8c\x02@@", _CLASS), "danger"),
+    "a class as an opaque value": (_with(opaque_value_type_classes={"c0": "@@"}).replace(b"\x8c\x02@@", _CLASS), "danger"),
+    "what launches a kernel": (_with(_triton_bundle=_LAUNCHES), "unproven"),
+    "Python for a number": (_with(meta=Object(_META, {"arg_count": "0]; __import__('os')"})), "danger"),
+    "bytes that rebuild a graph": (_with(graph="@@").replace(b"\x8c\x02@@", pickle.dumps(pickle.dumps("torch.fx._graph_pickler"), 3)[2:-1]), "unproven"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_torch_would_do_with_an_entry(name: str, tmp_path: Path) -> None:
+    data, level = DEEP[name]
+    laid(tmp_path / "cache", "pickle", data)
+    assert level in against(tmp_path / "cache")

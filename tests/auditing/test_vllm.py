@@ -10,7 +10,7 @@ import cachescope
 from tests.hostile_pickles import hostile
 from tests.vllm_recordings import VERSIONS, Recorded, recorded, recorded_ranks
 
-MESSAGE = "loading it rebuilds graphs of vLLM's; what these call is not looked at"
+MESSAGE = "loading it rebuilds graphs; what these call is not looked at"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -65,3 +65,19 @@ def test_every_hostile_pickle_is_found_in_a_model_too(tmp_path: Path) -> None:
         rules = [set(cachescope.audit(one)["rule"]) - {"not-followed"} for one in (path, elsewhere)]
         assert rules[0] == rules[1] or "persistent id" in name, name
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("path", ["/usr/lib", "../../../../x", "/dev/shm/0123456789/rank_0_0/x", 7])
+def test_a_handle_that_leads_outside_is_a_danger(path: object, tmp_path: Path) -> None:
+    """The folder may have been moved: what has its names, and is not there, is a note."""
+    folder = tmp_path / "torch_compile_cache" / "0123456789" / "rank_0_0" / "backbone"
+    folder.mkdir(parents=True)
+    own = str(folder / "artifact_compile_range_1_8_subgraph_0")
+    for leads, level in (
+        (path, {"danger", "note"}),
+        (own, set()),
+        (own.replace(str(tmp_path), "/gone"), {"note"}),
+    ):
+        handles = {((1, 8), 0, "inductor_standalone"): ("artifact_compile_range_1_8_subgraph_0", leads)}
+        (folder / "vllm_compile_cache.py").write_text(repr(handles))
+        assert set(cachescope.audit(tmp_path / "torch_compile_cache")["level"]) == level
