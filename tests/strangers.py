@@ -62,7 +62,7 @@ TRUTHS = {
     },
     "mayank31398/ladder-residual-inference@f229b80/torchinductor_charlie": [
         ("736 files of eight ranks", "entries", r"736 entries of"),
-        ("one device model, eight indices", "devices", r"1 device 0 cuda sm_90 132 SMs.*cuda:0,.*cuda:7 .*as many SMs has the NVIDIA H100 SXM"),
+        ("one device model, eight indices", "devices", r"1 device 0 cuda sm_90 132 SMs.*cuda:0,.*cuda:7 .*with as many SMs: NVIDIA H100 SXM"),
         SOUND, NO_DANGER,
     ],
     "EdoardoBotta/RQ-VAE-Recommender@111065b~1/tl_out": [

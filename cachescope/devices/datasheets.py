@@ -148,7 +148,7 @@ def match_shape(arch: str | None, sm_count: int | None) -> Match | None:
     if sm_count is None or not of_arch:
         return None
     if alike:
-        return Match(None, f"nothing names it; as many SMs has the {' or the '.join(alike)}")
+        return Match(None, f"nothing names it; with as many SMs: {', '.join(alike)}")
     largest = max(of_arch, key=lambda sheet: sheet.sm_count or 0)
     return Match(
         None,

@@ -108,9 +108,10 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
 def answer_lines(why: Why) -> list[Line]:
     """The answer to "why did it miss": rates, the causes by time lost, the rest."""
     found = why.causes
-    lines = [] if why.headline is None else [Line(harmless(why.headline), style="bold")]
+    failed = _failed_lines(why)
+    lines = [*failed, Line()] if failed else []
+    lines += [] if why.headline is None else [Line(harmless(why.headline), style="bold")]
     lines += [Line(why.counts, style="dim")] if why.counts else []
-    lines += parted([_failed_lines(why)])
     lines += parted(card_lines(number, card) for number, card in enumerate(found.cards, 1))
     if found.more:
         left = plural(found.more_misses, "lookup")
