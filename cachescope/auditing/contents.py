@@ -48,6 +48,7 @@ from cachescope.terms import (
     PRECOMPILE,
     STANDALONE,
     TRITON,
+    VLLM_AOT,
     VLLM_GRAPH,
     VLLM_HANDLES,
 )
@@ -157,7 +158,7 @@ def _aot_compile(file: File) -> Iterator[Finding]:
     """Audit a compiled function; of those in a model, each is a pickle in a pickle."""
     start = file.data.find(b"\x80")
     placed = vllm_place_of_file(file.path)
-    kind = AOT_COMPILE if placed is None else placed[1].kind
+    kind = VLLM_AOT if placed is not None and placed[1].kind == VLLM_AOT else AOT_COMPILE
     yield from audit_pickle(file.data[start:], Place(file.path, kind, start)).findings
 
 

@@ -81,3 +81,17 @@ def test_a_handle_that_leads_outside_is_a_danger(path: object, tmp_path: Path) -
         handles = {((1, 8), 0, "inductor_standalone"): ("artifact_compile_range_1_8_subgraph_0", leads)}
         (folder / "vllm_compile_cache.py").write_text(repr(handles))
         assert set(cachescope.audit(tmp_path / "torch_compile_cache")["level"]) == level
+
+
+def test_a_compiled_function_under_the_name_of_handles_is_audited(tmp_path: Path) -> None:
+    path = tmp_path / "vllm_compile_cache.py"
+    path.write_bytes(b"PT2AOT\x01" + pickle.dumps({"signature": 0}, 4))
+    assert set(cachescope.audit(path)["level"]) == {"unproven"}
+
+
+def test_a_cut_bytearray_is_damage_and_nothing_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = model_at(tmp_path, pickle.dumps({"signature": 0, "compiled_fn": bytearray(9_000)}, 5)[:3_000])
+    assert "danger" not in set(cachescope.audit(path)["level"])
+    assert capfd.readouterr().err == ""

@@ -6,6 +6,7 @@ counts.
 
 from __future__ import annotations
 
+import io
 import pickletools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -225,7 +226,7 @@ def follow(data: bytes, start: int = 0, *, persistent_ids: bool = False) -> Prog
         return program
     except UnreadablePickle as error:
         _note_refusal(program, error.what)
-        data = data[: error.offset or 0]
+        data = _before_a_cut(data[: error.offset or 0])
     if (frames or program.damage) and _cross(data):
         program.odd.append(
             "a frame that ends in an opcode or in another frame: unpicklers disagree on what follows"
@@ -242,6 +243,20 @@ def follow(data: bytes, start: int = 0, *, persistent_ids: bool = False) -> Prog
         if program.damage is None and not program.odd:
             program.refused = f"does what no pickler writes: {error}"
     return program
+
+
+def _before_a_cut(data: bytes) -> bytes:
+    """The opcodes that are whole: of a cut bytearray, Python's unpickler prints that it does not know what to do with it."""
+    if b"\x96" not in data:
+        return data
+    stream = io.BytesIO(data)
+    end = 0
+    try:
+        for _ in pickletools.genops(stream):
+            end = stream.tell()
+    except ValueError:
+        pass
+    return data[:end]
 
 
 def _cross(data: bytes) -> bool:
