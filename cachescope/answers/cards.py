@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fixes import ways_to_set
-from cachescope.analysis.verdicts.advice import AdviceFacts, field_sentences
-from cachescope.analysis.vllm.advice import factor_advice
-from cachescope.analysis.what_if.evidence import left_out_text
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import cost_of
 from cachescope.answers.explanation import Explanation, guard_miss
@@ -27,7 +24,7 @@ from cachescope.answers.recording import Recording
 from cachescope.answers.summary import MOST_BYTES_READ_AGAIN, footer
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.grouping import by_key
-from cachescope.terms import FXGRAPH, VLLM
+from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import harmless, listed, plural, rank_names
 
@@ -53,22 +50,6 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldWork:
-    """One changed field."""
-
-    field: str  # its path
-    change: str  # before and after
-    # What sets it and how to keep it equal, a sentence each; empty where nothing is certain.
-    advice: tuple[str, ...]
-    # The lines of a program or a shell that give it the value of the baseline; empty where none is known, or
-    # where the value is of one process.
-    lines: tuple[str, ...]
-    where: str  # where those lines belong
-    # Whether a key may do without it; empty where it is of vLLM's key, which torch does not make.
-    left_out: str
-
-
-@dataclass(frozen=True, slots=True)
 class Card:
     """One cause where it struck."""
 
@@ -80,36 +61,26 @@ class Card:
     runs: int
     roots: int
     time_lost_ns: int | None  # what those misses cost
-    # Share of the compile time that all misses, bypasses and switched-off lookups cost; None where no time is known.
-    share: float | None
     first: MissRow  # the first root miss
     name: str  # what that one looked for
     baseline: str | None  # what that one was compared with
     changes: tuple[FieldChange, ...]  # what changed for that one
-    # The first changed fields, with what to do about each; empty where no field differs, or another torch made them all differ.
-    fields: tuple[FieldWork, ...]
+    # What gives changed fields the value of the baseline: the lines of a program or a shell, by where they belong.
+    settings: dict[str, tuple[str, ...]]
+    advice: (
+        str | None
+    )  # what can be done besides; of guard misses for the first root, where its size is known
     # The same field changed otherwise, where one field alone made the cause.
     other_values: tuple[tuple[int, str], ...]
     where: str  # the functions, the runs and the ranks it struck
     places: tuple[Place, ...]  # the first root misses
-    besides: str | None  # what can be done, besides what stands at the fields
     # Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
     guards: GuardMiss | None = None
     is_of_vllm: bool = False  # whether the misses are of vLLM's own lookups
 
-    @property
-    def advice(self) -> str | None:
-        """What can be done; of guard misses for the first root, where its size is known."""
-        return self.row.advice if self.guards is None else self.guards.advice
-
-    @property
-    def more_changes(self) -> int:
-        """How many more changed fields there are."""
-        return max(0, len(self.changes) - len(self.fields)) if self.fields else 0
-
     @classmethod
-    def of(cls, chosen: Chosen, cause: CauseRow, places: int, lost_ns: int) -> Self:
-        """The cause where it struck the chosen lookups; the first so many places, and its share of what all lost."""
+    def of(cls, chosen: Chosen, cause: CauseRow, places: int) -> Self:
+        """The cause where it struck the chosen lookups; the first so many places."""
         read, facts = chosen.read, chosen.read.facts
         # May be the misses of a fleet: they are not gone through.
         roots = chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
@@ -119,12 +90,12 @@ class Card:
             told = next((miss for miss in chosen.misses_of(cause.cause) if miss.changed), told)
         changes = read.changes(told.lookup)
         guards = guard_miss(read, roots[0], MOST_BYTES_READ_AGAIN)
-        time, is_of_vllm = cause.time_lost_ns, facts.lookups[roots[0].lookup].cache == VLLM
-        fields: tuple[FieldWork, ...] = ()
-        besides = cause.advice if guards is None else guards.advice
-        if is_named_by_fields(cause):
-            fields, on_several = _field_works(read, cause, told, changes, is_of_vllm=is_of_vllm)
-            besides = " ".join(on_several) or None
+        is_of_vllm = facts.lookups[roots[0].lookup].cache == VLLM
+        settings, advice = dict[str, tuple[str, ...]](), cause.advice if guards is None else guards.advice
+        if changes and is_named_by_fields(cause) and not is_of_vllm:
+            settings, is_all = _settings(read, told.lookup, changes)
+            # What gives every field its earlier value says what sets it.
+            advice = None if is_all else advice
         return cls(
             row=cause,
             title=_title(cause),
@@ -132,17 +103,16 @@ class Card:
             misses=cause.misses,
             runs=len(cause.runs),
             roots=len(roots),
-            time_lost_ns=time,
-            share=None if time is None or not lost_ns else time / lost_ns,
+            time_lost_ns=cause.time_lost_ns,
             first=told,
             name=lookup_name(facts.lookups[told.lookup]),
             baseline=baseline_name(facts, told),
             changes=changes,
-            fields=fields,
+            settings=settings,
+            advice=None if kind_of(cause).is_advice_in_reason else advice,
             other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
             where=_where(read, cause, roots),
             places=tuple(_place(read, root) for root in roots[:places]),
-            besides=besides,
             guards=guards,
             is_of_vllm=is_of_vllm,
         )
@@ -181,11 +151,10 @@ class Cards:
             How many causes are looked into, and how many places of each.
         """
         among = Chosen(read) if chosen is None else chosen
-        lost = sum(cause.time_lost_ns or 0 for cause in among.causes)
         every = [cause for cause in among.causes if not kind_of(cause).is_first]
         rest = every[most:]
         return cls(
-            tuple(_apart([Card.of(among, cause, places, lost) for cause in every[:most]])),
+            tuple(_apart([Card.of(among, cause, places) for cause in every[:most]])),
             len(rest),
             sum(cause.misses for cause in rest),
             footer(read, among.causes),
@@ -300,60 +269,20 @@ def is_named_by_fields(cause: CauseRow) -> bool:
     return cause.summary == ", ".join(cause.fields)
 
 
-def _field_works(
-    read: Recording, cause: CauseRow, told: MissRow, changes: tuple[FieldChange, ...], *, is_of_vllm: bool
-) -> tuple[tuple[FieldWork, ...], list[str]]:
-    """The first changed fields of a cause, and the sentences that are on several of them."""
-    shown = changes[:_FIELDS]
-    if is_of_vllm:
-        return tuple(
-            FieldWork(one.field, one.summary, (factor_advice(one.field),), (), "", "") for one in shown
-        ), []
-    sentences = _sentences(read, cause, changes, told.lookup)
-    settings = _settings(
-        read, told.lookup, [change.field for change in shown if change.process_values is None]
-    )
-    works = []
-    for change in shown:
-        lines, where = settings.get(change.field, ((), ""))
-        advice = tuple(sentence for field, sentence in sentences if field == change.field)
-        works.append(
-            FieldWork(change.field, change.summary, advice, lines, where, left_out_text(change.field))
-        )
-    return tuple(works), [sentence for field, sentence in sentences if not field]
-
-
-def advice_by_field(read: Recording, explained: Explanation) -> list[tuple[tuple[str, ...], str]]:
-    """The advice on a changed key taken apart: each sentence with its fields, none where it is on all; empty where it cannot be."""
-    miss = read.facts.misses.get(explained.lookup)
-    if miss is None or not miss.changed:
-        return []
-    sentences = _sentences(read, read.facts.causes[miss.cause], explained.changes, explained.lookup)
-    fields = by_key((sentence, field) for field, sentence in sentences)
-    if " ".join(fields) != explained.advice:
-        # That of the cause is on other fields as well, or is shortened.
-        return []
-    return [(tuple(filter(None, of)), sentence) for sentence, of in fields.items()]
-
-
-def _settings(read: Recording, lookup: int, fields: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str]]:
-    """The smallest change that gives each field the value of the baseline, and where it belongs."""
-    found = {}
+def _settings(
+    read: Recording, lookup: int, changes: Sequence[FieldChange]
+) -> tuple[dict[str, tuple[str, ...]], bool]:
+    """The smallest changes that give fields the value of the baseline, by where they belong; and whether they are for all fields."""
+    found: list[tuple[str, str]] = []
+    # The value of one process is none for another.
+    fields = {change.field for change in changes if change.process_values is None}
+    set_back = set[str]()
     for before, after in read.changed_details(lookup):
-        if before is None or after is None or before.field not in fields:
+        if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:
             continue
         # Which variables were set is in no log.
         for way in ways_to_set(before, after, {})[:1]:
-            found[before.field] = tuple(setting.code for setting in way), way[0].where
-    return found
-
-
-def _sentences(
-    read: Recording, cause: CauseRow, changes: tuple[FieldChange, ...], lookup: int
-) -> list[tuple[str, str]]:
-    """The advice on the changed key of a lookup, each sentence with the field that it is on."""
-    # Whether the FX lookups below an AOTAutograd lookup hit.
-    outcomes = {below.outcome for below in read.facts.below(lookup) if below.cache == FXGRAPH}
-    return field_sentences(
-        AdviceFacts("key_changed", cause.kind, changes=changes, were_graphs_found=outcomes == {"hit"})
-    )
+            found += ((way[0].where, setting.code) for setting in way)
+            set_back.add(before.field)
+    lines = {where: tuple(dict.fromkeys(codes)) for where, codes in by_key(found).items()}
+    return lines, len(set_back) == len(changes)

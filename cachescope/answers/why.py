@@ -13,11 +13,10 @@ from cachescope.answers.costs import headline
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, footer
-from cachescope.frames.answer_rows import CauseRow, RankDifference, RateRow
+from cachescope.frames.answer_rows import RankDifference, RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
-from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import kind_of
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Why:
         said = headline(chosen) if runs is None else None
         return cls(
             headline=said,
-            counts="" if said is None else _counts(read, said),
+            counts="" if said is None else counts_beside(read, said),
             causes=Cards.of(read, chosen, most),
             past=tuple(past),
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
@@ -95,43 +94,10 @@ def _error_and_place(text: str) -> tuple[str, str]:
     return _BUILD.sub(r"\1 could not build \2: it ", error), place
 
 
-def _counts(read: Recording, said: str) -> str:
-    """The counts, unless they were said already."""
+def counts_beside(read: Recording, said: str) -> str:
+    """Lookups, hits and misses in one line; nothing where that was said already."""
     counts = counts_text(read)
     return "" if counts == said else counts
-
-
-@dataclass(frozen=True, slots=True)
-class InShort:
-    """The rates, the costliest causes, and what is left over."""
-
-    headline: str  # what was avoidable
-    counts: str  # lookups, hits and misses in one line; empty where the headline says it
-    footer: str  # what stays outside the causes
-    # But for first lookups. Where they struck is not looked into: it takes longer than a repr may where a
-    # fleet was read.
-    causes: tuple[CauseRow, ...]
-    lookups: int  # how many there are
-    problems: int
-    entries: int
-    damaged: int
-    unreadable: int
-
-    @classmethod
-    def of(cls, read: Recording) -> Self:
-        """Of what was read."""
-        facts = read.facts
-        return cls(
-            headline=(said := headline(Chosen(read))),
-            counts=_counts(read, said),
-            footer=footer(read),
-            causes=tuple(row for row in facts.causes if not kind_of(row).is_first),
-            lookups=len(facts.lookups),
-            problems=len(facts.problems),
-            entries=len(facts.entries),
-            damaged=sum(row.status == "damaged" for row in facts.entries.values()),
-            unreadable=sum(row.status == UNREADABLE for row in facts.entries.values()),
-        )
 
 
 @dataclass(frozen=True, slots=True)

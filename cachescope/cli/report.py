@@ -1,5 +1,7 @@
 """Write one HTML file with figures, tables and explanations, for people without Jupyter. It works offline.
 
+With --markdown, print the answer as Markdown instead, for a pull request or an issue.
+
 PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, or directories and globs of them. The file loads nothing
 from anywhere. --redact hides what may identify you before you send it.
 """
@@ -16,7 +18,9 @@ from cachescope.wording import file_size, harmless
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE.html", help="where to write it")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("-o", "--output", metavar="FILE.html", help="where to write it")
+    how.add_argument("--markdown", action="store_true", help="print the answer as Markdown")
     add_baseline_argument(parser)
     add_reading_arguments(parser)
     add_output_arguments(parser)
@@ -30,6 +34,12 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.layout import Line
 
     scope = read_given(args, args.paths, args.baseline)
+    if args.markdown:
+        from cachescope.report.page.markdown import markdown
+
+        text = markdown(scope, redact=args.redact)
+        write_lines([Line(line, whole=True) for line in text.splitlines()])
+        return 0
     path = scope.report(args.output, redact=args.redact)
     size = path.stat().st_size
     if args.json:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.cards import Card, Cards, FieldWork, Place
+from cachescope.answers.cards import Card, Cards, Place
 from cachescope.answers.names import lookups_of_cause, short_field
-from cachescope.grouping import by_key
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.html import FAINT_STYLE, safe
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, harmless, listed, percent, plural
+from cachescope.wording import duration, harmless, listed, plural
 
 _ADVICE_ROWS: Final = 5
+_CHANGES: Final = 4
 _FOLLOWERS_SHOWN: Final = 3
 # What the compiles after the misses of a cause were, in a word or two.
 _CHIPS: Final = {
@@ -35,52 +34,31 @@ _CHIPS: Final = {
 NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeText:
-    """A changed field in words: its name, before and after, what to do, lines of code after a lead, and whether a key needs it."""
-
-    name: str
-    change: str
-    advice: tuple[str, ...] = ()
-    lead: str = ""
-    lines: tuple[str, ...] = ()
-    left_out: str = ""
+def title_of(card: Card) -> str:
+    """What is to be looked at, and how it changed where that is one thing."""
+    if len(card.changes) != 1 or kind_of(card.row).is_recompile:
+        return card.title
+    return f"{card.title}: {card.changes[0].summary}"
 
 
-def changes_of(card: Card) -> list[ChangeText]:
-    """What changed. The title names the field where there is only one."""
-    names = [short_field(one.field) for one in card.fields]
-    names = ["" if name == card.title else name for name in names]
-    changes = _said_once(list(_texts(card.fields, names)))
-    changes += [ChangeText(f"run {run}", change) for run, change in card.other_values]
-    if card.more_changes:
-        changes.append(ChangeText("", f"and {plural(card.more_changes, 'more field')}"))
+def changes_of(card: Card) -> list[tuple[str, str]]:
+    """The names of changed fields and how they changed, where the title does not say it."""
+    kind = kind_of(card.row)
+    shown = (
+        []
+        if kind.is_upgrade or (len(card.changes) == 1 and not kind.is_recompile)
+        else card.changes[:_CHANGES]
+    )
+    changes = [(short_field(one.field), one.summary) for one in shown]
+    changes += [(f"run {run}", change) for run, change in card.other_values]
+    if shown and len(card.changes) > len(shown):
+        changes.append(("", f"and {plural(len(card.changes) - len(shown), 'more field')}"))
     return changes
 
 
-def _said_once(changes: list[ChangeText]) -> list[ChangeText]:
-    """Whether a key needs several fields, at the last of them if it is the same of all."""
-    names = by_key((one.left_out, one.name) for one in changes)
-    for text, of in names.items():
-        if not text or len(of) < 2:
-            continue
-        said = "Each of these" if len(names) == 1 else ", ".join(of)
-        at = max(at for at, one in enumerate(changes) if one.left_out == text)
-        changes = [replace(one, left_out="") if one.left_out == text else one for one in changes]
-        changes[at] = replace(changes[at], left_out=f"{said}: {text[0].lower()}{text[1:]}")
-    return changes
-
-
-def _texts(works: tuple[FieldWork, ...], names: list[str]) -> Iterator[ChangeText]:
-    seen: dict[tuple[str, ...], str] = {}
-    for one, name in zip(works, names, strict=True):
-        advice = one.advice
-        if advice and advice in seen:
-            advice = (f"As for {seen[advice]}.",)
-        seen.setdefault(one.advice, name)
-        lead = f"To get the earlier value, {one.where}:" if one.lines else ""
-        left_out = f"{one.left_out[0].upper()}{one.left_out[1:]}." if one.left_out else ""
-        yield ChangeText(name, one.change, advice, lead, one.lines, left_out)
+def what_to_do(card: Card) -> list[str]:
+    """The lines that give changed fields their earlier values."""
+    return [f"do, {where}: {'; '.join(lines)}" for where, lines in card.settings.items()]
 
 
 def notes_of(found: Cards) -> list[str]:
@@ -100,10 +78,9 @@ def place_text(place: Place) -> str:
 
 
 def cost_text(card: Card) -> str:
-    """What a cause cost: seconds, what they were spent on, their share of the time lost, and misses."""
+    """What a cause cost: seconds, what they were spent on, and misses."""
     count = lookups_of_cause(card.row, card.misses)
-    share = "" if card.share is None else f" · {percent(card.share)} of the time lost"
-    return _amount(card, count) + (share if card.time_lost_ns is None else f"{share} · {count}")
+    return _amount(card, count) + ("" if card.time_lost_ns is None else f" · {count}")
 
 
 def _amount(card: Card, count: str) -> str:
@@ -117,11 +94,9 @@ def card_lines(number: int, card: Card) -> Iterator[Line]:
     """A card for the terminal."""
     cause, changes, first = card.row, card.changes, card.first
     kind, count = kind_of(cause), lookups_of_cause(cause, card.misses)
-    title = card.title
+    title = title_of(card)
     if len(changes) > 1 and not (kind.is_recompile or kind.is_upgrade):
         title = f"{len(cause.fields):,} fields changed"
-    elif len(changes) == 1 and not kind.is_recompile:
-        title += f"   {changes[0].summary}"
     yield Line(f"{number}  {harmless(title)}", style="bold", right=_amount(card, count))
     if kind.is_recompile:
         yield Line(harmless(short(first.reason, 400)), 3)
@@ -146,13 +121,10 @@ def card_lines(number: int, card: Card) -> Iterator[Line]:
 
 
 def _advice_lines(card: Card) -> Iterator[Line]:
-    settings = by_key((one.where, line) for one in card.fields for line in one.lines)
-    for where, lines in settings.items():
-        yield Line(harmless(f"do, {where}: {'; '.join(dict.fromkeys(lines))}"), 3)
-    # What gives each field its earlier value says what sets it.
-    is_said = card.changes and len(card.changes) == sum(bool(one.lines) for one in card.fields)
-    if card.advice and not is_said and not kind_of(card.row).is_advice_in_reason:
-        yield Line(harmless(card.advice), 3, "dim", rows=2 if settings else _ADVICE_ROWS)
+    lines = what_to_do(card)
+    yield from (Line(harmless(line), 3) for line in lines)
+    if card.advice:
+        yield Line(harmless(card.advice), 3, "dim", rows=2 if lines else _ADVICE_ROWS)
 
 
 def _sameness(card: Card) -> str:
@@ -165,12 +137,10 @@ def _sameness(card: Card) -> str:
 
 def card_html(number: int, card: Card) -> str:
     """A card for a notebook."""
-    # Old and new value, if one field alone made the cause.
-    change = f" {safe(card.changes[0].summary)}" if len(card.changes) == 1 else ""
     where = "".join(f"<li>{safe(place_text(place))}</li>" for place in card.places)
     sizes = f"<div>{safe(card.guards.text)}</div>" if card.guards else ""
     advice = "".join(f"<div style='{FAINT_STYLE}'>{safe(line.text)}</div>" for line in _advice_lines(card))
     return (
-        f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(card.title)}</code>{change}"
+        f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(title_of(card))}</code>"
         f" · {safe(cost_text(card))}</summary>{sizes}<ul>{where}</ul>{advice}</details>"
     )

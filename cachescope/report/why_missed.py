@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
+from cachescope.answers.cards import Cards
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.answers.names import lookups_of_cause
-from cachescope.answers.summary import MAY_BE_NO_LOOKUP, outcomes
+from cachescope.answers.recording import Recording
+from cachescope.answers.summary import MAY_BE_NO_LOOKUP, footer, outcomes
+from cachescope.answers.why import counts_beside
 from cachescope.report.cards import card_html, card_lines
 from cachescope.report.explanation import explanation_html
 from cachescope.report.html import FAINT_STYLE, STYLE, safe, text_html
 from cachescope.report.layout import Line, parted, rest, titled, wrapped
-from cachescope.verdict_kinds import KINDS
+from cachescope.terms import UNREADABLE
+from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import (
     SHORT_KEY,
     and_more,
@@ -26,9 +33,8 @@ from cachescope.wording import (
 )
 
 if TYPE_CHECKING:
-    from cachescope.answers.cards import Cards
     from cachescope.answers.directory import PastMisses
-    from cachescope.answers.why import Block, InShort, RunsWent, Why
+    from cachescope.answers.why import Block, RunsWent, Why
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
@@ -51,6 +57,8 @@ _NOTHING: Final = (
 )
 
 _CAUSES_IN_TEXT: Final = 3
+_CAUSES_IN_HTML: Final = 5
+_PLACES_IN_HTML: Final = 3
 
 
 def past_lines(past: Sequence[PastMisses]) -> list[Line]:
@@ -217,28 +225,30 @@ def block_html(block: Block) -> str:
     return text_html(block_text(block), below)
 
 
-def summary_text(found: InShort) -> str:
-    """The text repr."""
-    lines = [f"cachescope.Scope: {found.headline}"]
-    lines += [f"  {found.counts}"] if found.counts else []
-    for number, cause in enumerate(found.causes[:_CAUSES_IN_TEXT], 1):
+def summary_text(read: Recording) -> str:
+    """The text repr: what was avoidable, and the costliest causes. Where they struck is not looked into: it may take long."""
+    facts, said = read.facts, headline(Chosen(read))
+    lines = [f"cachescope.Scope: {said}", *(f"  {text}" for text in (counts_beside(read, said),) if text)]
+    causes = [row for row in facts.causes if not kind_of(row).is_first]
+    for number, cause in enumerate(causes[:_CAUSES_IN_TEXT], 1):
         cost = f"{lookups_of_cause(cause, cause.misses)}  {duration(cause.time_lost_ns)}"
         lines.append(f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {cost}")
-    if found.lookups or found.problems:
-        lines.append(f"  {found.footer}")
-    if found.entries:
-        also = f", unreadable: {found.unreadable}" if found.unreadable else ""
-        lines.append(f"  entries: {found.entries}, damaged: {found.damaged}{also}")
+    if facts.lookups or facts.problems:
+        lines.append(f"  {footer(read)}")
+    if facts.entries:
+        statuses = Counter(row.status for row in facts.entries.values())
+        also = f", unreadable: {statuses[UNREADABLE]}" if statuses[UNREADABLE] else ""
+        lines.append(f"  entries: {len(facts.entries)}, damaged: {statuses['damaged']}{also}")
     return "\n".join(map(harmless_line, lines))
 
 
-def summary_html(found: InShort, first: Cards) -> str:
-    """The HTML repr: the rates first, then the costliest causes, then the rest."""
-    counts = f"<br>{safe(found.counts)}" if found.counts else ""
-    parts = [f"<p><b>{safe(found.headline)}</b>{counts}</p>"]
+def summary_html(read: Recording) -> str:
+    """The HTML repr: what was avoidable, then the costliest causes, then the rest."""
+    said, first = headline(Chosen(read)), Cards.of(read, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML)
+    counts = counts_beside(read, said)
+    parts = [f"<p><b>{safe(said)}</b>{'<br>' if counts else ''}{safe(counts)}</p>"]
     parts += [card_html(number, card) for number, card in enumerate(first.cards, 1)]
     if first.more:
-        more = and_more(first.more, "cause")
-        parts.append(f"<p>{more}, see <code>scope.causes</code></p>")
-    parts.append(f"<p style='{FAINT_STYLE}'>{safe(found.footer.replace('    ', ' · '))}</p>")
+        parts.append(f"<p>{and_more(first.more, 'cause')}, see <code>scope.causes</code></p>")
+    parts.append(f"<p style='{FAINT_STYLE}'>{safe(first.rest.replace('    ', ' · '))}</p>")
     return f"<div style='{STYLE}'>{''.join(parts)}</div>"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from cachescope.answers.read import Read
 from cachescope.answers.reading import tables_of
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from cachescope.views.compare import Compare
     from cachescope.views.explorer import Explorer
     from cachescope.views.what_if import WhatIfView
-
-
-_CAUSES_IN_HTML: Final = 5
-_PLACES_IN_HTML: Final = 3
 
 
 class Scope(Read):
@@ -376,17 +372,14 @@ class Scope(Read):
         return frame_of(predictions_of_run(self, run), PredictionRow)
 
     def __repr__(self) -> str:
-        from cachescope.answers.why import InShort
         from cachescope.report.why_missed import summary_text
 
-        return summary_text(InShort.of(self))
+        return summary_text(self)
 
     def _repr_html_(self) -> str:
-        from cachescope.answers.cards import Cards
-        from cachescope.answers.why import InShort
         from cachescope.report.why_missed import summary_html
 
-        return summary_html(InShort.of(self), Cards.of(self, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML))
+        return summary_html(self)
 
 
 def _runs(given: int | Iterable[int]) -> tuple[int, ...]:

@@ -72,19 +72,6 @@ def numbers(cells: Iterable[tuple[str, str, str]]) -> str:
     return f"<div class='cs-numbers'>{made}</div>"
 
 
-def advice(of: Iterable[tuple[Sequence[str], str]]) -> str:
-    """Sentences on what to do, each with the fields that it is on."""
-    items = "".join(f"<li>{_on_fields(fields, sentence)}{safe(sentence)}</li>" for fields, sentence in of)
-    return f"<ul class='cs-advice'>{items}</ul>"
-
-
-def _on_fields(fields: Sequence[str], sentence: str) -> str:
-    """What a sentence is on, where it does not begin with it."""
-    if not fields or sentence.startswith(tuple(fields)):
-        return ""
-    return ", ".join(f"<code>{safe(field)}</code>" for field in fields) + ": "
-
-
 def paragraph(text: str, kind: str = "") -> str:
     """A sentence; `kind` is faint, strong, warn or empty."""
     return f"<p class='cs-{kind or 'text'}'>{safe(text)}</p>"

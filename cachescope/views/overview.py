@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
 from cachescope.answers.vllm import VllmFolders
 from cachescope.columns import rows_of
 from cachescope.figures.canvas import empty
@@ -26,8 +24,9 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
-from cachescope.report.cards import NEVER_ASKED, changes_of, cost_text, notes_of
+from cachescope.report.cards import NEVER_ASKED, changes_of, cost_text, notes_of, title_of, what_to_do
 from cachescope.report.json_text import values_of
+from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.vllm import vllm_lines
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, heading, markup, sentence
@@ -112,15 +111,18 @@ class WorklistView(Control):
 
 
 def _plain(card: Card) -> JsonObject:
-    changes = list(map(asdict, changes_of(card)))
     names = {
         "cause": card.row.cause,
         "lookup": card.first.lookup,
         "cost": cost_text(card),
-        "changes": changes,
+        "title": title_of(card),
     }
-    more = {"advice": card.besides, **values_of(card, "title", "share", "where")}
-    return {name: _harmless(value) for name, value in (names | more).items()}
+    texts = {
+        "changes": changes_of(card),
+        "lines": what_to_do(card),
+        **values_of(card, "advice", "where"),
+    }
+    return {name: _harmless(value) for name, value in (names | texts).items()}
 
 
 def _harmless(value: Any) -> Any:
@@ -226,7 +228,7 @@ class Overview(Pane):
         groups = grouped(self._chosen.rows, lambda row: (row.run, row.cache))
         labels = self._labels
         self.rates = [_Rate(run, labels[run], cache, rates(rows)) for (run, cache), rows in groups.items()]
-        self.numbers.value = _rates(self._chosen, self.rates)
+        self.numbers.value = html.numbers(rate_numbers(self._chosen))
         self.by_run.show(ListedRows(_RATES, list(enumerate(self.rates))))
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
@@ -257,30 +259,6 @@ class Overview(Pane):
 
 def _share(share: float | None) -> Shown | None:
     return None if share is None else Shown(percent(share), share)
-
-
-def _predicted(chosen: Chosen) -> str:
-    predicted = predicted_lookups(chosen.read.facts, chosen.rows)
-    if not predicted:
-        return ""
-    return ", predicted" if predicted == len(chosen) else f", {predicted:,} of them predicted"
-
-
-def _rates(chosen: Chosen, by_run: Sequence[_Rate]) -> str:
-    rate = chosen.rate
-    runs = {one.run for one in by_run}
-    all_hit = len(runs - {one.run for one in by_run if one.rate.hits < one.rate.lookups})
-    caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
-    counted = f"{rate.hits:,} of {seen_text(rate)}{_predicted(chosen)}"
-    by_cache = [percent(row.hit_rate, "–") for row in caches.values()]
-    return html.numbers(
-        [
-            ("Hit rate by count", percent(rate.hit_rate, "–"), counted),
-            ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
-            ("By run", f"{all_hit:,} of {len(runs):,}", "runs in which every lookup hit"),
-            ("By cache", " · ".join(by_cache), " · ".join(caches)),
-        ]
-    )
 
 
 def _what_now(scope: Read) -> str:

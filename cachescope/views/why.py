@@ -13,7 +13,6 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.resolve_name import is_number
-from cachescope.answers.cards import advice_by_field
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import difference, side_named
@@ -214,7 +213,7 @@ class Why(Pane):
         self.lookup.value, self.other.value = str(lookup), "" if other is None else str(other)
         if other is None:
             self._changes = self.explained.changes
-            self.verdict.value = _verdict(self._scope, self.explained)
+            self.verdict.value = _verdict(self.explained)
         else:
             self._changes, sentence = self._between(other, lookup)
             facts = self._scope.facts
@@ -257,14 +256,10 @@ def first_to_show(chosen: Chosen) -> int:
     return costliest_root(chosen) if chosen.misses else int(chosen.lookups["lookup"].min())
 
 
-def _verdict(scope: Read, explained: Explanation) -> str:
+def _verdict(explained: Explanation) -> str:
     # Fields and other lookups of the cause have tables of their own.
-    advice = advice_by_field(scope, explained)
-    parts = [
+    return "".join(
         html.paragraph(sentence.text, _KINDS[sentence.kind])
         for sentence in sentences(explained)
-        if sentence.kind in _KINDS and (sentence.kind != "advice" or len(advice) < 2)
-    ]
-    if len(advice) > 1:
-        parts.append(html.advice(advice))
-    return "".join(parts)
+        if sentence.kind in _KINDS
+    )

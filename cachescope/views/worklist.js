@@ -12,17 +12,10 @@ function render({ model, el }) {
     return made;
   };
 
-  const changed = ({ name, change, advice, lead, lines, left_out }) => {
+  const changed = ([name, change]) => {
     const line = make("li");
     if (name) line.append(make("code", {}, name), " ");
-    const faint = (text) => make("div", { class: "cs-faint" }, text);
-    line.append(change, ...advice.map(faint));
-    if (lines.length) {
-      const set = faint(lead);
-      for (const code of lines) set.append(" ", make("code", { class: "cs-set" }, code));
-      line.append(set);
-    }
-    if (left_out) line.append(faint(left_out));
+    line.append(change);
     return line;
   };
 
@@ -37,18 +30,12 @@ function render({ model, el }) {
     };
     title.append(opens, make("span", { class: "cs-faint" }, work.cost));
     made.append(title);
-    if (work.share !== null) {
-      const bar = make("div", { class: "cs-share", "aria-hidden": "true" });
-      bar.append(make("span"));
-      bar.firstChild.style.width = `${100 * work.share}%`;
-      made.append(bar);
-    }
     const body = make(place < OPEN ? "div" : "details");
     if (place >= OPEN) body.append(make("summary", { class: "cs-faint", "aria-label": `What to do: ${work.title}` }, "What to do"));
     const changes = make("ul");
     changes.append(...work.changes.map(changed));
     if (work.changes.length) body.append(changes);
-    body.append(make("div", { class: "cs-faint" }, work.where));
+    body.append(make("div", { class: "cs-faint" }, work.where), ...work.lines.map((line) => make("div", { class: "cs-set" }, line)));
     if (work.advice) body.append(make("div", {}, work.advice));
     body.append(button("Lookups", work.cause, "Its lookups", `Lookups of ${work.title}`));
     made.append(body);

@@ -18,9 +18,9 @@ from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from cachescope.report.page.compiling import spent_section
+from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.page.parts import Text
 from cachescope.table import Table
-from cachescope.views.overview import _rates
 from tests.conftest import Archive
 
 
@@ -112,8 +112,8 @@ def test_no_bar_is_drawn_for_a_compile_that_was_none(sample: cachescope.Scope) -
 
 
 def test_the_explorer_says_that_a_rate_is_predicted(sample: cachescope.Scope) -> None:
-    assert "0 of 6 lookups, predicted" in _rates(Chosen(sample), [])
-    assert "predicted" not in _rates(Chosen(cachescope.read(cachescope.sample("start"))), [])
+    assert "0 of 6 lookups, predicted" in rate_numbers(Chosen(sample))[0][2]
+    assert "predicted" not in rate_numbers(Chosen(cachescope.read(cachescope.sample("start"))))[0][2]
 
 
 # Of a key that holds values of tensors, where a pre-flight had none; edited by hand into a recorded one.

@@ -39,6 +39,7 @@ def choose(page: Any, first: Path, name: str) -> None:
     page.goto(first.as_uri())
     page.get_by_role("link", name=name, exact=True).click()
     page.wait_for_selector("html[data-drawn]")
+    page.get_by_role("button", name="Open all").click()
 
 
 def test_every_recording_can_be_chosen(page: Any, first: Path) -> None:

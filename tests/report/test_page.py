@@ -94,7 +94,7 @@ def test_the_hit_rates_are_those_that_were_recorded(tour: Page) -> None:
     numbers = {label: (value, note) for part in section(tour, "hits").parts if isinstance(part, Numbers)
                for label, value, note in part.cells}  # fmt: skip
     assert numbers["Hit rate by count"] == ("46 %", "22 of 48 lookups")
-    assert numbers["Runs that hit throughout"][0] == "2 of 6"
+    assert numbers["By run"][0] == "2 of 6"
     assert column(table(tour, "hits", "Hit rates"), "Hits") == [0, 0, 4, 4, 3, 3, 0, 0, 4, 4, 0, 0]
 
 
@@ -107,7 +107,7 @@ def test_outcomes_that_are_not_known_have_a_column_where_there_are_any(tour: Pag
 def test_each_cause_is_explained_from_what_to_what(tour: Page) -> None:
     groups = [part for part in section(tour, "why").parts if isinstance(part, Group)]
     titles = [group.title for group in groups]
-    assert "1. inductor_config[epilogue_fusion]: True -> False" in titles
+    assert "1. epilogue_fusion: True -> False" in titles
     assert "2. cpp_runtime_thread_count: 2 -> 1" in titles
     (changed,) = (part for part in groups[0].parts if isinstance(part, Table))
     assert changed.rows == (("inductor_config[epilogue_fusion]", "True", "False"),)
@@ -126,10 +126,10 @@ def test_every_miss_is_listed_with_its_reason(tour: Page) -> None:
 def test_every_section_explains_itself_and_none_is_empty(directory: Page, tour: Page, nothing: Page) -> None:
     for page in (directory, tour, nothing):
         assert [one.anchor for one in page.sections] == [
-            "hits", "causes", "why", "time", "spent", "compiles", "what-if", "machines", "devices", "entries", "read", "words",
+            "causes", "hits", "why", "time", "spent", "compiles", "what-if", "machines", "devices", "entries", "read", "words",
         ]  # fmt: skip
         for one in page.sections:
-            assert one.sentence.endswith(".") and one.parts, one.anchor
+            assert one.parts and (one.sentence.endswith(".") or one.anchor == "causes"), one.anchor
 
 
 def test_what_is_missing_is_said_with_what_to_do(tour: Page, nothing: Page) -> None:

@@ -19,8 +19,16 @@ from tests.report.conftest import Written
 
 
 @contextmanager
-def opened(browser: Any, path: Path, width: int = 1400, scheme: str = "light") -> Iterator[Opened]:
-    """The file in a window that has no network; what it asks for all the same is noted."""
+def opened(
+    browser: Any,
+    path: Path,
+    width: int = 1400,
+    scheme: str = "light",
+    *,
+    is_folded: bool = False,
+    anchor: str = "",
+) -> Iterator[Opened]:
+    """The file in a window that has no network, with all that is folded opened; what it asks for all the same is noted."""
     context = browser.new_context(
         viewport={"width": width, "height": 1000}, color_scheme=scheme, offline=True, service_workers="block"
     )
@@ -32,8 +40,10 @@ def opened(browser: Any, path: Path, width: int = 1400, scheme: str = "light") -
     shown.page.on("dialog", lambda dialog: (shown.errors.append("a dialog"), dialog.dismiss()))
     home = ("file:", "data:", "blob:")
     shown.page.on("request", lambda r: None if r.url.startswith(home) else shown.beyond.append(r.url))
-    shown.page.goto(path.as_uri())
+    shown.page.goto(path.as_uri() + anchor)
     shown.page.wait_for_selector("html[data-drawn]")
+    if not is_folded:
+        shown.page.get_by_role("button", name="Open all").click()
     yield shown
     assert (shown.errors, shown.beyond) == ([], [])
     context.close()
@@ -55,6 +65,40 @@ def test_on_a_narrow_page_the_reason_is_in_sight(browser: Any, written: Written,
         wide, seen = table.evaluate("one => [one.scrollWidth, one.clientWidth]")
         assert wide <= seen
         assert table.locator("tbody tr").first.locator("td").last.bounding_box()["width"] > 120
+
+
+def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
+    """Above the fold of 1400 x 900: what was avoidable, what each start spent its time on, and what to do about the first causes."""
+    with opened(browser, tour, is_folded=True) as shown:
+        page = shown.page
+        page.set_viewport_size({"width": 1400, "height": 900})
+        assert (
+            page.locator(".headline")
+            .inner_text()
+            .startswith("4.0 s of the 18.4 s compiled after misses were avoidable")
+        )
+        seen = [
+            page.locator("figure.plot .cs-drawing").first,
+            page.get_by_text("torch._inductor.config.epilogue_fusion = True"),
+        ]
+        seen += [
+            page.get_by_text("export OMP_NUM_THREADS=2"),
+            page.get_by_text("992 ms edited · 2 misses", exact=True),
+        ]
+        for one in seen:
+            box = one.bounding_box()
+            assert box["y"] + box["height"] <= 900
+        assert pages(page.pdf(format="A4")) <= 3
+        # All else is a line each, and opens for a link to what is in it.
+        sections = page.locator("main section > details")
+        assert sections.count() == 11 and page.locator("main section > details[open]").count() == 0
+        page.locator(".worklist a").first.click()
+        page.locator("#cause-1").wait_for()
+        assert page.locator("main section > details[open]").count() == 1
+        page.get_by_role("link", name="When and where did it miss?").click()
+        page.locator("figure[aria-label='Lookups over time'] .cs-drawing").wait_for()
+    with opened(browser, tour, is_folded=True, anchor="#cause-2") as shown:
+        shown.page.locator("#cause-2").wait_for()
 
 
 @pytest.mark.parametrize("width", [700, 1400])
@@ -150,21 +194,22 @@ def test_a_lookup_opens_why_by_the_keyboard_and_leads_to_its_cause(browser: Any,
         page.locator(f"tr[data-id='{miss['lookup']}']:focus").wait_for()
         why.get_by_role("link").click()
         cause = page.locator(page.evaluate("location.hash"))
-        assert cause.inner_text().startswith("1. inductor_config[epilogue_fusion]")
+        assert cause.inner_text().startswith("1. epilogue_fusion: True -> False")
         # What it was compared with is a lookup too.
         why.get_by_role("button", name=f"lookup {miss['baseline_lookup']}", exact=True).click()
         assert why.get_by_text(f"lookup {miss['baseline_lookup']}, run").is_visible()
 
 
 def test_the_contents_lead_to_the_sections(browser: Any, tour: Path) -> None:
-    with opened(browser, tour) as shown:
+    with opened(browser, tour, is_folded=True) as shown:
         page = shown.page
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
         page.get_by_role("link", name="What if a field did not count?").click()
         assert page.url.endswith("#what-if")
         assert page.get_by_role("heading", name="What if a field did not count?").is_visible()
-        details = page.locator("details").first
+        page.get_by_role("button", name="Open all").click()
+        details = page.locator("details.cs-long").first
         details.locator("summary").focus()
         page.keyboard.press("Enter")
         assert details.get_by_text("GraphModule").first.is_visible()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -157,7 +156,10 @@ def cause_advice(facts: AdviceFacts) -> str | None:
 def _key_advice(facts: AdviceFacts) -> str | None:
     if kind_of(facts).is_upgrade:
         return field_advice("torch_version")
-    found = tuple(dict.fromkeys(sentence for _, sentence in _sentences(facts, _MOST_OPTIONS)))
+    told = change_sentences(facts.changes, facts.were_graphs_found, _MOST_OPTIONS)
+    # A graph that is compiled again for other values is another one: its code is not what was changed.
+    is_recompile = kind_of(facts).is_recompile
+    found = tuple(dict.fromkeys(one for field, one in told if not (is_recompile and field == "gm")))
     if len(found) > _MOST_SENTENCES:
         rest = len(found) - _MOST_SENTENCES
         found = (
@@ -165,20 +167,6 @@ def _key_advice(facts: AdviceFacts) -> str | None:
             f"Of the other fields there {'is' if rest == 1 else 'are'} {rest} more to say.",
         )
     return " ".join(found) or None
-
-
-def field_sentences(facts: AdviceFacts) -> list[tuple[str, str]]:
-    """Advice for a changed key, sentence by sentence, each with the field that it is on; empty where it is on several."""
-    if kind_of(facts).is_upgrade:
-        return []
-    return list(dict.fromkeys(_sentences(facts, len(facts.changes))))
-
-
-def _sentences(facts: AdviceFacts, most_options: int) -> Iterator[tuple[str, str]]:
-    found = change_sentences(facts.changes, facts.were_graphs_found, most_options)
-    # A graph that is compiled again for other values is another one: its code is not what was changed.
-    is_recompile = kind_of(facts).is_recompile
-    return (one for one in found if not (is_recompile and one[0] == "gm"))
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:

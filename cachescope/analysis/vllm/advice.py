@@ -29,11 +29,6 @@ def vllm_advice(miss: Judged, changes: Sequence[FieldChange]) -> str | None:
     return " ".join(_of_factors([change.field for change in changes])) or kind_of(miss).vllm_advice
 
 
-def factor_advice(factor: str) -> str:
-    """What to do about one factor that differs."""
-    return " ".join(_of_factors([factor]))
-
-
 def _of_factors(factors: Sequence[str]) -> Iterator[str]:
     variables = [name for one in factors if one not in _HASHES and (name := name_of_variable(one))]
     if variables:

@@ -77,29 +77,6 @@ def _safety(affects: str, different: int) -> str:
     return "safe" if affects == "host" else "unknown"
 
 
-def left_out_text(field: str) -> str:
-    """Whether a field may be left out of the keys, from torch's sources alone.
-
-    Examples
-    --------
-    >>> left_out_text("inductor_config[epilogue_fusion]")
-    "not safe to leave out of the key: torch's code generation reads it"
-    >>> left_out_text("a_field_of_no_torch")
-    'not known whether the key could do without it'
-    """
-    match _affects(field):
-        case "graph" | "inputs":
-            return "not safe to leave out of the key: it is what is compiled"
-        case "generated code":
-            return "not safe to leave out of the key: torch's code generation reads it"
-        case "host":
-            return (
-                "it describes the machine: no code generation of torch reads it, so the key may do without it"
-            )
-        case _:
-            return "not known whether the key could do without it"
-
-
 def _affects(name: str) -> str:
     facts = field_facts(name)
     return "unknown" if facts is None else facts.affects

@@ -50,9 +50,7 @@ def spent_section(scope: Read) -> Section:
     if spent.runs:
         of_phases = by_key(phase for one in spent.runs for phase in one.phases.items())
         by_phase = sorted(of_phases.items(), key=lambda item: -sum(item[1]))  # the longest first
-        drawn = (scope.phases[["run", "phase", "self_time_ns"]], scope.runs[_RUN_COLUMNS])
         parts = [
-            Drawing("Self time of each phase, by run", phases, drawn),
             *map(Text, said_texts(spent)),
             table("What caches could do about it", _TIMES, spent.runs, "runs", "cachescope time --json"),
             table("Phases of all runs", _PHASES, by_phase, "phases", "scope.phases"),
@@ -60,6 +58,14 @@ def spent_section(scope: Read) -> Section:
     if spent.without and spent.runs:
         parts.append(Text(f"No trace with events: {plural(len(spent.without), 'run')}.", "faint"))
     return Section("spent", "Where did the time go?", sentence, tuple(parts))
+
+
+def path_drawing(scope: Read) -> list[Part]:
+    """What each start spent its time on; nothing where no trace has events."""
+    if scope.phases.empty:
+        return []
+    drawn = (scope.phases[["run", "phase", "self_time_ns"]], scope.runs[_RUN_COLUMNS])
+    return [Drawing("Self time of each phase, by run", phases, drawn)]
 
 
 def compiles_section(scope: Read) -> Section:

@@ -53,17 +53,17 @@ _OURS: Final = frozenset({"anchor", "kind"})
 
 def page_of(scope: Read) -> Page:
     """The report of a scope, as plain data."""
-    lookups = (outcomes_section, causes_section, why_section, time_section, spent_section, compiles_section)
+    lookups = (causes_section, outcomes_section, why_section, time_section, spent_section, compiles_section)
     further = (what_if_section, contexts_section, devices_section, entries_section, reading_section)
     return Page(
         title="Compile cache report",
         headline=headline(Chosen(scope)),
-        about=_about(scope),
+        about=about_text(scope),
         sections=(*(section(scope) for section in (*lookups, *further)), words_section()),
     )
 
 
-def _about(scope: Read) -> str:
+def about_text(scope: Read) -> str:
     """When the sources were recorded, and by what; the same for the same data."""
     facts = scope.facts
     times = [row.start_time for row in facts.runs.values() if row.start_time is not None]
@@ -98,14 +98,16 @@ def document(page: Page) -> str:
     )
     drawings = [drawing for section in page.sections for drawing in drawings_of(section.parts)]
     # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
-    body = harmless("".join(section_html(section) for section in page.sections))
+    first, *others = page.sections
+    folded = "".join(section_html(section, is_folded=True) for section in others)
+    body = harmless(section_html(first, is_folded=False) + folded)
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         "<meta name='color-scheme' content='light dark'><meta name='referrer' content='no-referrer'>"
         f"<title>{safe(page.title)}: {safe(page.headline)}</title>\n<style>{style}</style></head>\n"
-        f"<body><a class='skip' href='#hits'>Skip to the answer</a>\n<header><h1>{safe(page.title)}</h1>"
+        f"<body><a class='skip' href='#causes'>Skip to the answer</a>\n<header><h1>{safe(page.title)}</h1>"
         f"<p class='headline'>{safe(page.headline)}</p><p class='faint'>{safe(shortened(page.about, 400))}</p></header>\n"
         f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
         "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"

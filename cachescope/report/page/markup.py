@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from cachescope.report.cards import ChangeText
 from cachescope.report.html import diff_html, line_html, safe, value_html
 from cachescope.report.layout import Line
 from cachescope.report.page.lookups import lookups_html
@@ -14,6 +13,7 @@ from cachescope.report.page.parts import (
     Cell,
     Diff,
     Drawing,
+    Fold,
     Group,
     Head,
     Items,
@@ -41,12 +41,13 @@ _BREAKABLE: Final = re.compile(r"[\[/_](?=\w)|\.(?=[a-zA-Z_])")
 _ARROW: Final = ("-&gt;", "<span class='arrow'>-&gt;</span>")
 
 
-def section_html(section: Section) -> str:
+def section_html(section: Section, *, is_folded: bool) -> str:
     """A section with its heading, which can be linked to."""
-    return (
-        f"<section aria-labelledby='{safe(section.anchor)}'>{_heading(2, section.anchor, section.title)}"
-        f"<p class='about'>{safe(section.sentence)}</p>{parts_html(section.parts)}</section>"
-    )
+    heading = _heading(2, section.anchor, section.title)
+    about = f"<p class='about'>{safe(section.sentence)}</p>" if section.sentence else ""
+    content = about + parts_html(section.parts)
+    folded = f"<details><summary>{heading}</summary>{content}</details>"
+    return f"<section aria-labelledby='{safe(section.anchor)}'>{folded if is_folded else heading + content}</section>"
 
 
 def contents_html(sections: Iterable[Section]) -> str:
@@ -62,7 +63,7 @@ def drawings_of(parts: Iterable[Part]) -> list[Drawing]:
     for part in parts:
         if isinstance(part, Drawing):
             found.append(part)
-        elif isinstance(part, Group):
+        elif isinstance(part, Group | Fold):
             found += drawings_of(part.parts)
     return found
 
@@ -86,6 +87,8 @@ def _part(part: Part) -> str:
     match part:
         case Group():
             return f"<div class='group'>{_heading(3, part.anchor, part.title)}{parts_html(part.parts)}</div>"
+        case Fold():
+            return f"<details class='fold'><summary>{_prose(part.title, _CELL)}</summary>{parts_html(part.parts)}</details>"
         case Text():
             return f"<p class='{part.kind}'>{_prose(part.text, _SENTENCE)}</p>"
         case Items():
@@ -117,28 +120,20 @@ def _work(work: WorkItem) -> str:
         title = f"<a href='#{safe(work.anchor)}'>{title}</a>"
     changes = "".join(map(_change, work.changes))
     parts = [f"<div class='title'><b>{title}</b> <span class='faint'>{_prose(work.cost, _CELL)}</span></div>"]
-    if work.share is not None:
-        bar = f"<span style='width: {work.share:.1%}'></span>"
-        parts.append(f"<div class='share' aria-hidden='true'>{bar}</div>")
     if changes:
         parts.append(f"<ul>{changes}</ul>")
     parts.append(f"<div class='faint'>{_prose(work.where, _CELL)}</div>")
+    # What to do is never cut.
+    parts += [f"<div class='do'>{safe(line)}</div>" for line in work.lines]
     if work.advice:
         parts.append(f"<div>{safe(work.advice)}</div>")
     return f"<li>{''.join(parts)}</li>"
 
 
-def _change(change: ChangeText) -> str:
-    name = f"<code>{safe(shortened(change.name, _CELL))}</code> " if change.name else ""
-    # Values may be of any length. What to do about them is never cut.
-    parts = [f"{name}{_prose(change.change, _CELL)}"]
-    parts += [f"<div class='faint'>{safe(sentence)}</div>" for sentence in change.advice]
-    if change.lines:
-        lines = "<br>".join(f"<code>{safe(line)}</code>" for line in change.lines)
-        parts.append(f"<div class='faint'>{safe(change.lead)} {lines}</div>")
-    if change.left_out:
-        parts.append(f"<div class='faint'>{safe(change.left_out)}</div>")
-    return f"<li>{''.join(parts)}</li>"
+def _change(change: tuple[str, str]) -> str:
+    name, text = change
+    named = f"<code>{safe(shortened(name, _CELL))}</code> " if name else ""
+    return f"<li>{named}{_prose(text, _SENTENCE)}</li>"
 
 
 def _numbers(part: Numbers) -> str:

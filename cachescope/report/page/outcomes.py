@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.rates import grouped, rates
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
-from cachescope.answers.summary import compile_time, seen_text
+from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.rates import outcomes
@@ -38,7 +38,7 @@ def outcomes_section(scope: Read) -> Section:
         parts.append(Text(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}."))
     else:
         drawing = Drawing("Outcomes by cache and run", outcomes, drawn_lookups(scope))
-        parts += [Numbers(tuple(_numbers(scope))), drawing, _rates(scope)]
+        parts += [Numbers(rate_numbers(Chosen(scope))), drawing, _rates(scope)]
     return Section("hits", "Did it hit?", sentence, tuple(parts))
 
 
@@ -80,21 +80,26 @@ def written(ns: int | None) -> Sorted | None:
     return Sorted(file_time(ns), ns) if ns else None
 
 
-def _numbers(scope: Read) -> list[tuple[str, str, str]]:
-    lookups = scope.facts.lookups.values()
-    rate = rates(lookups)
-    runs = [rates(rows) for rows in grouped(lookups, lambda row: (row.run,)).values()]
+def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:
+    """The hit rate in four ways, each with what it is of."""
+    rate, facts = chosen.rate, chosen.read.facts
+    runs = [rates(rows) for rows in grouped(chosen.rows, lambda row: (row.run,)).values()]
     all_hit = sum(row.hits == row.lookups for row in runs)
-    caches = {cache: rates(rows) for (cache,), rows in grouped(lookups, lambda row: (row.cache,)).items()}
-    found = [
-        ("Hit rate by count", percent(rate.hit_rate, "–"), f"{rate.hits:,} of {seen_text(rate)}"),
+    caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
+    predicted = predicted_lookups(facts, chosen.rows)
+    also = (
+        ""
+        if not predicted
+        else ", predicted"
+        if predicted == len(chosen)
+        else f", {predicted:,} of them predicted"
+    )
+    return (
+        ("Hit rate by count", percent(rate.hit_rate, "–"), f"{rate.hits:,} of {seen_text(rate)}{also}"),
         ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
-        ("Runs that hit throughout", f"{all_hit:,} of {len(runs):,}", "every lookup of the run hit"),
-    ]
-    for cache, row in islice(caches.items(), 2):
-        known = f"{row.hits:,} of {row.lookups - row.unknown:,}"
-        found.append((f"Hit rate of {cache}", percent(row.hit_rate, "–"), known))
-    return found
+        ("By run", f"{all_hit:,} of {len(runs):,}", "runs in which every lookup hit"),
+        ("By cache", " · ".join(percent(row.hit_rate, "–") for row in caches.values()), " · ".join(caches)),
+    )
 
 
 def _rates(scope: Read) -> Table:

@@ -11,8 +11,10 @@
     if (isDark) figure.dark.forEach(([path, value]) => { path.slice(0, -1).reduce((at, name) => at[name], figure)[path.at(-1)] = value; });
     return figure;
   });
-  const draw = (isDark, width) => figures(isDark).forEach((figure, at) => {
+  // A figure that is folded away has no width: it is drawn when it opens.
+  const draw = (isDark, width, within = document) => figures(isDark).forEach((figure, at) => {
     const place = places[at];
+    if (!within.contains(place) || !(width || place.clientWidth)) return;
     try {
       drawFigure(place, figure, { width: width || place.clientWidth });
     } catch (error) {
@@ -106,5 +108,23 @@
     draw(darkness.matches, 0);
   });
   draw(darkness.matches, 0);
+
+  // What is folded opens for a link to what is in it, one after another, or all at once.
+  const folded = [...document.querySelectorAll("main details")];
+  const opens = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    if (target) target.scrollIntoView();
+  };
+  folded.forEach((one) => one.addEventListener("toggle", () => { if (one.open) draw(darkness.matches, 0, one); }));
+  const all = document.createElement("button");
+  all.type = "button";
+  all.className = "unfold";
+  all.textContent = "Open all";
+  all.addEventListener("click", () => folded.forEach((one) => { one.open = true; }));
+  document.querySelector("nav").append(all);
+  document.querySelectorAll("a[href^='#']").forEach((link) => link.addEventListener("click", () => setTimeout(opens)));
+  addEventListener("hashchange", opens);
+  opens();
   document.documentElement.dataset.drawn = "yes";
 })();

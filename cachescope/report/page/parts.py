@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, TypeVar
 import pandas as pd
 
 from cachescope.json_types import JsonObject
-from cachescope.report.cards import ChangeText
 from cachescope.report.layout import Line
 from cachescope.report.page.toggle_texts import NOTHING_TOLD, Alone
 from cachescope.wording import and_more, file_size, harmless
@@ -131,9 +130,8 @@ class WorkItem:
     title: str  # what is to be looked at, what it cost, and where it struck
     cost: str
     where: str
-    share: float | None  # its share of the time lost, drawn as a bar
-    # What changed, and what to do about each; the field is empty where the title names it.
-    changes: tuple[ChangeText, ...]
+    changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
+    lines: tuple[str, ...]  # what to do, as lines to copy
     advice: str | None  # what can be done
     anchor: str | None  # the group that explains it
 
@@ -184,7 +182,28 @@ class Group:
     parts: tuple[Part, ...]
 
 
-Part = Text | Items | Numbers | Lines | Diff | Table | Drawing | WorkItems | Replayable | LookupTable | Group
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Parts that open on demand."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+Part = (
+    Text
+    | Items
+    | Numbers
+    | Lines
+    | Diff
+    | Table
+    | Drawing
+    | WorkItems
+    | Replayable
+    | LookupTable
+    | Group
+    | Fold
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +218,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The whole report."""
+    """The whole report: the first section is the answer, and the others open on demand."""
 
     title: str
     headline: str

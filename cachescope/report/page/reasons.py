@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from cachescope.analysis.rates import known_sum
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.directory import past_misses
@@ -19,15 +20,24 @@ from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
-from cachescope.report.cards import NEVER_ASKED, changes_of, cost_text, notes_of, place_text
+from cachescope.report.cards import (
+    NEVER_ASKED,
+    changes_of,
+    cost_text,
+    notes_of,
+    place_text,
+    title_of,
+    what_to_do,
+)
 from cachescope.report.explanation import sentences
-from cachescope.report.json_text import values_of
+from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.lookups import lookup_table
 from cachescope.report.page.outcomes import NOTHING, timed
 from cachescope.report.page.parts import (
     Column,
     Diff,
     Drawing,
+    Fold,
     Group,
     Items,
     Lines,
@@ -45,7 +55,7 @@ from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
 from cachescope.report.why_missed import past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
-from cachescope.wording import listed, plural, short_key
+from cachescope.wording import duration, listed, plural, short_key
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
@@ -61,6 +71,8 @@ _CHANGES: Final = (
 )
 _EMPTY: Final = "(empty)"
 
+# Of the cards on the first screen.
+_FIRST: Final = 3
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
 _PLACES: Final = 8
@@ -96,10 +108,9 @@ def cause_group(scope: Read, number: int, card: Card) -> Group:
     if card.advice:
         parts.append(Text(f"What to do: {card.advice}"))
     parts += _places(card)
-    # The change from one value to another, if there is only one.
-    changes = found[0].changes if len(found) == 1 else ()
-    change = f": {changes[0].summary}" if len(changes) == 1 else ""
-    return Group(anchor_of(number), f"{number}. {card.title}{change}", tuple(parts))
+    # Where it changed in several ways, none of them is the title.
+    title = title_of(card) if len(found) == 1 else card.title
+    return Group(anchor_of(number), f"{number}. {title}", tuple(parts))
 
 
 def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part]:
@@ -255,31 +266,34 @@ def _key(key: str | None) -> str | None:
 
 
 def causes_section(scope: Read) -> Section:
-    """What to fix first."""
-    sentence = (
-        "Misses with one reason are one cause, the costliest on top. One miss brings others: an AOTAutograd miss is followed"
-        " by lookups of its FX graphs, and they count with it. First lookups cannot be avoided and are listed separately."
-    )
+    """What to fix first: the first screen."""
     found = Cards.of(scope, most=MOST, places=0)
     order = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first]
     anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
+    first, later = found.works[:_FIRST], found.works[_FIRST:]
     parts: list[Part] = []
-    if found.works:
-        parts.append(WorkItems("What to fix, the costliest on top", _items(found.works, anchors)))
+    if first:
+        parts.append(WorkItems("What to fix, the costliest on top", _items(first, anchors)))
+    if later:
+        time = known_sum(card.time_lost_ns for card in later)
+        title = f"{len(later)} more" + ("" if time is None else f", {duration(time)} together")
+        parts.append(Fold(title, (WorkItems("What to fix besides", _items(later, anchors)),)))
     if found.apart:
         parts += [Text(f"{NEVER_ASKED}:"), WorkItems(NEVER_ASKED, _items(found.apart, anchors))]
     if not parts:
         parts.append(Text(nothing_to_fix(Chosen(scope))))
     parts += [Text(note, "faint") for note in notes_of(found)]
-    return Section("causes", "What should be fixed first?", sentence, tuple(parts))
+    return Section("causes", "What should be fixed first?", "", (*path_drawing(scope), *parts))
 
 
 def _items(cards: tuple[Card, ...], anchors: dict[int, str]) -> tuple[WorkItem, ...]:
     return tuple(
         WorkItem(
-            **values_of(card, "title", "where", "share"),
+            where=card.where,
+            title=title_of(card),
+            lines=tuple(what_to_do(card)),
             cost=cost_text(card),
-            advice=card.besides,
+            advice=card.advice,
             changes=tuple(changes_of(card)),
             anchor=anchors.get(card.row.cause),
         )

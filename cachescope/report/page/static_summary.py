@@ -7,6 +7,7 @@ from dataclasses import replace
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
+from cachescope.answers.why import counts_beside
 from cachescope.report.html import safe
 from cachescope.report.page.markup import parts_html
 from cachescope.report.page.outcomes import outcomes_section
@@ -19,7 +20,8 @@ def still_html(scope: Read) -> str:
     hits, causes = outcomes_section(scope), causes_section(scope)
     sections = (hits, causes) if scope.facts.lookups else (hits,)
     body = "".join(f"<h4>{safe(one.title)}</h4>{parts_html(_plain(one))}" for one in sections)
-    return f"<div><p><b>{safe(headline(Chosen(scope)))}</b></p>{body}<p>The explorer itself is here when the notebook runs.</p></div>"
+    said = headline(Chosen(scope))
+    return f"<div><p><b>{safe(said)}</b><br>{safe(counts_beside(scope, said))}</p>{body}<p>The explorer itself is here when the notebook runs.</p></div>"
 
 
 def _plain(section: Section) -> list[Part]:

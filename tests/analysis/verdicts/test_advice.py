@@ -7,7 +7,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
-from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice, field_sentences
+from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
 from cachescope.verdict_kinds import UPGRADE, Verdict
 from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
@@ -51,8 +51,7 @@ def test_an_upgrade_is_one_sentence() -> None:
     advice = cause_advice(facts) or ""
     assert "a cache serves the very build that made it" in advice
     assert "option" not in advice
-    assert field_sentences(facts) == []
-    assert field_sentences(AdviceFacts("key_changed", changes=changes)) != []
+    assert "option" in (cause_advice(AdviceFacts("key_changed", changes=changes)) or "")
 
 
 @pytest.mark.parametrize(

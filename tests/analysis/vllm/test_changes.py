@@ -2,7 +2,9 @@
 
 import pytest
 
-from cachescope.analysis.vllm.advice import factor_advice
+from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.verdicts.advice import AdviceFacts
+from cachescope.analysis.vllm.advice import vllm_advice
 from cachescope.analysis.vllm.changes import between, field_changes_of
 from cachescope.analysis.vllm.factors import Named
 
@@ -46,6 +48,7 @@ def test_factors_with_values_come_before_hashes() -> None:
     ],
 )
 def test_what_to_do_about_a_factor(factor: str, first: str, sentences: int) -> None:
-    advice = factor_advice(factor)
+    change = FieldChange(factor, "value", "1", "2", "")
+    advice = vllm_advice(AdviceFacts("key_changed", changes=(change,)), (change,)) or ""
     assert advice.startswith(first)
     assert advice.count(". ") == sentences - 1

@@ -1,0 +1,115 @@
+"""The first screen of the report as Markdown, for a pull request or an issue: the answer, its causes, and the hit rates folded away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
+from cachescope.answers.read import Read
+from cachescope.report.identifying_values import identities
+from cachescope.report.page.file import about_text, hidden
+from cachescope.report.page.outcomes import outcomes_section
+from cachescope.report.page.parts import (
+    Cell,
+    Fold,
+    Page,
+    Part,
+    Sorted,
+    Table,
+    Text,
+    WorkItem,
+    WorkItems,
+    shortened,
+)
+from cachescope.report.page.reasons import causes_section
+from cachescope.report.redact import Redaction
+from cachescope.wording import and_more, harmless_line
+
+_SENTENCE: Final = 600
+_CELL: Final = 80
+_ROWS: Final = 8
+_ITEMS: Final = 5
+# What Markdown, HTML and GitHub's references to people, issues and addresses begin with.
+_COMMANDS: Final = re.compile(r"[\\`*_{}\[\]<>|#!~$&]|@|(?<=:)//")
+
+
+def markdown(scope: Read, *, redact: bool) -> str:
+    """The answer as Markdown."""
+    sections = causes_section(scope), outcomes_section(scope)
+    page = Page("", headline(Chosen(scope)), about_text(scope), sections)
+    if redact:
+        page = hidden(page, Redaction(identities(scope)))
+    causes, outcomes = page.sections
+    lines = [f"### {_safe(page.headline, _SENTENCE)}", "", f"<sub>{_safe(page.about, _SENTENCE)}</sub>", ""]
+    lines += _parts(causes.parts)
+    if tables := [part for part in outcomes.parts if isinstance(part, Table)]:
+        lines += _folded(tables[0].name, _table(tables[0]))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _parts(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case WorkItems():
+                for number, item in enumerate(part.items[:_ITEMS], 1):
+                    yield from _item(number, item)
+                if len(part.items) > _ITEMS:
+                    yield from (f"- {and_more(len(part.items) - _ITEMS)}", "")
+            case Fold():
+                yield from _folded(part.title, _parts(part.parts))
+            case Text():
+                yield from (_safe(part.text, _SENTENCE), "")
+
+
+def _item(number: int, item: WorkItem) -> Iterator[str]:
+    yield f"{number}. **{_safe(item.title, _SENTENCE)}** · {_safe(item.cost, _CELL)}  "
+    yield f"   {_safe(item.where, _SENTENCE)}"
+    for name, change in item.changes:
+        yield f"   - {_safe(name, _CELL)} {_safe(change, _SENTENCE)}"
+    if item.lines:
+        # A fence that nothing in it ends.
+        longest = max(map(len, re.findall("`+", "".join(item.lines))), default=0)
+        fence = "`" * max(3, longest + 1)
+        yield from (f"   {fence}", *(f"   {harmless_line(line)}" for line in item.lines), f"   {fence}")
+    if item.advice:
+        yield f"   {_safe(item.advice, _SENTENCE)}"
+    yield ""
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from (f"<details><summary>{_safe(title, _CELL)}</summary>", "", *lines, "", "</details>", "")
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield _row(head.title for head in table.heads)
+    yield _row("--:" if head.kind == "number" else "---" for head in table.heads)
+    for row in table.rows[:_ROWS]:
+        yield _row(_safe(_text(cell), _CELL) for cell in row)
+    if len(table.rows) > _ROWS:
+        yield f"\n{and_more(len(table.rows) - _ROWS)}"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return "–"
+    return cell.text if isinstance(cell, Sorted) else str(cell)
+
+
+def _safe(text: str, most: int) -> str:
+    r"""A text on one line that commands nothing.
+
+    Examples
+    --------
+    >>> _safe("a_b <i> @me #1", 20)
+    'a\\_b \\<i\\> &#64;me \\#1'
+    """
+    return _COMMANDS.sub(
+        lambda found: {"@": "&#64;", "//": "&#47;/"}.get(found[0], f"\\{found[0]}"), shortened(text, most)
+    )
