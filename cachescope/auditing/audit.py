@@ -219,6 +219,8 @@ class _Run:
             self.tree = archive
             for name in archive.outside:
                 self._add("path-escapes", item, f"the archive holds a file called {shown(name)}")
+            for name in archive.twice:
+                self._add("pickle-odd-program", item, f"the archive holds several files called {shown(name)}")
             top = Item(item.path, "", os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 0, 0, 0, 0, 0, 0)))
             self._folder(top, place_here(archive, top) or UNKNOWN, None, 0)
             return

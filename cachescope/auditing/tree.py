@@ -99,6 +99,8 @@ class Archive:
         self.path = path
         self.outside: list[str] = []
         """Names that lead out of the folder in which it is unpacked."""
+        self.twice: list[str] = []
+        """Names that several files have: which of them is unpacked depends on who does it."""
         self._folders: dict[str, dict[str, Item]] = {path: {}}
         self._contents: dict[str, bytes] = {}
         unpacked = 0
@@ -134,6 +136,8 @@ class Archive:
         target = member.linkname if kind == stat.S_IFLNK else None
         self._folders.setdefault(folder, {})[parts[-1]] = Item(path, parts[-1], found, target)
         if kind == stat.S_IFREG:
+            if path in self._contents:
+                self.twice.append(member.name)
             self._contents[path] = read()
 
     def items(self, path: str) -> list[Item]:

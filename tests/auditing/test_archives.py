@@ -3,7 +3,9 @@
 import io
 import os
 import pickle
+import shutil
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,19 @@ def test_who_made_it_does_not_matter(cache: Path, tmp_path: Path) -> None:
     """What is unpacked belongs to whoever unpacks it."""
 
     assert rules(cache, tmp_path, owner=54_321) == set()
+
+
+@pytest.mark.parametrize("form", ["zip", "tar"])
+def test_of_two_files_of_one_name_nobody_knows_which_is_unpacked(
+    cache: Path, tmp_path: Path, form: str
+) -> None:
+    path = Path(shutil.make_archive(str(tmp_path / "x"), form, cache))
+    assert "pickle-odd-program" not in set(cachescope.audit(path)["rule"])
+    name = next(file for file in cache.rglob("*") if file.is_file())
+    if form == "tar":
+        with tarfile.open(path, "a") as archive:
+            archive.add(name, name.relative_to(cache))
+    else:
+        with zipfile.ZipFile(path, "a") as members, pytest.warns(UserWarning, match="Duplicate"):
+            members.write(name, name.relative_to(cache))
+    assert "pickle-odd-program" in set(cachescope.audit(path)["rule"])
