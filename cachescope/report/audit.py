@@ -26,7 +26,7 @@ _ANSWERS: Final = {
     "finding": "finding: do not load it before you have looked at what stands below",
     "unread": "not proven: not everything could be read",
     "unproven": "unproven: nothing is against it, and it runs code that nothing vouches for",
-    "proven": "proven: torch would run nothing but what torch itself writes",
+    "proven": "proven: torch would run nothing but what torch itself writes, or a lock vouches for",
 }
 _SARIF_LEVELS: Final = {"danger": "error", "warning": "warning", "unproven": "note", "note": "note"}
 
