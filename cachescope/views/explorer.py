@@ -13,7 +13,7 @@ from traitlets.utils.bunch import Bunch
 from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.read import Read
 from cachescope.report.html import safe
-from cachescope.report.page.static_summary import still_html
+from cachescope.report.why_missed import summary_html
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, close_all, markup, row, sentence
 from cachescope.views.restored_selection import carried
@@ -292,7 +292,8 @@ class Explorer(Pane):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The widget, and the answer in short for pages without a kernel, which would show one line of text."""
-        return {**(super()._repr_mimebundle_(**kwargs) or {}), "text/html": still_html(self._scope)}
+        still = f"<div>{summary_html(self._scope)}<p>The explorer itself is here when the notebook runs.</p></div>"
+        return {**(super()._repr_mimebundle_(**kwargs) or {}), "text/html": still}
 
     def __repr__(self) -> str:
         facts = self._scope.facts
