@@ -14,7 +14,7 @@ def test_the_tour_is_explained_and_the_last_lines_say_where_to_go_on(run: Run) -
     out = run("demo").out
     assert "48 lookups in 6 runs: 22 hit, 26 missed" in out
     assert "epilogue_fusion: True -> False" in out
-    assert "cpp_runtime_thread_count   2 -> 1" in out
+    assert "cpp_runtime_thread_count: 2 -> 1" in out
     last = "\n".join(out.splitlines()[-6:])
     assert "make lab" in last and "notebooks/01_why_did_it_miss.ipynb" in last
     assert all(name in out for name in sample_names())
