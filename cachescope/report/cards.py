@@ -123,8 +123,9 @@ def card_lines(number: int, card: Card) -> Iterator[Line]:
 def _advice_lines(card: Card) -> Iterator[Line]:
     lines = what_to_do(card)
     yield from (Line(harmless(line), 3) for line in lines)
-    if card.advice:
-        yield Line(harmless(card.advice), 3, "dim", rows=2 if lines else _ADVICE_ROWS)
+    # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
+    if card.advice and not lines:
+        yield Line(harmless(card.advice), 3, "dim", rows=_ADVICE_ROWS)
 
 
 def _sameness(card: Card) -> str:

@@ -327,7 +327,7 @@ _FILES: dict[str, tuple[str, str, bytes, bytes | None]] = {
     ),
     "a name that is computed": ("pickle-computed-call", FX, _PROTO + _LIST_MADE + line("x") + b"\x93.", None),
     "a known class with a member that is computed": (
-        "pickle-computed-call", AOT, _PROTO + _GETATTR + _LIST_MADE + line("x") + b"\x86R.", None,
+        _DANGER, AOT, _PROTO + _GETATTR + _LIST_MADE + line("x") + b"\x86R.", None,
     ),
     "a member of a known class": (
         _DANGER, AOT, _PROTO + _GETATTR + found(*RESULT.rsplit(".", 1)) + line("__init__") + b"\x86R.", None,

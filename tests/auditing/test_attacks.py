@@ -12,6 +12,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -242,3 +243,25 @@ def test_what_torch_would_do_with_an_entry(name: str, tmp_path: Path) -> None:
     data, level = DEEP[name]
     laid(tmp_path / "cache", "pickle", data)
     assert level in against(tmp_path / "cache")
+
+
+@pytest.mark.parametrize(("scope", "levels"), [(None, {"unproven"}), ({"x": 1}, {"danger", "unproven"})])
+def test_a_kernel_has_what_triton_copies_of_its_function(
+    scope: Any, levels: set[str], tmp_path: Path
+) -> None:
+    """torch 2.8 pickles kernels without the function and its globals, and with the method that binds arguments."""
+    copied = dict.fromkeys(("__doc__", "__module__", "__name__", "__qualname__"), "text")
+    kernel = Object(
+        "triton.runtime.jit.JITFunction", {**copied, "__globals__": scope, "fn": None, "arg_names": ["a"]}
+    )
+    autotuner = Object(
+        "torch._inductor.runtime.triton_heuristics.CachingAutotuner", {"fn": kernel, "binder": "@@"}
+    )
+    data = _with(_triton_bundle=autotuner)
+    bound = (
+        found("builtins", "getattr")
+        + found("triton.runtime.jit", "JITFunction")
+        + b")\x81\x8c\x0dcreate_binder\x86R"
+    )
+    laid(tmp_path / "cache", "pickle", data.replace(b"\x8c\x02@@", bound))
+    assert against(tmp_path / "cache") == levels

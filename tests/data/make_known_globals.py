@@ -154,6 +154,17 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
             ("torch._inductor.runtime.hints", "DeviceProperties", ("call nbis",)),
             ("torch._inductor.runtime.coordinate_descent_tuner", "CoordescTuner", OBJECT),
             ("triton.runtime.jit", "JITFunction KernelParam", OBJECT),
+            # Bound methods, which are pickled by name.
+            ("triton.runtime.jit", "JITFunction.create_binder", ()),
+            ("triton.language.core", "constexpr", OBJECT),
+            ("torch._guards", "CompileId", OBJECT),
+            (
+                "torch._inductor.runtime.autotune_cache",
+                "AutotuneCache LocalAutotuneCache _LocalAutotuneCacheBackend",
+                OBJECT,
+            ),
+            ("torch._inductor.runtime.autotune_cache", "AutotuneCache.save", ()),
+            ("torch._inductor.remote_cache", "RemoteCacheJsonSerde", OBJECT),
             ("triton.runtime.autotuner", "Config", OBJECT),
             ("triton.backends.compiler", "AttrsDescriptor GPUTarget", OBJECT),
             ("triton.compiler.compiler", "AttrsDescriptor", (*OBJECT, "call tn")),

@@ -73,7 +73,7 @@ def test_the_focus_goes_back_to_the_item_of_the_worklist(opened: Opened) -> None
     has_focus(page, "Back to Overview")
     page.get_by_role("button", name="Next miss").click()
     page.get_by_role("button", name="Back to Overview").click()
-    has_focus(page, "cpp_runtime_thread_count")
+    has_focus(page, "cpp_runtime_thread_count: 2 -> 1")
 
 
 def test_why_opened_by_its_tab_leads_nowhere_back(opened: Opened) -> None:

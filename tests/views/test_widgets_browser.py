@@ -24,7 +24,7 @@ def page(browser: Any) -> Any:
 
 def work(number: int) -> dict[str, Any]:
     return {
-        "cause": number, "lookup": 10 + number, "title": f"cause {number}", "cost": "1 s", "share": 0.1, "changes": [],
+        "cause": number, "lookup": 10 + number, "title": f"cause {number}", "cost": "1 s", "lines": [], "changes": [],
         "where": f"in run {number}", "advice": f"advice {number}",
     }  # fmt: skip
 

@@ -55,6 +55,11 @@ class Call(NamedTuple):
     letters: str
 
 
+# triton/runtime/jit.py, `JITFunction.__init__`: what it copies of the function; torch pickles it without the function and its globals.
+_KERNEL: Final = "triton.runtime.jit.JITFunction"
+_COPIED: Final = frozenset({"__doc__", "__globals__", "__module__", "__name__", "__qualname__"})
+
+
 @dataclass(slots=True)
 class Program:
     """The results of following one pickle."""
@@ -131,7 +136,7 @@ class _Letters:
 
 
 class _Members:
-    """The stand-in for ``getattr``, which pickles call to name a member of a class. Nothing can be set on it."""
+    """The stand-in for ``getattr``, which pickles call to name a member of a class, or a method of what they made. Nothing can be set on it."""
 
     __slots__ = ("_find_class",)
 
@@ -139,6 +144,9 @@ class _Members:
         self._find_class = unpickler.find_class
 
     def __call__(self, owner: object, name: object, /) -> object:
+        if isinstance(owner, Stub) and owner.module:
+            # How a bound method is pickled: as what its class names.
+            owner = type(owner)
         if not (isinstance(owner, type) and issubclass(owner, Stub) and isinstance(name, str)):
             raise UnreadablePickle("getattr of a computed value")
         return self._find_class(owner.module, f"{owner.name}.{name}")
@@ -291,12 +299,14 @@ def computed(program: Program) -> Iterator[str]:
     if program.refused is not None:
         yield program.refused
     for stub in program.made:
-        state = stub.raw_state
+        state, name = stub.raw_state, global_name(stub)
         for part in state[:2] if isinstance(state, tuple) else (state,):
-            for key in part if isinstance(part, dict) else ():
-                if isinstance(key, str) and key.startswith("__") and key.endswith("__"):
+            for key, value in part.items() if isinstance(part, dict) else ():
+                if not (isinstance(key, str) and key.startswith("__") and key.endswith("__")):
+                    continue
+                is_copied = name == _KERNEL and key in _COPIED and isinstance(value, str | None)
+                if not is_copied:
                     yield f"sets {key} of an object"
-        name = global_name(stub)
         if name == "torch.storage._load_from_bytes" and not (len(stub.args) == 1 and _is_bytes(stub.args[0])):
             yield f"calls {name} with what it computed"
         if name == "_codecs.encode" and encoded(stub) is None:
