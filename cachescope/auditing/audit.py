@@ -188,7 +188,7 @@ class _Run:
         yield from self._found
         for rule, count in self._counts.items():
             if count > _MOST_OF_A_RULE:
-                yield Finding("limit-reached", self.path, f"{count - _MOST_OF_A_RULE} more of {rule}")
+                yield Finding(rule, self.path, f"{count - _MOST_OF_A_RULE:,} more of these")
 
     def _vouch(self, found: list[Finding], data: bytes) -> None:
         """Keep the findings in a file: its code that nothing proves with its digest, unless a lock vouches for it."""

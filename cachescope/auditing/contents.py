@@ -28,6 +28,7 @@ from cachescope.readers.cache_file import DamagedContent, load_object
 from cachescope.readers.directory.bundles import artifacts, content_of
 from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
 from cachescope.readers.directory.places import TRITON_KEY, triton_hash
+from cachescope.readers.directory.triton_files import is_relative_name
 from cachescope.readers.directory.vllm_places import vllm_place_of_file
 from cachescope.readers.kinds import looks_like_aot_compile, looks_like_standalone, mega_cache_start
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
@@ -311,7 +312,10 @@ def _leads(file: File, who: str, places: list[tuple[object, tuple[str, ...]]]) -
         is_own = ".." not in parts and any(
             tuple(parts[at : at + len(inner)]) == inner for at in range(len(parts))
         )
-        is_here = isinstance(path, str) and os.path.normpath(path).startswith(folder + os.sep)
+        is_here = isinstance(path, str) and (
+            os.path.normpath(path).startswith(folder + os.sep)
+            or is_relative_name(os.path.dirname(path), folder)
+        )
         if not is_own or (not is_here and os.path.exists(str(path))):
             yield file.finding("path-escapes", f"has {who} load {shown(str(path))}", 0)
         moved |= not is_here

@@ -143,7 +143,7 @@ def a_changed_config_is_named() -> None:
     misses = r.scope.misses[r.scope.misses["lookup"].isin(mine)]
     assert set(misses["verdict"]) == {"key_changed"}
     assert set(misses["changed"]) == {("inductor_config[epilogue_fusion]",)}
-    assert r.run == 1 and "inductor_config[epilogue_fusion]   True -> False" in repr(r)
+    assert r.run == 1 and "epilogue_fusion: True -> False" in repr(r)
     assert "epilogue_fusion" in r._repr_html_()
 
 
