@@ -39,6 +39,8 @@ def test_relative_paths_of_triton_lead_to_the_folder_that_they_lie_in(triton: Pa
     entries = cachescope.read(triton).entries
     details = entries.loc[entries["path"].isin(list(map(str, groups))), "detail"]
     assert all("by relative paths" in detail for detail in details)
+    # Nor does the audit call it moved.
+    assert "group-moved" not in set(cachescope.audit(triton)["rule"])
     moved = triton.rename(triton.with_name("other"))
     assert ("triton", "its paths are those of another directory, so Triton compiles again") in alone(moved)
 
