@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
@@ -85,13 +84,21 @@ class Why:
         )
 
 
-# triton/runtime/build.py, `_build`: a call of a compiler in a temporary folder of its own.
-_BUILD: Final = re.compile(r"Command '\['([^']*)'.*?'-o', '(?:[^']*/)?([^']*)'.*?'?\]?' (?=returned|died)")
-
-
 def _error_and_place(text: str) -> tuple[str, str]:
     place, _, error = text.partition(": ")
-    return _BUILD.sub(r"\1 could not build \2: it ", error), place
+    return _in_short(error), place
+
+
+def _in_short(error: str) -> str:
+    """An error of a compiler without its command (triton/runtime/build.py, `_build`): a call in a temporary folder of its own."""
+    before, is_command, command = error.partition("Command '['")
+    compiler, _, arguments = command.partition("'")
+    _, has_output, rest = arguments.partition("'-o', '")
+    output, _, rest = rest.partition("'")
+    ends = [at for word in ("' returned", "' died") if (at := rest.find(word)) >= 0]
+    if not (is_command and has_output and ends):
+        return error
+    return f"{before}{compiler} could not build {output.rpartition('/')[2]}: it {rest[min(ends) + 2 :]}"
 
 
 def counts_beside(read: Recording, said: str) -> str:

@@ -32,7 +32,7 @@ _PARTS: Final = (
     ast.comprehension, ast.Module,
 )  # fmt: skip
 # torch's own names of these begin with the class that is generated for a graph in parts, or name a part of a graph by number.
-_OF_SELF: Final = re.compile(r"partitions|_?[a-zA-Z]\w*\d\w*", re.ASCII)
+_OF_SELF: Final = re.compile(r"partitions|_?[a-zA-Z][a-zA-Z_]*\d\w*", re.ASCII)
 _CLASS: Final = "Runner"
 _OWN_NAMES: Final = frozenset({"__name__", "__file__"})
 # What is reached through these is called at once, so that what it is given stands there.
