@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +38,7 @@ MOST: Final = 20
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
 _FIELDS: Final = 4
+_PLAIN: Final = re.compile(r"True|False|None|-?[\d.]{1,40}|[\w ./-]{1,200}")
 _PLACES_NAMED: Final = 2
 _LONGEST_NAME: Final = 80
 
@@ -94,8 +96,8 @@ class Card:
         settings, advice = dict[str, tuple[str, ...]](), cause.advice if guards is None else guards.advice
         if changes and is_named_by_fields(cause) and not is_of_vllm:
             settings, is_all = _settings(read, told.lookup, changes)
-            # What gives every field its earlier value says what sets it.
-            advice = None if is_all else advice
+            # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
+            advice = None if is_all and all(_is_plain(change) for change in changes) else advice
         return cls(
             row=cause,
             title=_title(cause),
@@ -267,6 +269,10 @@ def _title(cause: CauseRow) -> str:
 def is_named_by_fields(cause: CauseRow) -> bool:
     """Whether the changed fields are all that is said of a cause in short."""
     return cause.summary == ", ".join(cause.fields)
+
+
+def _is_plain(change: FieldChange) -> bool:
+    return _PLAIN.fullmatch(change.before or "") is not None
 
 
 def _settings(

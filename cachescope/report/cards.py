@@ -124,7 +124,7 @@ def _advice_lines(card: Card) -> Iterator[Line]:
     lines = what_to_do(card)
     yield from (Line(harmless(line), 3) for line in lines)
     # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
-    if card.advice and not lines:
+    if card.advice and (not lines or len(card.changes) == 1):
         yield Line(harmless(card.advice), 3, "dim", rows=_ADVICE_ROWS)
 
 
