@@ -38,7 +38,7 @@ MOST: Final = 20
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
 _FIELDS: Final = 4
-_PLAIN: Final = re.compile(r"True|False|None|-?[\d.]{1,40}|[\w ./-]{1,200}")
+_PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
 _PLACES_NAMED: Final = 2
 _LONGEST_NAME: Final = 80
 
@@ -69,9 +69,8 @@ class Card:
     changes: tuple[FieldChange, ...]  # what changed for that one
     # What gives changed fields the value of the baseline: the lines of a program or a shell, by where they belong.
     settings: dict[str, tuple[str, ...]]
-    advice: (
-        str | None
-    )  # what can be done besides; of guard misses for the first root, where its size is known
+    # What can be done besides; of guard misses for the first root, where its size is known
+    advice: str | None
     # The same field changed otherwise, where one field alone made the cause.
     other_values: tuple[tuple[int, str], ...]
     where: str  # the functions, the runs and the ranks it struck
@@ -94,7 +93,7 @@ class Card:
         guards = guard_miss(read, roots[0], MOST_BYTES_READ_AGAIN)
         is_of_vllm = facts.lookups[roots[0].lookup].cache == VLLM
         settings, advice = dict[str, tuple[str, ...]](), cause.advice if guards is None else guards.advice
-        if changes and is_named_by_fields(cause) and not is_of_vllm:
+        if changes and _is_named_by_fields(cause) and not is_of_vllm:
             settings, is_all = _settings(read, told.lookup, changes)
             # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
             advice = None if is_all and all(_is_plain(change) for change in changes) else advice
@@ -263,15 +262,16 @@ def _apart(cards: Sequence[Card]) -> Iterator[Card]:
 
 
 def _title(cause: CauseRow) -> str:
-    return listed(map(short_field, cause.fields), _FIELDS) if is_named_by_fields(cause) else cause.summary
+    return listed(map(short_field, cause.fields), _FIELDS) if _is_named_by_fields(cause) else cause.summary
 
 
-def is_named_by_fields(cause: CauseRow) -> bool:
+def _is_named_by_fields(cause: CauseRow) -> bool:
     """Whether the changed fields are all that is said of a cause in short."""
     return cause.summary == ", ".join(cause.fields)
 
 
 def _is_plain(change: FieldChange) -> bool:
+    """Whether a value was one word or number: a collection, or an object as Python prints it, is more than its text."""
     return _PLAIN.fullmatch(change.before or "") is not None
 
 

@@ -15,29 +15,32 @@ from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import is_of_the_program
+from cachescope.keys.key_fields import OF_THE_INSTALLATION, is_of_the_program
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, listed, plural
 
 _NAMED: Final = 3
 _FIELDS: Final = 2
-# Fields that no setting brings back: another machine, or another torch.
-_OF_THE_MACHINE: Final = ("system_info", "torch_version", "code_hash")
+# Inductor's own code is in the key as well.
+_OF_THE_MACHINE: Final = (*OF_THE_INSTALLATION, "code_hash")
 
-_OTHERS: Final = {
-    "first": "of first compiles",
-    "edited": "of edited code",
-    "inputs": "for other inputs",
-    "guards": "for other sizes or values, which guards keep apart",
-    "machine": "on another machine or torch",
-    "upgrade": "after another torch was installed",
-    "factors": "after vLLM's factors changed",
-    "not cached": "that no cache could spare: bypassed, switched off, or failed",
-    "unknown": "for a reason that is not known",
+WORDS: Final = {
+    "avoidable": ("avoidable", ""),
+    "at once": ("at once", ""),
+    "first": ("first compiles", "of first compiles"),
+    "edited": ("edited", "of edited code"),
+    "inputs": ("other inputs", "for other inputs"),
+    "guards": ("other sizes or values", "for other sizes or values, which guards keep apart"),
+    "machine": ("another machine", "on another machine or torch"),
+    "upgrade": ("upgrade", "after another torch was installed"),
+    "factors": ("other factors", "after vLLM's factors changed"),
+    "not cached": ("not cached", "that no cache could spare: bypassed, switched off, or failed"),
+    "unknown": ("not known", "for a reason that is not known"),
 }
-# Of these a graph may have been compiled before.
-_MAY_BE_AGAIN: Final = frozenset({"not cached", "factors", "unknown"})
+"""What compiles after misses were, beside their seconds: on a card, and in the headline where it is not what was avoidable."""
+# Of these a graph had, or may have been compiled before.
+_IN_DOUBT: Final = frozenset({"avoidable", "not cached", "factors", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class Costs:
     ranks_ns: int | None  # what all ranks compiled together; None where no start has several
     at_once_ns: int  # how much of it several compiled at once
     untimed: int  # misses without a recorded time, where others have one
+    # Whether any miss, on the path or not, may be of what had been compiled before, or not everything was understood.
+    is_any_in_doubt: bool
 
     @property
     def amount(self) -> int:
@@ -83,11 +88,7 @@ class Costs:
         avoidable, others = Counter[int](), Counter[str]()
         for run in _path(of_run, of_start):
             for miss, amount in of_run[run]:
-                is_of_vllm = facts.lookups[miss.lookup].cache == VLLM
-                what = cost_of(facts.causes[miss.cause], is_of_vllm=is_of_vllm)
-                if what == "at once":
-                    # One of the ranks has to compile it; processes that are no ranks can start one after another.
-                    what = "first" if run in of_start else "avoidable"
+                what = _what(chosen, miss, of_start)
                 if what == "avoidable":
                     avoidable[miss.cause] += amount
                 else:
@@ -101,6 +102,9 @@ class Costs:
             sum(amount for _, amount in of_ranks) if is_timed and of_ranks else None,
             sum(at_once) if is_timed else 0,
             sum(ns is None for _, ns in timed) if is_timed else 0,
+            is_any_in_doubt=bool(facts.problems)
+            or any(row.outcome == "unknown" for row in chosen.rows)
+            or any(_what(chosen, miss, of_start) in _IN_DOUBT for miss in misses),
         )
 
 
@@ -111,6 +115,17 @@ def _jobs(read: Recording) -> dict[int, tuple[int, ...]]:
     from cachescope.answers.starts import starts_of
 
     return {run: start.runs for start in starts_of(read) if len(start.runs) > 1 for run in start.runs}
+
+
+def _what(chosen: Chosen, miss: MissRow, of_start: dict[int, tuple[int, ...]]) -> str:
+    """What the compile after a miss was."""
+    facts = chosen.read.facts
+    row = facts.lookups[miss.lookup]
+    what = cost_of(facts.causes[miss.cause], is_of_vllm=row.cache == VLLM)
+    if what == "at once":
+        # One of the ranks has to compile it; processes that are no ranks can start one after another.
+        return "first" if row.run in of_start else "avoidable"
+    return what
 
 
 def _is_timed(chosen: Chosen, miss: MissRow) -> bool:
@@ -160,8 +175,9 @@ def headline(chosen: Chosen) -> str:
     rest = "; ".join(_others(costs))
     if costs.avoidable:
         text = f"{_avoidable(costs)} were avoidable{_by(costs)}"
-    elif costs.others.keys() & _MAY_BE_AGAIN:
-        text = f"No compile is known to have been avoidable: {rest}"
+    elif costs.is_any_in_doubt:
+        where = "" if costs.ranks_ns is None else " on the slowest rank"
+        text = f"No compile{where} is known to have been avoidable: {rest}"
     else:
         twice = "that had been compiled before" if costs.at_once_ns else "twice"
         text = f"Nothing was compiled {twice}: {rest}"
@@ -207,7 +223,7 @@ def _amount(costs: Costs, amount: int) -> str:
 
 def _others(costs: Costs) -> Iterator[str]:
     for what, amount in costs.others.items():
-        yield f"{_amount(costs, amount)} {_OTHERS[what]}"
+        yield f"{_amount(costs, amount)} {WORDS[what][1]}"
     if costs.untimed:
         yield f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
 

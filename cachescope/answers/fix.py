@@ -14,6 +14,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer, notes_of
 from cachescope.answers.recording import Recording
 from cachescope.components import Detail
+from cachescope.keys.key_fields import OF_THE_INSTALLATION
 from cachescope.verdict_kinds import kind_of
 
 Trial = Callable[[Sequence[Setting]], Recording | None]
@@ -24,8 +25,6 @@ _MOST_ROUNDS: Final = 5
 # A program that fails with so many settings may fail with any.
 _MOST_FAILED: Final = 12
 _NEVER_STORED: Final = "first lookups: no entry of these graphs is known"
-# Nothing that a program could set.
-_OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +235,7 @@ def _remaining(read: Recording) -> list[Remaining]:
     chosen = Chosen.of_runs(read, runs)
     for card in Cards.of(read, chosen).cards:
         is_final = bool(card.row.fields) and all(
-            one.startswith(_OF_THE_INSTALLATION) for one in card.row.fields
+            one.startswith(OF_THE_INSTALLATION) for one in card.row.fields
         )
         summary = ", ".join(f"{one.field} {one.summary}" for one in card.changes) or card.row.summary
         found.append(Remaining(summary, card.misses, card.advice or card.row.advice, is_final))

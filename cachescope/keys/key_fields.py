@@ -62,6 +62,10 @@ _TENSOR: Final = re.compile(r"\(?(?:FakeTensor)?TensorMetadata\(")
 _PART_PATTERN: Final = re.compile(r"(?P<fields>.*\]|[\w*]+)\.(?P<part>\w+)")
 
 
+OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
+"""What the fields begin with that nothing a program sets brings back: another torch, another machine."""
+
+
 def is_of_the_program(name: str) -> bool:
     """Whether a field of an FX key depends on the program rather than on the process.
 

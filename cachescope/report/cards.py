@@ -7,6 +7,7 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.cards import Card, Cards, Place
+from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.html import FAINT_STYLE, safe
@@ -17,20 +18,6 @@ from cachescope.wording import duration, harmless, listed, plural
 _ADVICE_ROWS: Final = 5
 _CHANGES: Final = 4
 _FOLLOWERS_SHOWN: Final = 3
-# What the compiles after the misses of a cause were, in a word or two.
-_CHIPS: Final = {
-    "avoidable": "avoidable",
-    "at once": "at once",
-    "first": "first compiles",
-    "edited": "edited",
-    "inputs": "other inputs",
-    "guards": "other sizes or values",
-    "machine": "another machine",
-    "upgrade": "upgrade",
-    "factors": "other factors",
-    "not cached": "not cached",
-    "unknown": "not known",
-}
 NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
 
 
@@ -87,7 +74,7 @@ def _amount(card: Card, count: str) -> str:
     """The seconds that a cause cost, or its misses where no time is recorded, and what they were."""
     amount = count if card.time_lost_ns is None else duration(card.time_lost_ns)
     ranks = f" in {len(card.row.ranks)} ranks," if len(card.row.ranks) > 1 else ""
-    return f"{amount}{ranks} {_CHIPS[card.cost]}"
+    return f"{amount}{ranks} {WORDS[card.cost][0]}"
 
 
 def card_lines(number: int, card: Card) -> Iterator[Line]:

@@ -76,6 +76,25 @@ def test_nothing_is_claimed_of_reasons_that_are_not_known() -> None:
     assert "3.0 s for a reason that is not known" in text or "5.0 s for a reason that is not known" in text
 
 
+def test_nothing_is_denied_of_a_miss_without_a_time_or_an_outcome_that_was_not_seen() -> None:
+    """The second run has another option and no time; then the outcome of its lookup is lost."""
+    keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False")]
+    first = run(fx("f0", details=keys[0], at=0, took=5.0), cache_dir="/cache")
+    for again in (fx("f1", details=keys[1], at=20), fx("f0", "unknown", details=keys[0], at=20)):
+        text = headline(Chosen(scope_of(first, run(again, cache_dir="/cache"))))
+        assert text.startswith("No compile is known to have been avoidable: 5.0 s of first compiles")
+
+
+def test_what_another_rank_compiled_again_is_not_denied() -> None:
+    """The slowest rank compiles for the first time; the other one compiles a graph again that it had stored, under another option."""
+    keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False")]
+    before = run(fx("f0", details=keys[0], at=0, took=2.0), cache_dir="/cache", rank=1)
+    slow = run(fx("f9", details={"gm": f"{CODE}9"}, at=50, took=9.0), cache_dir="/cache", rank=0)
+    again = run(fx("f1", details=keys[1], at=50, took=1.0), cache_dir="/cache", rank=1)
+    text = headline(Chosen(scope_of(before, slow, again)))
+    assert "twice" not in text and "had been compiled before" not in text
+
+
 def test_processes_that_are_no_ranks_could_have_started_one_after_another() -> None:
     details = {"gm": CODE}
     runs = [run(fx("f0", details=details, at=at, took=10.0), cache_dir="/cache") for at in (0, 1)]
