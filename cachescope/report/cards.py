@@ -10,7 +10,6 @@ from cachescope.answers.cards import Card, Cards, Place
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
 from cachescope.report.explanation import change_lines, code_lines
-from cachescope.report.html import FAINT_STYLE, safe
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, harmless, listed, plural
@@ -121,14 +120,3 @@ def _sameness(card: Card) -> str:
     if card.is_of_vllm:
         return ", the same part of a model; nothing else differs"
     return "; nothing else differs" if "gm" in card.row.fields else ", the same graph; nothing else differs"
-
-
-def card_html(number: int, card: Card) -> str:
-    """A card for a notebook."""
-    where = "".join(f"<li>{safe(place_text(place))}</li>" for place in card.places)
-    sizes = f"<div>{safe(card.guards.text)}</div>" if card.guards else ""
-    advice = "".join(f"<div style='{FAINT_STYLE}'>{safe(line.text)}</div>" for line in _advice_lines(card))
-    return (
-        f"<details {'open' if number == 1 else ''}><summary>{number}. <code>{safe(title_of(card))}</code>"
-        f" · {safe(cost_text(card))}</summary>{sizes}<ul>{where}</ul>{advice}</details>"
-    )

@@ -15,8 +15,8 @@ from cachescope.answers.read import Read
 from cachescope.frames.checks import Bar
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
-from cachescope.report.html import FAINT_STYLE, STYLE, safe
-from cachescope.report.layout import Line, parted, wrapped
+from cachescope.report.html import Reprs
+from cachescope.report.layout import Line, parted
 from cachescope.wording import (
     and_more,
     duration,
@@ -41,16 +41,13 @@ _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
-class Check(answer.Check):
+class Check(Reprs, answer.Check):
     """A check with its reprs."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return wrapped(check_lines(self))
-
-    def _repr_html_(self) -> str:
-        return check_html(self)
+    def _lines(self) -> list[Line]:
+        return check_lines(self)
 
 
 def _wanted_text(bar: Bar) -> str:
@@ -113,10 +110,10 @@ def _problems(check: answer.Check) -> list[str]:
 def check_lines(check: answer.Check) -> list[Line]:
     """The check for the terminal: the verdict, one line per bar, and the causes below each bar that is not met."""
     lines = [Line(verdict_line(check), style="bold"), Line()]
-    lines += [Line(f"not read  {harmless_line(text)}", style="red", hang=10) for text in check.unread]
+    lines += [Line(harmless_line(text), style="red", hang=10, label="not read") for text in check.unread]
     for bar in check.bars:
-        mark, style = ("met    ", "green") if bar.passed else ("not met", "red")
-        lines.append(Line(f"{mark}  {_TITLES[bar.bar]}: {bar_text(bar)}", style=style))
+        mark, style = ("met", "green") if bar.passed else ("not met", "red")
+        lines.append(Line(f"{_TITLES[bar.bar]}: {bar_text(bar)}", style=style, hang=9, label=mark))
         lines += [Line(text, 9) for text in cause_lines(check, bar)]
     return [*lines, *parted([Line(note, style="dim")] for note in _notes(check))]
 
@@ -194,15 +191,3 @@ def check_object(check: answer.Check, read: Read) -> JsonObject:
         "causes": [{**row, "text": texts[one.cause]} for one, row in causes if one.cause in texts],
         "problems": frame_rows(read.problems),
     }
-
-
-def check_html(check: answer.Check) -> str:
-    """The HTML repr of a check."""
-    parts = [f"<p><b>{safe(verdict_line(check))}</b></p>"]
-    parts += [f"<div><b>not read</b>: {safe(text)}</div>" for text in check.unread]
-    for bar in check.bars:
-        mark = "met" if bar.passed else "<b>not met</b>"
-        causes = "".join(f"<li>{safe(text)}</li>" for text in cause_lines(check, bar))
-        parts.append(f"<div>{mark}: {safe(_TITLES[bar.bar])}: {safe(bar_text(bar))}</div><ul>{causes}</ul>")
-    parts += [f"<p style='{FAINT_STYLE}'>{safe(note)}</p>" for note in _notes(check)]
-    return f"<div style='{STYLE}'>{''.join(parts)}</div>"

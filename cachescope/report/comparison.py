@@ -18,9 +18,9 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows, whole_change_object
 from cachescope.report.contexts import difference_line
 from cachescope.report.explanation import change_lines
-from cachescope.report.html import CODE_STYLE, STYLE, safe
+from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, parted, rest, wrapped
+from cachescope.report.layout import Line, parted, rest
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 from cachescope.wording import SHORT_KEY, harmless, listed, plural, short_key
 
@@ -172,16 +172,13 @@ def _pair_object(pair: Pair) -> JsonObject:
     return {"before": _row_object(pair[0]), "after": _row_object(pair[1])}
 
 
-class Comparison(answer.Comparison):
+class Comparison(Reprs, answer.Comparison):
     """A comparison with its reprs."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return wrapped(comparison_lines(self))
-
-    def _repr_html_(self) -> str:
-        return f"<div style='{STYLE}'><pre style='{CODE_STYLE}'>{safe(repr(self))}</pre></div>"
+    def _lines(self) -> list[Line]:
+        return comparison_lines(self)
 
 
 def comparison_lines(found: answer.Comparison) -> list[Line]:

@@ -1,4 +1,4 @@
-"""One explanation, worded once: its sentences in order, and the lines and the HTML made from them."""
+"""One explanation, worded once: its sentences in order, and the lines made from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers import explanation as answer
-from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
+from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.wording import harmless, listed
 
@@ -30,16 +30,16 @@ class Sentence:
     change: FieldChange | None = None
 
 
-class Explanation(answer.Explanation):
+class Explanation(Reprs, answer.Explanation):
     """An explanation with its reprs."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return unwrapped(explanation_lines(self))
+    def _lines(self) -> list[Line]:
+        return explanation_lines(self)
 
-    def _repr_html_(self) -> str:
-        return explanation_html(self)
+    def __repr__(self) -> str:
+        return unwrapped(self._lines())
 
 
 def sentences(explained: answer.Explanation) -> Iterator[Sentence]:
@@ -109,38 +109,3 @@ def _alike(lines: list[str]) -> list[int]:
         else:
             gone = []
     return alike
-
-
-def explanation_html(explained: answer.Explanation) -> str:
-    """The same sentences as HTML."""
-    return f"<div style='{STYLE}'>{''.join(map(_sentence_html, sentences(explained)))}</div>"
-
-
-def _sentence_html(sentence: Sentence) -> str:
-    text = safe(sentence.text)
-    match sentence.kind:
-        case "change":
-            assert sentence.change is not None
-            return _change_html(sentence.change)
-        # The two share one paragraph.
-        case "title":
-            return f"<p>{text}<br>"
-        case "verdict":
-            return f"<b>{text}</b></p>"
-        case "sizes" | "advice":
-            return f"<p>{text}</p>"
-        case _:
-            return f"<p style='{FAINT_STYLE}'>{text}</p>"
-
-
-def _change_html(change: FieldChange) -> str:
-    named = f"<div><code><b>{safe(change.field)}</b></code> {safe(change.summary)}</div>"
-    if not change.diff:
-        return named
-    # Sign and weight carry the meaning: no colour is needed to read it.
-    lines = [
-        f"<b>{safe(line)}</b>" if line.startswith(("+", "-")) else safe(line)
-        for line in change.diff.split("\n")[2:]
-    ]
-    body = "\n".join(lines)
-    return f"{named}<pre style='{CODE_STYLE}'>{body}</pre>"

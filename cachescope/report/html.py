@@ -1,4 +1,4 @@
-"""How texts get into HTML for notebooks and pages: escaped, long ones cut and open on demand; nothing is loaded from elsewhere."""
+"""Answers as HTML, for notebooks and pages: texts are escaped, long ones cut or opened on demand; nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-from cachescope.report.layout import Line
+from cachescope.report.layout import Line, wrapped
 from cachescope.wording import file_size, harmless_cut
 
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
@@ -16,6 +16,10 @@ CODE_STYLE = (
     "background: var(--jp-layout-color2, rgba(128,128,128,.12)); color: inherit"
 )
 FAINT_STYLE = "opacity: .75"
+_WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
+_CODE_LINE: Final = (
+    "font-family: var(--jp-code-font-family, monospace); font-size: .9em; white-space: pre; overflow-x: auto"
+)
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -67,19 +71,46 @@ def diff_html(lines: Iterable[str], name: str) -> str:
     return f"<pre class='cs-diff' tabindex='0' role='region' aria-label='{safe(name)}'>{body}</pre>"
 
 
-def line_html(line: Line, text: str, right: str, faint: str) -> str:
-    """A line of a report, with its indentation; its texts are HTML already, and `faint` is a class of the page."""
-    text = f"<b>{text}</b>" if "bold" in line.style else text
-    beside = f" <span class='{faint}'>{right}</span>" if right else ""
-    kind = f" class='{faint}'" if line.style == "dim" else ""
-    return f"<div style='margin-left: {line.indent / 2}em'{kind}>{text or '&nbsp;'}{beside}</div>"
+class Reprs:
+    """The text and the HTML repr of an answer: its lines."""
+
+    __slots__ = ()
+
+    def _lines(self) -> Iterable[Line]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return wrapped(self._lines())
+
+    def _repr_html_(self) -> str:
+        return answer_html(self._lines())
 
 
-def text_html(text: str, below: str = "") -> str:
-    """The text repr of an answer as HTML: the first line is its headline."""
-    first, _, rest = text.partition("\n")
-    lines = safe(rest).strip("\n")
-    return f"<div style='{STYLE}'><p><b>{safe(first)}</b></p><pre style='{CODE_STYLE}'>{lines}</pre>{below}</div>"
+def answer_html(lines: Iterable[Line], below: str = "") -> str:
+    """The lines of an answer for a notebook, and what is folded away below them."""
+    return f"<div style='{STYLE}'>{lines_html(lines)}{below}</div>"
+
+
+def lines_html(lines: Iterable[Line]) -> str:
+    """Lines below each other."""
+    return "".join(map(line_html, lines))
+
+
+def line_html(line: Line) -> str:
+    """A line of an answer: weight and shade say what colours say in a terminal."""
+    text = safe(line.text) or "&nbsp;"
+    if "bold" in line.style or (line.verbatim and line.text.startswith(("+", "-"))):
+        text = f"<b>{text}</b>"
+    if line.verbatim:
+        return f"<div style='margin-left: {line.indent / 2}em; {_CODE_LINE}'>{text}</div>"
+    if line.label:
+        label = f"<span style='flex: 0 0 {line.hang / 2}em; {FAINT_STYLE}'>{safe(line.label)}</span>"
+        text = f"{label}<span>{text}</span>"
+    if line.right:
+        text += f"<span style='{FAINT_STYLE}; margin-left: 1em'>{safe(line.right)}</span>"
+    shade = f"; {FAINT_STYLE}" if line.style == "dim" else ""
+    flex = "; display: flex" if line.label else ""
+    return f"<div style='margin-left: {line.indent / 2}em; {_WRAPPED}{flex}{shade}'>{text}</div>"
 
 
 def _diff_line(line: str) -> str:

@@ -25,7 +25,7 @@ _SHOWN_OF_A_DIFFERENCE: Final = 30
 class Line:
     """One line before it is wrapped.
 
-    `right` is set at the right edge, `rows` is the most that wrapping may make of it (0: any number), `hang` is
+    A `label` stands before the text, in `hang` columns. `right` is set at the right edge, `rows` is the most that wrapping may make of it (0: any number), `hang` is
     the indentation of its further rows. A `verbatim` line is cut, not wrapped; a `whole` one is neither: it
     contains a path that is meant to be copied. Of a verbatim line that does not fit, most of the first `alike`
     letters are left out: those in which it does not differ from the line that it is shown beside.
@@ -40,6 +40,7 @@ class Line:
     hang: int = 0
     whole: bool = False
     alike: int = 0
+    label: str = ""
 
     def with_texts(self, text: str, right: str) -> Line:
         """The same line with other texts."""
@@ -77,7 +78,8 @@ def first_items(
 def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
     """The lines wrapped to a width, each row with its style; no row controls a terminal or commands a CI system."""
     for line in lines:
-        for row in _rows(line.with_texts(harmless_cut(line.text), harmless_cut(line.right, width)), width):
+        text = f"{line.label:<{line.hang}}{line.text}" if line.label else line.text
+        for row in _rows(line.with_texts(harmless_cut(text), harmless_cut(line.right, width)), width):
             yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
 
 

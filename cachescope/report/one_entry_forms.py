@@ -1,4 +1,4 @@
-"""One entry as lines, as HTML and as JSON; text from files is escaped in each."""
+"""One entry as lines and as JSON; text from files is escaped in each."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cachescope.readers.directory.file_contents import SourceCode
 from cachescope.report.as_json import frame_rows, frames_object
 from cachescope.report.entry_table import BESIDE_NAMES
 from cachescope.report.explanation import change_lines
-from cachescope.report.html import CODE_STYLE, FAINT_STYLE, STYLE, safe
+from cachescope.report.html import CODE_STYLE, Reprs, answer_html, safe
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, parted, rest, titled, wrapped
+from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.terms import AUTOTUNE
 from cachescope.verdict_kinds import KINDS
 from cachescope.wording import duration, file_size, file_time, harmless, plural
@@ -27,16 +27,20 @@ _SHOWN: Final = 8
 _ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
 
 
-class OneEntry(answer.OneEntry):
+class OneEntry(Reprs, answer.OneEntry):
     """One entry with its reprs."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return wrapped(one_entry_lines(self))
+    def _lines(self) -> list[Line]:
+        return one_entry_lines(self)
 
     def _repr_html_(self) -> str:
-        return one_entry_html(self)
+        source = self.source
+        if source.text is None:
+            return answer_html([*self._lines(), *source_title(source)])
+        body = f"<pre style='{CODE_STYLE}'>{safe(source.text)}</pre>"
+        return answer_html(self._lines(), f"<details><summary>source</summary>{body}</details>")
 
 
 def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
@@ -46,7 +50,7 @@ def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
     lines = [Line(harmless(title), style="bold")]
     for label, text in _facts(one):
-        lines.append(Line(f"{label:<{_LABEL}}{harmless(text)}", hang=_LABEL, whole=label == "file"))
+        lines.append(Line(harmless(text), hang=_LABEL, whole=label == "file", label=label))
     damaged = sum(file.status == "damaged" and file.cache == row.cache for file in _files(one))
     beside = f", and {damaged} damaged" if damaged else ""
     candidates = f"{plural(len(one.guards), 'candidate')} under the key{beside}"
@@ -156,36 +160,6 @@ def source_title(source: SourceCode) -> list[Line]:
     if source.text is None:
         return [Line(), Line(f"no source: {harmless(source.why_not or '')}", style="dim")]
     return [Line(), Line(f"source ({plural(len(source.text.splitlines()), 'line')})", style="bold")]
-
-
-def one_entry_lines_html(one: answer.OneEntry) -> str:
-    """The same lines as HTML."""
-    parts = []
-    for line in one_entry_lines(one):
-        if line.hang == _LABEL:
-            label, text = (safe(part.strip()) for part in (line.text[:_LABEL], line.text[_LABEL:]))
-            parts.append(
-                f"<div style='display: flex'><span style='flex: 0 0 7em; {FAINT_STYLE}'>{label}</span>"
-                f"<span style='white-space: pre-wrap; overflow-wrap: anywhere'>{text}</span></div>"
-            )
-            continue
-        text = f"<b>{safe(line.text)}</b>" if line.style == "bold" else safe(line.text)
-        faint = f"; {FAINT_STYLE}" if line.style == "dim" else ""
-        place = f"margin-left: {line.indent / 2}em; white-space: pre-wrap"
-        parts.append(f"<div style='{place}{faint}'>{text or '&nbsp;'}</div>")
-    return "".join(parts)
-
-
-def one_entry_html(one: answer.OneEntry) -> str:
-    """The HTML repr: the lines, and the source folded away."""
-    parts = [one_entry_lines_html(one)]
-    source = one.source
-    if source.text is None:
-        parts.append(f"<p style='{FAINT_STYLE}'>no source: {safe(source.why_not)}</p>")
-    else:
-        body = safe(source.text)
-        parts.append(f"<details><summary>source</summary><pre style='{CODE_STYLE}'>{body}</pre></details>")
-    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
 
 
 def one_entry_object(one: answer.OneEntry) -> JsonObject:

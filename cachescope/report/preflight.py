@@ -6,8 +6,7 @@ from typing import Final
 
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
-from cachescope.report.html import text_html
-from cachescope.report.layout import Line, rest, wrapped
+from cachescope.report.layout import Line, rest
 from cachescope.report.why_missed import answer_lines
 from cachescope.wording import duration, harmless, listed, plural
 
@@ -34,16 +33,6 @@ def preflight_lines(answer: PreflightAnswer) -> list[Line]:
             lines.append(Line(harmless(reason), 2, right=f"{count}"))
         lines += rest(len(answer.not_known) - _REASONS, "reason", "--json lists all", indent=2)
     return lines
-
-
-def preflight_text(answer: PreflightAnswer) -> str:
-    """The text repr of a pre-flight."""
-    return wrapped(preflight_lines(answer))
-
-
-def preflight_html(answer: PreflightAnswer) -> str:
-    """The HTML repr: the same lines."""
-    return text_html(preflight_text(answer))
 
 
 def preflight_object(answer: PreflightAnswer) -> JsonObject:

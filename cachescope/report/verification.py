@@ -12,8 +12,9 @@ from cachescope.locking import verifying
 from cachescope.locking.facts import DIFFERS, EQUAL, PARTLY, UNKNOWN, Fact, made_by, torch_versions
 from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.verifying import compile_time_ns, verify_lock
+from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, rest, wrapped
+from cachescope.report.layout import Line, rest
 from cachescope.terms import CACHES
 from cachescope.wording import duration, file_size, listed, plural
 
@@ -21,17 +22,17 @@ _SHOWN: Final = 20
 _NAMED: Final = 4
 _STATES: Final = {EQUAL: "equal", PARTLY: "equal to some", DIFFERS: "differs", UNKNOWN: "not known"}
 _STYLES: Final = {PARTLY: "yellow", DIFFERS: "bold red", UNKNOWN: "dim"}
-_WIDTH_OF_A_NAME: Final = 10
+_WIDTH_OF_A_NAME: Final = 12
 _OF_A_FACT: Final = ("name", "state", "locked", "here", "reason", "entries", "time_ns")
 
 
-class Verification(verifying.Verification):
-    """A verification with its repr."""
+class Verification(Reprs, verifying.Verification):
+    """A verification with its reprs."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return wrapped(verification_lines(self))
+    def _lines(self) -> list[Line]:
+        return verification_lines(self)
 
 
 def verify(
@@ -78,10 +79,10 @@ def verification_lines(found: verifying.Verification) -> list[Line]:
     lines += _listed(findings, "files that are not as they were locked")
     lines += [Line(), Line("this machine, and what made the keys", style="bold")]
     for fact in found.facts:
-        text = f"{fact.name.ljust(_WIDTH_OF_A_NAME)}  {_values(fact)}"
-        lines.append(Line(text, 2, style=_STYLES.get(fact.state, ""), right=_STATES[fact.state]))
+        style, right = _STYLES.get(fact.state, ""), _STATES[fact.state]
+        lines.append(Line(_values(fact), 2, style, right, hang=_WIDTH_OF_A_NAME, label=fact.name))
         if fact.state != EQUAL:
-            lines.append(Line(f"{fact.reason}{_cost(fact)}", 4 + _WIDTH_OF_A_NAME))
+            lines.append(Line(f"{fact.reason}{_cost(fact)}", 2 + _WIDTH_OF_A_NAME))
     if found.lost:
         amount = _amount(len(found.lost), compile_time_ns(found.lost))
         of = plural(found.entries, "entry", "entries")

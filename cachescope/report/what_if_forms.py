@@ -1,4 +1,4 @@
-"""What would have hit under other keys, and the ranking of fields, as lines, HTML and JSON."""
+"""What would have hit under other keys, and the ranking of fields, as lines and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frames_object
-from cachescope.report.html import STYLE, safe
+from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.wording import SHORT_KEY, duration, harmless, listed, percent, plural
 
@@ -35,14 +35,14 @@ NOTHING_ALONE: Final = "nothing by itself"
 BY_CAUSE: Final = "Cause by cause, without its own changed fields"
 
 
-class WhatIf(answer.WhatIf):
+class WhatIf(Reprs, answer.WhatIf):
     """A replay with its reprs."""
 
-    def __repr__(self) -> str:
-        return unwrapped(what_if_lines(self))
+    def _lines(self) -> list[Line]:
+        return what_if_lines(self)
 
-    def _repr_html_(self) -> str:
-        return f"<div style='{STYLE}'>{''.join(map(_line_html, what_if_lines(self)))}</div>"
+    def __repr__(self) -> str:
+        return unwrapped(self._lines())
 
 
 def what_if_lines(found: answer.WhatIf) -> list[Line]:
@@ -53,11 +53,6 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
     safety = (Line(harmless(f"{name}: {advice}"), 2) for name, advice in found.safety[:_SHOWN])
     parts = (warning_lines(found), _answer_lines(found), safety, cause_lines(found), _run_lines(found))
     return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
-
-
-def _line_html(line: Line) -> str:
-    text = f"<b>{safe(line.text)}</b>" if "bold" in line.style else safe(line.text)
-    return f"<div style='margin-left: {line.indent / 2}em'>{text}</div>"
 
 
 def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:

@@ -8,17 +8,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import MAY_BE_NO_LOOKUP, footer, outcomes
-from cachescope.answers.why import counts_beside
-from cachescope.report.cards import card_html, card_lines
-from cachescope.report.explanation import explanation_html
-from cachescope.report.html import FAINT_STYLE, STYLE, safe, text_html
-from cachescope.report.layout import Line, parted, rest, titled, wrapped
+from cachescope.answers.why import Why, counts_beside
+from cachescope.report.cards import card_lines
+from cachescope.report.explanation import explanation_lines
+from cachescope.report.html import answer_html, lines_html, safe
+from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import (
@@ -34,7 +33,7 @@ from cachescope.wording import (
 
 if TYPE_CHECKING:
     from cachescope.answers.directory import PastMisses
-    from cachescope.answers.why import Block, RunsWent, Why
+    from cachescope.answers.why import Block, RunsWent
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
@@ -58,7 +57,6 @@ _NOTHING: Final = (
 
 _CAUSES_IN_TEXT: Final = 3
 _CAUSES_IN_HTML: Final = 5
-_PLACES_IN_HTML: Final = 3
 
 
 def past_lines(past: Sequence[PastMisses]) -> list[Line]:
@@ -211,18 +209,14 @@ def block_lines(block: Block) -> list[Line]:
     return [*went, *answer_lines(block.why), *([Line(earlier, style="dim")] if block.earlier else [])]
 
 
-def block_text(block: Block) -> str:
-    """The text repr of a recording."""
-    return wrapped(block_lines(block))
-
-
 def block_html(block: Block) -> str:
     """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
-    if block.costliest is None:
-        return text_html(block_text(block))
-    summary, explained = block.costliest
-    below = f"<details><summary>{safe(summary)}, in full</summary>{explanation_html(explained)}</details>"
-    return text_html(block_text(block), below)
+    below = ""
+    if block.costliest is not None:
+        summary, explained = block.costliest
+        whole = lines_html(explanation_lines(explained))
+        below = f"<details><summary>{safe(summary)}, in full</summary>{whole}</details>"
+    return answer_html(block_lines(block), below)
 
 
 def summary_text(read: Recording) -> str:
@@ -243,12 +237,5 @@ def summary_text(read: Recording) -> str:
 
 
 def summary_html(read: Recording) -> str:
-    """The HTML repr: what was avoidable, then the costliest causes, then the rest."""
-    said, first = headline(Chosen(read)), Cards.of(read, most=_CAUSES_IN_HTML, places=_PLACES_IN_HTML)
-    counts = counts_beside(read, said)
-    parts = [f"<p><b>{safe(said)}</b>{'<br>' if counts else ''}{safe(counts)}</p>"]
-    parts += [card_html(number, card) for number, card in enumerate(first.cards, 1)]
-    if first.more:
-        parts.append(f"<p>{and_more(first.more, 'cause')}, see <code>scope.causes</code></p>")
-    parts.append(f"<p style='{FAINT_STYLE}'>{safe(first.rest.replace('    ', ' · '))}</p>")
-    return f"<div style='{STYLE}'>{''.join(parts)}</div>"
+    """The HTML repr: the answer, with the costliest causes."""
+    return answer_html(answer_lines(Why.of(read, most=_CAUSES_IN_HTML)))

@@ -16,21 +16,18 @@ from cachescope.capture.preflight_command import preflight
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.report.fix import fix_lines
-from cachescope.report.html import CODE_STYLE, STYLE, safe
-from cachescope.report.layout import wrapped
+from cachescope.report.html import Reprs
+from cachescope.report.layout import Line
 from cachescope.scope.preflight import read_preflight
 
 
-class Fix(answer.Fix):
+class Fix(Reprs, answer.Fix):
     """A fix with its reprs."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return wrapped(list(fix_lines(self)))
-
-    def _repr_html_(self) -> str:
-        return f"<div style='{STYLE}'><pre style='{CODE_STYLE}'>{safe(repr(self))}</pre></div>"
+    def _lines(self) -> Iterable[Line]:
+        return fix_lines(self)
 
 
 def fix(

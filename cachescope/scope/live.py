@@ -22,7 +22,9 @@ from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.logs.trace_log import read_trace_log
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
-from cachescope.report.why_missed import block_html, block_text
+from cachescope.report.html import Reprs
+from cachescope.report.layout import Line
+from cachescope.report.why_missed import block_html, block_lines
 from cachescope.scope.scope import Scope
 
 _block_numbers: Final = itertools.count(1)
@@ -49,7 +51,7 @@ class Block:
 Against = str | os.PathLike[str] | Block
 
 
-class Recording:
+class Recording(Reprs):
     """The result of `recording`: a block of code whose lookups are recorded.
 
     Attributes
@@ -157,15 +159,15 @@ class Recording:
             read_cache_dir(str(self._caches.folder), reading)
         return Scope(assemble(reading))
 
-    def __repr__(self) -> str:
+    def _lines(self) -> list[Line]:
         if self._scope is None:
-            return f"cachescope.Recording: {self._state}"
-        return block_text(BlockAnswer.of(self._scope, self.run))
+            return [Line(f"cachescope.Recording: {self._state}")]
+        return block_lines(BlockAnswer.of(self._scope, self.run))
 
     def _repr_html_(self) -> str:
-        return (
-            f"<p>{self!r}</p>" if self._scope is None else block_html(BlockAnswer.of(self._scope, self.run))
-        )
+        if self._scope is None:
+            return super()._repr_html_()
+        return block_html(BlockAnswer.of(self._scope, self.run))
 
 
 def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = ()) -> Recording:

@@ -16,7 +16,9 @@ from cachescope.readers.reading import ListedEntry, Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.stored import check_redis, read_redis
 from cachescope.readers.sources import check_sources, read_sources
-from cachescope.report.preflight import preflight_html, preflight_text
+from cachescope.report.html import Reprs
+from cachescope.report.layout import Line
+from cachescope.report.preflight import preflight_lines
 from cachescope.scope.live import Block
 from cachescope.scope.scope import Scope
 
@@ -86,7 +88,7 @@ def _is_empty(place: str) -> bool:
     return not os.path.lexists(place) or (os.path.isdir(place) and not os.listdir(place))
 
 
-class Preflight:
+class Preflight(Reprs):
     """The result of `preflight`: a block of code that compiles nothing, and whose lookups are predicted."""
 
     def __init__(self, against: Iterable[Against] | None) -> None:
@@ -127,15 +129,10 @@ class Preflight:
             raise CachescopeError(f"the pre-flight is {self._state}: its scope is there after the block")
         return self._scope
 
-    def __repr__(self) -> str:
+    def _lines(self) -> list[Line]:
         if self._scope is None:
-            return f"cachescope.Preflight: {self._state}"
-        return preflight_text(PreflightAnswer.of(self._scope))
-
-    def _repr_html_(self) -> str:
-        if self._scope is None:
-            return f"<p>{self!r}</p>"
-        return preflight_html(PreflightAnswer.of(self._scope))
+            return [Line(f"cachescope.Preflight: {self._state}")]
+        return preflight_lines(PreflightAnswer.of(self._scope))
 
 
 def preflight(*, against: Against | Iterable[Against] | None = None) -> Preflight:

@@ -23,8 +23,8 @@ from cachescope.figures.links import link_layers
 from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
-from cachescope.report.html import safe
-from cachescope.report.one_entry_forms import one_entry_lines_html
+from cachescope.report.html import lines_html, safe
+from cachescope.report.one_entry_forms import one_entry_lines
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.coded_columns import within
@@ -62,7 +62,7 @@ _NOTHING: Final = (
 def entry_html(one: OneEntry) -> str:
     """All that is known about an entry: guards, links, kernels, and the source folded away."""
     source = one.source
-    lines = one_entry_lines_html(one)
+    lines = lines_html(one_entry_lines(one))
     if source.text is None:
         return lines + html.faint(f"no source: {source.why_not}")
     count = plural(len(source.text.splitlines()), "line")

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.report.html import diff_html, line_html, safe, value_html
-from cachescope.report.layout import Line
+from cachescope.report.html import diff_html, safe, value_html
 from cachescope.report.page.parts import diff_lines
 from cachescope.wording import and_more, plural
 
@@ -50,11 +49,6 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
         f"<div class='cs-scroll'><table class='cs-table'>{title}<thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def lines(of: Iterable[Line]) -> str:
-    """Lines of a report, with their indentation."""
-    return "".join(line_html(line, safe(line.text), safe(line.right), "cs-faint") for line in of)
 
 
 def title(text: str, note: str = "") -> str:

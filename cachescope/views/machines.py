@@ -25,7 +25,7 @@ from cachescope.frames.sharing_rows import FormDifference, PairRow, PredictionRo
 from cachescope.report.comparison import comparison_lines
 from cachescope.report.contexts import folded_differences, shared_lines
 from cachescope.report.devices import card_html
-from cachescope.report.html import safe
+from cachescope.report.html import lines_html, safe
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, dropdown, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled
@@ -66,7 +66,7 @@ class WillHit(Pane):
     def _show(self, change: object = None) -> None:
         predicted = predictions_of_run(self._scope, self.run.value)
         found = Comparison("the directory", "the process", predicted=predicted)
-        self.answer.value = html.lines(comparison_lines(found))
+        self.answer.value = lines_html(comparison_lines(found))
 
 
 def _missing(has_lookups: bool) -> str:

@@ -25,6 +25,7 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
 from cachescope.report.cards import NEVER_ASKED, changes_of, cost_text, notes_of, title_of, what_to_do
+from cachescope.report.html import lines_html
 from cachescope.report.json_text import values_of
 from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.vllm import vllm_lines
@@ -138,7 +139,7 @@ def vllm(scope: Read) -> list[Any]:
     found = VllmFolders.of(scope)
     if found is None:
         return []
-    return [markup(html.title("vLLM's torch_compile_cache") + html.lines(vllm_lines(found)))]
+    return [markup(html.title("vLLM's torch_compile_cache") + lines_html(vllm_lines(found)))]
 
 
 def wrong(scope: Read) -> list[Any]:

@@ -146,8 +146,8 @@ def _numbers(part: Numbers) -> str:
 
 def _line(line: Line) -> str:
     # Two spaces separate a number from its title.
-    text = "&ensp;".join(_prose(part, _SENTENCE) for part in line.text.split("  "))
-    return line_html(line, text, safe(shortened(line.right, _CELL)), "faint")
+    text = "\u2002".join(shortened(part, _SENTENCE) for part in line.text.split("  "))
+    return line_html(line.with_texts(text, shortened(line.right, _CELL)))
 
 
 def _diff(part: Diff) -> str:
