@@ -24,7 +24,7 @@ from cachescope.figures.canvas import (
     value_axis,
 )
 from cachescope.figures.folding import by_row, folded_runs
-from cachescope.figures.palette import COMPILE_COLOURS, CYCLE, GREY
+from cachescope.figures.palette import COMPILE_COLOURS, GREY, PHASE_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
 from cachescope.wording import duration, percent, plural
@@ -37,6 +37,7 @@ _LEAST_SHARE_WITH_EDGE: Final = 0.005
 _EDGE: Final = "rgba(0,0,0,0.45)"
 
 _OTHERS: Final = "other phases"
+_PHASES: Final = 8
 _LEAST_PHASE_WITH_TEXT: Final = 0.06
 
 
@@ -221,8 +222,9 @@ def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> P
         return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.", dark)
     rows = folded_runs(phases["run"], runs)
     ordered = phases.groupby("phase")["self_time_ns"].sum().sort_values(ascending=False, kind="stable")
-    named = [str(name) for name in ordered.index[: len(CYCLE)]]
-    colours = dict(zip(named, CYCLE, strict=False))
+    coloured = [str(name) for name in ordered.index if name in PHASE_COLOURS]
+    named = coloured[:_PHASES]
+    colours = {name: PHASE_COLOURS[name] for name in named}
     if len(ordered) > len(named):
         colours[_OTHERS] = GREY
     part = phases["phase"].where(phases["phase"].isin(named), _OTHERS)

@@ -37,11 +37,19 @@ KIND_COLOURS: Final = {
     "fxgraph": SKY, "aotautograd": PURPLE, "code": GREEN, "triton": ORANGE, "best_config": YELLOW,
     "autotune": BLUE, "vllm": GREEN,
 }  # fmt: skip
+# Of the phases of `cachescope.analysis.phases.names`; the others share grey. None is the colour of a hit or a miss.
+# Those that Okabe and Ito do not have are of Paul Tol's light and muted schemes.
+PHASE_COLOURS: Final = {
+    "Dynamo tracing": "#77AADD", "guards": "#99DDFF", "AOTAutograd": "#AAAA00", "torch's own key": "#FFAABB",
+    "keys and lookups": PURPLE, "loading": YELLOW, "Inductor passes": "#BBCC33", "Inductor lowering": "#DDCC77",
+    "code generation": ORANGE, "vector instruction test": SKY, "C++ compiler": BLUE, "Triton compiler": "#332288",
+    "autotuning": "#AA4499", "waiting for other ranks": "#CC6677", "no event covers": "#DDDDDD",
+}  # fmt: skip
 DAMAGED: Final = VERMILLION
 CYCLE: Final = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE, VERMILLION)
 
 _DARK_TEXT: Final = "#111111"
-_ON_DARK: Final = frozenset({BLUE})
+_ON_DARK: Final = frozenset({BLUE, "#332288", "#AA4499"})
 
 
 @dataclass(frozen=True, slots=True)

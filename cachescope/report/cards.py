@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 from cachescope.analysis.differences import short
-from cachescope.answers.cards import Card, Cards, Place
+from cachescope.analysis.rates import known_sum
+from cachescope.answers.cards import MOST, Card, Cards, Place, nothing_to_fix
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
 from cachescope.report.explanation import change_lines, code_lines
@@ -16,8 +19,67 @@ from cachescope.wording import duration, harmless, listed, plural
 
 _ADVICE_ROWS: Final = 5
 _CHANGES: Final = 4
+# Of the cards on a first screen.
+_FIRST: Final = 3
 _FOLLOWERS_SHOWN: Final = 3
 NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
+
+
+@dataclass(frozen=True, slots=True)
+class CardText:
+    """A card in words; each form escapes them in its own way."""
+
+    cause: int
+    lookup: int  # the first of its misses
+    title: str  # what is to be looked at, and how it changed where that is one thing
+    cost: str  # seconds, what they were spent on, and misses
+    where: str
+    changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
+    lines: tuple[str, ...]  # what gives them their earlier values, to copy
+    advice: str | None
+
+    @classmethod
+    def of(cls, card: Card) -> Self:
+        """The words of a card."""
+        return cls(
+            cause=card.row.cause,
+            lookup=card.first.lookup,
+            title=title_of(card),
+            cost=cost_text(card),
+            where=card.where,
+            changes=tuple(_changes_of(card)),
+            lines=tuple(_what_to_do(card)),
+            advice=card.advice,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCards:
+    """What to fix first, in words: the first cards, further ones to be folded away, and what is not to be fixed by keys."""
+
+    first: tuple[CardText, ...]
+    later: tuple[CardText, ...]
+    later_title: str  # how many there are, and their time
+    apart: tuple[CardText, ...]  # what never reached the cache
+    notes: tuple[str, ...]  # why there is nothing to fix; what the cards leave out
+
+    @classmethod
+    def of(cls, chosen: Chosen) -> Self:
+        """The cards of some lookups."""
+        found = Cards.of(chosen.read, chosen, most=MOST, places=0)
+        first, later = found.works[:_FIRST], found.works[_FIRST:]
+        time = known_sum(card.time_lost_ns for card in later)
+        notes = [] if found.cards else [nothing_to_fix(chosen)]
+        if found.more:
+            causes = plural(found.more, "more cause", "more causes")
+            notes.append(f"{causes} with {plural(found.more_misses, 'miss', 'misses')}: see scope.causes.")
+        return cls(
+            first=tuple(map(CardText.of, first)),
+            later=tuple(map(CardText.of, later)),
+            later_title=f"{len(later)} more" + ("" if time is None else f", {duration(time)} together"),
+            apart=tuple(map(CardText.of, found.apart)),
+            notes=(*notes, found.rest.replace("    ", " · ")),
+        )
 
 
 def title_of(card: Card) -> str:
@@ -27,14 +89,10 @@ def title_of(card: Card) -> str:
     return f"{card.title}: {card.changes[0].summary}"
 
 
-def changes_of(card: Card) -> list[tuple[str, str]]:
-    """The names of changed fields and how they changed, where the title does not say it."""
+def _changes_of(card: Card) -> list[tuple[str, str]]:
     kind = kind_of(card.row)
-    shown = (
-        []
-        if kind.is_upgrade or (len(card.changes) == 1 and not kind.is_recompile)
-        else card.changes[:_CHANGES]
-    )
+    is_said = kind.is_upgrade or (len(card.changes) == 1 and not kind.is_recompile)
+    shown = [] if is_said else card.changes[:_CHANGES]
     changes = [(short_field(one.field), one.summary) for one in shown]
     changes += [(f"run {run}", change) for run, change in card.other_values]
     if shown and len(card.changes) > len(shown):
@@ -42,18 +100,8 @@ def changes_of(card: Card) -> list[tuple[str, str]]:
     return changes
 
 
-def what_to_do(card: Card) -> list[str]:
-    """The lines that give changed fields their earlier values."""
+def _what_to_do(card: Card) -> list[str]:
     return [f"do, {where}: {'; '.join(lines)}" for where, lines in card.settings.items()]
-
-
-def notes_of(found: Cards) -> list[str]:
-    """What the items leave out."""
-    more = []
-    if found.more:
-        causes = plural(found.more, "more cause", "more causes")
-        more.append(f"{causes} with {plural(found.more_misses, 'miss', 'misses')}: see scope.causes.")
-    return [*more, found.rest.replace("    ", " · ")]
 
 
 def place_text(place: Place) -> str:
@@ -107,7 +155,7 @@ def card_lines(number: int, card: Card) -> Iterator[Line]:
 
 
 def _advice_lines(card: Card) -> Iterator[Line]:
-    lines = what_to_do(card)
+    lines = _what_to_do(card)
     yield from (Line(harmless(line), 3) for line in lines)
     # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
     if card.advice and (not lines or len(card.changes) == 1):

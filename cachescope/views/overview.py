@@ -1,32 +1,31 @@
-"""The pane Overview: hit rates three ways, what to fix first, what is wrong."""
+"""The pane Overview: what was avoidable, what to fix first, how each run went, what is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import traitlets
 
 from cachescope.analysis.rates import grouped, rates
-from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
-from cachescope.columns import rows_of
+from cachescope.columns import frame_of, rows_of
 from cachescope.figures.canvas import empty
+from cachescope.figures.compile_time import phases
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
-from cachescope.figures.texts import run_labels
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
-from cachescope.report.cards import NEVER_ASKED, changes_of, cost_text, notes_of, title_of, what_to_do
+from cachescope.report.cards import NEVER_ASKED, FirstCards
 from cachescope.report.html import lines_html
-from cachescope.report.json_text import values_of
 from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.vllm import vllm_lines
 from cachescope.views import html
@@ -35,9 +34,9 @@ from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import LOOKUPS, WHY, State
-from cachescope.views.table import Head, ListedRows, Shown, Table
+from cachescope.views.table import Head, ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import harmless, percent
+from cachescope.wording import harmless
 
 _PROBLEMS = (
     Head("kind", "Kind"),
@@ -52,35 +51,16 @@ _FALSE_HITS = (
     Head("evidence", "What was seen", wide=True),
 )
 
-_RATES = (
-    Head("run", "Run", of=lambda row: row.label),
-    Head("cache", "Cache"),
-    Head("lookups", "Lookups", number=True, of=lambda row: row.rate.lookups),
-    Head("hits", "Hits", number=True, of=lambda row: row.rate.hits),
-    Head("unknown", "Unknown", number=True, of=lambda row: row.rate.unknown, is_optional=True),
-    Head("rate", "Hit rate", number=True, of=lambda row: _share(row.rate.hit_rate)),
-    Head("time_rate", "By time", number=True, of=lambda row: _share(row.rate.time_hit_rate)),
-)
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 
 
-class _Rate(NamedTuple):
-    """How the lookups of one run in one cache went."""
+class CardsView(Control):
+    """What to fix first, of what was read or of some of its lookups."""
 
-    run: int
-    label: str
-    cache: str
-    rate: RateRow
-
-
-class WorklistView(Control):
-    """The worklist of what was read, or of some of its lookups."""
-
-    _esm = script("make.js", "focus.js", "worklist.js")
+    _esm = script("make.js", "focus.js", "cards.js")
     _css = STYLE
 
-    label = traitlets.Unicode("what to fix first, the costliest on top").tag(sync=True)
-    worklist: Any = traitlets.Dict().tag(sync=True)
+    cards: Any = traitlets.Dict().tag(sync=True)
     opened: Any = traitlets.List().tag(sync=True)
     """A pane, a number, and a time that makes opening the same one again a change."""
 
@@ -90,17 +70,9 @@ class WorklistView(Control):
         self.observe(lambda change: self._open(change["new"], on_open), "opened")
 
     def show(self, chosen: Chosen) -> None:
-        """Show the worklist of other lookups."""
-        found = Cards.of(chosen.read, chosen, most=MOST, places=0)
-        notes = notes_of(found)
-        if not found.cards:
-            notes = [nothing_to_fix(chosen), *notes]
-        self.worklist = {
-            "works": list(map(_plain, found.works)),
-            "apart": list(map(_plain, found.apart)),
-            "apart_title": NEVER_ASKED,
-            "notes": notes,
-        }
+        """Show the cards of other lookups."""
+        found = asdict(FirstCards.of(chosen))
+        self.cards = _harmless({**found, "apart_title": NEVER_ASKED})
 
     @staticmethod
     def _open(opened: list[Any], on_open: Callable[[str, int], None]) -> None:
@@ -108,22 +80,7 @@ class WorklistView(Control):
             on_open(opened[0], int(opened[1]))
 
     def __repr__(self) -> str:
-        return f"WorklistView({len(self.worklist['works'])} to fix)"
-
-
-def _plain(card: Card) -> JsonObject:
-    names = {
-        "cause": card.row.cause,
-        "lookup": card.first.lookup,
-        "cost": cost_text(card),
-        "title": title_of(card),
-    }
-    texts = {
-        "changes": changes_of(card),
-        "lines": what_to_do(card),
-        **values_of(card, "advice", "where"),
-    }
-    return {name: _harmless(value) for name, value in (names | texts).items()}
+        return f"CardsView({len(self.cards['first']) + len(self.cards['later'])} to fix)"
 
 
 def _harmless(value: Any) -> Any:
@@ -160,9 +117,9 @@ def wrong(scope: Read) -> list[Any]:
 
 
 class Overview(Pane):
-    """What happened, and what to fix first."""
+    """What was avoidable, where the time went, what to fix first; then how each run went."""
 
-    beyond = "Folders of vLLM, problems and possible false hits are of all that was read."
+    beyond = "Phases, folders of vLLM, problems and possible false hits are of all that was read."
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
@@ -171,32 +128,28 @@ class Overview(Pane):
             super().__init__(markup(said), *vllm(scope), *wrong(scope))
             return
         guarded = state.guarded
-        self._labels = run_labels(scope.runs)
-        self.rates: list[_Rate] = []
         self.numbers = markup()
-        self.worklist = WorklistView(self._chosen, guarded(self._opened))
+        self.cards = CardsView(self._chosen, guarded(self._opened))
         draw = partial(self._drawn, outcomes)
         self.outcomes_plot = Plot(draw, "outcomes by cache and run", self._clicked_outcome, guarded)
+        self.outcomes = Tabled(self.outcomes_plot, self._rates)
         self.over_time = OverTime(scope, state)
         draw = partial(self._drawn, runs_by_graph)
         self.graphs_plot = Plot(draw, "runs by graphs", self._clicked_lookup, guarded)
         self.graphs = Tabled(self.graphs_plot, lambda: self._chosen.lookups[_GRAPHS])
-        self.by_run = Table(
-            ListedRows(_RATES, []),
-            "hit rates by run and cache",
-            on_choose=guarded(self._chosen_rate),
-            page_size=12,
-        )
-        first = Pane(heading("What to fix first", "A title opens Why."), self.worklist)
-        second = Pane(
-            heading("By run and cache", "A row opens its lookups."),
-            self.outcomes_plot,
-            self.by_run,
+        path = []
+        if not scope.phases.empty:
+            plot = Plot(partial(phases, scope.phases, scope.runs), "self time of each phase, by run")
+            path = [heading("Where the time went"), plot]
+        first = Pane(
+            heading("What to fix first", "A title opens Why."),
+            self.cards,
             heading("Runs by graphs", "A cell opens Why."),
             self.graphs,
-            self.over_time,
         )
-        super().__init__(self.numbers, columns(first, second), *vllm(scope), *wrong(scope))
+        rates = heading("By run and cache", "A bar opens its lookups.")
+        second = Pane(*path, rates, self.outcomes)
+        super().__init__(self.numbers, columns(first, second), self.over_time, *vllm(scope), *wrong(scope))
         self._count()
 
     @property
@@ -220,17 +173,22 @@ class Overview(Pane):
         if not self._scope.facts.lookups:
             return
         self._count()
-        self.worklist.show(chosen)
+        self.cards.show(chosen)
         self.over_time.narrow(chosen)
-        self.outcomes_plot.redraw()
+        self.outcomes.redraw()
         self.graphs.redraw()
 
     def _count(self) -> None:
+        said = html.paragraph(headline(self._chosen), "strong")
+        rates = (f"{label}: {number} ({of})" for label, number, of in rate_numbers(self._chosen)[:3])
+        self.numbers.value = said + html.faint(" · ".join(rates))
+
+    def _rates(self) -> pd.DataFrame:
         groups = grouped(self._chosen.rows, lambda row: (row.run, row.cache))
-        labels = self._labels
-        self.rates = [_Rate(run, labels[run], cache, rates(rows)) for (run, cache), rows in groups.items()]
-        self.numbers.value = html.numbers(rate_numbers(self._chosen))
-        self.by_run.show(ListedRows(_RATES, list(enumerate(self.rates))))
+        frame = frame_of(map(rates, groups.values()), RateRow)
+        for at, (name, values) in enumerate(zip(("run", "cache"), zip(*groups, strict=True), strict=False)):
+            frame.insert(at, name, list(values))
+        return frame
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:
@@ -253,13 +211,6 @@ class Overview(Pane):
         lookup = first_number(clicked.get("data"))
         if lookup is not None and lookup in self._scope.facts.lookups:
             self._state.show_why(lookup)
-
-    def _chosen_rate(self, row: int) -> None:
-        self._state.show_lookups(run=self.rates[row].run, cache=self.rates[row].cache)
-
-
-def _share(share: float | None) -> Shown | None:
-    return None if share is None else Shown(percent(share), share)
 
 
 def _what_now(scope: Read) -> str:

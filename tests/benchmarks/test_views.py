@@ -44,7 +44,7 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
             plot.dark = False
         return explorer
 
-    assert benchmark(paint).pane("Overview").worklist.worklist["works"]
+    assert benchmark(paint).pane("Overview").cards.cards["first"]
 
 
 @pytest.mark.benchmark(group="views")

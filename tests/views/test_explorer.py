@@ -106,7 +106,7 @@ def test_hit_rates_three_ways(tour: Explorer) -> None:
 
 
 def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
-    tour.pane("Overview").worklist.opened = ["Lookups", 1, 0]
+    tour.pane("Overview").cards.opened = ["Lookups", 1, 0]
     assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
     lookups = tour.pane("Lookups")
     # Four lookups of AOTAutograd, and below each of them that of its graph.
@@ -119,16 +119,14 @@ def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
 
 def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     overview = tour.pane("Overview")
-    overview.worklist.opened = ["Lookups", 2, 0]
+    overview.cards.opened = ["Lookups", 2, 0]
     assert tour.state.filters == {"cause": 2}
-    overview.worklist.opened = ["Why", 24, 1]
+    overview.cards.opened = ["Why", 24, 1]
     assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     # The page could send anything.
     for other in ([], ["Why", 1000, 2], ["Entries", 1, 3]):
-        overview.worklist.opened = other
+        overview.cards.opened = other
         assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
-    overview.by_run.chosen = [0, 0]
-    assert tour.state.filters == {"run": 0, "cache": "aotautograd"}
     overview.outcomes_plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
     assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}
     overview.over_time.plot.clicked = {"data": 24}
@@ -276,7 +274,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
 
 def test_a_cause_beside_what_its_fields_save_opens_why(tour: Explorer) -> None:
     view = tour.pane("What-if")
-    titles = [work["title"] for work in tour.pane("Overview").worklist.worklist["works"]]
+    titles = [work["title"] for work in tour.pane("Overview").cards.cards["first"]]
     assert [title.startswith(row[0]) for title, row in zip(titles, view.by_cause.rows, strict=True)] == [
         True
     ] * 3
@@ -405,7 +403,7 @@ def test_every_control_has_a_label(tour: Explorer) -> None:
     def check(widget: Any) -> None:
         if hasattr(widget, "description") and hasattr(widget, "value"):
             assert widget.description or isinstance(widget, ipywidgets.HTML), widget
-        if hasattr(widget, "_esm") and type(widget).__name__ not in ("Tree", "Back"):
+        if hasattr(widget, "_esm") and type(widget).__name__ not in ("Tree", "Back", "CardsView"):
             assert widget.label, widget
         for child in getattr(widget, "children", ()):
             check(child)
@@ -474,14 +472,15 @@ def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scop
     overview = tour.pane("Overview")
     hits = (lookups["outcome"] == "hit").sum()
     assert f"{hits} of {len(lookups)} lookups" in overview.numbers.value
-    assert {row[0] for row in overview.by_run.rows} == {overview._labels[3], overview._labels[4]}
-    works = overview.worklist.worklist["works"]
+    overview.outcomes.show.value = True
+    assert {row[1] for row in overview.outcomes.table.rows} == {"3", "4"}
+    works = [*overview.cards.cards["first"], *overview.cards.cards["later"]]
     counted = misses.groupby("cause").size().to_dict()
     assert works
     for work in works:
         assert work["cost"].split(" · ")[-1] == f"{counted[work['cause']]} misses"
     # None becomes a cold start because what came before it is not shown.
-    assert misses["baseline"].notna().any() and "cold start" not in str(overview.worklist.worklist)
+    assert misses["baseline"].notna().any() and "cold start" not in str(overview.cards.cards)
     why = tour.pane("Why")
     assert state.lookup in set(misses["lookup"])
     assert set(why.same.table.ids) <= set(misses["lookup"])
@@ -524,7 +523,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
             plot.dark = False
     assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
-    assert "No lookup is of this time" in tour.pane("Overview").worklist.worklist["notes"][0]
+    assert "No lookup is of this time" in tour.pane("Overview").cards.cards["notes"][0]
     assert "No lookup is of this time" in tour.pane("Overview").outcomes_plot.figure
 
 

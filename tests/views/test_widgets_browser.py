@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from cachescope.views.overview import WorklistView
+from cachescope.views.overview import CardsView
 from cachescope.views.widget_base import STYLE, script
 
-MODEL = """([module, worklist]) => { window.set = [];
+MODEL = """([module, cards]) => { window.set = [];
   const widget = new Function(module.replace('export default', 'return'))();
-  const model = { get: (name) => (name === 'worklist' ? worklist : name), set: (...one) => set.push(one),
+  const model = { get: (name) => (name === 'cards' ? cards : name), set: (...one) => set.push(one),
     save_changes: () => {}, on: () => {} };
   widget.render({ model, el: document.getElementById('place') }); }"""
 
@@ -29,13 +29,14 @@ def work(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_what_to_do_is_folded_away_from_the_sixth_cause_on(page: Any) -> None:
-    works = {"works": [work(i) for i in range(8)], "apart": [work(8)], "apart_title": "Apart", "notes": []}
-    page.evaluate(MODEL, [WorklistView._esm, works])
+def test_further_cards_are_folded_away(page: Any) -> None:
+    works = [work(i) for i in range(9)]
+    cards = {"first": works[:3], "later": works[3:8], "later_title": "5 more", "apart": works[8:]}
+    page.evaluate(MODEL, [CardsView._esm, {**cards, "apart_title": "Apart", "notes": []}])
     assert page.locator("button.cs-link").all_text_contents() == [f"cause {i}" for i in range(9)]
     seen = [page.get_by_text(f"advice {i}", exact=True).is_visible() for i in range(9)]
-    assert seen == [True] * 5 + [False] * 3 + [True]
-    page.get_by_label("What to do: cause 6").click()
+    assert seen == [True] * 3 + [False] * 5 + [True]
+    page.get_by_text("5 more", exact=True).click()
     page.get_by_label("Lookups of cause 6").click()
     assert page.get_by_text("advice 6", exact=True).is_visible()
     assert page.evaluate("set.map(([name, [pane, id]]) => [name, pane, id])") == [["opened", "Lookups", 6]]

@@ -9,6 +9,7 @@ from typing import Final
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
+from cachescope.report.cards import CardText
 from cachescope.report.identifying_values import identities
 from cachescope.report.page.file import about_text, hidden
 from cachescope.report.page.outcomes import outcomes_section
@@ -20,7 +21,6 @@ from cachescope.report.page.parts import (
     Sorted,
     Table,
     Text,
-    WorkItem,
     WorkItems,
     shortened,
 )
@@ -54,28 +54,28 @@ def _parts(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case WorkItems():
-                for number, item in enumerate(part.items[:_ITEMS], 1):
-                    yield from _item(number, item)
-                if len(part.items) > _ITEMS:
-                    yield from (f"- {and_more(len(part.items) - _ITEMS)}", "")
+                for number, card in enumerate(part.cards[:_ITEMS], 1):
+                    yield from _card(number, card)
+                if len(part.cards) > _ITEMS:
+                    yield from (f"- {and_more(len(part.cards) - _ITEMS)}", "")
             case Fold():
                 yield from _folded(part.title, _parts(part.parts))
             case Text():
                 yield from (_safe(part.text, _SENTENCE), "")
 
 
-def _item(number: int, item: WorkItem) -> Iterator[str]:
-    yield f"{number}. **{_safe(item.title, _SENTENCE)}** · {_safe(item.cost, _CELL)}  "
-    yield f"   {_safe(item.where, _SENTENCE)}"
-    for name, change in item.changes:
+def _card(number: int, card: CardText) -> Iterator[str]:
+    yield f"{number}. **{_safe(card.title, _SENTENCE)}** · {_safe(card.cost, _CELL)}  "
+    yield f"   {_safe(card.where, _SENTENCE)}"
+    for name, change in card.changes:
         yield f"   - {_safe(name, _CELL)} {_safe(change, _SENTENCE)}"
-    if item.lines:
+    if card.lines:
         # A fence that nothing in it ends.
-        longest = max(map(len, re.findall("`+", "".join(item.lines))), default=0)
+        longest = max(map(len, re.findall("`+", "".join(card.lines))), default=0)
         fence = "`" * max(3, longest + 1)
-        yield from (f"   {fence}", *(f"   {harmless_line(line)}" for line in item.lines), f"   {fence}")
-    if item.advice:
-        yield f"   {_safe(item.advice, _SENTENCE)}"
+        yield from (f"   {fence}", *(f"   {harmless_line(line)}" for line in card.lines), f"   {fence}")
+    if card.advice:
+        yield f"   {_safe(card.advice, _SENTENCE)}"
     yield ""
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from cachescope.report.cards import CardText
 from cachescope.report.html import diff_html, line_html, safe, value_html
 from cachescope.report.layout import Line
 from cachescope.report.page.lookups import lookups_html
@@ -26,7 +27,6 @@ from cachescope.report.page.parts import (
     Sorted,
     Table,
     Text,
-    WorkItem,
     WorkItems,
     shortened,
 )
@@ -102,7 +102,7 @@ def _part(part: Part) -> str:
         case Table():
             return _table(part)
         case WorkItems():
-            items = "".join(map(_work, part.items))
+            items = "".join(_card(card, part.anchors.get(card.cause)) for card in part.cards)
             return f"<ol class='worklist' aria-label='{safe(part.name)}'>{items}</ol>"
         case Replayable():
             return replay_html(part)
@@ -114,19 +114,19 @@ def _part(part: Part) -> str:
             return f"<figure class='plot' aria-label='{name}'><div></div><figcaption>{name}</figcaption></figure>"
 
 
-def _work(work: WorkItem) -> str:
-    title = _prose(work.title, _CELL)
-    if work.anchor is not None:
-        title = f"<a href='#{safe(work.anchor)}'>{title}</a>"
-    changes = "".join(map(_change, work.changes))
-    parts = [f"<div class='title'><b>{title}</b> <span class='faint'>{_prose(work.cost, _CELL)}</span></div>"]
+def _card(card: CardText, anchor: str | None) -> str:
+    title = _prose(card.title, _CELL)
+    if anchor is not None:
+        title = f"<a href='#{safe(anchor)}'>{title}</a>"
+    changes = "".join(map(_change, card.changes))
+    parts = [f"<div class='title'><b>{title}</b> <span class='faint'>{_prose(card.cost, _CELL)}</span></div>"]
     if changes:
         parts.append(f"<ul>{changes}</ul>")
-    parts.append(f"<div class='faint'>{_prose(work.where, _CELL)}</div>")
+    parts.append(f"<div class='faint'>{_prose(card.where, _CELL)}</div>")
     # What to do is never cut.
-    parts += [f"<div class='do'>{safe(line)}</div>" for line in work.lines]
-    if work.advice:
-        parts.append(f"<div>{safe(work.advice)}</div>")
+    parts += [f"<div class='do'>{safe(line)}</div>" for line in card.lines]
+    if card.advice:
+        parts.append(f"<div>{safe(card.advice)}</div>")
     return f"<li>{''.join(parts)}</li>"
 
 

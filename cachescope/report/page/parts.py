@@ -5,7 +5,7 @@ Texts are whole here, within bounds; they are shortened when shown. What leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeVar
@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 import pandas as pd
 
 from cachescope.json_types import JsonObject
+from cachescope.report.cards import CardText
 from cachescope.report.layout import Line
 from cachescope.report.page.toggle_texts import NOTHING_TOLD, Alone
 from cachescope.wording import and_more, file_size, harmless
@@ -124,24 +125,12 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkItem:
-    """An item of a worklist."""
-
-    title: str  # what is to be looked at, what it cost, and where it struck
-    cost: str
-    where: str
-    changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
-    lines: tuple[str, ...]  # what to do, as lines to copy
-    advice: str | None  # what can be done
-    anchor: str | None  # the group that explains it
-
-
-@dataclass(frozen=True, slots=True)
 class WorkItems:
-    """A worklist, the costliest on top."""
+    """Cards, the costliest on top."""
 
     name: str
-    items: tuple[WorkItem, ...]
+    cards: tuple[CardText, ...]
+    anchors: Mapping[int, str]  # of causes that are explained below
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.rates import known_sum
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.directory import past_misses
@@ -20,15 +19,7 @@ from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
-from cachescope.report.cards import (
-    NEVER_ASKED,
-    changes_of,
-    cost_text,
-    notes_of,
-    place_text,
-    title_of,
-    what_to_do,
-)
+from cachescope.report.cards import NEVER_ASKED, FirstCards, cost_text, place_text, title_of
 from cachescope.report.explanation import sentences
 from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.lookups import lookup_table
@@ -44,7 +35,6 @@ from cachescope.report.page.parts import (
     Part,
     Section,
     Text,
-    WorkItem,
     WorkItems,
     bounded,
     diff_lines,
@@ -55,7 +45,7 @@ from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
 from cachescope.report.why_missed import past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
-from cachescope.wording import duration, listed, plural, short_key
+from cachescope.wording import listed, plural, short_key
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
@@ -71,8 +61,6 @@ _CHANGES: Final = (
 )
 _EMPTY: Final = "(empty)"
 
-# Of the cards on the first screen.
-_FIRST: Final = 3
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
 _PLACES: Final = 8
@@ -175,7 +163,7 @@ def why_section(scope: Read) -> Section:
     """Question 2: why, cause by cause, then every miss, then warnings."""
     sentence = (
         "Each cause with its costliest miss: which fields of the key changed, from what to what, against which earlier lookup"
-        " it was held, and where else it card. Hashes are compared, never texts."
+        " it was held, and where else it struck. Hashes are compared, never texts."
     )
     causes = Cards.of(scope, most=EXPLAINED, places=_PLACES)
     parts: list[Part] = [cause_group(scope, number, card) for number, card in enumerate(causes.cards, 1)]
@@ -267,35 +255,16 @@ def _key(key: str | None) -> str | None:
 
 def causes_section(scope: Read) -> Section:
     """What to fix first: the first screen."""
-    found = Cards.of(scope, most=MOST, places=0)
+    found = FirstCards.of(Chosen(scope))
     order = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first]
     anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
-    first, later = found.works[:_FIRST], found.works[_FIRST:]
     parts: list[Part] = []
-    if first:
-        parts.append(WorkItems("What to fix, the costliest on top", _items(first, anchors)))
-    if later:
-        time = known_sum(card.time_lost_ns for card in later)
-        title = f"{len(later)} more" + ("" if time is None else f", {duration(time)} together")
-        parts.append(Fold(title, (WorkItems("What to fix besides", _items(later, anchors)),)))
+    if found.first:
+        parts.append(WorkItems("What to fix, the costliest on top", found.first, anchors))
+    if found.later:
+        later = WorkItems("What to fix besides", found.later, anchors)
+        parts.append(Fold(found.later_title, (later,)))
     if found.apart:
-        parts += [Text(f"{NEVER_ASKED}:"), WorkItems(NEVER_ASKED, _items(found.apart, anchors))]
-    if not parts:
-        parts.append(Text(nothing_to_fix(Chosen(scope))))
-    parts += [Text(note, "faint") for note in notes_of(found)]
+        parts += [Text(f"{NEVER_ASKED}:"), WorkItems(NEVER_ASKED, found.apart, anchors)]
+    parts += [Text(note, "faint") for note in found.notes]
     return Section("causes", "What should be fixed first?", "", (*path_drawing(scope), *parts))
-
-
-def _items(cards: tuple[Card, ...], anchors: dict[int, str]) -> tuple[WorkItem, ...]:
-    return tuple(
-        WorkItem(
-            where=card.where,
-            title=title_of(card),
-            lines=tuple(what_to_do(card)),
-            cost=cost_text(card),
-            advice=card.advice,
-            changes=tuple(changes_of(card)),
-            anchor=anchors.get(card.row.cause),
-        )
-        for card in cards
-    )
