@@ -15,6 +15,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frames_object
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
+from cachescope.report.tables import Column, timed
 from cachescope.wording import SHORT_KEY, duration, harmless, listed, percent, plural
 
 _SHOWN: Final = 6
@@ -193,6 +194,15 @@ def saving_text(row: CauseSaving) -> str:
     if not row.fields:
         return "has no field to leave out"
     return _turned(row, row.misses)
+
+
+# Of causes with their titles.
+CAUSE_SAVINGS: Final = (
+    Column("Cause", "text", lambda row: row[0]),
+    Column("Time lost", "number", lambda row: timed(row[1].time_lost_ns)),
+    Column("Without its fields", "text", lambda row: saving_text(row[1])),
+    Column("Why the rest stays", "text", lambda row: row[1].why, is_optional=True),
+)
 
 
 def saving_lines(savings: pd.DataFrame) -> list[Line]:

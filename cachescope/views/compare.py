@@ -14,12 +14,13 @@ from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
 from cachescope.answers.names import cache_name, short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
+from cachescope.report.tables import Column, Sorted, timed
 from cachescope.views import compare_text, html
 from cachescope.views.controls import Pane, button, heading, markup, row, sentence, toggle_buttons
 from cachescope.views.lookups import NOTHING
 from cachescope.views.run_picker import RunPicker
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table, timed
+from cachescope.views.table import ListedRows, Table
 from cachescope.wording import listed, rank_names
 
 _FIELDS: Final = 3
@@ -157,18 +158,18 @@ class Compare(Pane):
         rows.sort(key=lambda row: order.index(row[1].change))
         self.table.show(ListedRows(self._heads(compare_text.change_names(self.found)), rows))
 
-    def _heads(self, names: Mapping[Change, str]) -> tuple[Head, ...]:
+    def _heads(self, names: Mapping[Change, str]) -> tuple[Column, ...]:
         return (
-            Head("change", "Change", of=lambda row: names[row.change]),
-            Head("ranks", "Ranks", of=self._ranks, is_optional=True),
-            Head("cache", "Cache", of=lambda row: cache_name(row.one)),
-            Head("compile_id", "Compile", of=lambda row: row.one.compile_id),
-            Head("function", "Function", of=lambda row: row.one.function, is_optional=True),
-            Head("before", "A", of=lambda row: compare_text.went(row.before)),
-            Head("after", "B", of=lambda row: compare_text.went(row.after)),
-            Head("time_before", "Time A", number=True, unit="ns", of=lambda row: _time(row.before)),
-            Head("time_after", "Time B", number=True, unit="ns", of=lambda row: _time(row.after)),
-            Head("fields", "Fields that differ", wide=True, of=_fields),
+            Column("Change", "word", lambda row: names[row.change]),
+            Column("Ranks", "word", self._ranks, is_optional=True),
+            Column("Cache", "word", lambda row: cache_name(row.one)),
+            Column("Compile", "word", "one.compile_id"),
+            Column("Function", "word", "one.function", is_optional=True),
+            Column("A", "word", lambda row: compare_text.went(row.before)),
+            Column("B", "word", lambda row: compare_text.went(row.after)),
+            Column("Time A", "number", lambda row: _time(row.before)),
+            Column("Time B", "number", lambda row: _time(row.after)),
+            Column("Fields that differ", "text", _fields),
         )
 
     def _ranks(self, one: Aligned) -> str | None:
@@ -198,6 +199,6 @@ def _fields(one: Aligned) -> str | None:
     return "not recorded" if all(row.cache_key for row in (*one.before, *one.after)) else "no key"
 
 
-def _time(rows: tuple[Any, ...]) -> Shown | None:
+def _time(rows: tuple[Any, ...]) -> Sorted | None:
     times = [row.time_taken_ns for row in rows if row.outcome != "hit" and row.time_taken_ns is not None]
     return timed(sum(times) if times else None)

@@ -25,33 +25,28 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.report.html import lines_html, safe
 from cachescope.report.one_entry_forms import one_entry_lines
+from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import UNREADABLE
 from cachescope.views import html
 from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, columns, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table, timed
-from cachescope.wording import file_size, file_time, harmless, plural
+from cachescope.views.table import ListedRows, Table
+from cachescope.wording import file_size, harmless, plural
 
 # Highlighting makes every token an element; longer sources are shown plain.
 _MOST_HIGHLIGHTED: Final = 100_000
 _MOST_SHOWN: Final = 400_000
 
 _HEADS: Final = (
-    Head("entry", "Entry", number=True),
-    Head("cache", "What it is"),
-    Head("cache_key", "Key", fills=True, of=lambda row: row.cache_key or row.name or basename(row.path)),
-    Head(
-        "size",
-        "Size",
-        number=True,
-        unit="B",
-        of=lambda row: Shown(file_size(row.size_bytes or 0), row.size_bytes or 0),
-    ),
-    Head("written", "Written (UTC)", of=lambda row: _written(row.modified_time)),
-    Head("status", "Status"),
-    Head("time", "Compile time", number=True, unit="ns", of=lambda row: timed(row.time_taken_ns)),
+    Column("Entry", "name", "entry"),
+    Column("What it is", "word", "cache"),
+    Column("Key", "key", lambda row: row.cache_key or row.name or basename(row.path)),
+    Column("Size", "number", lambda row: sized(row.size_bytes or 0)),
+    Column("Written (UTC)", "word", lambda row: written(row.modified_time)),
+    Column("Status", "word", "status"),
+    Column("Compile time", "number", lambda row: timed(row.time_taken_ns)),
 )
 _NOTHING: Final = (
     "No cache directory was read, so there are no entries. Give cachescope.read the directory as well: the one that"
@@ -192,10 +187,6 @@ def _first_to_show(entries: Sequence[EntryRow]) -> int:
     damaged = (one.entry for one in entries if one.status == "damaged")
     compiled = (one.entry for one in entries if one.time_taken_ns is not None)
     return next(damaged, next(compiled, entries[0].entry))
-
-
-def _written(ns: int | None) -> Shown | None:
-    return None if ns is None else Shown(file_time(ns), pd.Timestamp(ns, tz="UTC"))
 
 
 def _entries_of(chosen: Chosen, span: Span | None) -> pd.DataFrame:

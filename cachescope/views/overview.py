@@ -27,6 +27,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.cards import NEVER_ASKED, FirstCards
 from cachescope.report.html import lines_html
 from cachescope.report.page.outcomes import rate_numbers
+from cachescope.report.tables import FALSE_HITS, PROBLEMS
 from cachescope.report.vllm import vllm_lines
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, heading, markup, sentence
@@ -34,22 +35,9 @@ from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import LOOKUPS, WHY, State
-from cachescope.views.table import Head, ListedRows, Table
+from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import harmless
-
-_PROBLEMS = (
-    Head("kind", "Kind"),
-    Head("source", "Source"),
-    Head("where", "Where"),
-    Head("message", "What is wrong", wide=True),
-)
-_FALSE_HITS = (
-    Head("kind", "Kind"),
-    Head("cache_key", "Key"),
-    Head("hits", "Hits", number=True),
-    Head("evidence", "What was seen", wide=True),
-)
 
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 
@@ -105,11 +93,11 @@ def wrong(scope: Read) -> list[Any]:
     parts: list[Any] = []
     if false_hits:
         note = "Keys that seem to stand for more than one thing: warnings with their evidence."
-        rows = ListedRows(_FALSE_HITS, list(enumerate(false_hits)))
+        rows = ListedRows(FALSE_HITS, list(enumerate(false_hits)))
         title = heading(f"Possible false hits: {len(false_hits)}", note)
         parts += [title, Table(rows, "possible false hits", page_size=10)]
     if problems:
-        rows = ListedRows(_PROBLEMS, list(enumerate(problems)))
+        rows = ListedRows(PROBLEMS, list(enumerate(problems)))
         title = heading(f"Problems: {len(problems):,}", "What could not be read; the rest was.")
         parts += [title, Table(rows, "problems", page_size=10)]
     nothing = "No problems while reading, and no key that seems to stand for two things."

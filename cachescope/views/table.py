@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from operator import attrgetter
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 import pandas as pd
@@ -16,8 +15,9 @@ from traitlets.utils.bunch import Bunch
 from cachescope.columns import plain_columns
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
+from cachescope.report.tables import Cell, Column, Sorted, columns_with_cells
 from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import duration, harmless
+from cachescope.wording import harmless
 
 SEPARATORS: Final = {"tsv": "\t", "csv": ","}
 # A spreadsheet takes a cell that begins so for a formula and runs it.
@@ -59,8 +59,7 @@ class Head:
     """One column: its name, its heading and its layout: `wide` is wrapped, `fills` is cut at the edge.
 
     A cell whose text has one of the `colours` gets a mark of it beside the text. The `unit` of values that are shown
-    with a unit each is copied in the heading. In `ListedRows` a cell is the attribute of its name, or what is made `of`
-    the row, and an optional column is left out where it has nothing to show.
+    with a unit each is copied in the heading.
     """
 
     name: str
@@ -71,8 +70,6 @@ class Head:
     sortable: bool = True
     colours: Mapping[str, str] = field(default_factory=dict)
     unit: str = ""
-    of: Callable[[Any], Any] | None = None
-    is_optional: bool = False
 
 
 class Rows(Protocol):
@@ -214,14 +211,13 @@ class Table(Control):
 class ListedRows:
     """Rows few enough to keep as text, each with its id."""
 
-    def __init__(self, heads: Sequence[Head], rows: Sequence[tuple[int, object]]) -> None:
-        made = [(head, [(head.of or attrgetter(head.name))(row) for _, row in rows]) for head in heads]
-        shown = [(head, cells) for head, cells in made if any(cells) or not head.is_optional]
-        self.heads = [replace(head, sortable=head.sortable and len(rows) > 1) for head, _ in shown]
+    def __init__(self, columns: Sequence[Column], rows: Sequence[tuple[int, object]]) -> None:
+        shown = columns_with_cells(columns, (row for _, row in rows))
+        self.heads = [_head(column, cells) for column, cells in shown]
         self._rows = [(number, [cells[at] for _, cells in shown]) for at, (number, _) in enumerate(rows)]
 
     def order(self, column: str, ascending: bool) -> None:
-        """Sort by value, not by printed text: a cell may be ``Shown``."""
+        """Sort by value, not by printed text."""
         at = next((i for i, head in enumerate(self.heads) if head.name == column), None)
         if at is None:
             return
@@ -245,33 +241,34 @@ class ListedRows:
         return names, [[_value(cell) for cell in cells] for _, cells in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A cell that is sorted and copied by another value than its text."""
-
-    text: str
-    value: float | pd.Timestamp
-
-
-def timed(ns: int | None) -> Shown | None:
-    """A time as people write it."""
-    return None if ns is None else Shown(duration(ns), ns)
-
-
-def _sort_key(cell: Any) -> tuple[int, Any]:
-    if isinstance(cell, Shown):
-        return 0, cell.value
-    return (0, cell) if isinstance(cell, (int, float)) else (1, str(cell))
+def _head(column: Column, cells: Sequence[Cell]) -> Head:
+    units = (cell.unit for cell in cells if isinstance(cell, Sorted) and cell.unit != "UTC")
+    return Head(
+        column.title.lower().replace(" ", "_"),
+        column.title,
+        number=column.kind in ("number", "name"),
+        wide=column.kind in ("text", "long"),
+        fills=column.kind == "key",
+        sortable=len(cells) > 1,
+        unit=next(units, ""),
+    )
 
 
-def _text(cell: Any) -> str:
+def _sort_key(cell: Cell) -> tuple[int, Any]:
+    value = cell.value if isinstance(cell, Sorted) else cell
+    return (0, value) if isinstance(value, (int, float)) else (1, str(value))
+
+
+def _text(cell: Cell) -> str:
     if cell is None:
         return "–"
-    return cell.text if isinstance(cell, Shown) else str(cell)
+    return cell.text if isinstance(cell, Sorted) else str(cell)
 
 
-def _value(cell: Any) -> Any:
-    return cell.value if isinstance(cell, Shown) else cell
+def _value(cell: Cell) -> Any:
+    if not isinstance(cell, Sorted):
+        return cell
+    return pd.Timestamp(cell.value, tz="UTC") if cell.unit == "UTC" else cell.value
 
 
 def _cell(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import pandas as pd
@@ -10,18 +9,18 @@ import pandas as pd
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
-from cachescope.answers.time_spent import RunTime, TimeSpent
+from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
-from cachescope.figures.texts import run_labels
 from cachescope.json_types import JsonObject
+from cachescope.report.tables import TIMES, Column, Sorted, shared, timed
 from cachescope.report.time_spent import besides_text, said_texts
 from cachescope.views import html
 from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Shown, Table, timed
-from cachescope.wording import and_more, harmless, percent
+from cachescope.views.table import ListedRows, Table
+from cachescope.wording import and_more, harmless
 
 _NOTHING: Final = (
     "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
@@ -29,11 +28,11 @@ _NOTHING: Final = (
 _MOST_PROBLEMS: Final = 10
 # Of the rows of `_phase_rows`.
 _PHASES: Final = (
-    Head("phase", "Phase", wide=True, of=lambda row: harmless(row[0])),
-    Head("event", "Event", wide=True, of=lambda row: harmless(row[1])),
-    Head("count", "Events", number=True, of=lambda row: Shown(f"{row[2]:,}", row[2])),
-    Head("self_time", "Self time", number=True, unit="ns", of=lambda row: timed(row[3])),
-    Head("share", "Share", number=True, of=lambda row: row[4]),
+    Column("Phase", "text", lambda row: harmless(row[0])),
+    Column("Event", "text", lambda row: harmless(row[1])),
+    Column("Events", "number", lambda row: Sorted(f"{row[2]:,}", row[2])),
+    Column("Self time", "number", lambda row: timed(row[3])),
+    Column("Share", "number", lambda row: shared(row[4])),
 )
 _COMPILES: Final = [
     "run", "compile_id", "kind", "function", "start_time", "time_taken_ns", "error", "lookups", "hits",
@@ -51,7 +50,6 @@ class Time(Pane):
         if not self.spent.runs:
             super().__init__(sentence(_NOTHING), markup(self._problems()))
             return
-        self._labels = run_labels(scope.runs)
         runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
         guarded = state.guarded
         self.phases_plot = Plot(
@@ -68,7 +66,7 @@ class Time(Pane):
         )
         self.compiles = Tabled(self.compiles_plot, lambda: self._compiles()[_COMPILES])
         self.readings = Table(
-            ListedRows(self._readings(), [(one.run, one) for one in self.spent.runs]),
+            ListedRows(TIMES, [(one.run, one) for one in self.spent.runs]),
             "what caches could do about it, by run",
             on_choose=guarded(self._choose),
             page_size=12,
@@ -143,16 +141,6 @@ class Time(Pane):
             return [f"{besides[:1].upper()}{besides[1:]}."] if besides else []
         return said_texts(spent)
 
-    def _readings(self) -> list[Head]:
-        number = partial(Head, number=True, unit="ns")
-        return [
-            Head("run", "Run", of=lambda one: self._labels[one.run]),
-            number("total", "In all", of=lambda one: timed(one.readings.total_ns)),
-            number("could_save", "Hits could still save", of=_could_save),
-            number("stays", "Stays", of=lambda one: timed(one.stays_ns)),
-            number("saved", "Its hits saved", of=_saved),
-        ]
-
     def _problems(self) -> str:
         problems = self._scope.phase_problems
         texts = zip(problems["source"].tolist(), problems["message"].tolist(), strict=True)
@@ -164,18 +152,10 @@ class Time(Pane):
         return "".join(shown)
 
 
-def _could_save(one: RunTime) -> Shown | None:
-    return Shown("nothing", 0) if one.could_save_ns == 0 else timed(one.could_save_ns)
-
-
-def _saved(one: RunTime) -> Shown | None:
-    return timed(one.readings.saved_ns) if one.readings.hits else None
-
-
-def _phase_rows(phases: pd.DataFrame) -> list[tuple[str, str, int, int, Shown | None]]:
+def _phase_rows(phases: pd.DataFrame) -> list[tuple[str, str, int, int, float | None]]:
     """Phase, event, how many there are, their self time and its share; the longest first."""
     sums = phases.groupby(["phase", "event"], as_index=False)[["count", "self_time_ns"]].sum()
     ordered = sums.sort_values("self_time_ns", ascending=False, kind="stable")
     total = int(ordered["self_time_ns"].sum())
     rows = zip(*(ordered[name].tolist() for name in ("phase", "event", "count", "self_time_ns")), strict=True)
-    return [(*row, Shown(percent(row[3] / total), row[3]) if total else None) for row in rows]
+    return [(*row, row[3] / total if total else None) for row in rows]

@@ -17,25 +17,18 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.page.toggle_texts import forms_of, savings_of
-from cachescope.report.what_if_forms import BY_CAUSE, saving_text, time_won, warning_lines, what_if_lines
+from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, time_won, warning_lines, what_if_lines
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, columns, heading, markup, row
 from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.views.table import FrameRows, Head, ListedRows, Table, timed
+from cachescope.views.table import FrameRows, Head, ListedRows, Table
 from cachescope.views.toggles import Ranking, Tree, tree_groups
 from cachescope.wording import duration, percent, plural
 
 _WARNING: Final = "bold red"
-_BY_CAUSE: Final = (
-    Head("cause", "Cause", wide=True, of=lambda row: row[0].title),
-    Head("time_lost", "Lost", number=True, unit="ns", of=lambda row: timed(row[1].time_lost_ns)),
-    Head("saves", "Without its fields", wide=True, of=lambda row: saving_text(row[1])),
-    Head("why", "Why the rest stays", wide=True, of=lambda row: row[1].why or "", is_optional=True),
-)
-
 _HEADS: Final = (
     Head("lookup", "Lookup", number=True),
     Head("run", "Run"),
@@ -81,7 +74,7 @@ def by_cause(scope: Read) -> ListedRows:
     named = {card.row.cause: card for card in Cards.of(scope, most=MOST, places=0).cards}
     savings = rows_of(scope.cause_savings(), CauseSaving)
     rows = [(named[one.cause], one) for one in savings if one.cause in named]
-    return ListedRows(_BY_CAUSE, [(row[0].first.lookup, row) for row in rows])
+    return ListedRows(CAUSE_SAVINGS, [(card.first.lookup, (card.title, one)) for card, one in rows])
 
 
 def _moved(before: float | None, after: float | None) -> str:

@@ -26,13 +26,14 @@ from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import run_labels
 from cachescope.report.explanation import sentences
+from cachescope.report.tables import Column, timed
 from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row, sentence, text_box
 from cachescope.views.html import changed_fields
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
-from cachescope.views.table import Head, ListedRows, Table, timed
+from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import plural
 
@@ -70,16 +71,16 @@ class SameCause(Pane):
         self.layout.display = "" if rows else "none"
         self.table.show(ListedRows(self._heads(), rows))
 
-    def _heads(self) -> list[Head]:
+    def _heads(self) -> list[Column]:
         labels, misses = run_labels(self._scope.runs), self._scope.facts.misses
         return [
-            Head("lookup", "Lookup", number=True),
-            Head("run", "Run", of=lambda row: labels[row.run]),
-            Head("cache", "Cache"),
-            Head("compile_id", "Compile"),
-            Head("function", "Function"),
-            Head("root", "Role", of=lambda row: "root miss" if misses[row.lookup].root else "consequence"),
-            Head("time", "Compile time", number=True, unit="ns", of=lambda row: timed(row.time_taken_ns)),
+            Column("Lookup", "name", "lookup"),
+            Column("Run", "word", lambda row: labels[row.run]),
+            Column("Cache", "word", "cache"),
+            Column("Compile", "word", "compile_id"),
+            Column("Function", "word", "function"),
+            Column("Role", "word", lambda row: "root miss" if misses[row.lookup].root else "consequence"),
+            Column("Compile time", "number", lambda row: timed(row.time_taken_ns)),
         ]
 
 

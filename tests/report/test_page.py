@@ -21,13 +21,13 @@ from cachescope.report.page.parts import (
     Page,
     Part,
     Section,
-    Sorted,
     Table,
     Text,
     diff_lines,
     first_of,
     shortened,
 )
+from cachescope.report.tables import Sorted
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
 from tests.made import fx, run, scope_of
@@ -189,10 +189,10 @@ def test_where_the_time_went_adds_up_to_what_phases_say(page: PageOf) -> None:
     scope, made = cachescope.read(cachescope.sample("training")), page("training")
     totals = scope.phases.groupby("run")["self_time_ns"].sum()
     found = table(made, "spent", "What caches could do")
-    assert [row[1].order for row in found.rows if isinstance(row[1], Sorted)] == totals.tolist()
+    assert [row[1].value for row in found.rows if isinstance(row[1], Sorted)] == totals.tolist()
     assert column(found, "They saved") == [None, "10.4 s", None, "10.4 s"]
     phases = table(made, "spent", "Phases of all runs")
-    assert sum(row[1].order for row in phases.rows if isinstance(row[1], Sorted)) == totals.sum()
+    assert sum(row[1].value for row in phases.rows if isinstance(row[1], Sorted)) == totals.sum()
     skipped = dict(zip(column(phases, "Phase"), column(phases, "An AOTAutograd hit skips it"), strict=True))
     assert (skipped["C++ compiler"], skipped["guards"], skipped["no event covers"]) == ("yes", "no", "no")
     assert "The slowest of 4, run 0" in texts(section(made, "spent").parts)

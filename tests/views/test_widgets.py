@@ -10,14 +10,16 @@ import pytest
 
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.report.tables import Column, Sorted
 from cachescope.report.what_if_forms import NOTHING_ALONE, SAFETY
 from cachescope.views import html, table
 from cachescope.views.plot import Plot, Tabled
-from cachescope.views.table import FrameRows, Head, ListedRows, Shown, Table
+from cachescope.views.table import FrameRows, Head, ListedRows, Table
 from cachescope.views.toggles import Ranking, Tree, tree_groups
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
 HEADS = (Head("name", "Name"), Head("size", "Size", number=True))
+COLUMNS = (Column("Name", "word", "name"), Column("Size", "number", "size"))
 
 
 class File(NamedTuple):
@@ -26,7 +28,7 @@ class File(NamedTuple):
 
 
 def sized(count: int) -> ListedRows:
-    return ListedRows(HEADS, [(i, File(f"row {i}", Shown(f"{i} B", i))) for i in range(count)])
+    return ListedRows(COLUMNS, [(i, File(f"row {i}", Sorted(f"{i} B", i))) for i in range(count)])
 
 
 @pytest.mark.slow
@@ -45,7 +47,7 @@ def test_a_table_sorts_by_values_and_goes_to_the_first_page() -> None:
 
 
 def test_missing_values_come_last_either_way() -> None:
-    rows = ListedRows(HEADS, [(0, File("a", None)), (1, File("b", 2)), (2, File("c", 1))])
+    rows = ListedRows(COLUMNS, [(0, File("a", None)), (1, File("b", 2)), (2, File("c", 1))])
     for ascending, expected in ((True, [2, 1, 0]), (False, [1, 2, 0])):
         rows.order("size", ascending)
         assert [row for row, _ in rows.page(0, 9)] == expected

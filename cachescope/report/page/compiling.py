@@ -11,23 +11,13 @@ from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.grouping import by_key
 from cachescope.report.compiled import compiled_headline, short_break
-from cachescope.report.page.outcomes import NOTHING, timed
-from cachescope.report.page.parts import Column, Drawing, Part, Section, Sorted, Text, table
+from cachescope.report.page.parts import Drawing, Part, Section, Text, table
+from cachescope.report.tables import TIMES, Column, timed
 from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
 
 _RUN_COLUMNS: Final = ["run", "rank", "start_time"]
 _SKIPPED: Final = {phase.name: "yes" if phase.is_skipped_by_hit else "no" for phase in PHASES}
-_TIMES: Final = (
-    Column("Run", "word", "name"),
-    Column("In all", "number", lambda one: timed(one.readings.total_ns)),
-    Column("Hits could still save", "number", lambda one: _could_save(one.could_save_ns)),
-    Column("Stays", "number", lambda one: timed(one.stays_ns)),
-    Column("Hits", "number", "readings.hits"),
-    Column("They saved", "number", lambda one: timed(one.readings.saved_ns if one.readings.hits else None)),
-    Column("Before its first record", "number", lambda one: timed(one.besides.before_ns), is_optional=True),
-    Column("Between its events", "number", lambda one: timed(one.besides.between_ns), is_optional=True),
-)
 _PHASES: Final = (
     Column("Phase", "word", lambda phase: phase[0]),
     Column("Self time", "number", lambda phase: timed(sum(phase[1]))),
@@ -52,7 +42,7 @@ def spent_section(scope: Read) -> Section:
         by_phase = sorted(of_phases.items(), key=lambda item: -sum(item[1]))  # the longest first
         parts = [
             *map(Text, said_texts(spent)),
-            table("What caches could do about it", _TIMES, spent.runs, "runs", "cachescope time --json"),
+            table("What caches could do about it", TIMES, spent.runs, "runs", "cachescope time --json"),
             table("Phases of all runs", _PHASES, by_phase, "phases", "scope.phases"),
         ]
     if spent.without and spent.runs:
@@ -102,7 +92,3 @@ def compiles_section(scope: Read) -> Section:
         )
         parts.append(table("Graph breaks", broken, breaks, "graph breaks", "scope.compiles"))
     return Section("compiles", "What was compiled, and why again?", sentence, tuple(parts))
-
-
-def _could_save(ns: int | None) -> Sorted | None:
-    return NOTHING if ns == 0 else timed(ns)

@@ -11,25 +11,23 @@ from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.grouping import by_key
-from cachescope.report.page.outcomes import timed, written
 from cachescope.report.page.parts import (
-    Column,
     Drawing,
     Group,
     Numbers,
     Part,
     Section,
-    Sorted,
     Table,
     Text,
     table,
 )
+from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size
 
 _ENTRY, _KIND = Column("Entry", "name", "entry"), Column("Kind", "word", "cache")
 _PATH: Final = Column("Path", "code", "path")
-_SIZE: Final = Column("Size", "number", lambda row: _sized(row.size_bytes))
+_SIZE: Final = Column("Size", "number", lambda row: sized(row.size_bytes))
 _ENTRIES: Final = (
     _ENTRY,
     _KIND,
@@ -45,7 +43,7 @@ _DUPLICATES: Final = (
     _KIND,
     Column("Key", "code", "cache_key"),
     Column("Copies", "number", "copies"),
-    Column("Would save", "number", lambda row: _sized(row.saved_bytes)),
+    Column("Would save", "number", lambda row: sized(row.saved_bytes)),
     Column("Known by", "text", "known_by"),
 )
 _REMOVABLE: Final = (_ENTRY, _KIND, _SIZE, Column("Why it can go", "text", "reason"), _PATH)
@@ -105,7 +103,7 @@ def _kinds(found: Directory) -> Table:
         Column("Kind", "word", lambda row: row[0]),
         Column("Files", "number", lambda row: sum(t.count for t in row[1])),
         Column("Damaged", "number", lambda row: sum(t.count for t in row[1] if t.status == "damaged")),
-        Column("Size", "number", lambda row: _sized(sum(t.size_bytes for t in row[1]))),
+        Column("Size", "number", lambda row: sized(sum(t.size_bytes for t in row[1]))),
         Column("Newest (UTC)", "word", lambda row: written(max(t.newest_ns or 0 for t in row[1]))),
         Column("What it is", "text", lambda row: ENTRY_KINDS.get(row[0])),
     )
@@ -154,7 +152,3 @@ def _measured(scope: Read) -> Iterator[Part]:
 def _every_file(found: Directory) -> Table:
     rows, what = newest_first(found.entries), "files, the newest first"
     return table("Files, the newest first", _ENTRIES, rows, what, "scope.entries")
-
-
-def _sized(count: int | None) -> Sorted | None:
-    return None if count is None else Sorted(file_size(count), count)

@@ -48,7 +48,7 @@ _SHARED: Final = ("make.js", "focus.js", "table.js")
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
 # Words of the page itself, which its style and its links depend on.
-_OURS: Final = frozenset({"anchor", "kind"})
+_OURS: Final = frozenset({"anchor", "kind", "unit"})
 
 
 def page_of(scope: Read) -> Page:

@@ -17,7 +17,6 @@ from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.report.contexts import folded_differences, known_from, shared_lines
 from cachescope.report.devices import device_lines
 from cachescope.report.page.parts import (
-    Column,
     Drawing,
     Group,
     Lines,
@@ -28,6 +27,7 @@ from cachescope.report.page.parts import (
     first_of,
     table,
 )
+from cachescope.report.tables import Column
 from cachescope.wording import SHORT_KEY, and_more, listed, plural, rank_names
 
 

@@ -14,11 +14,9 @@ from cachescope.report.identifying_values import identities
 from cachescope.report.page.file import about_text, hidden
 from cachescope.report.page.outcomes import outcomes_section
 from cachescope.report.page.parts import (
-    Cell,
     Fold,
     Page,
     Part,
-    Sorted,
     Table,
     Text,
     WorkItems,
@@ -26,6 +24,7 @@ from cachescope.report.page.parts import (
 )
 from cachescope.report.page.reasons import causes_section
 from cachescope.report.redact import Redaction
+from cachescope.report.tables import Cell, Sorted
 from cachescope.wording import and_more, harmless_line
 
 _SENTENCE: Final = 600

@@ -11,7 +11,6 @@ from cachescope.report.html import diff_html, line_html, safe, value_html
 from cachescope.report.layout import Line
 from cachescope.report.page.lookups import lookups_html
 from cachescope.report.page.parts import (
-    Cell,
     Diff,
     Drawing,
     Fold,
@@ -24,13 +23,13 @@ from cachescope.report.page.parts import (
     Part,
     Replayable,
     Section,
-    Sorted,
     Table,
     Text,
     WorkItems,
     shortened,
 )
 from cachescope.report.page.replay import replay_html
+from cachescope.report.tables import Cell, Sorted
 
 _SENTENCE: Final = 1200
 _CELL: Final = 300
@@ -170,7 +169,7 @@ def _table(part: Table) -> str:
 def _cell(head: Head, cell: Cell) -> str:
     order = ""
     if isinstance(cell, Sorted):
-        order, cell = f" data-order='{cell.order}'", cell.text
+        order, cell = f" data-order='{cell.value}'", cell.text
     if cell is None:
         return f"<td class='{head.kind} none'>–</td>"
     text = f"{cell:,}" if isinstance(cell, int) and head.kind == "number" else str(cell)

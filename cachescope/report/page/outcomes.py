@@ -12,9 +12,10 @@ from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.report.page.parts import Column, Drawing, Numbers, Part, Section, Sorted, Table, Text, table
+from cachescope.report.page.parts import Drawing, Numbers, Part, Section, Table, Text, table
+from cachescope.report.tables import Column, shared, timed
 from cachescope.terms import HOW_TO_RECORD
-from cachescope.wording import duration, file_time, percent
+from cachescope.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,25 +60,6 @@ def time_section(scope: Read) -> Section:
 def drawn_lookups(scope: Read) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The frames that figures of lookups are drawn from."""
     return scope.lookups[_DRAWN], scope.runs[["run", "rank", "start_time", "end_time"]]
-
-
-NOTHING: Final = Sorted("nothing", 0)
-"""A time of which it is known that there is none."""
-
-
-def shared(share: float | None) -> Sorted | None:
-    """A share as people write it, sorted by its value."""
-    return None if share is None else Sorted(percent(share), share)
-
-
-def timed(ns: int | None) -> Sorted | None:
-    """A time as people write it."""
-    return None if ns is None else Sorted(duration(ns), ns)
-
-
-def written(ns: int | None) -> Sorted | None:
-    """A moment as people write it."""
-    return Sorted(file_time(ns), ns) if ns else None
 
 
 def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:

@@ -5,9 +5,8 @@ Texts are whole here, within bounds; they are shortened when shown. What leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final, Literal, TypeVar
 
 import pandas as pd
@@ -16,6 +15,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.cards import CardText
 from cachescope.report.layout import Line
 from cachescope.report.page.toggle_texts import NOTHING_TOLD, Alone
+from cachescope.report.tables import Cell, Column, Kind, columns_with_cells
 from cachescope.wording import and_more, file_size, harmless
 
 T = TypeVar("T")
@@ -28,43 +28,11 @@ _DIFF_LINE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
-    """A cell that shows a text and is sorted by a number."""
-
-    text: str
-    order: float
-
-
-Cell = str | int | float | Sorted | None
-
-
-Kind = Literal["text", "word", "code", "number", "name", "long"]
-"""``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``name`` is a number that names something."""
-
-
-@dataclass(frozen=True, slots=True)
 class Head:
     """The head of a column of a table."""
 
     title: str
     kind: Kind = "text"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column with its cells: a field of the rows, or what is made of a row.
-
-    An optional one is left out of a table in which it has no value.
-    """
-
-    title: str
-    kind: Kind
-    of: str | Callable[[Any], Cell]
-    is_optional: bool = False
-
-    def cells(self, rows: Iterable[Any]) -> list[Cell]:
-        """The cells of some rows."""
-        return list(map(attrgetter(self.of) if isinstance(self.of, str) else self.of, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +262,6 @@ def table(
     (['Run'], ((0,),), 'The first 1 of 2 runs; scope.runs has all.')
     """
     kept, note = first_of(rows, what, all_of_them, most)
-    made = [(one, one.cells(kept)) for one in columns]
-    shown = [(one, cells) for one, cells in made if not one.is_optional or cells.count(None) < len(cells)]
+    shown = columns_with_cells(columns, kept)
     heads = tuple(Head(one.title, one.kind) for one, _ in shown)
     return Table(name, heads, tuple(zip(*(cells for _, cells in shown), strict=True)), note)

@@ -7,16 +7,10 @@ from typing import Final
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.report.page.outcomes import written
-from cachescope.report.page.parts import Column, Head, Part, Section, Table, Text, table
+from cachescope.report.page.parts import Head, Part, Section, Table, Text, table
+from cachescope.report.tables import PROBLEMS, Column, written
 from cachescope.verdict_kinds import VERDICTS
 
-_PROBLEMS: Final = (
-    Column("Kind", "word", "kind"),
-    Column("What is wrong", "text", "message"),
-    Column("Where", "word", lambda row: row.where or None, is_optional=True),
-    Column("Source", "code", "source"),
-)
 _WORDS: Final = (Head("Word", "code"), Head("Meaning"))
 # These meanings are the page's own; verdicts come with theirs.
 _MEANINGS: Final = (
@@ -80,4 +74,4 @@ def _runs(scope: Read) -> Part:
 def _problems(scope: Read) -> Part:
     if not scope.facts.problems:
         return Text("No problem: every record and file that was looked at could be read.")
-    return table("Problems", _PROBLEMS, scope.facts.problems, "problems", "scope.problems")
+    return table("Problems", PROBLEMS, scope.facts.problems, "problems", "scope.problems")

@@ -23,9 +23,7 @@ from cachescope.report.cards import NEVER_ASKED, FirstCards, cost_text, place_te
 from cachescope.report.explanation import sentences
 from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.lookups import lookup_table
-from cachescope.report.page.outcomes import NOTHING, timed
 from cachescope.report.page.parts import (
-    Column,
     Diff,
     Drawing,
     Fold,
@@ -41,8 +39,9 @@ from cachescope.report.page.parts import (
     table,
 )
 from cachescope.report.page.replay import replay_parts
+from cachescope.report.tables import FALSE_HITS, NOTHING, Column, timed
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.what_if_forms import BY_CAUSE, SAFETY, field_note, saving_text
+from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, SAFETY, field_note
 from cachescope.report.why_missed import past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import listed, plural, short_key
@@ -64,13 +63,6 @@ _EMPTY: Final = "(empty)"
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
 _PLACES: Final = 8
-_FALSE_HITS: Final = (
-    Column("Kind", "word", "kind"),
-    Column("Cache", "word", "cache"),
-    Column("Key", "word", lambda row: _key(row.cache_key)),
-    Column("Hits", "number", "hits"),
-    Column("What was seen", "text", "evidence"),
-)
 _FIELDS: Final = (
     Column("Fields", "code", lambda row: listed(row.fields, 8)),
     Column("Misses that would hit", "number", "misses_alone"),
@@ -185,7 +177,7 @@ def why_section(scope: Read) -> Section:
         intro = Text(
             "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
         )
-        shown = table("Possible false hits", _FALSE_HITS, false_hits, "warnings", "scope.false_hits")
+        shown = table("Possible false hits", FALSE_HITS, false_hits, "warnings", "scope.false_hits")
         parts.append(Group("false-hits", "Possible false hits", (intro, shown)))
     return Section("why", "Why did each one miss?", sentence, tuple(parts))
 
@@ -217,14 +209,8 @@ def _by_cause(scope: Read) -> Iterator[Part]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
     named = {card.row.cause: card.title for card in Cards.of(scope, most=MOST, places=0).cards}
     if rows := rows_of(scope.cause_savings(), CauseSaving):
-        columns = (
-            Column("Cause", "text", lambda row: named.get(row.cause) or listed(row.fields, 8) or row.summary),
-            Column("Verdict", "word", "verdict"),
-            Column("Time lost", "number", lambda row: timed(row.time_lost_ns)),
-            Column("Without its fields", "text", saving_text),
-            Column("Why the rest stays", "text", "why", is_optional=True),
-        )
-        yield table(BY_CAUSE, columns, rows, "causes by time lost", "scope.cause_savings()")
+        titled = [(named.get(row.cause) or listed(row.fields, 8) or row.summary, row) for row in rows]
+        yield table(BY_CAUSE, CAUSE_SAVINGS, titled, "causes by time lost", "scope.cause_savings()")
 
 
 def _misses(scope: Read) -> list[Part]:

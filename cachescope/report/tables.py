@@ -1,0 +1,106 @@
+"""Tables of the page and of the explorer: their columns, and cells that show a text and are sorted and copied by a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final, Literal
+
+from cachescope.wording import duration, file_size, file_time, percent, short_key
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """A cell that shows a text, and is sorted and copied by a number: a share, or one with a unit."""
+
+    text: str
+    value: float
+    unit: Literal["", "ns", "B", "UTC"] = ""
+    """``UTC`` is a moment, in nanoseconds since 1970."""
+
+
+Cell = str | int | float | Sorted | None
+
+Kind = Literal["text", "word", "code", "number", "name", "long", "key"]
+"""``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``name`` is a number that names something, ``key`` is cut at the edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with its cells: a field of the rows, or what is made of a row.
+
+    An optional one is left out of a table in which it has no value.
+    """
+
+    title: str
+    kind: Kind
+    of: str | Callable[[Any], Cell]
+    is_optional: bool = False
+
+
+def columns_with_cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[tuple[Column, list[Cell]]]:
+    """The columns that have something to show, each with its cells."""
+    kept = list(rows)
+    made = [
+        (one, list(map(attrgetter(one.of) if isinstance(one.of, str) else one.of, kept))) for one in columns
+    ]
+    return [
+        (one, cells)
+        for one, cells in made
+        if not one.is_optional or any(cell not in (None, "") for cell in cells)
+    ]
+
+
+NOTHING: Final = Sorted("nothing", 0, "ns")
+"""A time of which it is known that there is none."""
+
+
+def timed(ns: int | None) -> Sorted | None:
+    """A time as people write it."""
+    return None if ns is None else Sorted(duration(ns), ns, "ns")
+
+
+def sized(count: int | None) -> Sorted | None:
+    """A size as people write it."""
+    return None if count is None else Sorted(file_size(count), count, "B")
+
+
+def shared(share: float | None) -> Sorted | None:
+    """A share as people write it."""
+    return None if share is None else Sorted(percent(share), share)
+
+
+def written(ns: int | None) -> Sorted | None:
+    """A moment as people write it."""
+    return Sorted(file_time(ns), ns, "UTC") if ns else None
+
+
+PROBLEMS: Final = (
+    Column("Kind", "word", "kind"),
+    Column("What is wrong", "text", "message"),
+    Column("Where", "word", "where", is_optional=True),
+    Column("Source", "code", "source"),
+)
+FALSE_HITS: Final = (
+    Column("Kind", "word", "kind"),
+    Column("Cache", "word", "cache"),
+    Column("Key", "word", lambda row: None if row.cache_key is None else short_key(row.cache_key)),
+    Column("Hits", "number", "hits"),
+    Column("What was seen", "text", "evidence"),
+)
+# Of the runs of `TimeSpent`.
+TIMES: Final = (
+    Column("Run", "word", "name"),
+    Column("In all", "number", lambda one: timed(one.readings.total_ns)),
+    Column(
+        "Hits could still save",
+        "number",
+        lambda one: NOTHING if one.could_save_ns == 0 else timed(one.could_save_ns),
+    ),
+    Column("Stays", "number", lambda one: timed(one.stays_ns)),
+    Column("Hits", "number", "readings.hits"),
+    Column("They saved", "number", lambda one: timed(one.readings.saved_ns) if one.readings.hits else None),
+    Column("Before its first record", "number", lambda one: timed(one.besides.before_ns), is_optional=True),
+    Column("Between its events", "number", lambda one: timed(one.besides.between_ns), is_optional=True),
+)
