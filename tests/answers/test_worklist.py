@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.answers.cards import Cards, cause_names, nothing_to_fix
+from cachescope.answers.cards import MOST, Cards, cause_names, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import footer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.cards import changes_of, notes_of, title_of, what_to_do
+from cachescope.report.cards import CardText, FirstCards
 from cachescope.views.lookups import Lookups
 from cachescope.views.state import State
 from tests.conftest import Recording
@@ -66,33 +66,35 @@ def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording
         "just before the first compile": ("torch._inductor.config.epilogue_fusion = True",)
     }
     # That says what sets it.
-    assert one.advice is None and changes_of(one) == []
-    assert title_of(one) == "epilogue_fusion: True -> False"
-    assert what_to_do(one) == [
-        "do, just before the first compile: torch._inductor.config.epilogue_fusion = True"
-    ]
+    said = CardText.of(one)
+    assert one.advice is None and said.changes == ()
+    assert said.title == "epilogue_fusion: True -> False"
+    assert said.lines == ("do, just before the first compile: torch._inductor.config.epilogue_fusion = True",)
     assert set().union(*both.settings.values()) == {
         "torch.use_deterministic_algorithms(False)",
         "torch._inductor.config.deterministic = False",
     }
     # A size is no setting.
     assert both.advice is not None and "An input's size changed." in both.advice
-    assert [name for name, _ in changes_of(both)][-1] == "deterministic" and len(changes_of(both)) == 4
+    changes = CardText.of(both).changes
+    assert changes[-1][0] == "deterministic" and len(changes) == 4
     (rank,) = Cards.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
     assert rank.settings == {} and rank.advice is not None and "keep it out of the key" in rank.advice
     # The first change is the title, the other values stand below.
     told = [f"apparently differs by rank: model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)]
-    assert title_of(rank) == f"aot_inductor.output_path: {told[0]}"
-    assert [change for _, change in changes_of(rank)] == told[1:]
+    said = CardText.of(rank)
+    assert said.title == f"aot_inductor.output_path: {told[0]}"
+    assert [change for _, change in said.changes] == told[1:]
 
 
-@pytest.mark.slow
 def test_what_is_beyond_the_most_is_counted() -> None:
-    found = Cards.of(cachescope.read(cachescope.sample("tour")), most=1)
-    assert len(found.works) == 1 and found.more > 0
-    assert (
-        notes_of(found)[0] == f"{found.more} more causes with {found.more_misses} misses: see scope.causes."
-    )
+    every = {"gm": CODE, **{f"x{number}": "0" for number in range(MOST + 2)}}
+    changed = [
+        fx(f"f{number}", details={**every, f"x{number}": "1"}, at=1 + number) for number in range(MOST + 2)
+    ]
+    found = FirstCards.of(Chosen(scope_of(run(fx("f", details=every)), *map(run, changed))))
+    assert len(found.first) + len(found.later) == MOST and found.later_title == f"{MOST - 3} more"
+    assert found.notes[0] == "2 more causes with 2 misses: see scope.causes."
 
 
 @pytest.mark.slow
