@@ -138,6 +138,11 @@ class Kind:
     in_other_directory: str = ""
     before_in_directory: str = ""
 
+    @property
+    def is_told_by_reason(self) -> bool:
+        """Whether its title is not what changed: of a recompile, and of a graph that may be another form of what it is compared with."""
+        return self.is_recompile or self.may_be_first
+
 
 _FIRST: Final = Kind(
     colour="grey",

@@ -15,6 +15,7 @@ from cachescope.answers.costs import cost_of
 from cachescope.answers.explanation import Explanation, guard_miss
 from cachescope.answers.names import (
     baseline_name,
+    is_named_by_fields,
     lookup_in_run,
     lookup_name,
     place_name,
@@ -86,14 +87,14 @@ class Card:
         # May be the misses of a fleet: they are not gone through.
         roots = chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
         told = roots[0]
-        if kind_of(cause).is_recompile:
+        if kind_of(cause).is_told_by_reason:
             # An AOTAutograd lookup without hash details is told by the graphs below.
-            told = next((miss for miss in chosen.misses_of(cause.cause) if miss.changed), told)
+            told = next((miss for miss in chosen.misses_of(cause.cause) if miss.baseline), told)
         changes = read.changes(told.lookup)
         guards = guard_miss(read, roots[0], MOST_BYTES_READ_AGAIN)
         is_of_vllm = facts.lookups[roots[0].lookup].cache == VLLM
         settings, advice = dict[str, tuple[str, ...]](), cause.advice if guards is None else guards.advice
-        if changes and _is_named_by_fields(cause) and not is_of_vllm:
+        if changes and is_named_by_fields(cause) and not is_of_vllm:
             settings, is_all = _settings(read, told.lookup, changes)
             # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
             advice = None if is_all and all(_is_plain(change) for change in changes) else advice
@@ -262,12 +263,7 @@ def _apart(cards: Sequence[Card]) -> Iterator[Card]:
 
 
 def _title(cause: CauseRow) -> str:
-    return listed(map(short_field, cause.fields), _FIELDS) if _is_named_by_fields(cause) else cause.summary
-
-
-def _is_named_by_fields(cause: CauseRow) -> bool:
-    """Whether the changed fields are all that is said of a cause in short."""
-    return cause.summary == ", ".join(cause.fields)
+    return listed(map(short_field, cause.fields), _FIELDS) if is_named_by_fields(cause) else cause.summary
 
 
 def _is_plain(change: FieldChange) -> bool:

@@ -15,7 +15,7 @@ import pandas as pd
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
-from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.names import is_named_by_fields, lookups_of_cause
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text
 from cachescope.columns import frame_of
@@ -144,7 +144,7 @@ def _changes_text(changes: Iterable[FieldChange]) -> str:
 def _cause_line(read: Recording, cause: CauseRow) -> str:
     """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
     roots = read.facts.roots_of(cause.cause)
-    changes = read.changes(roots[0].lookup) if roots else ()
+    changes = read.changes(roots[0].lookup) if roots and is_named_by_fields(cause) else ()
     what = _changes_text(changes) if changes else cause.summary
     counts = f"{lookups_of_cause(cause, cause.misses)} in {plural(len(cause.runs), 'run')}"
     lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"

@@ -13,7 +13,7 @@ from cachescope.analysis.verdicts.graph_alignment import GraphAligner
 from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.terms import VLLM
@@ -94,15 +94,20 @@ def difference(
 ) -> Difference:
     """Pair the keys of two sides and say what differs in each pair.
 
-    Keys are paired within one cache and direction: equal keys, then keys of an equal graph (of the same
-    compile if there is one), then graphs in the place of another one, according to `GraphAligner`.
+    Keys are paired within one cache: equal keys, then a missed key with the one that its miss was judged by. Of the others,
+    within one direction, keys of an equal graph (of the same compile if there is one), then graphs in the place of another
+    one, according to `GraphAligner`.
     """
     old_keys, new_keys = ({seen.identity for seen in side} for side in (before, after))
     old = [seen for seen in before if seen.identity not in new_keys]
     new = [seen for seen in after if seen.identity not in old_keys]
     # Two keys that were asked for by name are compared, whatever their graphs.
     by_name = len(before) == len(after) == len(old) == 1
-    pairs = [(old[0], new[0])] if by_name else list(_pairs(read, old, new, before, after))
+    pairs = [(old[0], new[0])] if by_name else list(_judged_pairs(read, old, new))
+    judged = {seen.identity for pair in pairs for seen in pair}
+    old_left, new_left = ([seen for seen in side if seen.identity not in judged] for side in (old, new))
+    if not by_name:
+        pairs += _pairs(read, old_left, new_left, before, after)
     paired = {seen.identity for pair in pairs for seen in pair}
     groups: dict[Hashable, tuple[tuple[FieldChange, ...], list[Pair]]] = {}
     unknown = []
@@ -136,6 +141,32 @@ def key_changes(read: Recording, before: SeenKey, after: SeenKey) -> tuple[Field
 def _process(read: Recording, seen: SeenKey) -> RunRow | None:
     """The process that looked up a key; None of one that is known from an entry alone."""
     return None if seen.lookup is None else read.facts.runs[read.facts.lookups[seen.lookup].run]
+
+
+def _judged_pairs(read: Recording, old: Sequence[SeenKey], new: Sequence[SeenKey]) -> Iterator[Pair]:
+    """The missed keys of each side whose baseline is of the other one, each key once; whichever side is which."""
+    facts, found = read.facts, dict[int, Pair]()
+    for side, other in ((old, new), (new, old)):
+        known = {seen.identity: seen for seen in other}
+        for seen in side:
+            miss = None if seen.lookup is None else facts.misses.get(seen.lookup)
+            if miss is None or not miss.changed or miss.baseline is None:
+                continue
+            base: LookupRow | EntryRow
+            if miss.baseline_lookup is not None:
+                base = facts.lookups[miss.baseline_lookup]
+            else:
+                assert miss.baseline_entry is not None
+                base = facts.entries[miss.baseline_entry]
+            partner = known.get((base.cache, base.cache_key or ""))
+            if partner is not None:
+                found[miss.lookup] = (seen, partner) if side is old else (partner, seen)
+    taken = set[tuple[str, str]]()
+    for _, pair in sorted(found.items()):
+        names = {seen.identity for seen in pair}
+        if not names & taken:
+            taken |= names
+            yield pair
 
 
 def _pairs(

@@ -71,6 +71,11 @@ def baseline_name(facts: Facts, miss: MissRow) -> str | None:
     return None
 
 
+def is_named_by_fields(cause: CauseRow) -> bool:
+    """Whether the changed fields are all that is said of a cause in short."""
+    return cause.summary == ", ".join(cause.fields)
+
+
 def lookups_of_cause(cause: CauseRow, count: int) -> str:
     """``3 misses``, ``2 bypassed``: a cause counts in the words of the headline, where a bypass is no miss."""
     return plural(count, "miss", "misses") if kind_of(cause).is_miss else f"{count:,} {cause.verdict}"

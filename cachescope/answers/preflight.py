@@ -15,6 +15,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.terms import FXGRAPH
+from cachescope.verdict_kinds import kind_of
 
 OUTCOMES: Final = ("would_hit", "would_miss", "would_bypass", "disabled", "not_known")
 
@@ -97,7 +98,7 @@ def _cost(read: Recording, row: LookupRow) -> int | None:
     if same:
         return same[-1]
     miss = facts.misses.get(row.lookup)
-    if miss is None:
+    if miss is None or kind_of(miss).may_be_first:
         return None
     if miss.baseline_lookup is not None:
         return facts.lookups[miss.baseline_lookup].time_taken_ns

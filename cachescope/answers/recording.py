@@ -358,7 +358,7 @@ class Recording:
         return Table(RankDifference, [*found])
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
-        """What changed between a missed lookup and its baseline; empty unless its verdict is ``key_changed``."""
+        """What changed between a missed lookup and its baseline; of a graph that only may be another form of that, the lines of its code."""
         compared = self._compared(lookup)
         if compared is None:
             return self._vllm_misses.changes.get(lookup, ())
@@ -367,7 +367,8 @@ class Recording:
         other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
         runs = self.tables.runs.rows
         sides = (None if other is None else runs[other]), runs[miss.row.run]
-        return tuple(field_changes(self.tables.hash_details, *compared, sides))
+        found = field_changes(self.tables.hash_details, *compared, sides)
+        return tuple(change for change in found if miss.why.changed or change.field == "gm")
 
     def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
         """In which factors two folders of vLLM differ; None if those of one are not known."""
@@ -379,15 +380,17 @@ class Recording:
     def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
         """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""
         compared = self._compared(lookup)
-        if compared is None:
+        if compared is None or not self._miss_of[lookup].why.changed:
             return []
         details, (before, after) = self.tables.hash_details, compared
         return [(details.parsed(old), details.parsed(new)) for _, old, new in details.changes(before, after)]
 
     def _compared(self, lookup: int) -> tuple[int, int] | None:
-        """The sets of details of the baseline and of the lookup; None unless its verdict is ``key_changed``, and for vLLM's own."""
+        """The sets of details of the baseline and of the lookup; None where its key is that of the baseline, and for vLLM's own."""
         miss = self._miss_of.get(lookup)
-        if miss is None or not miss.why.changed or miss.baseline is None or miss.row.cache == VLLM:
+        if miss is None or miss.baseline is None or miss.row.cache == VLLM:
+            return None
+        if not (miss.why.changed or miss.why.what.may_be_first):
             return None
         before, after = miss.baseline.detail_set, miss.row.detail_set
         assert before is not None and after is not None

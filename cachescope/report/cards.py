@@ -84,14 +84,14 @@ class FirstCards:
 
 def title_of(card: Card) -> str:
     """What is to be looked at, and how it changed where that is one thing."""
-    if len(card.changes) != 1 or kind_of(card.row).is_recompile:
+    if len(card.changes) != 1 or kind_of(card.row).is_told_by_reason:
         return card.title
     return f"{card.title}: {card.changes[0].summary}"
 
 
 def _changes_of(card: Card) -> list[tuple[str, str]]:
     kind = kind_of(card.row)
-    is_said = kind.is_upgrade or (len(card.changes) == 1 and not kind.is_recompile)
+    is_said = kind.is_upgrade or (len(card.changes) == 1 and not kind.is_told_by_reason)
     shown = [] if is_said else card.changes[:_CHANGES]
     changes = [(short_field(one.field), one.summary) for one in shown]
     changes += [(f"run {run}", change) for run, change in card.other_values]
@@ -129,10 +129,10 @@ def card_lines(number: int, card: Card) -> Iterator[Line]:
     cause, changes, first = card.row, card.changes, card.first
     kind, count = kind_of(cause), lookups_of_cause(cause, card.misses)
     title = title_of(card)
-    if len(changes) > 1 and not (kind.is_recompile or kind.is_upgrade):
+    if len(changes) > 1 and not (kind.is_told_by_reason or kind.is_upgrade):
         title = f"{len(cause.fields):,} fields changed"
     yield Line(f"{number}  {harmless(title)}", style="bold", right=_amount(card, count))
-    if kind.is_recompile:
+    if kind.is_told_by_reason:
         yield Line(harmless(short(first.reason, 400)), 3)
         yield from change_lines(changes, 3)
     elif len(changes) == 1:

@@ -96,7 +96,7 @@ class NewKeys:
         if baseline is None:
             baseline = self._under_the_same(at)
         if baseline is None:
-            self._found.record(at, self._first_lookup(at))
+            self._found.record(at, *self._first_lookup(at))
             return
         change = self._compare(at, baseline)
         # With more changes another key may be nearer, with those of inputs too; what changed with torch depends on the runs.
@@ -169,42 +169,44 @@ class NewKeys:
 
     # Without a baseline.
 
-    def _first_lookup(self, at: int) -> Why:
+    def _first_lookup(self, at: int) -> tuple[Why, Baseline | None]:
+        """Why, and the graph that it may be another form of."""
         concurrent = self._baselines.concurrent_lookup(at)
-        why = self._why_not_known_to_be_new(at)
+        why, like = self._why_not_known_to_be_new(at)
         run = None if concurrent is None else self._lookups[concurrent].run
         if why is None and concurrent is not None and not self._history.is_seen_running(concurrent, at):
             why = f"run {run} had begun to compile the same graph, and no log shows when that compile ended"
         if why is None:
             if concurrent is not None:
-                return replace(_IS_BESIDE, evidence_text=_IS_BESIDE.evidence_text.format(f"run {run}"))
+                return replace(_IS_BESIDE, evidence_text=_IS_BESIDE.evidence_text.format(f"run {run}")), None
             again = _compiled_again(self._lookups[at])
-            return again or (_IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW)
+            return again or (_IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW), None
         reason = "nothing that was read is known to be an earlier form of this graph"
-        return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)
+        return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN), like
 
-    def _why_not_known_to_be_new(self, at: int) -> str | None:
-        """Why a graph without a baseline may still be an earlier one; None if nothing suggests it."""
+    def _why_not_known_to_be_new(self, at: int) -> tuple[str | None, Baseline | None]:
+        """Why a graph without a baseline may still be an earlier one, None if nothing suggests it; and the most alike one."""
         row = self._lookups[at]
         if self._baselines.stored.may_be_of_graph(at):
-            return "entries of the same graph are stored, and nothing shows since when"
+            return "entries of the same graph are stored, and nothing shows since when", None
         first = self._first_without_details.get(row.cache)
         if first is not None and first < at and self._lookups[first].run != row.run:
-            return "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
+            why = "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
+            return why, None
         if self._is_explained_above(at, row):
-            return "the hash details of its AOTAutograd key, which would show it, are not recorded"
-        like = self._baselines.replaced.may_be(at)
-        if like is None:
-            return None
+            return "the hash details of its AOTAutograd key, which would show it, are not recorded", None
+        found = self._baselines.replaced.may_be(at)
+        if found is None:
+            return None, None
+        like = self._lookups[found] if isinstance(found, int) else found
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
         is_named_ = None not in (row.function, getattr(like, "function", None))
         lacking = (
             "that is not enough to decide" if is_named_ else "nothing names the functions (a trace does)"
         )
-        return (
-            f"{where} has a graph of which {self._baselines.are_alike_by(like, row)}; whether this is another form of it "
-            f"is not known, for {lacking}"
-        )
+        alike = self._baselines.are_alike_by(like, row)
+        why = f"{where} has a graph of which {alike}; whether this is another form of it is not known, for {lacking}"
+        return why, found
 
     @cached_property
     def _first_without_details(self) -> dict[str, int]:

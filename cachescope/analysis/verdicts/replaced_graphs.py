@@ -41,6 +41,8 @@ class ReplacedGraphs:
         self.aligner = GraphAligner[LookupRow](history.details, history.keys, self._graph_above)
         self._partners: dict[tuple[_Stream, _Stream], dict[int, int]] = {}
         self._graphs_of_stream: dict[_Stream, list[int]] = {}
+        # Graphs that stand alone between the same two graphs, each in its run.
+        self.in_one_place: set[tuple[int, int]] = set()
 
     def by(self, at: int) -> int | None:
         """The lookup whose graph the graph of a lookup replaced."""
@@ -52,8 +54,8 @@ class ReplacedGraphs:
             found = self._in_runs(self._runs_to_align(_OTHER_DIRECTION[direction], at), at)
         return found
 
-    def may_be(self, at: int) -> LookupRow | EntryRow | None:
-        """A graph that it may be another form of, if the functions of one of them are not named."""
+    def may_be(self, at: int) -> int | EntryRow | None:
+        """The most alike graph that it may be another form of, if the functions of one of them are not named."""
         row = self._history.lookups[at]
         if self._history.graph[at] is None:
             return None
@@ -63,18 +65,17 @@ class ReplacedGraphs:
         if not streams:
             return self._like_entry(row, at)
         # Runs of a fleet have the same graphs in the same places.
-        tried: set[tuple[int | None, str | None]] = set()
+        forms: dict[tuple[int | None, str | None], int] = {}
         for stream in [] if is_named(row) else streams:
             of_stream = self._of_stream[stream]
             end = bisect_left(of_stream, at)
             for one in of_stream[max(end - _GRAPHS_TRIED, 0) : end]:
                 other = self._history.lookups[one]
-                form = self._history.graph[one], other.compile_id
-                if other.detail_set is not None and form not in tried:
-                    tried.add(form)
-                    if self.aligner.may_be_alike(other, row):
-                        return other
-        return None
+                if other.detail_set is not None and self._history.graph[one] != self._history.graph[at]:
+                    forms.setdefault((self._history.graph[one], other.compile_id), one)
+        lookups, aligner = self._history.lookups, self.aligner
+        alike = [one for one in forms.values() if aligner.may_be_alike(lookups[one], row)]
+        return max(alike, key=lambda one: aligner.code_likeness(lookups[one], row), default=None)
 
     def _in_runs(self, streams: Sequence[_Stream], at: int) -> int | None:
         """The lookup of some runs that the graph of a lookup replaced."""
@@ -138,13 +139,16 @@ class ReplacedGraphs:
         if not replaced:
             return {}
         is_one = share_a_graph or self._are_of_one_program(stream[0], own[0])
-        return {
-            history.index_of[new.lookup]: history.index_of[old.lookup]
-            for old_ones, new_ones in replaced
-            for old, new in self.aligner.pair_up(
-                self._rows_at(before[old_ones]), self._rows_at(after[new_ones]), is_one
-            )
-        }
+        found: dict[int, int] = {}
+        for old_ones, new_ones in replaced:
+            old, new = self._rows_at(before[old_ones]), self._rows_at(after[new_ones])
+            pairs = self.aligner.pair_up(old, new, is_one)
+            is_between = old_ones.start > 0 and old_ones.stop < len(before) and len(old) == len(new) == 1
+            if not pairs and is_between and self.aligner.may_be_alike(old[0], new[0]):
+                pairs = [(old[0], new[0])]
+                self.in_one_place.add((old[0].lookup, new[0].lookup))
+            found |= {history.index_of[b.lookup]: history.index_of[a.lookup] for a, b in pairs}
+        return found
 
     def _graphs_of(self, stream: _Stream) -> list[int]:
         """The graphs of a run; one looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""

@@ -191,6 +191,24 @@ def test_without_functions_runs_with_an_equal_graph_before_are_compared(other: s
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "wanted"),
+    [
+        ([B, A, C], [B, like(3), C], 1),
+        # At an end, beside another that changed, or hardly alike, it may be anything.
+        ([B, A], [B, like(3)], None),
+        ([A, C], [like(3), C], None),
+        ([B, A, Z, C], [B, like(3), C], None),
+        ([B, A, C], [B, like(1), C], None),
+    ],
+)
+def test_without_functions_the_order_of_compiles_shows_a_graph_that_changed(
+    before: list[str], after: list[str], wanted: int | None
+) -> None:
+    graphs = [graph(words, run, **UNNAMED) for run, side in enumerate((before, after)) for words in side]
+    assert Made(*graphs).replaced.by(len(before) + after.index(next(w for w in after if w not in before))) == wanted
+
+
+@pytest.mark.parametrize(
     ("above", "wanted"),
     [
         ((0, 2), 1),
@@ -220,7 +238,7 @@ def may_be(*graphs: Told, entries: Sequence[str] = ()) -> str | None:
     found = Made(*graphs, entries=entries).replaced.may_be(len(graphs) - 1)
     if found is None:
         return None
-    return f"lookup {found.lookup}" if isinstance(found, LookupRow) else f"entry {found.entry}"
+    return f"lookup {found}" if isinstance(found, int) else f"entry {found.entry}"
 
 
 LIKE = graph(like(6), 1, **UNNAMED)
@@ -238,7 +256,7 @@ MAY_BE: dict[str, tuple[list[Told], list[str], str | None]] = {
     "a backward graph": ([graph(A, 0, **UNNAMED), graph(like(6), 1, **UNNAMED, **BACKWARD)], [], None),
     "of its own process": ([graph(A, 1, **UNNAMED), LIKE], [], None),
     "the latest run": ([graph(A, 0, **UNNAMED), graph(A, 2, **UNNAMED), LIKE], [], "lookup 1"),
-    "the first of a run": ([graph(A, 0, **UNNAMED), graph(like(9), 0, **UNNAMED), LIKE], [], "lookup 0"),
+    "the most alike of a run": ([graph(A, 0, **UNNAMED), graph(like(9), 0, **UNNAMED), LIKE], [], "lookup 1"),
     "of its own direction before another": (
         [graph(A, 5, **UNNAMED), graph(A, 0, **UNNAMED, **FORWARD), graph(like(6), 9, **UNNAMED, **FORWARD)], [],
         "lookup 1"),
