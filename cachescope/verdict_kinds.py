@@ -301,8 +301,9 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "partly stored"): replace(_UNAVAILABLE, by="an entry that was stored in part"),
     ("entry_unavailable", NOT_KNOWN): replace(
         _COMPILED_AGAIN,
-        by="an entry that was not there",
         advice=f"A trace may show it: {HOW_TO_RECORD}.",
+        # Whether it had been stored, and where, is not known.
+        cost="unknown",
         is_unexplained=True,
         why_still="the key is the same and its entry was not there; why is not known",
     ),

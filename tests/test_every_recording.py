@@ -21,6 +21,7 @@ from tests.answers.test_compared_runs import (
     check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror,
 )
 from tests.answers.test_costs import check_what_was_avoidable_and_the_rest_are_all_that_was_compiled
+from tests.answers.test_one_reason import check_commands_give_one_reason
 from tests.answers.test_worklist import check_every_cause_is_there_under_a_name_of_its_own
 from tests.auditing.test_recordings import check_nothing_stands_against_it
 from tests.conftest import Recording
@@ -42,6 +43,7 @@ CHECKS = (
     check_no_lookup_is_lacking_that_an_event_tells_of,
     check_every_fx_entry_holds_the_details_that_the_trace_told, check_workers_tell_what_one_process_reads,
     check_every_lookup_of_a_likeness_is_found, check_every_unsaved_lookup_is_read, check_every_count,
+    check_commands_give_one_reason,
     check_every_cause_is_there_under_a_name_of_its_own,
     check_what_was_avoidable_and_the_rest_are_all_that_was_compiled,
     check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror,
