@@ -379,22 +379,18 @@ class Recording:
 
     def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
         """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""
-        compared = self._compared(lookup)
-        if compared is None or not self._miss_of[lookup].why.changed:
-            return []
-        details, (before, after) = self.tables.hash_details, compared
-        return [(details.parsed(old), details.parsed(new)) for _, old, new in details.changes(before, after)]
+        details, compared = self.tables.hash_details, self._compared(lookup)
+        changes = details.changes(*compared) if compared and self._miss_of[lookup].why.changed else ()
+        return [(details.parsed(old), details.parsed(new)) for _, old, new in changes]
 
     def _compared(self, lookup: int) -> tuple[int, int] | None:
         """The sets of details of the baseline and of the lookup; None where its key is that of the baseline, and for vLLM's own."""
         miss = self._miss_of.get(lookup)
         if miss is None or miss.baseline is None or miss.row.cache == VLLM:
             return None
-        if not (miss.why.changed or miss.why.what.may_be_first):
-            return None
         before, after = miss.baseline.detail_set, miss.row.detail_set
-        assert before is not None and after is not None
-        return before, after
+        is_another = bool(miss.why.changed) or miss.why.what.may_be_first
+        return (before, after) if is_another and before is not None and after is not None else None
 
     def changed_since(self, baseline: Recording) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one had compiled under other keys only."""
