@@ -66,7 +66,7 @@ LIGHT = {
     "cachescope.cli.arguments", "cachescope.cli.needed", "cachescope.cli.output", "cachescope.errors",
     "cachescope.terms", "cachescope.version", "cachescope.wording",
 }  # fmt: skip
-ONLY_ON_SOME_SYSTEMS = {"fcntl", "grp", "pwd"}
+ONLY_ON_SOME_SYSTEMS = {"_posixsubprocess", "fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
     # pandas; a frame is made for whoever asks for one

@@ -17,7 +17,7 @@ from cachescope.locking.facts import torch_versions
 from cachescope.locking.lock import CacheLock, Key, KeyField, LockedFile, Process, Rule, Variable
 from cachescope.locking.machine import this_machine
 from cachescope.locking.tree import FILE, Content, Found, contents, walk
-from cachescope.locking.variables import OFF, environment, variables_of_keys
+from cachescope.locking.variables import CAPABILITY, OFF, environment, variables_of_keys
 from cachescope.terms import CACHES, OTHER
 from cachescope.wording import listed, plural
 
@@ -130,7 +130,7 @@ def _variables(versions: Iterable[str]) -> dict[str, Variable]:
     for version in tuple(versions) or (None,):
         for name, fields in variables_of_keys(version).items():
             rules.setdefault(name, {}).update(fields)
-    for name in OFF:
+    for name in (*OFF, CAPABILITY):
         rules.setdefault(name, {})
     here = environment(rules)
     return {name: Variable(here[name], rules[name]) for name in sorted(rules)}

@@ -6,11 +6,10 @@ import gzip
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
-from pathlib import Path
 
-from cachescope.capture.fresh_caches import INDUCTOR_DIR, FreshCaches, clear_memory, variable
+from cachescope.capture.fresh_caches import INDUCTOR_DIR, FreshCaches, clear_memory
 from cachescope.capture.live_trace import LiveTrace
-from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER
+from cachescope.capture.preflight.cache_folder import OWN_FOLDER, PROFILES, meant, ours
 from cachescope.capture.preflight.patches import PATCHES, Patches
 from cachescope.capture.preflight_command import copy_profiles
 from cachescope.capture.torch_modules import torch_module
@@ -29,7 +28,7 @@ class LivePreflight:
 
     def start(self, against: Iterable[str | os.PathLike[str]]) -> None:
         """Begin; raises `CachescopeError` if torch is not installed, or this process is being recorded already."""
-        meant = os.environ.get(INDUCTOR_DIR)
+        before = {name: os.environ[name] for name in (INDUCTOR_DIR,) if name in os.environ}
         roots = [os.fspath(one) for one in against] or [default_root()]
         self._trace.start()
         self._restore.callback(self._stop_trace)
@@ -39,9 +38,10 @@ class LivePreflight:
             self._caches.start()
             self._restore.callback(self._caches.remove)
             self._restore.callback(self._caches.stop)
-            copy_profiles(roots, Path(self._caches.folder))
-            self._restore.enter_context(variable(OWN_FOLDER, str(self._caches.folder)))
-            self._restore.enter_context(variable(MEANT_FOLDER, meant))
+            copy_profiles(roots, self._caches.folder / PROFILES)
+            for names, values in ((ours, {OWN_FOLDER: str(self._caches.folder)}), (meant, before)):
+                names.update(values)
+                self._restore.callback(names.clear)
             self._patches.start()
             self._restore.callback(_forget)
             self._restore.callback(self._patches.stop)

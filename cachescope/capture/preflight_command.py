@@ -1,6 +1,6 @@
 """Runs a command as a pre-flight: every Python process in it that imports torch does, and none of them stores anything.
 
-The processes get the hook through ``PYTHONPATH``, and a cache directory of their own that is removed afterwards.
+The processes get the hook through ``PYTHONPATH``, and cache directories of their own that are removed afterwards.
 """
 
 from __future__ import annotations
@@ -9,71 +9,87 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cachescope.capture.fresh_caches import INDUCTOR_DIR, TRITON_DIR
-from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER
+from cachescope.capture.preflight.cache_folder import BEFORE, OWN_FOLDER, PROFILES, files_below, note_before
+from cachescope.capture.preflight.children import contained
+from cachescope.capture.preflight.notes import TRACE_DIR
+from cachescope.capture.preflight.refusals import REFUSED, UNREACHED
 from cachescope.capture.preflight.settings import SETTINGS
+from cachescope.capture.preflight.without_weights import FAKE
 from cachescope.capture.recording import Recorded, record
+from cachescope.readers.directory.default_root import default_root, unnamed_root
+from cachescope.wording import listed, plural
 
-_SITE: Final = Path(__file__).parent / "preflight" / "site"
-# torch/_dynamo/pgo.py, `code_state_path`: which sizes varied decides what is compiled.
-_PROFILES: Final = "dynamo"
-_PROFILE_NAMES: Final = "code_state_*.pkl"
+_PROFILES: Final = "dynamo/code_state_*.pkl"
+
+
+@dataclass(frozen=True, slots=True)
+class Preflown:
+    """A command that ran as a pre-flight."""
+
+    recorded: Recorded
+    refused: str | None  # why it ended before its end: it does what cannot be pre-flown
+    remarks: tuple[str, ...]  # what was not contained
 
 
 def preflight(
     command: Sequence[str],
     folder: str | os.PathLike[str],
-    profiles_of: Iterable[str],
+    profiles_of: Iterable[str] | None,
     *,
     variables: Mapping[str, str | None] | None = None,
     settings: Sequence[tuple[str, str, str]] = (),
+    fake: bool = False,
     output: int | None = None,
-) -> Recorded:
+) -> Preflown:
     """Run a command as a pre-flight."""
-    # `profiles_of`: cache directories whose profiles of sizes torch would read; they are copied. `variables`: what the command gets
+    # `profiles_of`: cache directories whose profiles of sizes torch would read; None: each one its own. `variables`: what the command gets
     # besides, and, as None, what it does not get. `settings`: what is set before each graph is compiled (preflight/settings.py).
-    with own_cache(profiles_of) as own:
-        changed = variables or {}
-        base = {name: value for name, value in {**os.environ, **changed}.items() if value is not None}
-        more = {**changed, **preflight_environment(base, own)}
-        if settings:
-            more[SETTINGS] = json.dumps(settings)
-        return record(command, folder, more, {"preflight": True}, output)
+    changed = {**os.environ, **(variables or {})}
+    seen = {name: value for name, value in changed.items() if value is not None}
+    with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as own:
+        if profiles_of is not None:
+            copy_profiles(profiles_of, Path(own, PROFILES))
+        for root in (default_root(), unnamed_root()):
+            note_before(root, own)
+        chosen = {SETTINGS: json.dumps(settings)} | ({FAKE: "1"} if fake else {})
+        places = {OWN_FOLDER: own, INDUCTOR_DIR: own, TRITON_DIR: os.path.join(own, "triton")}
+
+        def environment_of(run_folder: Path) -> dict[str, str]:
+            return contained(seen, {**places, **chosen, TRACE_DIR: str(run_folder)})
+
+        recorded = record(command, folder, environment_of, {"preflight": True}, output)
+        refused = _lines(Path(own, REFUSED))
+        return Preflown(recorded, refused[0] if refused else None, tuple(_remarks(Path(own))))
 
 
-@contextmanager
-def own_cache(profiles_of: Iterable[str]) -> Iterator[Path]:
-    """An empty cache directory, but for profiles of sizes; it is removed with all that came into it."""
-    own = Path(tempfile.mkdtemp(prefix="cachescope-preflight-"))
-    try:
-        copy_profiles(profiles_of, own)
-        yield own
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
+def copy_profiles(roots: Iterable[str], to: Path) -> None:
+    """Copy what torch stored of the sizes that varied: it decides what is compiled (torch/_dynamo/pgo.py)."""
+    to.mkdir(exist_ok=True)
+    for profile in (profile for root in roots for profile in Path(root).glob(_PROFILES)):
+        with suppress(OSError):
+            shutil.copyfile(profile, to / profile.name)
 
 
-def copy_profiles(roots: Iterable[str], own: Path) -> None:
-    """Copy what torch stored of the sizes that varied: it decides what is compiled."""
-    for root in roots:
-        for profile in Path(root, _PROFILES).glob(_PROFILE_NAMES):
-            (own / _PROFILES).mkdir(exist_ok=True)
-            with suppress(OSError):
-                shutil.copyfile(profile, own / _PROFILES / profile.name)
+def _remarks(own: Path) -> Iterable[str]:
+    for listing in (own / BEFORE).iterdir():
+        root, before = json.loads(listing.read_text())
+        if new := files_below(root).difference(before):
+            yield (
+                f"meanwhile {plural(len(new), 'file')} appeared in {root}: another program, or a process that the "
+                "pre-flight does not reach, compiled for real"
+            )
+    if unreached := dict.fromkeys(_lines(own / UNREACHED)):
+        yield f"what {listed(list(unreached), 3)} started is not part of it"
 
 
-def preflight_environment(base: Mapping[str, str], own: Path) -> dict[str, str]:
-    """The variables that make each Python process a pre-flight, with `own` as its cache directory."""
-    paths = [str(_SITE), *([base["PYTHONPATH"]] if base.get("PYTHONPATH") else [])]
-    meant = {MEANT_FOLDER: base[INDUCTOR_DIR]} if INDUCTOR_DIR in base else {}
-    return {
-        "PYTHONPATH": os.pathsep.join(paths),
-        OWN_FOLDER: str(own),
-        INDUCTOR_DIR: str(own),
-        TRITON_DIR: str(own / "triton"),
-        **meant,
-    }
+def _lines(file: Path) -> list[str]:
+    with suppress(FileNotFoundError):
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return []

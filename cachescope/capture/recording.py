@@ -12,7 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -79,13 +79,14 @@ class Recorded:
 def record(
     command: Sequence[str],
     folder: str | os.PathLike[str],
-    more_environment: Mapping[str, str | None] | None = None,
+    environment_of: Callable[[Path], Mapping[str, str]] | None = None,
     more_about: JsonObject | None = None,
     output: int | None = None,
 ) -> Recorded:
     """Run a command and record, in a new folder in `folder`, what torch's caches do in it."""
     # Sets TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT (torch/_logging/_internal.py, `_init_logs`, 2.5 to 2.15). Several processes append
-    # whole records to the one log file. A variable that is None is taken from the command; `output` is as `subprocess.Popen` takes it.
+    # whole records to the one log file. `environment_of`: another environment than that, of the folder; `output` is as
+    # `subprocess.Popen` takes it.
     program = command[0]
     if shutil.which(program) is None:
         raise CommandNotFoundError(program, 126 if os.path.isfile(program) else 127)
@@ -98,10 +99,9 @@ def record(
     }
     _write_manifest(run_folder, about)
     before = entries_here()
-    changed = {**child_environment(os.environ, run_folder.absolute()), **(more_environment or {})}
-    status, stopped_by = _run(
-        command, {name: value for name, value in changed.items() if value is not None}, output
-    )
+    place = run_folder.absolute()
+    environment = environment_of(place) if environment_of else child_environment(os.environ, place)
+    status, stopped_by = _run(command, environment, output)
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
     return Recorded(run_folder, status, new_entries(before), stopped_by)
 
@@ -156,7 +156,7 @@ def _run(
     """The exit status of a command, and the first signal that asked us to stop meanwhile."""
     pump = StderrPump(_STDERR)
     try:
-        child = subprocess.Popen(list(command), env=dict(environment), stdout=output, stderr=pump.child_end)
+        child = subprocess.Popen(list(command), env=environment, stdout=output, stderr=pump.child_end)
     except OSError as error:
         pump.close()
         raise CachescopeError(f"{command[0]}: cannot be started: {error.strerror or error}") from error

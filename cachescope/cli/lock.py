@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the file to write, outside of DIR (cache.lock)",
     )
+    parser.add_argument("--force", action="store_true", help="replace FILE even if it is no lock")
     parser.add_argument(
         "--expect",
         nargs="+",
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     expected = read_given(args, args.expect) if args.expect else None
     redaction_of(args, scope, [args.directory, args.output])
     lock = lock_of(scope, args.directory, expected)
-    write_lock(lock, args.output)
+    write_lock(lock, args.output, force=args.force)
     return write_answer(
         args,
         lambda: locked_object(lock, args.directory, args.output),

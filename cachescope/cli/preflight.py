@@ -7,33 +7,37 @@ Every graph is executed op by op, so the program runs as usual. For each lookup 
 whether it would hit, miss or be bypassed, and why, or that this is not known. Lookups are checked against the cache directory
 that the program would use, or against PATH: a cache directory, which may be empty, recordings of earlier runs, a lock, a
 mega-cache file, or a remote cache (redis://HOST:PORT/DB, or a dump). They are only read. Python processes that the command starts
-are covered, except those that ignore PYTHONPATH (python -I). Needs torch 2.10 or later, in the command's Python.
+are covered, except those that ignore PYTHONPATH (python -I); where one compiles for real, the first line says so. A program that
+saves compiled code ends there. Needs torch 2.10 or later, in the command's Python.
 
 With --fake no weights are allocated: for models that do not fit here. A program that needs the value of a tensor, as in
 loss.item(), stops there, and the line is named.
 
-exit status: 0 it ran, 1 the command failed or nothing could be read, 2 wrong usage, or --fake and the program needs
-values, 3 fewer lookups would hit than --min-hit-rate asks for (an unknown outcome does not count as a hit), 126 and 127 the
+exit status: 0 it ran, 1 the command failed or nothing could be read, 2 wrong usage, or the program saves compiled code, or
+needs values without weights, 3 fewer lookups would hit than --min-hit-rate asks for (an unknown outcome does not count as a hit), 126 and 127 the
 command cannot be started
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cachescope.cli.arguments import NOT_MET, add_output_arguments, command_after, share
 from cachescope.cli.output import redaction_of, say, write_answer
 from cachescope.errors import SourceError
+from cachescope.wording import harmless
 
 if TYPE_CHECKING:
     from cachescope.answers.preflight import PreflightAnswer
+    from cachescope.capture.preflight_command import Preflown
     from cachescope.capture.recording import Recorded
+    from cachescope.json_types import JsonObject
+    from cachescope.report.layout import Line
     from cachescope.scope import Scope
 
 STDERR: Final = 2
-_NEEDS_VALUES: Final = 2
+_REFUSED: Final = 2
 _NOTHING: Final = (
     "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
     "(python -I, python -E)"
@@ -72,74 +76,91 @@ def run(args: argparse.Namespace) -> int:
     """Run the command as a pre-flight, and print the predictions."""
     import tempfile
 
-    from cachescope.capture.preflight.without_weights import FAKE
     from cachescope.capture.preflight_command import preflight
-    from cachescope.readers.directory.default_root import default_root
     from cachescope.scope.preflight import check_against
 
     redaction_of(args)
     command = command_after(args, args.command)
     check_against(args.against or [])
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as made:
-        needs = Path(made, "needs_values")
         folder = made if args.keep is None else args.keep
         # What the program prints is no part of the JSON.
         output = STDERR if args.json else None
-        variables = {FAKE: str(needs) if args.fake else None}
-        against = args.against or [default_root()]
-        recorded = preflight(command, folder, against, variables=variables, output=output)
-        if needs.exists():
-            why, *_ = needs.read_text(encoding="utf-8", errors="replace").splitlines()
-            say(f"the program cannot be run without weights: {why}", redaction_of(args))
-            return _NEEDS_VALUES
-        return _answer(args, recorded)
+        return _answer(args, preflight(command, folder, args.against, fake=args.fake, output=output))
 
 
-def _answer(args: argparse.Namespace, recorded: Recorded) -> int:
+def _answer(args: argparse.Namespace, flown: Preflown) -> int:
     from cachescope.report.as_json import explain_object
-    from cachescope.report.preflight import preflight_lines, preflight_object
 
-    flown = answered(args, recorded, args.against)
-    failed = failed_status(recorded)
-    if flown is None:
-        return failed
-    scope, answer = flown
-    redaction_of(args, scope, [str(recorded.folder), *(args.against or [])])
-    told = preflight_object(answer) | {"exit_status": recorded.exit_status}
-    write_answer(args, lambda: {**explain_object(scope), "preflight": told}, lambda: preflight_lines(answer))
+    found = answered(args, flown, args.against)
+    failed = failed_status(flown)
+    if found is None:
+        return failed or 1
+    scope, answer = found
+    folder = flown.recorded.folder
+    redaction_of(args, scope, [str(folder), *(args.against or [])])
+    told = answer_object(flown, answer)
+    write_answer(
+        args, lambda: {**explain_object(scope), "preflight": told}, lambda: answer_lines(flown, answer)
+    )
     if args.keep is not None:
-        say(f"its traces are in {recorded.folder}", redaction_of(args))
-    if recorded.exit_status:
-        return failed
+        say(f"its traces are in {folder}", redaction_of(args))
     least = args.min_hit_rate
-    return NOT_MET if least is not None and (answer.hit_rate or 0) < least else 0
+    is_met = least is None or (answer.hit_rate or 0) >= least
+    return failed or (0 if is_met else NOT_MET)
 
 
 def answered(
-    args: argparse.Namespace, recorded: Recorded, against: list[str] | None
+    args: argparse.Namespace, flown: Preflown, against: list[str] | None
 ) -> tuple[Scope, PreflightAnswer] | None:
     """The predictions of a pre-flight; prints what is wrong, and returns None if there is nothing to answer from."""
     from cachescope.answers.preflight import PreflightAnswer
     from cachescope.scope.preflight import read_preflight
 
-    if recorded.exit_status:
-        say(f"{_failure(recorded)}; what follows is as far as it came", redaction_of(args))
-    if not recorded.has_trace:
-        say(_NOTHING, redaction_of(args))
-        return None
+    recorded = flown.recorded
+    if flown.refused is not None or recorded.exit_status:
+        why = flown.refused or _failure(recorded)
+        say(f"{why}; what follows is as far as it came", redaction_of(args))
     try:
-        scope = read_preflight(str(recorded.folder), against)
+        if recorded.has_trace:
+            scope = read_preflight(str(recorded.folder), against)
+            return scope, PreflightAnswer.of(scope)
+        say(_NOTHING, redaction_of(args))
     except SourceError as error:
         say(error, redaction_of(args))
-        return None
-    return scope, PreflightAnswer.of(scope)
+    for remark in flown.remarks:
+        say(remark, redaction_of(args))
+    return None
 
 
-def failed_status(recorded: Recorded) -> int:
-    """The exit status of cachescope after a command that failed: 128 + n if signal n stopped it, as of a shell."""
+def answer_lines(flown: Preflown, answer: PreflightAnswer) -> list[Line]:
+    """The answer, and before it what was not contained."""
+    from cachescope.report.layout import Line
+    from cachescope.report.preflight import preflight_lines
+
+    return [*(Line(harmless(remark), style="bold") for remark in flown.remarks), *preflight_lines(answer)]
+
+
+def answer_object(flown: Preflown, answer: PreflightAnswer) -> JsonObject:
+    """What ``--json`` says of it."""
+    from cachescope.report.preflight import preflight_object
+
+    ended = {
+        "exit_status": flown.recorded.exit_status,
+        "refused": flown.refused,
+        "remarks": list(flown.remarks),
+    }
+    return preflight_object(answer) | ended
+
+
+def failed_status(flown: Preflown) -> int:
+    """The exit status of cachescope after a command that failed: 128 + n if signal n stopped it, as of a shell; otherwise 0."""
+    recorded = flown.recorded
+    if flown.refused is not None:
+        return _REFUSED
     if recorded.stopped_by is not None:
         return 128 + recorded.stopped_by
-    return recorded.exit_status if recorded.ended_by == "SIGINT" else 1
+    return recorded.exit_status if recorded.ended_by == "SIGINT" else int(recorded.exit_status != 0)
 
 
 def _failure(recorded: Recorded) -> str:

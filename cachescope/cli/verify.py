@@ -63,9 +63,8 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     import tempfile
 
     from cachescope.capture.preflight_command import preflight
-    from cachescope.cli.preflight import STDERR, answered, failed_status
+    from cachescope.cli.preflight import STDERR, answer_lines, answer_object, answered, failed_status
     from cachescope.report.layout import Line
-    from cachescope.report.preflight import preflight_lines, preflight_object
     from cachescope.report.verification import (
         keys_without_entry,
         verification_lines,
@@ -77,25 +76,24 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     found = verify(args.lock, args.directory)
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
         # What the program prints is no part of the JSON.
-        recorded = preflight(command, folder, [found.directory], output=STDERR if args.json else None)
-        flown = answered(args, recorded, [found.directory])
-        if flown is None:
-            return failed_status(recorded)
-    scope, answer = flown
+        flown = preflight(command, folder, [found.directory], output=STDERR if args.json else None)
+        answer_of_it = answered(args, flown, [found.directory])
+        if answer_of_it is None:
+            return failed_status(flown) or 1
+    scope, answer = answer_of_it
     missing = _would_miss(scope)
     redaction_of(args, scope, [args.lock, found.directory])
-    told = {
-        **preflight_object(answer),
-        "exit_status": recorded.exit_status,
-        "missing_keys": [{"cache": cache, "cache_key": key} for cache, key in missing],
-    }
+    keys = [{"cache": cache, "cache_key": key} for cache, key in missing]
+    told = answer_object(flown, answer) | {"missing_keys": keys}
     write_answer(
         args,
         lambda: {**verification_object(found), "preflight": told},
-        lambda: [*verification_lines(found), Line(), *preflight_lines(answer), *keys_without_entry(missing)],
-    )
-    if recorded.exit_status:
-        return failed_status(recorded)
+        lambda: [
+            *verification_lines(found), Line(), *answer_lines(flown, answer), *keys_without_entry(missing),
+        ],
+    )  # fmt: skip
+    if failed := failed_status(flown):
+        return failed
     return 0 if found.passed and not missing else _NOT_AS_LOCKED
 
 

@@ -38,7 +38,8 @@ MAX_BYTES: Final = 256 << 20
 _HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _HEAD_BYTES: Final = 4096
-_BEGINNING: Final = re.compile(rb'\s*\{\s*"cachescope_lock"')
+# Some editors put a mark before it.
+_BEGINNING: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"cachescope_lock"')
 
 
 class LockFormatError(Exception):
@@ -75,7 +76,7 @@ def read_lock(path: str | os.PathLike[str]) -> CacheLock:
 def parse(data: bytes) -> CacheLock:
     """The lock in some bytes; raises `LockFormatError`."""
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
+        value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_no_number)
     except LockFormatError:
         raise
     except (ValueError, RecursionError, MemoryError) as error:
@@ -206,9 +207,13 @@ def lock_text(lock: CacheLock) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def write_lock(lock: CacheLock, path: str | os.PathLike[str]) -> None:
+def write_lock(lock: CacheLock, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a lock; whoever reads the file never sees half of it. Raises `CachescopeError`, also if nothing could read it."""
     target, text = Path(path), lock_text(lock)
+    # An empty file holds nothing, and a device is not replaced.
+    is_full = target.is_file() and target.stat().st_size > 0
+    if is_full and not (force or looks_like_lock(target)):
+        raise CachescopeError(f"{target}: is no lock, and left as it is; --force replaces it")
     try:
         parse(text.encode())
     except LockFormatError as error:

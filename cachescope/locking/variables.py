@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,6 +48,8 @@ OFF: Final = {
     "TORCHDYNAMO_DISABLE": Off("1", _COMPILING_OFF),
 }
 
+CAPABILITY: Final = "ATEN_CPU_CAPABILITY"
+"""The vector instructions that torch generates code for (torch/_inductor/cpu_vec_isa.py, `pick_vec_isa`); no key holds them."""
 
 # The catalogue quotes torch's source: an expression of any other form is named, not evaluated.
 _GET: Final = (
@@ -139,6 +141,8 @@ def _plain(text: str) -> str:
 
 
 _FIELDS_NAMED: Final = 3
+_VECTORS: Final = {"avx512": "avx512f", "avx2": "avx2", "default": None}
+_OTHER_CODE: Final = "no key holds it, so torch loads code that was made for other vector instructions: it may not compile, or compute wrong numbers"
 _THREADS: Final = "OMP_NUM_THREADS"
 _THREAD_COUNT: Final = "cpp_runtime_thread_count"
 
@@ -177,6 +181,10 @@ def _fact(name: str, variable: Variable, here: str | None, lock: CacheLock) -> F
         if here != off.value or not any(file.kind in off.caches for file in lock.entries()):
             return None
         return Fact(name, DIFFERS, locked, mine, off.what, loses=off.caches)
+    if name == CAPABILITY:
+        is_for_cpu = any("cpu" in file.device_types for file in lock.entries())
+        made, makes = (_vectors(value, lock.machine.cpu_features or ()) for value in (variable.value, here))
+        return Fact(name, DIFFERS, locked, mine, _OTHER_CODE) if is_for_cpu and made != makes else None
     what = f"it sets {listed(variable.fields, _FIELDS_NAMED)}"
     concerned = [any(field in context for field in variable.fields) for context in lock.contexts]
     if not any(concerned):
@@ -192,6 +200,13 @@ def _fact(name: str, variable: Variable, here: str | None, lock: CacheLock) -> F
         reason = f"{what}; the keys hold something else than it gives here, or what it gives is not known"
         return Fact(name, DIFFERS, locked, mine, reason, None)
     return Fact(name, state_of(holds), locked, mine, f"{what}, which the keys hold", lost)
+
+
+def _vectors(capability: str | None, features: Sequence[str]) -> str | None:
+    """The vector instructions of a capability; unless it names some, the best of a CPU."""
+    if capability in _VECTORS:
+        return capability
+    return next((name for name, feature in _VECTORS.items() if feature in features), None)
 
 
 def _holds(context: Context, variable: Variable, here: str | None) -> bool | None:

@@ -96,14 +96,21 @@ def verification_lines(found: verifying.Verification) -> list[Line]:
 
 
 def _headline(found: verifying.Verification) -> str:
-    what = f"{plural(found.files, 'file')}, {file_size(found.size_bytes)}"
+    what = (
+        f"{plural(found.files, 'file')}, {file_size(found.size_bytes)}"
+        if found.files
+        else "the lock has no file"
+    )
     if found.passed:
         unknown = [fact.name for fact in found.not_known]
         but = f"; not known: {listed(unknown, _NAMED)}" if unknown else ""
         return f"as locked: {what}, {plural(found.entries, 'entry', 'entries')}{but}"
     wrong = []
-    if found.findings:
-        wrong.append(f"{plural(len(found.findings), 'file')} of {what}")
+    extra = sum(one.kind == verifying.EXTRA for one in found.findings)
+    if changed := len(found.findings) - extra:
+        wrong.append(f"{plural(changed, 'file')} of {what}")
+    if extra:
+        wrong.append(f"{plural(extra, 'file')} that the lock does not have")
     if found.differing:
         wrong.append(f"{listed([fact.name for fact in found.differing], _NAMED)} of this machine")
     if found.missing_keys:

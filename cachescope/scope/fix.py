@@ -95,7 +95,7 @@ def _trial(
     others = [(one.kind, one.name, one.value or "") for one in settings if one.kind != VARIABLE]
     recorded = preflight(
         command, folder, places, variables=variables, settings=others, output=subprocess.DEVNULL
-    )
+    ).recorded
     if recorded.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt
     if recorded.stopped_by is not None:

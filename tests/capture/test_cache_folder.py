@@ -2,7 +2,8 @@
 
 import pytest
 
-from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER, meant_cache_dir
+from cachescope.capture.preflight import cache_folder
+from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, OWN_FOLDER, meant_cache_dir
 
 
 @pytest.mark.parametrize(
@@ -20,10 +21,8 @@ from cachescope.capture.preflight.cache_folder import MEANT_FOLDER, OWN_FOLDER, 
 def test_what_a_program_makes_of_the_variable_is_known(
     named: str, meant: str | None, folder: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(OWN_FOLDER, "/own")
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", named)
-    if meant is None:
-        monkeypatch.delenv(MEANT_FOLDER, raising=False)
-    else:
-        monkeypatch.setenv(MEANT_FOLDER, meant)
+    monkeypatch.setitem(cache_folder.ours, OWN_FOLDER, "/own")
+    monkeypatch.setenv(INDUCTOR_DIR, named)
+    if meant is not None:
+        monkeypatch.setitem(cache_folder.meant, INDUCTOR_DIR, meant)
     assert meant_cache_dir() == folder

@@ -109,6 +109,64 @@ def test_a_lock_is_not_written_into_what_it_locks(run: Run, cache: Path, tmp_pat
     assert not (cache / "x.lock").exists()
 
 
+def test_a_file_that_is_no_lock_is_left_as_it_is(run: Run, made: Path, cache: Path, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    done = run("lock", cache, "-o", other)
+    assert (done.status, done.err) == (
+        1, f"cachescope: {other}: is no lock, and left as it is; --force replaces it\n",
+    )  # fmt: skip
+    assert other.read_text() == "mine"
+    assert run("lock", cache, "-o", other, "--force").status == 0
+    # A lock is replaced, and so is what holds nothing.
+    (tmp_path / "empty").touch()
+    for path in (other, made, tmp_path / "empty"):
+        assert run("lock", cache, "-o", path).status == 0
+        assert run("verify", path, cache).status == 0
+
+
+def test_a_lock_that_an_editor_marked_is_read(run: Run, made: Path, cache: Path) -> None:
+    made.write_bytes(b"\xef\xbb\xbf" + made.read_bytes())
+    assert run("verify", made, cache).status == 0
+    assert run("lock", cache, "-o", made).status == 0
+
+
+def test_a_lock_without_files_says_so(run: Run, made: Path, cache: Path, tmp_path: Path) -> None:
+    made.write_text(json.dumps(json.loads(made.read_text()) | {"files": [], "expected": None}))
+    (tmp_path / "nothing").mkdir()
+    assert run("verify", made, tmp_path / "nothing").out.startswith(
+        "as locked: the lock has no file, 0 entries"
+    )
+    done = run("verify", made, cache)
+    assert done.status == 3
+    assert done.out.startswith("not as locked: 8 files that the lock does not have\n")
+
+
+@pytest.mark.parametrize(
+    ("made_with", "here", "differs"),
+    [(None, "default", True), ("avx2", None, True), ("avx2", "avx2", False), (None, "avx512", False)],
+)
+def test_code_for_other_vector_instructions_is_told(
+    made_with: str | None,
+    here: str | None,
+    differs: bool,
+    run: Run,
+    made: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """torch finds the entries all the same, and what it loads does not compile (tests/capture/hard_programs.py, `capability`)."""
+    lock = json.loads(made.read_text())
+    lock["machine"]["cpu_features"] = ["avx2", "avx512f"]
+    lock["variables"]["ATEN_CPU_CAPABILITY"] = {"value": made_with, "fields": {}}
+    made.write_text(json.dumps(lock))
+    if here is not None:
+        monkeypatch.setenv("ATEN_CPU_CAPABILITY", here)
+    told = json.loads(run("verify", made, cache, "--json").out)
+    found = [one["state"] for one in told["facts"] if one["name"] == "ATEN_CPU_CAPABILITY"]
+    assert found == (["differs"] if differs else [])
+
+
 def test_a_lock_that_was_copied_into_the_cache_is_not_extra(run: Run, made: Path, cache: Path) -> None:
     shutil.copy(made, cache / "cache.lock")
     assert run("verify", cache / "cache.lock", cache).status == 0

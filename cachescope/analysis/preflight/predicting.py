@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
+from cachescope.analysis.contexts.cpu_safety import CpuSafety
+from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
 from cachescope.analysis.preflight.would_find import (
     Candidate,
     Key,
@@ -27,16 +29,13 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
-from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.directory.file_contents import source_of
+from cachescope.readers.logs.preflight_notes import WHY_OPEN, LookupNote
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED, PREDICTED
 
-_NO_VALUES = (
-    "the graph holds a constant whose values are part of the key, and the program ran without weights: "
-    "a real run makes another key"
-)
-_BROUGHT = "the program itself puts an entry under this key, from a mega-cache for example"
 _NO_NOTE = "this process compiled for real: it was no pre-flight"
+_NOT_ENDED = "its compile failed, or did not end: the log alone has it"
 
 
 def with_predictions(tables: Tables) -> Tables:
@@ -55,7 +54,7 @@ def with_predictions(tables: Tables) -> Tables:
     of_run = by_key((row.run, row) for row in rows)
     predicted: dict[int, list[PredictedLookup]] = {}
     for command in commands(runs.values()):
-        world = World(entries, recorded)
+        world = World(entries, recorded, tables.entries.rows)
         walked = {run.run: PredictedRun(run, of_run[run.run], world) for run in command}
         for one in walked.values():
             one.tell_others()
@@ -149,6 +148,7 @@ class World:
 
     entries: StoredEntries  # what lies in the directories and remote caches that were read
     recorded: Stored | None  # what recorded runs left behind, where no directory was read that shows it
+    rows: Sequence[EntryRow] = ()  # the entries that were read
     # By key, what the processes of the command would store.
     beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 
@@ -169,6 +169,7 @@ class PredictedRun:
         # A remote cache has one value under a key, the last one.
         self._remote: dict[Key, list[Candidate]] = {}
         self._lookups = lookups
+        self._safety: CpuSafety | None = None
         self._notes = {
             row.lookup: LookupNote.of_json(row.preflight_note)
             for row in lookups
@@ -231,11 +232,9 @@ class PredictedRun:
             return PredictedOutcome("disabled", "its caches are off", row.status_detailed)
         note = self._notes.get(row.lookup)
         if note is None or row.cache_key is None:
-            return PredictedOutcome("unknown", _NO_NOTE)
-        if note.lacks_values:
-            return PredictedOutcome("unknown", _NO_VALUES)
-        if note.is_brought:
-            return PredictedOutcome("unknown", _BROUGHT)
+            return PredictedOutcome("unknown", _NOT_ENDED if self._notes else _NO_NOTE)
+        if note.open is not None:
+            return PredictedOutcome("unknown", WHY_OPEN[note.open])
         root = self._world.entries.root_of(note.cache_dir)
         if root is None and note.cache_dir != self._first_dir:
             # What it stored itself lies elsewhere, too.
@@ -273,7 +272,7 @@ class PredictedRun:
         """What torch would go through under a key, in its order."""
         if note.is_local:
             yield from self._own[note.cache_dir][key]
-            yield from self._world.entries.under(key, root)
+            yield from (self._on_this_cpu(one, note) for one in self._world.entries.under(key, root))
             if self._world.recorded is not None:
                 yield from self._world.recorded.get(key, ())
         beside = list(stored_beside(self._world.beside[key], self._run, note))
@@ -285,6 +284,17 @@ class PredictedRun:
                 yield one.perhaps_replaced("another process of the command")
             else:
                 yield one
+
+    def _on_this_cpu(self, one: Candidate, note: LookupNote) -> Candidate:
+        """A candidate, which may not load if its code was built for another CPU: no key holds that."""
+        if one.entry is None or note.cpu is None:
+            return one
+        if self._safety is None:
+            capability, _, architecture = note.cpu.partition(" ")
+            width = vector_width({CPU_CAPABILITY: capability}, architecture)
+            self._safety = CpuSafety(source_of, width, capability)
+        safety = self._safety.of_graph(self._world.rows[one.entry])
+        return replace(one, is_there="maybe", why_not=safety.reason or "") if safety.is_unsafe else one
 
     def _remotely_under(self, key: Key) -> list[Candidate]:
         return self._remote.get(key) or self._world.entries.remotely_under(key)
@@ -300,7 +310,7 @@ class PredictedRun:
         note = self._notes.get(row.lookup)
         if found.outcome in ("hit", "bypass", "disabled") or note is None or row.cache_key is None:
             return
-        if note.lacks_values or not note.is_stored:
+        if note.open == "without_values" or not note.is_stored:
             return
         key = row.cache, row.cache_key
         is_there: Sure = "maybe" if found.outcome == "unknown" else "yes"
@@ -338,16 +348,14 @@ def stored_beside(stored: Iterable[StoredBeside], run: RunRow, note: LookupNote)
         is_shared = note.is_local and of_other.is_local and of_other.cache_dir == note.cache_dir
         if not is_shared and not (note.is_remote and of_other.is_remote):
             continue  # neither finds what the other one stores
-        what = f"what run {other.run} of the same command would store"
-        if other.pid in note.ended_before:
-            yield replace(candidate, what=what)
-        else:
-            yield replace(
-                candidate,
-                what=what,
-                is_there="maybe",
-                why_not="they run at the same time, and which is first is not known",
-            )
+        candidate = replace(candidate, what=f"what run {other.run} of the same command would store")
+        if other.pid not in note.ended_before:
+            why_not = "they run at the same time, and which is first is not known"
+            candidate = replace(candidate, is_there="maybe", why_not=why_not)
+        elif of_other.cpu != note.cpu:
+            why_not = f"it is built for another CPU: {of_other.cpu}, not {note.cpu}"
+            candidate = replace(candidate, is_there="maybe", why_not=why_not)
+        yield candidate
 
 
 def stored_candidate(

@@ -243,8 +243,9 @@ def _with_graphs(hit: PredictedOutcome, candidate: Candidate, under: Under) -> P
             graphs.append((key, True))
             continue
         if any(one.is_there == "maybe" for one in fitting):
+            (why, *_) = (one.why_not for one in fitting if one.is_there == "maybe")
             return PredictedOutcome(
-                "unknown", f"{candidate.what} points to the FX entry {key[:8]}…, which may not be there"
+                "unknown", f"{candidate.what} points to the FX entry {key[:8]}…, which may not load: {why}"
             )
         gone = "cannot be loaded" if fitting else "is not there"
         why = f"{candidate.what} fits, but the FX entry {key[:8]}… that it points to {gone}"

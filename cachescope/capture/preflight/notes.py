@@ -9,14 +9,19 @@ from __future__ import annotations
 import copy
 import importlib
 import json
+import logging
 import os
 import pickle
+import platform
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from cachescope.capture.preflight.cache_folder import OWN_FOLDER, meant_cache_dir
+from cachescope.capture.preflight.cache_folder import OWN_FOLDER, meant_cache_dir, ours, show
 from cachescope.capture.preflight.without_weights import keys_without_values
+from cachescope.terms import LOGGERS
 
 ARTIFACT: Final = "cachescope_preflight"
 _CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}
@@ -24,13 +29,18 @@ _CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}
 # would not do: a real run takes longer to compile.
 _PROCESSES: Final = "processes"
 
+TRACE_DIR: Final = "TORCH_TRACE"
+
 _noted_processes: set[int] = set()
 _earlier: list[int] = []
+# Whether the program has read what torch counted of its caches, which is not what a real run counts.
+_counts_read: list[bool] = []
 
 
 def forget_process() -> None:
     """Say once more with the next note that this is a pre-flight: its trace is another one."""
     _noted_processes.clear()
+    _counts_read.clear()
 
 
 def note_process() -> None:
@@ -73,6 +83,71 @@ def patch_codecache(module: Any, replace: Any) -> None:
     replace(module.FxGraphCache, "_save_graph", staticmethod(save_graph))
 
 
+def patch_logging(module: Any, replace: Any) -> None:
+    """Let torch write trace and log where the pre-flight wants them, and nowhere else (torch/_logging/_internal.py, `_init_logs`)."""
+    begun_by_torch = module._init_logs
+
+    def _init_logs(*args: Any, **kwargs: Any) -> None:
+        folder = ours[TRACE_DIR]
+        wanted = {
+            TRACE_DIR: folder,
+            "TORCH_LOGS": ",".join(filter(None, (os.environ.get("TORCH_LOGS"), LOGGERS))),
+            "TORCH_LOGS_OUT": os.path.join(folder, "torch.log"),
+            # In another format the lines of a record look like those of the program.
+            "TORCH_LOGS_FORMAT": None,
+        }
+        before = {name: os.environ.get(name) for name in wanted}
+        for name, value in wanted.items():
+            show(name, value)
+        try:
+            begun_by_torch(*args, **kwargs)
+        finally:
+            for name, value in before.items():
+                show(name, value)
+        for name in module.log_registry.get_log_qnames():
+            for handler in logging.getLogger(name).handlers:
+                if type(handler) is logging.StreamHandler:
+                    handler.addFilter(_is_of_the_program)
+
+    if TRACE_DIR in ours:
+        replace(module, "_init_logs", _init_logs)
+
+
+def _is_of_the_program(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.INFO or record.name not in LOGGERS
+
+
+def patch_dynamo_utils(module: Any, replace: Any) -> None:
+    """Know whether the program reads torch's counts of hits and misses (torch/_dynamo/utils.py, `counters`)."""
+    replace(module.counters, "default_factory", _Counts)
+    module.counters.update({name: _Counts(counts) for name, counts in module.counters.items()})
+
+
+class _Counts(Counter[str]):
+    """Counts of torch, which know that the program has read them."""
+
+    def __getitem__(self, name: str) -> int:
+        _note_reading()
+        return super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        _note_reading()
+        return super().__iter__()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        _note_reading()
+        return super().get(name, default)
+
+    def items(self) -> Any:
+        _note_reading()
+        return super().items()
+
+
+def _note_reading() -> None:
+    if not sys._getframe(2).f_globals.get("__name__", "").startswith(("torch.", "collections")):
+        _counts_read.append(True)
+
+
 def patch_autograd_cache(module: Any, replace: Any) -> None:
     """Note what AOTAutograd would store (torch/_functorch/_aot_autograd/autograd_cache.py)."""
 
@@ -105,8 +180,14 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
         told["remote"] = True
     if config.unsafe_skip_cache_dynamic_shape_guards:
         told["guards_skipped"] = True
+    torch: Any = importlib.import_module("torch")
+    told["cpu"] = f"{torch.backends.cpu.get_cpu_capability()} {platform.machine()}"
     if key in keys_without_values:
         told["without_values"] = True
+    if _counts_read:
+        told["counts_read"] = True
+    if getattr(importlib.import_module("torch._dynamo.config"), "caching_precompile", False):
+        told["precompiled"] = True
     if _has_files(cache._get_tmp_dir_for_key(key)):
         # From a mega-cache, for example.
         told["brought"] = True
@@ -151,9 +232,7 @@ def _why_not_saved(entry: Any) -> str | None:
 
 def note_beginning() -> None:
     """Note that this process has begun, and which others had ended by then."""
-    if OWN_FOLDER not in os.environ:
-        return
-    folder = os.path.join(os.environ[OWN_FOLDER], _PROCESSES)
+    folder = os.path.join(ours[OWN_FOLDER], _PROCESSES)
     with suppress(OSError):
         os.makedirs(folder, exist_ok=True)
         others = [int(name) for name in os.listdir(folder) if name != str(os.getpid())]

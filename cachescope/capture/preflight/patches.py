@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from cachescope.capture.preflight import (
     cache_folder,
+    children,  # noqa: F401 - the site begins with them
     notes,
+    refusals,
     settings,
     skipped_work,
     stand_in,
@@ -29,11 +31,16 @@ Replace = Callable[[Any, str, Any], None]
 
 PATCHES: Final[dict[str, tuple[Callable[[Any, Replace], None], ...]]] = {
     "torch": (settings.patch_torch, without_weights.patch_torch),
+    "torch.compiler": (refusals.patch_compiler,),
     "torch._library.utils": (skipped_work.patch_library_utils,),
     "torch.library": (skipped_work.patch_library,),
+    "torch._dynamo.aot_compile_types": (refusals.patch_aot_compile_types,),
+    "torch._logging._internal": (notes.patch_logging,),
     "torch._dynamo.callback": (skipped_work.patch_callback,),
+    "torch._dynamo.package": (refusals.patch_package,),
     "torch._dynamo.pgo": (notes.patch_pgo,),
     "torch._dynamo.symbolic_convert": (skipped_work.patch_symbolic_convert,),
+    "torch._dynamo.utils": (notes.patch_dynamo_utils,),
     "torch._dynamo.output_graph": (without_weights.patch_output_graph,),
     "torch._inductor.runtime.cache_dir_utils": (cache_folder.patch_cache_dir,),
     "torch._inductor.codecache": (notes.patch_codecache, without_weights.patch_codecache),
@@ -41,10 +48,15 @@ PATCHES: Final[dict[str, tuple[Callable[[Any, Replace], None], ...]]] = {
         notes.patch_autograd_cache,
         without_weights.patch_autograd_cache,
     ),
-    "torch._inductor.compile_fx": (stand_in.patch_compile_fx, settings.patch_compile_fx),
+    "torch._inductor.compile_fx": (
+        stand_in.patch_compile_fx,
+        settings.patch_compile_fx,
+        refusals.patch_compile_fx,
+    ),
     "torch._inductor.codegen.common": (skipped_work.patch_common,),
     "torch._inductor.graph": (stand_in.patch_graph,),
     "torch._inductor.select_algorithm": (stand_in.patch_select_algorithm,),
+    "torch._inductor.standalone_compile": (refusals.patch_standalone_compile,),
     "torch._inductor.async_compile": (skipped_work.patch_async_compile,),
     "torch._inductor.cpp_builder": (skipped_work.patch_cpp_builder,),
     "torch._inductor.cpu_vec_isa": (skipped_work.patch_cpu_vec_isa,),
@@ -80,7 +92,8 @@ class Patches:
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
         # As it stands there: a static method as one.
-        self._before.append((owner, name, vars(owner)[name]))
+        before = vars(owner)[name] if hasattr(owner, "__dict__") else getattr(owner, name)
+        self._before.append((owner, name, before))
         setattr(owner, name, value)
 
 

@@ -11,8 +11,9 @@ import ast
 import contextvars
 import importlib
 import json
-import os
 from typing import Any, Final
+
+from cachescope.capture.preflight.cache_folder import ours
 
 SETTINGS: Final = "CACHESCOPE_PREFLIGHT_SETTINGS"
 """The variable that holds them, as a JSON list of [kind, name, Python literal]; those of the environment are not among them."""
@@ -57,7 +58,7 @@ def patch_compile_fx(module: Any, replace: Any) -> None:
 
 
 def _settings() -> list[tuple[str, str, str]]:
-    found: list[tuple[str, str, str]] = json.loads(os.environ.get(SETTINGS, "[]"))
+    found: list[tuple[str, str, str]] = json.loads(ours.get(SETTINGS, "[]"))
     return found
 
 

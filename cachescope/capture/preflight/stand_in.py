@@ -12,9 +12,10 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from cachescope.capture.preflight import notes
+from cachescope.capture.preflight.without_weights import is_fake
 
 _to_run: contextvars.ContextVar[Any] = contextvars.ContextVar("cachescope_preflight_graph")
 
@@ -82,20 +83,69 @@ class _Executed:
     """A graph that is executed op by op, called as torch calls generated code: with a list that it empties."""
 
     def __init__(self, graph: Any, outputs: Sequence[Any]) -> None:
-        fx: Any = importlib.import_module("torch.fx")
-        self._interpreter = fx.Interpreter(graph)
+        self._interpreter = _interpreter(graph)
         self._strides = [_strides_of(output) for output in outputs or ()]
         self._symbols = [_symbol_of(node) for node in graph.graph.nodes if node.op == "placeholder"]
 
     def __call__(self, inputs: list[Any]) -> Any:
         torch: Any = importlib.import_module("torch")
-        sizes = {one: value for one, value in zip(self._symbols, inputs, strict=False) if one is not None}
+        pairs = zip(self._symbols, inputs, strict=False)
+        # A size of a jagged tensor has no value.
+        sizes = {one: value for one, value in pairs if one is not None and isinstance(value, (int, float))}
         with torch.no_grad(), torch._C._DisableAutocast():
             outputs = self._interpreter.boxed_run(inputs)
             if len(outputs) != len(self._strides):
                 return outputs
             wanted = [None if of is None else of(sizes) for of in self._strides]
             return type(outputs)(map(_restrided, outputs, wanted))
+
+
+def _interpreter(graph: Any) -> Any:
+    fx: Any = importlib.import_module("torch.fx")
+
+    class Interpreter(fx.Interpreter):  # type: ignore[misc]
+        """Executes a graph with the errors and the random stream of generated code."""
+
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            draw = _DRAWN.get(getattr(target, "__name__", "").partition(".")[0])
+            try:
+                return super().call_function(target if draw is None or is_fake() else draw, args, kwargs)
+            except IndexError as error:
+                if getattr(target, "namespace", None) != "aten":
+                    raise
+                # Generated code checks indices itself.
+                raise RuntimeError(*error.args) from error
+
+    return Interpreter(graph)
+
+
+# Generated code takes seeds from the stream of the device, and draws from them (torch/_inductor/inductor_prims.py). Executed as an
+# operator, each of these would draw from the stream, and twice.
+def _seeds(count: int, device: Any) -> Any:
+    torch: Any = importlib.import_module("torch")
+    return torch.randint(-(2**63), 2**63 - 1, [count], device=device)
+
+
+def _random(size: Sequence[int], seed: Any, mode: str, **kwargs: Any) -> Any:
+    torch: Any = importlib.import_module("torch")
+    return getattr(torch, mode)(size, **_stream(seed), dtype=torch.float32)
+
+
+def _randint(low: int, high: int, size: Sequence[int], seed: Any) -> Any:
+    torch: Any = importlib.import_module("torch")
+    return torch.randint(low, high, size, **_stream(seed))
+
+
+def _stream(seed: Any) -> dict[str, Any]:
+    torch: Any = importlib.import_module("torch")
+    return {"device": seed.device, "generator": torch.Generator(seed.device).manual_seed(int(seed))}
+
+
+_DRAWN: Final[dict[str, Callable[..., Any]]] = {
+    "inductor_seeds": _seeds,
+    "inductor_random": _random,
+    "inductor_randint": _randint,
+}
 
 
 def _strides_of(output: Any) -> Callable[[dict[Any, Any]], tuple[int, ...] | None] | None:

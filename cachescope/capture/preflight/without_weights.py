@@ -7,15 +7,17 @@ a tensor for a value it ends, and what it asked for is told to whoever started i
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Callable
 from types import SimpleNamespace, TracebackType
 from typing import Any, Final
 
+from cachescope.capture.preflight.cache_folder import ours
+from cachescope.capture.preflight.refusals import REFUSED, place_of, tell
+
 FAKE: Final = "CACHESCOPE_PREFLIGHT_FAKE"
-"""The variable that switches it on: the file in which a process notes why it cannot continue without weights."""
+"""The variable that switches it on."""
 # torch/_subclasses/fake_tensor.py, 2.10 to 2.15.
 _NO_VALUES: Final = (
     "UnsupportedFakeTensorException", "DynamicOutputShapeException", "DataDependentOutputException",
@@ -33,7 +35,7 @@ keys_without_values: Final[set[str]] = set()
 
 def is_fake() -> bool:
     """Whether this pre-flight is one without weights."""
-    return FAKE in os.environ
+    return FAKE in ours
 
 
 def patch_torch(module: Any, replace: Any) -> None:
@@ -51,7 +53,7 @@ def patch_torch(module: Any, replace: Any) -> None:
         except Exception as error:
             # Told at once: whoever catches this goes another way than with weights.
             if isinstance(error, _classes(fake)):
-                _report(f"{_text(error)}{_place(traceback.extract_stack())}")
+                _report(error, traceback.extract_stack())
             raise
 
     mode.dispatch = dispatch
@@ -62,11 +64,11 @@ def patch_torch(module: Any, replace: Any) -> None:
     before = sys.excepthook
 
     def report_error(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
-        why = _why_not(fake, error)
-        if why is None:
+        cause = _cause(fake, error)
+        if cause is None:
             before(kind, error, where)
         else:
-            _report(f"{why}{_place(traceback.extract_tb(where))}")
+            _report(cause, traceback.extract_tb(where))
 
     sys.excepthook = report_error
 
@@ -133,31 +135,16 @@ def _classes(fake: Any) -> tuple[type[BaseException], ...]:
     return tuple(getattr(fake, name) for name in _NO_VALUES if hasattr(fake, name))
 
 
-def _why_not(fake: Any, error: BaseException) -> str | None:
-    """What an exception says if a value that is not there is its cause; None of any other."""
+def _cause(fake: Any, error: BaseException) -> BaseException | None:
+    """What an exception comes of, if that is a value that is not there."""
     one: BaseException | None = error
     while one is not None:
         if isinstance(one, _classes(fake)) or any(word in str(one) for word in _WORDS):
-            return _text(one)
+            return one
         one = one.__cause__ or one.__context__
     return None
 
 
-def _text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-
-
-def _place(frames: traceback.StackSummary) -> str:
-    """The line of the program that asked, which is the last one outside of installed packages and of this one."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    own = [
-        frame
-        for frame in frames
-        if "site-packages" not in frame.filename and not frame.filename.startswith((here, "<"))
-    ]
-    return f" (at {own[-1].filename}:{own[-1].lineno})" if own else ""
-
-
-def _report(text: str) -> None:
-    with open(os.environ[FAKE], "a", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(f"{text}\n")
+def _report(error: BaseException, frames: traceback.StackSummary) -> None:
+    text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    tell(REFUSED, f"the program cannot be run without weights: {text}{place_of(frames)}")

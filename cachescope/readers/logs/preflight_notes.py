@@ -9,11 +9,20 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
+
+WHY_OPEN: Final = {
+    "without_values": "the graph holds a constant whose values are part of the key, and the program ran without weights: "
+    "a real run makes another key",
+    "precompiled": "with caching_precompile each process makes other keys, and may load what was precompiled instead",
+    "brought": "the program itself puts an entry under this key, from a mega-cache for example",
+    "counts_read": "the program has read torch's counts of hits and misses, which a real run counts otherwise",
+}
+"""What a process notes of a lookup that cannot be predicted, and what that means."""
 
 _About = tuple[str | None, str | None]
 
@@ -28,10 +37,10 @@ class LookupNote:
     is_local: bool = True  # whether it would look in that directory, and in a remote cache
     is_remote: bool = False
     skips_guards: bool = False  # whether torch would take the first entry, whatever its guards
-    # Whether the program itself had put entries under the key, from a mega-cache for example.
-    is_brought: bool = False
-    # Whether the key holds values of tensors, which had none in a pre-flight without weights.
-    lacks_values: bool = False
+    open: str | None = None  # why it cannot be predicted, if the process knew that: one of `WHY_OPEN`
+    cpu: str | None = (
+        None  # the vector instructions that the process generates code for, and its architecture
+    )
     is_stored: bool = False  # whether torch would store what it compiles after a miss
     stored_guards: str | None = None  # the guards of what it would store
     # The processes of the command that had ended when this one began.
@@ -53,8 +62,8 @@ class LookupNote:
             not asked.flag("not_local"),
             bool(asked.flag("remote")),
             bool(asked.flag("guards_skipped")),
-            bool(asked.flag("brought")),
-            bool(asked.flag("without_values")),
+            next((name for name in WHY_OPEN if asked.flag(name)), None),
+            asked.text("cpu"),
             bool(stored.values) and stored.text("why_not") is None,
             stored.text("guards"),
             frozenset(pid for pid in after if type(pid) is int) if isinstance(after, list) else frozenset(),

@@ -108,7 +108,7 @@ def test_an_aotautograd_entry_is_of_use_with_its_graphs_alone(
     [
         ("f123456789", "the entry fits, but the FX entry f1234567… that it points to is not there"),
         ("f3", "the entry fits, but the FX entry f3… that it points to cannot be loaded"),
-        ("f4", "the entry points to the FX entry f4…, which may not be there"),
+        ("f4", "the entry points to the FX entry f4…, which may not load: it was not read"),
     ],
 )
 def test_what_is_wrong_with_a_graph_is_said(key: str, why: str) -> None:

@@ -30,6 +30,7 @@ def _begin() -> None:
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == "cachescope"]:
             del sys.modules[name]
+    patches.children.begin()
     patches.Patches().start()
     patches.skipped_work.end_quickly()
 

@@ -1,0 +1,103 @@
+"""Processes that the program starts: each begins as a pre-flight, whatever environment the program gives it.
+
+The program sees its variables as they were before, so that it sets what it would set. Only where ``TORCHINDUCTOR_CACHE_DIR``
+was set it sees the own folder: what it removes or writes there is no cache.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, meant, named_in, ours, show
+from cachescope.capture.preflight.refusals import UNREACHED, refuse, tell
+
+VARIABLE: Final = "CACHESCOPE_PREFLIGHT"
+"""The variable that holds, as JSON, those that a pre-flight sets, and what the program would see of them."""
+TRITON_DIR: Final = "TRITON_CACHE_DIR"
+_PATH: Final = "PYTHONPATH"
+_SITE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
+
+# Their processes run elsewhere, or in an environment of their own.
+_ELSEWHERE: Final = ("bsub", "docker", "kubectl", "podman", "qsub", "sbatch", "srun", "ssh", "sudo")
+# In the text of a shell nothing is replaced.
+_EMPTIED: Final = re.compile(r"\benv +(-\w*i\b|- |--ignore-environment)")
+_MOVED: Final = re.compile(rf"\b{_PATH}=(?!\S*\$\{{?{_PATH})")
+
+
+def contained(seen: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process that would get `seen`, in which Python begins a pre-flight."""
+    told = json.dumps({"ours": {**own}, "seen": {name: seen[name] for name in own if name in seen}})
+    path = os.pathsep.join(filter(None, (_SITE, seen.get(_PATH))))
+    return {**seen, **own, _PATH: path, VARIABLE: told}
+
+
+def begin() -> None:
+    """Keep what the pre-flight set, show the program what it would see, and contain what it starts."""
+    told = json.loads(os.environ[VARIABLE])
+    ours.update(told["ours"])
+    meant.update({name: value for name, value in told["seen"].items() if name in (INDUCTOR_DIR, TRITON_DIR)})
+    for name, value in ours.items():
+        if os.environ.get(name) == value and name != TRITON_DIR and name not in meant:
+            show(name, told["seen"].get(name))
+    path = os.environ.get(_PATH, "").split(os.pathsep)
+    show(_PATH, os.pathsep.join(place for place in path if place != _SITE) or None)
+    show(VARIABLE, None)
+    if os.name == "posix":
+        _contain_children()
+
+
+def _contain_children() -> None:
+    posix: Any = importlib.import_module("_posixsubprocess")
+    system: Any = os
+    forked, shell, executed = posix.fork_exec, os.system, os.execve
+
+    # `subprocess`, and `multiprocessing` where it does not fork.
+    def fork_exec(words: Any, names: Any, close: Any, keep: Any, cwd: Any, given: Any, *more: Any) -> Any:
+        pairs = None if given is None else (one.partition(b"=")[::2] for one in given)
+        listed = [os.fsencode(f"{name}={value}") for name, value in _contained(words, pairs).items()]
+        return forked(words, names, close, keep, cwd, listed, *more)
+
+    def execve(path: Any, words: Any, given: Any) -> Any:
+        return executed(path, words, _contained(words, given.items()))
+
+    def execv(path: Any, words: Any) -> Any:
+        return executed(path, words, _contained(words))
+
+    def in_shell(command: Any) -> int:
+        for name, value in _contained(["sh", command]).items():
+            os.putenv(name, value)
+        return shell(command)
+
+    def spawning(spawned: Callable[..., int]) -> Callable[..., int]:
+        def spawn(path: Any, words: Any, given: Any, **more: Any) -> int:
+            return spawned(path, words, _contained(words, given.items()), **more)
+
+        return spawn
+
+    posix.fork_exec = fork_exec
+    system.execve, system.execv, system.system = execve, execv, in_shell
+    system.posix_spawn, system.posix_spawnp = spawning(os.posix_spawn), spawning(os.posix_spawnp)
+
+
+def _contained(words: Iterable[Any], given: Iterable[tuple[Any, Any]] | None = None) -> dict[str, str]:
+    """The environment of a command that the program starts, with one of its own or with that of the program."""
+    text = [os.fsdecode(word) for word in words]
+    command = " ".join(text)
+    if (name := os.path.basename(command.split(" ")[0])) in _ELSEWHERE:
+        tell(UNREACHED, name)
+    is_moved = _MOVED.search(command) and f"{INDUCTOR_DIR}=" in command
+    if "python" in command and (is_moved or _EMPTIED.search(command)):
+        refuse(f"a shell starts Python without the variables of the pre-flight: {command}")
+    pairs = os.environ.items() if given is None else given
+    seen = {os.fsdecode(name): os.fsdecode(value) for name, value in pairs}
+    named = named_in(seen)
+    if named is not None:
+        seen[INDUCTOR_DIR] = named
+    else:
+        seen.pop(INDUCTOR_DIR, None)
+    return contained(seen, ours)
