@@ -30,9 +30,11 @@ from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.stored import stored_in, stored_in_dump
 from cachescope.terms import (
+    AOTAUTOGRAD,
     AUDIT_LEVELS,
     CODE,
     FX_KEY,
+    FXGRAPH,
     HASH,
     LOCK,
     OTHER,
@@ -143,6 +145,7 @@ class _Run:
         self._found: dict[Finding, None] = {}
         self._counts: Counter[str] = Counter()
         self._names_of: dict[tuple[int, int], list[Item]] = {}
+        self._entries: dict[object, list[Finding]] = {}
         self._is_of_a_cache = False
 
     def all(self) -> None:
@@ -297,7 +300,16 @@ class _Run:
         self._is_of_a_cache |= shipped is not None
         if is_odd and shipped is None and not LEFT.fullmatch(item.name):
             self._add("unknown-file", item, f"a file called {shown(item.name)}, which torch does not write")
-        self._vouch(list(audit_content(File(item.path, item.name, kind, key, data))), data)
+        self._vouch(self._content(File(item.path, item.name, kind, key, data)), data)
+
+    def _content(self, file: File) -> list[Finding]:
+        """The findings in a file; copies, which vLLM has in each of its folders, are looked at once."""
+        if file.kind not in (FXGRAPH, AOTAUTOGRAD, CODE):
+            return list(audit_content(file))
+        same = (file.name, file.kind, file.key, hashlib.sha256(file.data).digest())
+        if same not in self._entries:
+            self._entries[same] = list(audit_content(file))
+        return [replace(one, path=file.path) for one in self._entries[same]]
 
     def _thing(self, item: Item) -> None:
         """Audit a link, or a special file."""

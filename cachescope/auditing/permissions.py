@@ -54,9 +54,8 @@ def audit_above(path: str) -> Iterator[Finding]:
             found, inner = os.lstat(above), os.lstat(below)
         except OSError:
             continue
-        others = found.st_mode & stat.S_IWOTH or (
-            found.st_mode & stat.S_IWGRP and not is_own_group(found.st_gid, found.st_uid)
-        )
+        others = found.st_mode & stat.S_IWOTH
+        of_group = found.st_mode & stat.S_IWGRP and not is_own_group(found.st_gid, found.st_uid)
         if is_stranger(found.st_uid):
             message = (
                 f"{above} belongs to {user_name(found.st_uid)}, who can exchange {os.path.basename(below)}"
@@ -67,6 +66,12 @@ def audit_above(path: str) -> Iterator[Finding]:
                 f"{above} has mode {_octal(found.st_mode)}: others can exchange {os.path.basename(below)}"
             )
             yield Finding("root-replaceable", path, message)
+        elif of_group and not _is_sticky(found):
+            who = f"the group {group_name(found.st_gid)}"
+            message = (
+                f"{above} has mode {_octal(found.st_mode)}: {who} can exchange {os.path.basename(below)}"
+            )
+            yield Finding("group-can-write", path, message)
         elif others and is_stranger(inner.st_uid):
             message = f"{below} belongs to {user_name(inner.st_uid)}, in {above}, where all can make folders"
             yield Finding("root-replaceable", path, message)

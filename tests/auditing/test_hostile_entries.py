@@ -130,3 +130,18 @@ def test_a_known_name_is_known_only_where_torch_writes_it() -> None:
     assert is_known("aotautograd", graph_class)  # bundled
     assert not is_known("pgo", graph_class)
     assert not is_known("versioned", graph_class)
+
+
+def test_copies_in_several_folders_are_each_reported(root: Path) -> None:
+    """An entry and a wrapper as vLLM keeps them, once a folder: they are looked at once, and found everywhere."""
+    for name in ("a", "b", "c"):
+        folder = root / name
+        folder.mkdir()
+        wanted = CASES["os.system in FX entry"](folder)
+        (folder / "xx").mkdir(exist_ok=True)
+        (folder / "xx" / f"c{'x' * 51}.py").write_text("import subprocess\n")
+    found = bad(cachescope.audit(root))
+    entries = found[found["rule"] == wanted.rule]["path"]
+    assert set(entries) == {str(root / name / wanted.path) for name in ("a", "b", "c")}
+    wrappers = found[found["rule"] == "code-not-as-torch"]["path"]
+    assert set(wrappers) == {str(root / name / "xx" / f"c{'x' * 51}.py") for name in ("a", "b", "c")}

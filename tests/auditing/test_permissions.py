@@ -43,6 +43,7 @@ def test_a_cache_of_ours_is_clean(cache: Path) -> None:
         (0o777, "root-replaceable"),
         (0o1777, "predictable-name"),
         (0o733, "root-replaceable"),
+        (0o775, "group-can-write"),
     ],
 )
 def test_the_folder_above(cache: Path, mode: int, rule: str | None) -> None:
