@@ -11,6 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from cachescope.errors import CachescopeError
@@ -108,6 +109,7 @@ def holds(expression: str | None, sizes: Sequence[Number] | Mapping[str, Number]
         raise GuardError(f"these guards cannot be evaluated: {error}") from error
 
 
+@lru_cache(maxsize=1024)
 def guard_symbols(expression: str | None) -> tuple[str, ...]:
     """The names of the sizes that guards use: ``('t0', 't1')``."""
     if not expression:

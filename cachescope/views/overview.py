@@ -15,6 +15,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
+from cachescope.answers.why import Why
 from cachescope.columns import frame_of, rows_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.compile_time import phases
@@ -29,6 +30,7 @@ from cachescope.report.html import lines_html
 from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.tables import FALSE_HITS, PROBLEMS
 from cachescope.report.vllm import vllm_lines
+from cachescope.report.why_missed import answer_lines
 from cachescope.views import html
 from cachescope.views.controls import Pane, columns, heading, markup, sentence
 from cachescope.views.lookup_rows import between
@@ -112,8 +114,8 @@ class Overview(Pane):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
-            said = html.paragraph(headline(self._chosen), "strong") + _what_now(scope)
-            super().__init__(markup(said), *vllm(scope), *wrong(scope))
+            said = lines_html(answer_lines(Why.of(scope))) + _what_now(scope)
+            super().__init__(markup(said), *wrong(scope))
             return
         guarded = state.guarded
         self.numbers = markup()
