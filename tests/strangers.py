@@ -71,6 +71,7 @@ TRUTHS = {
         ("L4", "devices", r"0 NVIDIA L4 cuda"),
     ],
     "vipulSharma18/Getting-Started-with-Quantization@24f321c~1/tl_out": [
+        ("RTX A6000", "devices", r"0 NVIDIA RTX A6000 cuda"),
         ("3 compiles", "compiles", r"3 compiles.*: 2 first compiles, 1 recompile"),
         ("FX bypass: post-grad custom pass", "explain", r"Unsupported post grad custom pass"),
         ("AOTAutograd bypass: FunctionCtx", "explain", r"Unsupported call_function target .*FunctionCtx"),

@@ -14,7 +14,7 @@ from typing import Any, Final
 from cachescope.details import HashDetails
 from cachescope.devices.datasheets import match_datasheet, match_shape
 from cachescope.devices.mention import FACTS, Mention
-from cachescope.devices.named import in_contexts, in_entries, in_hash_details
+from cachescope.devices.named import in_contexts, in_entries, in_hash_details, in_runs
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
@@ -169,6 +169,7 @@ def named_devices(
     return device_rows(
         [
             *in_contexts(contexts, runs),
+            *in_runs(runs),
             *in_hash_details(lookups, entries, details),
             *in_entries(entries),
         ]

@@ -75,6 +75,13 @@ def _machine(platform: str) -> str | None:
     return found[0] if found else None
 
 
+def in_runs(runs: Iterable[RunRow]) -> Iterator[Mention]:
+    """Mentions in the scripts that run a graph again, which torch records of every graph that it compiles."""
+    for row in runs:
+        for name in row.gpus:
+            yield of_name(name, "traces", runs=frozenset({row.run}))
+
+
 def in_hash_details(
     lookups: Iterable[LookupRow], entries: Iterable[EntryRow], details: HashDetails
 ) -> Iterator[Mention]:

@@ -49,6 +49,8 @@ class Process:
     """False if the log shows that torch compiled with its caches switched off."""
     is_preflight: bool = False
     """Whether it was a pre-flight, which asks no cache and stores nothing; only traces record it."""
+    gpus: tuple[str, ...] = ()
+    """The models of its GPUs."""
     events: str | None = None
     """The events of a log, or of a part of one, of which no processes were made yet: see `log_events`."""
     end_state: str | None = None

@@ -20,7 +20,13 @@ from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow, ProblemRow
 from cachescope.readers.reading import Process, Reading
 
-_TYPES: Final = {"str": pa.string(), "int": pa.int64(), "bool": pa.bool_(), "Time": pa.int64()}
+_TYPES: Final = {
+    "str": pa.string(),
+    "int": pa.int64(),
+    "bool": pa.bool_(),
+    "Time": pa.int64(),
+    "tuple[str,": pa.list_(pa.string()),
+}
 
 
 def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 from cachescope.grouping import by_key
 from cachescope.readers.json_record import load_json
-from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, RECOMPILE_ARTIFACT
+from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, RECOMPILE_ARTIFACT, RUNNABLE_ARTIFACT
 
 SOURCES: Final = ("raw.log", "raw.jsonl", "compile_directory.json")
 """Each tells no more than those before it."""
@@ -31,7 +31,7 @@ _ABOUT_IT: Final = {
 _COMPILE: Final = re.compile(
     r"(?:!?(?P<compiled_autograd_id>\d+)/)?(?P<frame_id>\d+)/(?P<frame_compile_id>\d+)(?:_(?P<attempt>\d+))?"
 )
-_ARTIFACT: Final = re.compile(r"(\w+)_\d+\.json")
+_ARTIFACT: Final = re.compile(r"(\w+)_\d+\.(?:json|txt)")
 _FRAME: Final = re.compile(r"<li>([^<>\n]+):(\d+) in ([^<>\n]+)<br>")
 _MOST_BYTES: Final = 64 << 20
 
@@ -95,7 +95,7 @@ def from_list(stream: IO[bytes]) -> Iterator[bytes]:
                     # Those without a time precede the next that has one.
                     later = began / 1000 - 1
                     ts = later + load_json(content).get("time_taken_ns", 0) / 1000
-                if kind in LOOKUP_ARTIFACTS or kind == RECOMPILE_ARTIFACT:
+                if kind in LOOKUP_ARTIFACTS or kind in (RECOMPILE_ARTIFACT, RUNNABLE_ARTIFACT):
                     value = {"name": kind, "encoding": "json"}
                     found.append((ts, _at(ts, "artifact", value, ids, content)))
                 elif item["name"].startswith("compilation_metrics"):

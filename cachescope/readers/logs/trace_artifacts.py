@@ -27,6 +27,9 @@ LOOKUP_ARTIFACTS: Final = {
 }
 VERSION_ARTIFACT: Final = "torch_version"
 RECOMPILE_ARTIFACT: Final = "recompile_reasons"
+RUNNABLE_ARTIFACT: Final = "fx_graph_runnable"
+# torch/_dynamo/debug_utils.py, `_cuda_system_info_comment` (2.4 to 2.15), in the script that runs a graph again.
+_GPUS: Final = re.compile(rb"# GPU Hardware Info: \n((?:\t?# [^\n]+ : \d+ *\n){1,64})")
 _ERROR: Final = re.compile(r"[\w.]+: ")
 
 
@@ -53,6 +56,19 @@ def lookup_from_artifact(name: str, payload: Record) -> LookupRow:
         time_taken_ns=payload.duration_ns("time_taken_ns"),
         time_saved_ns=_time_saved(payload),
     )
+
+
+def gpus_in(runnable: bytes) -> tuple[str, ...]:
+    r"""The models of GPUs that stand in the script which runs a graph again.
+
+    Examples
+    --------
+    >>> gpus_in(b"# GPU Hardware Info: \n# NVIDIA RTX A6000 : 1 \n# NVIDIA L4 : 2 \n")
+    ('NVIDIA RTX A6000', 'NVIDIA L4')
+    """
+    found = _GPUS.search(runnable)
+    lines = found[1].decode("utf-8", "replace").splitlines() if found else []
+    return tuple(line.strip()[2:].rpartition(" : ")[0] for line in lines)
 
 
 def lookup_from_event(event: Record) -> LookupRow | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from cachescope.errors import SourceError
@@ -66,6 +66,7 @@ class TraceProcess:
         self._words: dict[str, Callable[..., None]] = {
             "first": self._first, "last": self._last, "clock": self._set_clock, "rank": self._rank,
             "torch_version": self._torch_version, "versions": self._versions, "cache_dir": self._cache_dir,
+            "gpus": self._gpus,
             "string": self._compiles.note_string, "recompiles": self._compiles.note_reasons,
             "compile_began": self._compile_began, "compile_ended": self._compile_ended, "lookup": self._lookup,
             "uncached": self._uncached, "aot_code": self._aot_code, "asked": self._note_lookup_event,
@@ -139,6 +140,9 @@ class TraceProcess:
         process = self._process
         process.python_version = process.python_version if process.python_version is not None else python
         process.torch_version = process.torch_version if process.torch_version is not None else torch
+
+    def _gpus(self, names: Sequence[str]) -> None:
+        self._process.gpus = self._process.gpus or tuple(names)
 
     def _cache_dir(self, folder: str) -> None:
         if self._process.cache_dir is None:

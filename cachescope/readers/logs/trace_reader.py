@@ -24,7 +24,9 @@ from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
 from cachescope.readers.logs.trace_artifacts import (
     LOOKUP_ARTIFACTS,
     RECOMPILE_ARTIFACT,
+    RUNNABLE_ARTIFACT,
     VERSION_ARTIFACT,
+    gpus_in,
     lookup_from_artifact,
     lookup_from_event,
 )
@@ -80,7 +82,7 @@ class TraceReader:
         self._torch_version: str | None = None
         self._python_version: str | None = None
         self._last_us: int | None = None
-        self._is_cut = False
+        self._is_cut = self._has_runnable = False
         self.can_go_on = True
 
     def read(self, stream: IO[bytes], size: int | None = None) -> None:
@@ -251,6 +253,10 @@ class TraceReader:
         elif name == RECOMPILE_ARTIFACT and (envelope := self._envelope(span)) is not None:
             self._emit("recompiles", compile_id_of(envelope), recompile_reasons(self._payload(span)))
             self._emit_wrong(span, envelope)
+        elif name == RUNNABLE_ARTIFACT and not self._has_runnable:
+            # The same in each of them.
+            self._has_runnable = True
+            self._emit("gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
         if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)

@@ -15,7 +15,12 @@ from typing import Final
 
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_prefix import PREFIX
-from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS, RECOMPILE_ARTIFACT, VERSION_ARTIFACT
+from cachescope.readers.logs.trace_artifacts import (
+    LOOKUP_ARTIFACTS,
+    RECOMPILE_ARTIFACT,
+    RUNNABLE_ARTIFACT,
+    VERSION_ARTIFACT,
+)
 from cachescope.terms import PREFLIGHT_ARTIFACT
 
 BLOCK_BYTES: int = 1 << 20
@@ -42,7 +47,13 @@ _ARTIFACT_START: Final = b'{"artifact": {"name": "'
 _NAME_WORD: Final = len(_ARTIFACT_START) + 7
 _NAMES: Final = {
     f'{name}", '.encode()[7:][:_WORD_BYTES]
-    for name in (*LOOKUP_ARTIFACTS, VERSION_ARTIFACT, RECOMPILE_ARTIFACT, PREFLIGHT_ARTIFACT)
+    for name in (
+        *LOOKUP_ARTIFACTS,
+        VERSION_ARTIFACT,
+        RECOMPILE_ARTIFACT,
+        RUNNABLE_ARTIFACT,
+        PREFLIGHT_ARTIFACT,
+    )
 }
 _EVENT: Final = b"chromium"
 # Most records are events. The name comes first in their payload.

@@ -302,6 +302,26 @@ def test_the_versions_of_a_process(
     assert (process.torch_version, process.python_version, problems) == (*wanted, [])
 
 
+@pytest.mark.torch
+def test_the_script_of_a_graph_names_the_gpus_as_torch_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from torch._dynamo.debug_utils import _cuda_system_info_comment
+
+    names = ["NVIDIA L4", "NVIDIA RTX A6000", "NVIDIA L4"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(names))
+    monkeypatch.setattr(torch.cuda, "get_device_name", names.__getitem__)
+    said = _cuda_system_info_comment.__wrapped__()
+    script = artifact("fx_graph_runnable", f"import torch\n\n{said}\nfrom torch.nn import *\n")
+    (process,) = read(script, script, folder=tmp_path).processes
+    assert process.gpus == ("NVIDIA L4", "NVIDIA RTX A6000")
+    none = artifact("fx_graph_runnable", "# torch.cuda.is_available()==False, no GPU info collected\n")
+    (process,) = read(none, folder=tmp_path).processes
+    assert process.gpus == ()
+
+
 @pytest.mark.parametrize(
     ("name", "ranks", "wanted"),
     [

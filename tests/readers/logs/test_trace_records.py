@@ -18,7 +18,9 @@ _ODD = [
     for name in (b"my] {x}", b"v2] {x}", b'my] {"x"}')
 ]
 _ARTIFACT = b'{"artifact": {"name": "fx_graph_cache_hit", "encoding": "json"}, "has_payload": "0"}'
-_OTHER_ARTIFACT = b'{"artifact": {"name": "fx_graph_runnable", "encoding": "string"}, "has_payload": "0"}'
+_OTHER_ARTIFACT = (
+    b'{"artifact": {"name": "inductor_post_grad_graph", "encoding": "string"}, "has_payload": "0"}'
+)
 _EVENT = b'{"chromium_event": {}, "frame_id": 0}\n\t{\n\t"name": "%s",\n\t"ts": 1'
 _LINES = st.sampled_from(
     [
@@ -78,7 +80,7 @@ def told(data: bytes) -> Told:
 def is_other_artifact(record: bytes) -> bool:
     """Of an artifact, the eight letters of its name behind the seventh tell whether it may be one of a lookup."""
     name = record[len(b'artifact": {"name": "') + 7 :][:8]
-    return record.startswith(b"artifact") and name not in (b"h_cache_", b"grad_cac", b'ersion",')
+    return record.startswith(b"artifact") and name not in (b"h_cache_", b"grad_cac", b"h_runnab", b'ersion",')
 
 
 def told_by_lines(data: bytes) -> Told:
