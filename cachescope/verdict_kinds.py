@@ -44,6 +44,8 @@ EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 AOT_INDUCTOR: Final = "AOTInductor"
 """The kind of the verdict disabled where AOTInductor compiled, whatever the settings."""
+BELOW_A_LOOKUP: Final = "below a lookup"
+"""The kind of the verdict disabled where AOTAutograd's cache was asked in the same compile."""
 
 Cost = Literal["avoidable", "fields", "first", "at once", "guards", "upgrade", "not cached", "unknown"]
 """What its compile was: ``avoidable`` one that had been made before; ``fields``: what changed says it; ``first``; ``at once``: made by
@@ -332,6 +334,14 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         summary="AOTInductor asks no cache",
         advice="No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: "
         "keep that and load it, as with torch._inductor.aoti_load_package, and the graph is not compiled again.",
+    ),
+    ("disabled", BELOW_A_LOOKUP): replace(
+        _DISABLED,
+        summary="the FX graph cache was not asked, below a lookup of AOTAutograd's",
+        advice="Nothing was switched off. What is compiled ahead of time (torch.compile(…).aot_compile) and "
+        "torch._functorch.config.bundled_autograd_cache keep the graph in AOTAutograd's entry; the backend of another device "
+        "may support no caching.",
+        cost="unknown",
     ),
     ("details_not_recorded", ""): Kind(
         colour="yellow",

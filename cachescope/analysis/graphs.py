@@ -15,6 +15,12 @@ _EVERYWHERE: Final = frozenset(
 _PLACEHOLDER: Final = re.compile(r"(?:arg|primals|tangents|p|s|x)_?\d+(?:_\d+)?|L_\w+_|None")
 # torch/nn/modules/module.py, `Module.__repr__`.
 _INNER: Final = re.compile(r"^  \((\w+)\): ", re.MULTILINE)
+# An operator that is in none of the namespaces of torch's own, 2.4 to 2.15.
+_OPERATOR: Final = re.compile(
+    r"\btorch\.ops\.(?!(?:aten|prims?|rngprims|debugprims|inductor|inductor_prims|higher_order|_?quantized|quantized_decomposed|onednn|mkl|mkldnn|"
+    r"mkldnn_prepacked|fbgemm|sparse|c10d|_?c10d_functional|_c10d_functional_autograd|streams|symm_mem|profiler|fsdp|export|bucketing|"
+    r"device_mesh|_dtensor|_native|_inductor_test|_inductor_debug)\.)(\w+)\.(\w+)"
+)
 _LAST_HINT: Final = "# To see more debug info"
 
 
@@ -45,6 +51,17 @@ def inner_graphs(code: str) -> list[str]:
     Such are what flex attention is given, the branches of cond, and regions that are checkpointed.
     """
     return _INNER.findall(code.partition("def forward(")[0])
+
+
+def own_operators(code: str) -> tuple[str, ...]:
+    """The operators in a graph that are none of torch's, as ``mylib::scaled``.
+
+    Examples
+    --------
+    >>> own_operators("torch.ops.mylib.scaled.default(torch.ops.aten.relu.default(x))")
+    ('mylib::scaled',)
+    """
+    return tuple(dict.fromkeys(map("::".join, _OPERATOR.findall(code))))
 
 
 def _body(code: str) -> str:

@@ -11,7 +11,7 @@ from cachescope.analysis.resolve_name import lookup_named
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import WHY_UNKNOWN
+from cachescope.answers.summary import WHY_UNKNOWN, hits_call
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -109,7 +109,7 @@ class Explanation:
         facts = read.facts
         row = facts.lookups[lookup]
         title = f"lookup {lookup}, {lookup_in_run(facts, row)}"
-        if (known := _not_missed(row)) is not None:
+        if (known := _not_missed(read, row)) is not None:
             return cls(lookup, None, title, *known, outcome=row.outcome)
         miss = facts.misses[lookup]
         of_cause = facts.misses_of(miss.cause)
@@ -145,7 +145,7 @@ def costliest_root(chosen: Chosen) -> int:
     return root
 
 
-def _not_missed(row: LookupRow) -> tuple[str, Evidence, str] | None:
+def _not_missed(read: Recording, row: LookupRow) -> tuple[str, Evidence, str] | None:
     """The reason of what is no miss, or not known to be one, and what it rests on."""
     is_of_vllm = row.cache == VLLM
     match row.outcome:
@@ -158,7 +158,9 @@ def _not_missed(row: LookupRow) -> tuple[str, Evidence, str] | None:
             return reason, "recorded", "vLLM logged that it loaded it"
         case "hit":
             saved = "" if row.time_saved_ns is None else f", which saved {duration(row.time_saved_ns)}"
-            return f"an entry was found{saved}", "recorded", "torch recorded the hit"
+            operators = hits_call(read, [row])
+            calls = f". The graph calls {operators}" if operators else ""
+            return f"an entry was found{saved}{calls}", "recorded", "torch recorded the hit"
         case "unknown":
             return "whether it hit or missed is not known", "not_known", WHY_UNKNOWN[is_of_vllm]
     return None

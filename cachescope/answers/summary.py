@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from cachescope.analysis.graphs import own_operators
 from cachescope.analysis.phases.names import VECTOR_TEST
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
@@ -15,8 +16,9 @@ from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, file_size, percent, plural
+from cachescope.wording import duration, file_size, listed, percent, plural
 
+_OPERATORS_SHOWN: Final = 3
 MOST_BYTES_READ_AGAIN: Final = 100_000_000
 """Of traces that are read once more for an answer, where they are not asked for by name: some tenths of a second."""
 # Why an outcome is unknown: of torch's caches, and of vLLM's own.
@@ -110,7 +112,24 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
     parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
     parts.append(f"problems: {len(facts.problems):,}")
+    if operators := hits_call(read, facts.lookups.values()):
+        parts.append(f"hits call {operators}")
     return "    ".join(parts)
+
+
+def hits_call(read: Recording, rows: Iterable[LookupRow]) -> str:
+    """The operators of the program's own that hits among some lookups call, and what no key holds of them; empty where there are none."""
+    graph, details = read.history.keys.graph, read.tables.hash_details
+    codes = (row.detail_set for row in rows if row.outcome == "hit")
+    of_graph = {graph(code): code for code in codes if code is not None}
+    texts = (gm.value_text for code in of_graph.values() if (gm := details.detail(code, "gm")))
+    named = dict.fromkeys(name for text in texts for name in own_operators(text))
+    if not named:
+        return ""
+    return (
+        f"{listed(named, _OPERATORS_SHOWN)}, which no key holds the code of: it runs as it is now, but edits of its schema, its fake "
+        "implementation and its backward are not seen (pytorch #187319, #144344)"
+    )
 
 
 def _test(read: Recording, cause: CauseRow) -> str:

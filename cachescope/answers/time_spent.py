@@ -12,6 +12,7 @@ from cachescope.answers.difference import runs_below
 from cachescope.answers.names import run_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
 from cachescope.answers.recording import Recording
+from cachescope.answers.vllm import Started, starts_of_vllm
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.grouping import by_key
 
@@ -63,16 +64,17 @@ class RunTime:
     has_tracing: bool  # false if its torch compiled frames, and wrote no event for Dynamo's tracing
     # Whether these are the times of a pre-flight, which says nothing of those of a real run.
     is_preflight: bool = False
+    has_lookups: bool = True  # whether a lookup of it is recorded: otherwise nothing says what it could find
 
     @property
     def could_save_ns(self) -> int | None:
-        """What hits could still save; None of a pre-flight, which compiled nothing."""
-        return None if self.is_preflight else self.readings.could_save_ns
+        """What hits could still save; None of a pre-flight, which compiled nothing, and where no lookup is recorded."""
+        return self.readings.could_save_ns if self.has_lookups and not self.is_preflight else None
 
     @property
     def stays_ns(self) -> int | None:
-        """What stays even if everything hits; None of a pre-flight."""
-        return None if self.is_preflight else self.readings.stays_ns
+        """What stays even if everything hits; None as for `could_save_ns`."""
+        return None if self.could_save_ns is None else self.readings.stays_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +169,14 @@ class TimeSpent:
     ranks: RanksWaited | None  # how long ranks waited for each other; None where there are not two
     apart: tuple[CollectivesApart, ...]  # functions that ranks compiled with different collectives
     problems: tuple[ProblemRow, ...]  # rows of problems: of reading, and of reading events
+    starts: tuple[Started, ...] = ()  # what vLLM's own logs say
 
     @classmethod
     def of(cls, read: Recording, paths: Sequence[str] = ()) -> Self:
         """Of everything that was read; `paths` are compared with each other if there are several."""
         phases, rows = read.phases_read[0].rows, read.facts.runs
         readings = readings_of_runs(phases, read.facts.lookups.values())
+        looked_up = {row.run for row in read.facts.lookups.values()}
         of_run = by_key((phase.run, phase) for phase in phases)
         events = {run: {phase.event for phase in mine} for run, mine in of_run.items()}
         runs = tuple(
@@ -185,6 +189,7 @@ class TimeSpent:
                 Besides.of_run(rows[run], readings[run].total_ns),
                 has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],
                 is_preflight=rows[run].is_preflight,
+                has_lookups=run in looked_up,
             )
             for run in sorted(readings)
         )
@@ -197,4 +202,5 @@ class TimeSpent:
             ranks=RanksWaited.of_runs(runs),
             apart=collectives_apart(read),
             problems=(*read.facts.problems, *read.phases_read[1]),
+            starts=starts_of_vllm(read),
         )

@@ -18,8 +18,8 @@ _NO_TORCH: Final = (
 )
 _SILENT: Final = (
     "nothing was recorded: torch was imported, and not a word of its caches reached the log or the trace. It compiled "
-    "nothing, or its loggers were disabled: logging.config.dictConfig and fileConfig do that to every logger that is "
-    "there, unless disable_existing_loggers is False."
+    "nothing, or loaded what had been compiled ahead of time and asks no cache, or its loggers were disabled: "
+    "logging.config.dictConfig and fileConfig do that to every logger that is there, unless disable_existing_loggers is False."
 )
 _NO_TEXT: Final = (
     "no line of the cache loggers reached the log: the program sets TORCH_LOGS itself, or calls logging.disable. "
@@ -63,14 +63,13 @@ def _came(new: NewEntries, keys: Collection[str]) -> str | None:
     if not others:
         return None
     return (
-        f"{plural(len(others), 'entry', 'entries')} came into {new.root} meanwhile that no recorded lookup made: lookups "
-        f"missed whose logs did not reach us, in the command or in another program. {_CHILDREN}."
+        f"{plural(len(others), 'entry', 'entries')} came into {new.root} meanwhile that no recorded lookup made: a mega-cache "
+        "was loaded, or lookups missed whose logs did not reach us, in the command or in another program; which of these is "
+        f"not known. {_CHILDREN}."
     )
 
 
 def _nothing_came(new: NewEntries) -> str:
     if not new.is_listed:
         return f"{new.root} cannot be listed: whether entries came into it is not known."
-    return (
-        f"No entry came into {new.root} meanwhile: nothing was compiled and stored there. Hits leave nothing."
-    )
+    return f"No entry of a graph came into {new.root} meanwhile. Hits leave none."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachescope.answers.recording import Recording
+from cachescope.frames.vllm import StartRow
 from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
 from cachescope.grouping import by_key
 
@@ -28,6 +29,27 @@ class Apart:
     folders: tuple[tuple[RankRow, ...], ...]  # the rows of each folder: one for each factor
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A part of a model that vLLM's log says to have been compiled or loaded."""
+
+    row: StartRow
+    run: int
+    unsaved_by: int | None  # the run that could not save the whole model, where its graphs alone were loaded
+
+
+def starts_of_vllm(read: Recording) -> tuple[Started, ...]:
+    """Of all logs that were read."""
+    found, unsaved = [], dict[tuple[str | None, int | None, str | None], int]()
+    for row in read.tables.vllm_starts.rows:
+        run, of_rank = read.facts.lookups[row.lookup].run, (row.folder, row.rank, row.prefix)
+        are_graphs = row.outcome == "loaded" and row.path is not None
+        found.append(Started(row, run, unsaved.get(of_rank) if are_graphs else None))
+        if row.save_error is not None:
+            unsaved.setdefault(of_rank, run)
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VllmFolders:
     """Why vLLM compiled again."""
@@ -43,14 +65,18 @@ class VllmFolders:
     # One row of each folder of which it is not known what its name was made of, but those of
     # ``torch_aot_compile``.
     unknown: tuple[FolderRow, ...]
+    ranks: dict[
+        str, list[str]
+    ]  # by folder, those in it of the ranks: ``rank_0_0``, also with a device in a fork
     sglang: tuple[FolderRow, ...]  # one row of each folder of SGLang
     packages: int  # folders of ``torch_aot_compile``
+    starts: tuple[Started, ...]  # what its logs say
 
     @classmethod
     def of(cls, read: Recording) -> Self | None:
-        """Of all that was read; None if no folder of vLLM was."""
-        rows = read.folders_of_vllm
-        if not rows:
+        """Of all that was read; None if no folder of vLLM was, nor a log."""
+        rows, starts = read.folders_of_vllm, starts_of_vllm(read)
+        if not rows and not starts:
             return None
         named = {row.folder: row for row in reversed(rows) if row.name_is == "recomputed"}
         others = {row.folder: row for row in reversed(rows) if row.folder not in named}
@@ -63,8 +89,12 @@ class VllmFolders:
             unknown=tuple(
                 row for row in others.values() if row.prefix is not None and row.name_is != "of_torch"
             ),
+            ranks=by_key(
+                (row.folder, row.path.rpartition(f"{row.folder}/")[2].partition("/")[0]) for row in rows
+            ),
             sglang=sglang,
             packages=sum(row.prefix is None for row in others.values()),
+            starts=starts,
         )
 
 

@@ -61,7 +61,7 @@ class Why:
             from cachescope.answers.directory import past_misses
 
             past = past_misses(read)
-        if runs is None and read.has_files_of_vllm:
+        if runs is None and (read.has_files_of_vllm or len(read.tables.vllm_starts)):
             from cachescope.answers.vllm import VllmFolders
 
             vllm = VllmFolders.of(read)

@@ -50,6 +50,8 @@ def _message(text: str, means: str = "", *names: str) -> KnownMessage:
     pattern, *rest = map(re.escape, _HOLE.split(line))
     for name, after in zip(names or ["-"] * len(rest), rest, strict=True):
         value, named = _VALUES.get(name), "" if name == "-" else f"?P<{name}>"
+        if name == "seconds":
+            after = after.replace("\\ ", "\\ ?", 1)  # where it was pasted, the blank may be lost
         # Any text ends at the first place where the words after it stand: no other place is tried.
         ended = f"(?>({named}.*?){after})" if after else f"({named}.*)"
         pattern += f"({named}{value}){after}" if value else ended

@@ -55,6 +55,7 @@ class StartRow:
     dynamo_time_ns: int | None = col("time of Dynamo", unit="ns", missing="not logged")
     compile_time_ns: int | None = col("compile time of all size ranges", unit="ns", missing="nothing was compiled, or not logged")
     total_time_ns: int | None = col("total time of torch.compile", unit="ns", missing="the log ends earlier, or it failed")
+    load_time_ns: int | None = col("time of loading its compiled graphs", unit="ns", missing="nothing was loaded, or not logged", default=None)
     save_error: str | None = col("why the whole compiled model could not be saved", missing="not logged", default=None)
     found: LookupRow | None = None
     """That lookup, whose number is known once all logs are read."""

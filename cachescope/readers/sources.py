@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
 from cachescope.errors import SourceError
@@ -34,6 +35,7 @@ from cachescope.readers.logs.tlparse import SOURCES
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import HOW_TO_RECORD
+from cachescope.wording import listed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 _PROBE_BYTES: Final = 1 << 14
 # A key of `torch._dynamo.utils.counters["inductor"]`, as a program prints it.
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
+_PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
 
@@ -179,20 +182,26 @@ def _nothing_in(path: str) -> SourceError:
         if what == "file" and is_tar(read_head(path, _PROBE_BYTES)):
             return packed_in_tar(path)
     message = f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile"
-    if what == "file":
-        message += _counters_in(path)
+    if what == "file" and (counted := _counters_in(path)):
+        message = (
+            "no line of a lookup stands in this file: TORCH_LOGS was not set, standard error went elsewhere, or loggers were disabled, "
+            f"which of these is not known. torch's counters, printed there, say of the FX cache: {counted}"
+        )
     return SourceError(path, f"{message}; {HOW_TO_RECORD}", "unknown_source")
 
 
 def _counters_in(path: str) -> str:
-    """What a program printed of ``torch._dynamo.utils.counters["inductor"]``, the last of it: a log without a lookup may have it."""
+    """What a program printed of ``torch._dynamo.utils.counters["inductor"]``: a log without a lookup may have it."""
     try:
         text = read_head(path, LOG_HEAD_BYTES)
     except SourceError:
         return ""
-    found = {state.decode(): int(count) for state, count in _COUNTER.findall(text)}
-    said = ", ".join(f"{count:,} {state}" for state, count in found.items())
-    return f"; torch's counters, printed there, say of the FX cache: {said}" if said else ""
+    # They are printed again and again, also by another process, which counts from the beginning.
+    found = (
+        ", ".join(f"{int(count):,} {state.decode()}" for state, count in _COUNTER.findall(printed))
+        for printed in text.split(b"}")
+    )
+    return listed((text for text, _ in groupby(filter(None, found))), _PRINTED_SHOWN, "; then ")
 
 
 def _expand(path: str) -> list[str]:

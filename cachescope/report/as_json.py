@@ -74,6 +74,7 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
             }
             for one in spent.runs
         ],
+        "vllm_starts": frame_rows(read.vllm_starts),
         "contrast": _contrast(spent),
         "waited_for_ranks": _waited(spent),
         "different_collectives": [

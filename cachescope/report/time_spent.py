@@ -17,7 +17,8 @@ from cachescope.answers.time_spent import (
     TimeSpent,
     phase_differences,
 )
-from cachescope.report.layout import Line, rest
+from cachescope.report.layout import Line, parted, rest
+from cachescope.report.vllm import start_lines
 from cachescope.report.why_missed import problem_lines
 from cachescope.wording import (
     and_more,
@@ -30,6 +31,7 @@ from cachescope.wording import (
     rank_names,
 )
 
+_GUARDS: Final = "guards"
 _PHASES: Final = 3
 _RANKS: Final = 4
 _LEAST_SHARE: Final = 0.05
@@ -150,7 +152,8 @@ def time_lines(spent: TimeSpent) -> list[Line]:
     """The tables, and below them what could be saved."""
     if not spent.runs:
         text = "no trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names"
-        return [Line(text, style="bold"), *problem_lines(spent.problems)]
+        parts = (start_lines(spent.starts), [Line(text, style="bold")])
+        return [*list(parted(parts))[1:], *problem_lines(spent.problems)]
     shown = tuple(member.time for member in spent.members)
     if len(shown) > _RUNS:
         slowest = sorted(shown, key=lambda one: -one.readings.total_ns)[:_RUNS]
@@ -171,7 +174,7 @@ def time_lines(spent: TimeSpent) -> list[Line]:
     if spent.without:
         names = listed(spent.without, _WITHOUT_SHOWN)
         lines.append(Line(f"no trace with events: {names}", style="dim"))
-    return lines + list(problem_lines(spent.problems))
+    return [*lines, *parted([start_lines(spent.starts)]), *problem_lines(spent.problems)]
 
 
 def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:
@@ -221,19 +224,23 @@ def _reading_lines(one: RunTime) -> Iterator[Line]:
     if one.is_preflight:
         yield Line(preflight_text(one), hang=3)
         return
-    if readings.could_save_ns:
+    if one.could_save_ns is None:
+        could, stays = "no lookup of it is recorded", "so that what hits could save is not known"
+    elif one.could_save_ns:
         could = f"hits in all caches could still save about {duration(readings.could_save_ns)}"
         stays = f"about {duration(readings.stays_ns)} stay even then"
     else:
         could, stays = "no hit could save more", f"{duration(readings.stays_ns)} stay"
-    yield Line(f"{one.name}: {could}, {stays}; {_saved(one)}", hang=3)
+    saved = "" if one.could_save_ns is None else f"; {_saved(one)}"
+    yield Line(f"{one.name}: {could}, {stays}{saved}", hang=3)
     if besides := besides_text(one.besides, readings.total_ns):
         yield Line(besides, 3, "dim", hang=6)
     if readings.unended:
         text = f"{plural(readings.unended, 'event')} without an end in the log: the process ended in it, still runs, or the log lost it"
         yield Line(text, 3, "dim")
     if not one.has_tracing:
-        text = f"this torch writes no event for Dynamo's tracing and guards: they are in “{REST}”"
+        guards = "" if _GUARDS in one.phases else " and guards"
+        text = f"no event of Dynamo's tracing{guards} is recorded: that time is in “{REST}”"
         yield Line(text, 3, "dim")
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.vllm import Again, Apart, VllmFolders
+from cachescope.answers.vllm import Again, Apart, Started, VllmFolders
+from cachescope.frames.vllm import StartRow
 from cachescope.frames.vllm_folders import FragmentRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, parted, rest, titled
-from cachescope.wording import harmless, listed, plural
+from cachescope.wording import duration, harmless, listed, plural
 
+_STARTS_SHOWN: Final = 4
+_OUTCOMES: Final = {
+    "loaded": "loaded",
+    "compiled": "compiled",
+    "not_known": "loaded or compiled, which is not known",
+}
+_RANKS_SHOWN: Final = 4
 _REASONS_SHOWN: Final = 10
 _FACTORS_NAMED: Final = 3
 _FRAGMENTS_SHOWN: Final = 8
@@ -31,8 +39,39 @@ _NOT_BY_DESIGN: Final = (
 
 
 def vllm_lines(found: VllmFolders) -> list[Line]:
-    """The folders of vLLM: why there are several, and which factors make them many."""
-    return list(parted((_folder_lines(found), _sglang_lines(found))))[1:]
+    """The folders of vLLM: why there are several, and which factors make them many; then its starts."""
+    return list(parted((_folder_lines(found), _sglang_lines(found), start_lines(found.starts))))[1:]
+
+
+def start_lines(starts: Sequence[Started]) -> list[Line]:
+    """How each part of a model started, with its times, as vLLM's own log says."""
+    lines = []
+    for one in starts[:_STARTS_SHOWN]:
+        row = one.row
+        what = " of ".join(filter(None, (row.prefix, row.folder))) or "a model"
+        name = f"{what}, {'' if row.rank is None else f'rank {row.rank}, '}run {one.run}"
+        lines.append(Line(harmless(short(f"{name}: {'; '.join(_how(row))}", _LONGEST_REASON)), 3, hang=3))
+        if one.unsaved_by is not None:
+            why = f"no load of the whole model is logged; inferred: because run {one.unsaved_by} could not save it"
+            lines.append(Line(why, 6, "dim"))
+    lines += rest(len(starts) - _STARTS_SHOWN, "start", "see scope.vllm_starts")
+    return titled("starts of vLLM, as its own log says:", lines)
+
+
+def _how(row: StartRow) -> Iterator[str]:
+    times = (("Dynamo", row.dynamo_time_ns), ("in all", row.total_time_ns))
+    if row.is_disabled:
+        yield "vLLM's cache was off"
+    elif row.compile_time_ns is not None:
+        yield f"compiled in {duration(row.compile_time_ns)}" + (", the rest loaded" if row.is_partial else "")
+    else:
+        loaded = "" if row.load_time_ns is None else f" in {duration(row.load_time_ns)}"
+        yield _OUTCOMES[row.outcome] + loaded
+    yield from (f"{name} {duration(ns)}" for name, ns in times if ns is not None)
+    if row.load_error is not None:
+        yield f"the whole model could not be loaded: {row.load_error}"
+    if row.save_error is not None:
+        yield f"could not be saved: {row.save_error}"
 
 
 def _folder_lines(found: VllmFolders) -> list[Line]:
@@ -98,7 +137,8 @@ def _names(factors: tuple[str, ...]) -> str:
 
 
 def _left(found: VllmFolders) -> Iterator[Line]:
-    alike = by_key((row.name_text, row.folder) for row in found.unknown)
+    ranks = {folder: listed(dict.fromkeys(names), _RANKS_SHOWN) for folder, names in found.ranks.items()}
+    alike = by_key((row.name_text, f"{row.folder} ({ranks[row.folder]})") for row in found.unknown)
     for text, folders in islice(alike.items(), _UNKNOWN_SHOWN):
         yield Line(harmless(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}"), 0, "dim", rows=_ROWS)
     yield from rest(len(alike) - _UNKNOWN_SHOWN, "reason", "see scope.vllm_folders", 0)

@@ -45,7 +45,7 @@ def test_lookups_that_no_log_tells_of_are_seen_by_their_entries(tmp_path: Path, 
     assert entries.startswith("2 entries came into ")
     # Now they hit, which leaves nothing behind.
     again = recorded(tmp_path, PROGRAM, kind)
-    assert "Hits leave nothing" in again["recorded"]["not_recorded"][-1]
+    assert "Hits leave none" in again["recorded"]["not_recorded"][-1]
 
 
 @pytest.mark.torch
@@ -75,7 +75,7 @@ def test_nothing_compiled(tmp_path: Path) -> None:
     # Not of torch's own default, which is not asked beside a directory that is given.
     assert "It compiled nothing" in notes[0]
     assert [note.partition(" meanwhile")[0] for note in notes[1:]] == [
-        f"No entry came into {tmp_path / 'cache'}"
+        f"No entry of a graph came into {tmp_path / 'cache'}"
     ]
 
 
@@ -95,7 +95,7 @@ def test_entries_that_were_there_before_are_no_witness(tmp_path: Path) -> None:
     entry.parent.mkdir(parents=True)
     entry.write_bytes(b"")
     notes = recorded(tmp_path, "-c", "pass")["recorded"]["not_recorded"]
-    assert notes[1].startswith("No entry came into ")
+    assert notes[1].startswith("No entry of a graph came into ")
 
 
 def test_runs_before_are_not_taken_for_this_one(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ class Readings:
     """The time of one process in three ways."""
 
     total_ns: int  # the time that its outermost events cover
-    # The self times of phases that an AOTAutograd hit skips, in compiles that had none. No bound: a hit still
+    # The self times of phases that an AOTAutograd hit skips, in compiles that had none and ask a cache. No bound: a hit still
     # asks the compiler what the CPU has, and loads code, which takes other times than where it was just
     # compiled.
     could_save_ns: int
@@ -40,7 +40,12 @@ def readings_of_runs(phases: Iterable[PhaseRow], lookups: Iterable[LookupRow]) -
 
 
 def _readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
-    compiles_hit = {compile_of(row) for row in lookups if row.cache == AOTAUTOGRAD and row.outcome == "hit"}
+    # AOTInductor asks no cache: no hit would spare its compiles.
+    not_to_save = {
+        compile_of(row)
+        for row in lookups
+        if row.aot_mode or (row.cache == AOTAUTOGRAD and row.outcome == "hit")
+    }
     has_fx = {compile_of(row) for row in lookups if row.cache == FXGRAPH}
     # An AOTAutograd hit contains the FX hits of its graphs, whose times would count twice.
     hits = [
@@ -53,7 +58,7 @@ def _readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
     could_save = sum(
         row.self_time_ns
         for row in rows
-        if row.is_skipped_by_hit and (row.compile_id, row.segment) not in compiles_hit
+        if row.is_skipped_by_hit and (row.compile_id, row.segment) not in not_to_save
     )
     return Readings(
         total_ns=total,

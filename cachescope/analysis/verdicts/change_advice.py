@@ -69,6 +69,10 @@ def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: b
 
 
 def _of_field(change: FieldChange) -> str | None:
+    if change.field == "aot_config" and _NAMED_AT_RANDOM.sub("", change.before or "") == _NAMED_AT_RANDOM.sub(
+        "", change.after or ""
+    ):
+        return _AHEAD_OF_TIME
     is_left_out = change.kind in ("new", "gone")
     return (_LEFT_OUT.get(change.field) if is_left_out else None) or field_advice(change.field)
 
@@ -313,6 +317,13 @@ def _sizes(shape: str) -> list[str]:
 
 
 # Fields, whatever changed in them.
+
+# torch 2.13, torch/_dynamo/output_graph.py: the name of what is compiled has a number of its own in every process.
+_NAMED_AT_RANDOM: Final = re.compile(r"__compiled_fn_\d+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}")
+_AHEAD_OF_TIME: Final = (
+    "Compiling ahead of time (torch.compile(…).aot_compile) puts a random name into the key, and finds nothing whatever is set: save "
+    "what it made with save_compiled_function, and load that."
+)
 
 _OF_FIELD: Final[tuple[tuple[str, str], ...]] = (
     (r"deterministic_algorithms(_settings)?", "Set by torch.use_deterministic_algorithms(…) and "

@@ -24,8 +24,8 @@ from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import AOTAUTOGRAD, VLLM, Evidence
-from cachescope.verdict_kinds import AOT_INDUCTOR, NOT_KNOWN
+from cachescope.terms import AOTAUTOGRAD, MISSED, VLLM, Evidence
+from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN
 
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
@@ -39,6 +39,13 @@ _AOT_MODE: Final = Why(
     "recorded",
     "the trace has the code that AOTInductor wrote in this compile, or torch logged that it asks no cache for it",
     kind=AOT_INDUCTOR,
+)
+_BELOW_A_LOOKUP: Final = Why(
+    "disabled",
+    "the FX graph cache was not asked, and caching was not switched off: AOTAutograd's was asked for the same graph",
+    "inferred",
+    "AOTAutograd asks no cache where the FX graph cache is switched off",
+    kind=BELOW_A_LOOKUP,
 )
 
 
@@ -77,13 +84,18 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
 def _judge_recorded(history: History, found: VerdictsSoFar) -> None:
     """What torch bypassed, what was switched off, and what guards decided."""
     for at, row in enumerate(history.lookups):
-        outcome = row.outcome
+        outcome, reason = row.outcome, row.bypass_reason
+        above = None if (number := history.aot[at]) is None else history.lookups[number]
         if row.aot_mode:
             found.record(at, _AOT_MODE)
         elif outcome == "bypass":
-            found.record(at, _bypassed(row.bypass_reason, row.bypass_exception))
+            # Of the same graph and for the same reason, of which AOTAutograd's lookup alone records the error.
+            if above is not None and reason and (above.bypass_reason or "").startswith(f"{reason}: "):
+                reason = above.bypass_reason
+            found.record(at, _bypassed(reason, row.bypass_exception))
         elif outcome == "disabled":
-            found.record(at, _disabled(row.bypass_reason))
+            is_below = above is not None and above.outcome in MISSED
+            found.record(at, _BELOW_A_LOOKUP if is_below else _disabled(reason))
         elif outcome == "guard_miss":
             _judge_guard_miss(at, row, history, found)
 

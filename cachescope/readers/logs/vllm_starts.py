@@ -110,6 +110,7 @@ class _Start:
             dynamo_time_ns=self.times.get("dynamo"),
             compile_time_ns=self.times.get("compiled"),
             total_time_ns=self.times.get("ends"),
+            load_time_ns=self.times.get("graphs_loaded"),
         )
 
     @property

@@ -1,0 +1,187 @@
+"""Small programs after what people run; each prints what torch counted, as JSON on its last line.
+
+``python true_programs.py NAME`` runs one; CHOICE is what is edited between two runs, and PLACE the folder for what it saves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._inductor.config
+from torch._dynamo.utils import counters
+from torch._inductor.custom_graph_pass import CustomGraphPass
+
+# A minute of compiling that no test here needs.
+torch._inductor.config.cpp_cache_precompile_headers = False
+CHOICE = os.environ.get("CHOICE", "")
+PLACE = Path(os.environ.get("PLACE", "."))
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x) * 2
+
+
+def trebled(x: torch.Tensor) -> torch.Tensor:
+    return torch.sin(x) * 3
+
+
+def plain() -> None:
+    torch.compile(doubled)(torch.ones(8))
+
+
+def unpicklable() -> None:
+    class Pass(CustomGraphPass):  # type: ignore[misc]
+        def __call__(self, graph: torch.fx.Graph) -> None:
+            pass
+
+        def uuid(self) -> Any:
+            return lambda: None
+
+    torch._inductor.config.post_grad_custom_post_pass = Pass()
+    plain()
+
+
+def mega_saved() -> None:
+    for function in (doubled, trebled):
+        torch.compile(function)(torch.ones(8))
+    saved = torch.compiler.save_cache_artifacts()
+    assert saved is not None
+    (PLACE / "mega").write_bytes(saved[0])
+
+
+def mega_loaded() -> None:
+    """Of the two graphs in it one is used."""
+    torch.compiler.load_cache_artifacts((PLACE / "mega").read_bytes())
+    plain()
+
+
+class Model(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) * 2
+
+
+def aoti_saved() -> None:
+    exported = torch.export.export(Model(), (torch.ones(8),))
+    torch._inductor.aoti_compile_and_package(exported, package_path=str(PLACE / "model.pt2"))
+
+
+def aoti_loaded() -> None:
+    torch._inductor.aoti_load_package(str(PLACE / "model.pt2"))(torch.ones(8))
+
+
+def precompile_saved() -> None:
+    compiled: Any = torch.compile(doubled, fullgraph=True)
+    compiled.aot_compile(((torch.ones(8),), {})).save_compiled_function(str(PLACE / "function"))
+
+
+def precompile_loaded() -> None:
+    with (PLACE / "function").open("rb") as file:
+        torch.compiler.load_compiled_function(file)(torch.ones(8))
+
+
+def limit() -> None:
+    """Seven blocks, each with a number of its own, of one function that is compiled three times at most."""
+    torch._dynamo.config.recompile_limit = 3
+
+    class Block(torch.nn.Module):
+        def __init__(self, factor: int) -> None:
+            super().__init__()
+            self.factor = factor
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x) * self.factor
+
+    with torch.no_grad():
+        for factor in range(7):
+            torch.compile(Block(factor))(torch.ones(8))
+
+
+def cell() -> None:
+    """The second value of a closure cell makes it symbolic, and the third is served by that."""
+    count = 2
+
+    @torch.compile
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) * count
+
+    scaled(torch.ones(8))
+    count = 3
+    scaled(torch.ones(8))
+    count = 4
+    scaled(torch.ones(8))
+
+
+def setdefault() -> None:
+    """Too late: torch set the variable as it was imported."""
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(PLACE / "own"))
+    plain()
+
+
+def custom_op() -> None:
+    """An operator whose body and fake implementation are edited."""
+    size = int(CHOICE)
+
+    @torch.library.custom_op("cachescope_true::firsts", mutates_args=())
+    def firsts(x: torch.Tensor) -> torch.Tensor:
+        return x[:size].clone()
+
+    @firsts.register_fake
+    def _(x: torch.Tensor) -> torch.Tensor:
+        return x.new_empty(size)
+
+    try:
+        torch.compile(lambda x: firsts(torch.relu(x)) + 1)(torch.ones(8))
+    except AssertionError:
+        print("expected the size of the entry")
+
+
+class Quantised(torch.Tensor):
+    """Integers and their scale; CHOICE is in its metadata."""
+
+    @staticmethod
+    def __new__(cls, values: torch.Tensor, scale: torch.Tensor) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, values.shape, dtype=torch.float32)
+
+    def __init__(self, values: torch.Tensor, scale: torch.Tensor) -> None:
+        self.values_, self.scale = values, scale
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return "Quantised()"
+
+    def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
+        return ["values_", "scale"], {"kind": CHOICE}
+
+    @classmethod
+    def __tensor_unflatten__(cls, inner: Any, meta: Any, size: Any, stride: Any) -> Quantised:
+        return cls(inner["values_"], inner["scale"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        plain = [one.values_.float() * one.scale if isinstance(one, cls) else one for one in args]
+        return func(*plain, **(kwargs or {}))
+
+
+def quantised() -> None:
+    weight = Quantised(torch.ones(8, 8, dtype=torch.int8), torch.tensor(0.5))
+    with torch.no_grad():
+        torch.compile(lambda x, w: torch.relu(x @ w))(torch.ones(8, 8), weight)
+
+
+PROGRAMS: dict[str, Callable[[], None]] = {
+    one.__name__: one
+    for one in (
+        plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
+        setdefault, custom_op, quantised,
+    )
+}  # fmt: skip
+
+if __name__ == "__main__":
+    PROGRAMS[sys.argv[1]]()
+    counted = {**counters["aot_autograd"], **counters["inductor"]}
+    print(json.dumps({name: count for name, count in counted.items() if "_cache_" in name}))

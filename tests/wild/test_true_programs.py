@@ -1,0 +1,199 @@
+"""Programs run with real torch, and what is said of them beside torch's own counters."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import cachescope
+from cachescope.answers.summary import counts_text
+from tests.cli.conftest import command, environment
+
+pytestmark = [pytest.mark.torch, pytest.mark.sweep]
+PROGRAMS = Path(__file__).parents[1] / "data" / "true_programs.py"
+_STATES = (("hit", "hit"), ("miss", "full_miss"), ("bypass", "bypass"))
+
+
+class Ran(NamedTuple):
+    counted: dict[str, int]
+    output: str  # with standard error
+    told: dict[str, Any]  # what `cachescope record` says, where it recorded
+
+
+def ran(
+    name: str, folder: Path, *, choice: str = "", cache: str | None = "cache", log: Path | None = None
+) -> Ran:
+    """One program, recorded below the folder, or, with a log, as it is with torch's default levels."""
+    told = {"PLACE": str(folder), "CHOICE": choice, "TMPDIR": str(folder), "TORCHINDUCTOR_VEC_ISA_OK": "1"}
+    env = environment(**told | ({} if cache is None else {"TORCHINDUCTOR_CACHE_DIR": str(folder / cache)}))
+    program: list[object] = [sys.executable, PROGRAMS, name]
+    if log is None:
+        program = [*command("record", "--json", "-o", folder / "runs" / name, "--"), *program]
+    done = subprocess.run(
+        [str(one) for one in program], capture_output=True, text=True, env=env, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    if log is not None:
+        log.write_text(done.stderr + done.stdout)
+        return Ran(json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr, {})
+    # What the program printed comes before what is told of it.
+    printed, _, answer = done.stdout.partition("\n{\n")
+    counted = json.loads(printed.splitlines()[-1])
+    return Ran(counted, printed + done.stderr, json.loads("{" + answer))
+
+
+def agrees(one: Ran) -> None:
+    """Every lookup that torch counted is one of the recording, and no other."""
+    found = Counter((row["cache"], row["outcome"]) for row in of_last_run(one))
+    for cache, name in (("aotautograd", "autograd_cache"), ("fxgraph", "fxgraph_cache")):
+        for state, outcome in _STATES:
+            assert found[cache, outcome] == one.counted.get(f"{name}_{state}", 0), (cache, state)
+
+
+def of_last_run(one: Ran) -> list[dict[str, Any]]:
+    return [row for row in one.told["lookups"] if row["run"] in one.told["recorded"]["runs"]]
+
+
+def missing(one: Ran) -> str:
+    return " ".join(one.told["recorded"]["not_recorded"])
+
+
+def test_logs_at_the_default_level(tmp_path: Path) -> None:
+    """Without a lookup line torch's counters are quoted, whether standard error is in the log or not."""
+    log = tmp_path / "program.log"
+    counted = ran("plain", tmp_path, log=log).counted
+    for text in (log.read_text(), json.dumps(counted) + "\n"):
+        log.write_text(text)
+        with pytest.raises(cachescope.errors.SourceError) as error:
+            cachescope.read(log)
+        assert "no line of a lookup stands in this file" in str(error.value) and "1 miss" in str(error.value)
+
+
+def test_a_key_that_cannot_be_pickled(tmp_path: Path) -> None:
+    log = tmp_path / "program.log"
+    assert ran("unpicklable", tmp_path, log=log).counted["autograd_cache_bypass"] == 1
+    scope = cachescope.read(log)
+    assert (
+        scope.problems["message"]
+        .str.contains("bypassed, the key could not be pickled: AttributeError: Can't pickle")
+        .any()
+    )
+    assert "does not say that there was none" in counts_text(scope)
+    recorded = ran("unpicklable", tmp_path)
+    agrees(recorded)
+    assert all("Can't pickle local object" in row["reason"] for row in recorded.told["lookups"])
+
+
+def test_a_damaged_entry(tmp_path: Path) -> None:
+    ran("plain", tmp_path)
+    for entry in (tmp_path / "cache" / "aotautograd").rglob("*/*"):
+        entry.write_bytes(entry.read_bytes()[:100])
+    log = tmp_path / "program.log"
+    assert ran("plain", tmp_path, log=log).counted["autograd_cache_miss"] == 1
+    messages = cachescope.read(log).problems["message"]
+    assert messages.str.contains("an entry could not be loaded: .*pickle data was truncated").any()
+
+
+def test_a_mega_cache_that_holds_more_than_is_used(tmp_path: Path) -> None:
+    ran("mega_saved", tmp_path, cache="made")
+    loaded = ran("mega_loaded", tmp_path)
+    agrees(loaded)
+    assert loaded.counted["autograd_cache_hit"] == 1
+    assert "a mega-cache was loaded, or lookups missed" in missing(loaded) and "is not known" in missing(
+        loaded
+    )
+
+
+def test_a_package_of_aotinductor(tmp_path: Path) -> None:
+    saved = ran("aoti_saved", tmp_path)
+    (row,) = saved.told["lookups"]
+    assert (row["outcome"], row["kind"]) == ("disabled", "AOTInductor")
+    timed = subprocess.run(
+        command("time", "--json", tmp_path / "runs"),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=True,
+    )
+    assert [one["could_save_ns"] for one in json.loads(timed.stdout)["time"]] == [0]
+    loaded = ran("aoti_loaded", tmp_path)
+    assert loaded.told["lookups"] == []
+    assert "nothing was compiled and stored" not in missing(loaded) and "ahead of time" in missing(loaded)
+
+
+def test_a_function_that_was_compiled_ahead_of_time(tmp_path: Path) -> None:
+    for _ in range(2):
+        saved = ran("precompile_saved", tmp_path)
+    above, graph = saved.told["lookups"][-2:]
+    assert saved.counted["autograd_cache_miss"] == 1 and above["outcome"] == "full_miss"
+    assert (graph["outcome"], graph["kind"], graph["evidence"]) == ("disabled", "below a lookup", "inferred")
+    advice = " ".join(cause["advice"] or "" for cause in saved.told["causes"])
+    assert "unset" not in advice and "puts a random name into the key" in advice
+    loaded = ran("precompile_loaded", tmp_path)
+    assert loaded.told["lookups"] == [] and "came from a package" in counts_text(
+        cachescope.read(tmp_path / "runs" / "precompile_loaded")
+    )
+
+
+def test_the_recompile_limit_with_state_of_each_block(tmp_path: Path) -> None:
+    for outcome in ("full_miss", "hit"):
+        found = ran("limit", tmp_path)
+        agrees(found)
+        assert {row["outcome"] for row in found.told["lookups"][-6:]} == {outcome}
+        (failed,) = found.told["runs"][-1]["failed_compiles"]
+        assert "recompile limit exceeded" in failed
+    again = [
+        row
+        for row in found.told["lookups"]
+        if row["kind"] and row["kind"].startswith("compiled again: forward")
+    ]
+    assert len(again) == 4 and all("self.factor == " in row["reason"] for row in again)
+
+
+def test_a_closure_cell_that_becomes_symbolic(tmp_path: Path) -> None:
+    found = ran("cell", tmp_path)
+    agrees(found)
+    (again,) = [
+        cause for cause in found.told["causes"] if cause["summary"].startswith("compiled again: scaled")
+    ]
+    assert "count ==" in again["summary"] and "symbolic" in again["advice"]
+    assert {change["field"] for change in again["changes"]} == {"gm", "aot_config", "example_inputs[1]"}
+
+
+def test_a_directory_that_is_set_too_late(tmp_path: Path) -> None:
+    agrees(ran("setdefault", tmp_path, cache=None))
+    assert not (tmp_path / "own").exists()
+
+
+def test_an_edited_custom_operator(tmp_path: Path) -> None:
+    agrees(ran("custom_op", tmp_path, choice="4"))
+    edited = ran("custom_op", tmp_path, choice="6")
+    agrees(edited)
+    # torch finds the entry of the other size.
+    assert edited.counted["autograd_cache_hit"] == 1 and "expected the size of the entry" in edited.output
+    runs = tmp_path / "runs"
+    hit = cachescope.read(runs).explain(int(edited.told["lookups"][-2]["lookup"]))
+    assert "The graph calls cachescope_true::firsts, which no key holds the code of" in hit.reason
+    told = subprocess.run(
+        command("explain", runs), capture_output=True, text=True, env=environment(), check=True
+    )
+    assert "hits call cachescope_true::firsts" in " ".join(told.stdout.split())
+
+
+def test_a_quantised_subclass(tmp_path: Path) -> None:
+    for choice, outcome in (("a", "full_miss"), ("a", "hit"), ("b", "full_miss")):
+        found = ran("quantised", tmp_path, choice=choice)
+        agrees_of_last(found, outcome)
+    (cause,) = [one for one in found.told["causes"] if one["verdict"] != "first_lookup"]
+    assert "example_inputs" in " ".join(cause["fields"])
+
+
+def agrees_of_last(one: Ran, outcome: str) -> None:
+    state = {"full_miss": "miss", "hit": "hit"}[outcome]
+    assert one.counted[f"autograd_cache_{state}"] == 1 and one.told["lookups"][-2]["outcome"] == outcome
