@@ -136,9 +136,14 @@ def _names(factors: tuple[str, ...]) -> str:
     return listed((harmless(short(name)) for name in factors), _FACTORS_NAMED)
 
 
+def _ranks(names: Sequence[str]) -> str:
+    """Where ranks share a folder, what theirs in it are called."""
+    several = dict.fromkeys(names)
+    return f" ({listed(several, _RANKS_SHOWN)})" if len(several) > 1 else ""
+
+
 def _left(found: VllmFolders) -> Iterator[Line]:
-    ranks = {folder: listed(dict.fromkeys(names), _RANKS_SHOWN) for folder, names in found.ranks.items()}
-    alike = by_key((row.name_text, f"{row.folder} ({ranks[row.folder]})") for row in found.unknown)
+    alike = by_key((row.name_text, row.folder + _ranks(found.ranks[row.folder])) for row in found.unknown)
     for text, folders in islice(alike.items(), _UNKNOWN_SHOWN):
         yield Line(harmless(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}"), 0, "dim", rows=_ROWS)
     yield from rest(len(alike) - _UNKNOWN_SHOWN, "reason", "see scope.vllm_folders", 0)
