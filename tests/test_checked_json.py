@@ -53,22 +53,19 @@ def test_it_refuses_what_a_library_refuses() -> None:
     assert 300 < refused < 1500
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"files": 1}, "files is 1, not a list"),
-        ({"files": [FILE, {**FILE, "size": True}]}, "files[1].size is true, not a whole number"),
-        ({"files": [{**FILE, "size": -1}]}, "files[0].size is -1, not a number from 0 to 9223372036854775807"),
-        ({"files": [{**FILE, "odd": 1}]}, "files[0].odd is not declared"),
-        ({"files": [{"path": "a"}]}, "files[0] has no kind"),
-        ({"files": [{**FILE, "sha256": "0" * 64 + "\n"}]}, "files[0].sha256 is the text"),
-        ({"links": {"l": "../x"}}, "links.l is the text '../x', not a path in a directory"),
-        ({"links": {"/l": "."}}, "links./l is the text '/l', not a path in a directory"),
-        ({"cachescope": "x" * 30_000}, "cachescope is a text of more than 20000 characters"),
-        ({"contexts": [{"like": 1, "without": [], "fields": {}}]}, "contexts[0].like is 1, not 0 or null"),
-        ({"variables": {"X": {"value": None, "fields": {"f": ["int"]}}}}, "variables.X.fields.f has 1 items, not 2"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "said"), [
+    ({"files": 1}, "files is 1, not a list"),
+    ({"files": [FILE, {**FILE, "size": True}]}, "files[1].size is true, not a whole number"),
+    ({"files": [{**FILE, "size": -1}]}, "files[0].size is -1, not a number from 0 to 9223372036854775807"),
+    ({"files": [{**FILE, "odd": 1}]}, "files[0].odd is not declared"),
+    ({"files": [{"path": "a"}]}, "files[0] has no kind"),
+    ({"files": [{**FILE, "sha256": "0" * 64 + "\n"}]}, "files[0].sha256 is the text"),
+    ({"links": {"l": "../x"}}, "links.l is the text '../x', not a path in a directory"),
+    ({"links": {"/l": "."}}, "links./l is the text '/l', not a path in a directory"),
+    ({"cachescope": "x" * 30_000}, "cachescope is a text of more than 20000 characters"),
+    ({"contexts": [{"like": 1, "without": [], "fields": {}}]}, "contexts[0].like is 1, not 0 or null"),
+    ({"variables": {"X": {"value": None, "fields": {"f": ["int"]}}}}, "variables.X.fields.f has 1 items, not 2"),
+])  # fmt: skip
 def test_it_says_where_and_what(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(WrongValueError) as caught:
         check_of(json.loads(SCHEMA.read_text()))({**LOCK, **changed})

@@ -75,35 +75,29 @@ def test_no_other_module_compares_a_verdict() -> None:
     assert found == set()
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
-        'is_cold = miss.verdict == "first_lookup"', 'is_cold = "first_lookup" != miss.verdict',
-        'is_apart = cause.verdict in ("bypassed", "disabled")', 'is_off = cause.verdict == "disabled"',
-        '_KEY_CHANGED = "key_changed"', 'title = {"guard_failed": "other guards"}[verdict]',
-        'colour = {"disabled": GREY}.get(verdict)', 'cold = causes[causes["verdict"].isin(["first_lookup"])]',
-        'is_new = ("key_changed", fields, "") not in known', 'kind = KINDS["key_changed", ""]',
-        "is_known = why.kind != NOT_KNOWN", 'is_gone = why.kind in ("deleted", "another directory")',
-        "is_upgrade = cause.kind.startswith(UPGRADE)", "text = {NEW_GRAPH: 'new graphs'}[kind]",
-        'match why.verdict:\n    case "bypassed":\n        pass',
-        'match why.verdict:\n    case "disabled":\n        pass',
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("planted", [
+    'is_cold = miss.verdict == "first_lookup"', 'is_cold = "first_lookup" != miss.verdict',
+    'is_apart = cause.verdict in ("bypassed", "disabled")', 'is_off = cause.verdict == "disabled"',
+    '_KEY_CHANGED = "key_changed"', 'title = {"guard_failed": "other guards"}[verdict]',
+    'colour = {"disabled": GREY}.get(verdict)', 'cold = causes[causes["verdict"].isin(["first_lookup"])]',
+    'is_new = ("key_changed", fields, "") not in known', 'kind = KINDS["key_changed", ""]',
+    "is_known = why.kind != NOT_KNOWN", 'is_gone = why.kind in ("deleted", "another directory")',
+    "is_upgrade = cause.kind.startswith(UPGRADE)", "text = {NEW_GRAPH: 'new graphs'}[kind]",
+    'match why.verdict:\n    case "bypassed":\n        pass',
+    'match why.verdict:\n    case "disabled":\n        pass',
+])  # fmt: skip
 def test_a_comparison_is_found_however_it_is_written(planted: str) -> None:
     assert set(compared(f"{IMPORTED}{planted}")) != set()
 
 
-@pytest.mark.parametrize(
-    "harmless",
-    [
-        'why = Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)',
-        'verdict = "key_changed" if changed else "no_detail_differs"',
-        'was_off = lookup.outcome == "disabled"',
-        "is_cold = kind_of(cause).is_first",
-        "kind = KINDS[row.verdict, '']",
-        "return UPGRADE + versions",
-    ],
-)
+@pytest.mark.parametrize("harmless", [
+    'why = Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN)',
+    'verdict = "key_changed" if changed else "no_detail_differs"',
+    'was_off = lookup.outcome == "disabled"',
+    "is_cold = kind_of(cause).is_first",
+    "kind = KINDS[row.verdict, '']",
+    "return UPGRADE + versions",
+])  # fmt: skip
 def test_a_verdict_may_be_given_and_asked(harmless: str) -> None:
     assert set(compared(f"{IMPORTED}{harmless}")) == set()
 

@@ -48,13 +48,10 @@ def test_the_command_and_the_module_run(installed: FreshVenv) -> None:
         assert (done.returncode, done.stdout) == (0, f"cachescope {cachescope.__version__}\n")
 
 
-@pytest.mark.parametrize(
-    ("sample", "said"),
-    [
-        ("tour", "48 lookups in 6 runs: 22 hit, 26 missed"),
-        ("whole_directory", "4 entries were made although the graph had been stored before"),
-    ],
-)
+@pytest.mark.parametrize(("sample", "said"), [
+    ("tour", "48 lookups in 6 runs: 22 hit, 26 missed"),
+    ("whole_directory", "4 entries were made although the graph had been stored before"),
+])  # fmt: skip
 def test_the_demo_runs(installed: FreshVenv, sample: str, said: str) -> None:
     done = installed.run("cachescope", "demo", sample)
     assert (done.returncode, done.stderr) == (0, "") and said in done.stdout

@@ -64,13 +64,10 @@ def test_an_exception_is_one_harmless_line_and_keeps_what_was_read() -> None:
             assert error.source == text
 
 
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (0, "0 ms"), (999_400_000, "999 ms"), (999_500_000, "1.0 s"), (59_949_000_000, "59.9 s"),
-        (59_950_000_000, "1 min"), (113_500_000_000, "1 min 54 s"), (3_599_400_000_000, "59 min 59 s"),
-        (3_599_500_000_000, "1 h"), (100 * 3600 * 10**9 + 60 * 10**9, "100 h 1 min"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("ns", "text"), [
+    (0, "0 ms"), (999_400_000, "999 ms"), (999_500_000, "1.0 s"), (59_949_000_000, "59.9 s"),
+    (59_950_000_000, "1 min"), (113_500_000_000, "1 min 54 s"), (3_599_400_000_000, "59 min 59 s"),
+    (3_599_500_000_000, "1 h"), (100 * 3600 * 10**9 + 60 * 10**9, "100 h 1 min"),
+])  # fmt: skip
 def test_a_duration_never_says_60_of_a_unit(ns: int, text: str) -> None:
     assert duration(ns) == text

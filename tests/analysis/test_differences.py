@@ -21,15 +21,12 @@ def changes_of(folder: Path, run: int, cache: str) -> dict[str, FieldChange]:
     return {change.field: change for change in scope.changes(int(lookup))}
 
 
-@pytest.mark.parametrize(
-    ("run", "field", "parts"),
-    [
-        (1, "example_inputs[0]", {"shape"}),
-        (2, "example_inputs[1]", {"dtype"}),
-        (2, "example_inputs[0]", {"dtype"}),
-        (3, "example_inputs[0]", {"stride"}),
-    ],
-)
+@pytest.mark.parametrize(("run", "field", "parts"), [
+    (1, "example_inputs[0]", {"shape"}),
+    (2, "example_inputs[1]", {"dtype"}),
+    (2, "example_inputs[0]", {"dtype"}),
+    (3, "example_inputs[0]", {"stride"}),
+])  # fmt: skip
 def test_the_part_that_changed_is_named(run: int, field: str, parts: set[str], recording: Recording) -> None:
     # Batch size, then dtype, then a transposed input. The first run is nearest to each of them: the run before differs
     # in what it had changed as well.
@@ -86,34 +83,31 @@ TENSOR = (
 OPAQUE = "opaque bytes, which torch hashes and does not spell out, differ"
 
 
-@pytest.mark.parametrize(
-    ("field", "before", "after", "kind", "summary"),
-    [
-        ("x", None, "a\nb", "new", "not there -> a b"),
-        ("x", None, None, "new", "not there -> "),
-        ("x", "a\nb", None, "gone", "a b -> not there"),
-        ("x", "\x00a", "b", "opaque", OPAQUE),
-        ("x", "b", "\x00a", "opaque", OPAQUE),
-        ("x", "b", "\ufffda", "opaque", OPAQUE),
-        ("x", "<bytes>", "<bytes>", "opaque", OPAQUE),
-        ("x", "a", "a", "opaque", "the hashes differ and the printed value does not: a"),
-        ("x", "f at 0x7f0001", "g at 0x7f0002", "value", "f at 0x7f0001 -> g at 0x7f0002"),
-        ("gm", "a\nb\nc", "a\nd\ne\nc", "graph", "1 line of the graph's code gone, 2 new"),
-        ("gm", "a\nb", "a", "graph", "1 line of the graph's code gone, 0 new"),
-        ("gm", "a", "a\n\n", "graph", "the printed code is equal: a captured tensor, attribute or annotation in the graph differs"),
-        ("x", TENSOR, TENSOR, "tensor", None),
-        ("x", TENSOR, TENSOR.replace("float32", "float64"), "tensor", "dtype torch.float32 -> torch.float64"),
-        ("x", TENSOR, TENSOR.replace("[8, 8]", "[9, 8]"), "tensor", "shape [8, 8] -> [9, 8]"),
-        ("x", TENSOR, "8", "value", None),
-        ("x", "8", TENSOR, "value", None),
-        ("x", "f at 0x7f0001", "f at 0x7f0002", "opaque", None),
-        ("x", "1", "2", "value", "1 -> 2"),
-        ("x", "1", "", "value", "1 -> (empty)"),
-        ("x", "a  b\nc", "d", "value", "a b c -> d"),
-        # What a device is called is compared in the system's own field alone.
-        ("system_info[device]", "{'name': 'A'}", "{'name': 'B'}", "value", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "before", "after", "kind", "summary"), [
+    ("x", None, "a\nb", "new", "not there -> a b"),
+    ("x", None, None, "new", "not there -> "),
+    ("x", "a\nb", None, "gone", "a b -> not there"),
+    ("x", "\x00a", "b", "opaque", OPAQUE),
+    ("x", "b", "\x00a", "opaque", OPAQUE),
+    ("x", "b", "\ufffda", "opaque", OPAQUE),
+    ("x", "<bytes>", "<bytes>", "opaque", OPAQUE),
+    ("x", "a", "a", "opaque", "the hashes differ and the printed value does not: a"),
+    ("x", "f at 0x7f0001", "g at 0x7f0002", "value", "f at 0x7f0001 -> g at 0x7f0002"),
+    ("gm", "a\nb\nc", "a\nd\ne\nc", "graph", "1 line of the graph's code gone, 2 new"),
+    ("gm", "a\nb", "a", "graph", "1 line of the graph's code gone, 0 new"),
+    ("gm", "a", "a\n\n", "graph", "the printed code is equal: a captured tensor, attribute or annotation in the graph differs"),
+    ("x", TENSOR, TENSOR, "tensor", None),
+    ("x", TENSOR, TENSOR.replace("float32", "float64"), "tensor", "dtype torch.float32 -> torch.float64"),
+    ("x", TENSOR, TENSOR.replace("[8, 8]", "[9, 8]"), "tensor", "shape [8, 8] -> [9, 8]"),
+    ("x", TENSOR, "8", "value", None),
+    ("x", "8", TENSOR, "value", None),
+    ("x", "f at 0x7f0001", "f at 0x7f0002", "opaque", None),
+    ("x", "1", "2", "value", "1 -> 2"),
+    ("x", "1", "", "value", "1 -> (empty)"),
+    ("x", "a  b\nc", "d", "value", "a b c -> d"),
+    # What a device is called is compared in the system's own field alone.
+    ("system_info[device]", "{'name': 'A'}", "{'name': 'B'}", "value", None),
+])  # fmt: skip
 def test_what_kind_of_change_it_is(
     field: str, before: str | None, after: str | None, kind: str, summary: str | None
 ) -> None:
@@ -122,19 +116,16 @@ def test_what_kind_of_change_it_is(
     assert summary is None or change.summary == summary
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "parts"),
-    [
-        ("a=1, b=2", "a=1, b=3", [("b", "2", "3")]),
-        ("a=1, b=2", "a=1", [("b", "2", "not there")]),
-        ("a=1", "a=1, b=2", [("b", "not there", "2")]),
-        ("a=1, b=2", "b=3, a=4", [("a", "1", "4"), ("b", "2", "3")]),
-        # What stands within brackets is no part of its own.
-        ("a=f(1, b=2), c=3", "a=f(1, b=5), c=3", [("a", "f(1, b=2)", "f(1, b=5)")]),
-        ("a=[1, b=2], c=3", "a=[1, b=2], c=4", [("c", "3", "4")]),
-        ("a=f([1], b=2), c=3", "a=f([1], b=4), c=4", [("a", "f([1], b=2)", "f([1], b=4)"), ("c", "3", "4")]),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "parts"), [
+    ("a=1, b=2", "a=1, b=3", [("b", "2", "3")]),
+    ("a=1, b=2", "a=1", [("b", "2", "not there")]),
+    ("a=1", "a=1, b=2", [("b", "not there", "2")]),
+    ("a=1, b=2", "b=3, a=4", [("a", "1", "4"), ("b", "2", "3")]),
+    # What stands within brackets is no part of its own.
+    ("a=f(1, b=2), c=3", "a=f(1, b=5), c=3", [("a", "f(1, b=2)", "f(1, b=5)")]),
+    ("a=[1, b=2], c=3", "a=[1, b=2], c=4", [("c", "3", "4")]),
+    ("a=f([1], b=2), c=3", "a=f([1], b=4), c=4", [("a", "f([1], b=2)", "f([1], b=4)"), ("c", "3", "4")]),
+])  # fmt: skip
 def test_the_parts_of_a_tensor(before: str, after: str, parts: list[tuple[str, str, str]]) -> None:
     found = field_change("x", f"TensorMetadata({before})", f"TensorMetadataAndValues({after})")
     assert (found.kind, list(found.parts)) == ("tensor", parts)
@@ -145,13 +136,10 @@ def test_a_long_part_is_cut() -> None:
     assert field_change("x", before, after).summary == f"a {'x' * 79}1 -> {'x' * 79}…"
 
 
-@pytest.mark.parametrize(
-    ("text", "length", "wanted"),
-    [
-        ("abcd", 4, "abcd"), ("abcde", 4, "abc…"), ("a \n b", 4, "a b"), ("", 4, ""),
-        ("x" * 200, None, "x" * 200), ("x" * 201, None, "x" * 199 + "…"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "length", "wanted"), [
+    ("abcd", 4, "abcd"), ("abcde", 4, "abc…"), ("a \n b", 4, "a b"), ("", 4, ""),
+    ("x" * 200, None, "x" * 200), ("x" * 201, None, "x" * 199 + "…"),
+])  # fmt: skip
 def test_one_short_line(text: str, length: int | None, wanted: str) -> None:
     assert (short(text) if length is None else short(text, length)) == wanted
 
@@ -159,31 +147,28 @@ def test_one_short_line(text: str, length: int | None, wanted: str) -> None:
 X = "x" * 100
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "summary"),
-    [
-        ("a" * 80, f"{'a' * 79}b", f"{'a' * 80} -> {'a' * 79}b"),
-        ("a" * 81, f"{'a' * 80}b", f"…{'a' * 25} -> …{'a' * 24}b"),
-        # One of them is long: 24 characters before and after what differs.
-        ("a", X, f"a -> {X}"),
-        (X, "a", f"{X} -> a"),
-        (f"{X}1", f"{X}2", f"…{'x' * 24}1 -> …{'x' * 24}2"),
-        (f"1{X}", f"2{X}", f"1{'x' * 24}… -> 2{'x' * 24}…"),
-        (f"{X}1{X}", f"{X}22{X}", f"…{'x' * 24}1{'x' * 24}… -> …{'x' * 24}22{'x' * 24}…"),
-        (f"{'y' * 24}1{X}", f"{'y' * 24}2{X}", f"{'y' * 24}1{'x' * 24}… -> {'y' * 24}2{'x' * 24}…"),
-        (f"{'y' * 25}1{X}", f"{'y' * 25}2{X}", f"…{'y' * 24}1{'x' * 24}… -> …{'y' * 24}2{'x' * 24}…"),
-        (f"{X}1{'y' * 24}", f"{X}2{'y' * 24}", f"…{'x' * 24}1{'y' * 24} -> …{'x' * 24}2{'y' * 24}"),
-        (f"{X}1{'y' * 25}", f"{X}2{'y' * 25}", f"…{'x' * 24}1{'y' * 24}… -> …{'x' * 24}2{'y' * 24}…"),
-        # Taken away, and put in.
-        (f"{X}1{'y' * 90}", f"{X}{'y' * 90}", f"…{'x' * 24}1{'y' * 24}… -> …{'x' * 24}{'y' * 24}…"),
-        # A difference that is long itself is cut.
-        ("a" * 300, "b", f"{'a' * 199}… -> b"),
-        ("a" * 200, "b", f"{'a' * 200} -> b"),
-        (f"{X}{'a' * 176}", f"{X}b", f"…{'x' * 24}{'a' * 176} -> …{'x' * 24}b"),
-        (f"{X}{'a' * 177}", f"{X}b", f"…{'x' * 24}{'a' * 175}… -> …{'x' * 24}b"),
-        (f"{'a' * 300}{X}", f"b{X}", f"{'a' * 199}… -> b{'x' * 24}…"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "summary"), [
+    ("a" * 80, f"{'a' * 79}b", f"{'a' * 80} -> {'a' * 79}b"),
+    ("a" * 81, f"{'a' * 80}b", f"…{'a' * 25} -> …{'a' * 24}b"),
+    # One of them is long: 24 characters before and after what differs.
+    ("a", X, f"a -> {X}"),
+    (X, "a", f"{X} -> a"),
+    (f"{X}1", f"{X}2", f"…{'x' * 24}1 -> …{'x' * 24}2"),
+    (f"1{X}", f"2{X}", f"1{'x' * 24}… -> 2{'x' * 24}…"),
+    (f"{X}1{X}", f"{X}22{X}", f"…{'x' * 24}1{'x' * 24}… -> …{'x' * 24}22{'x' * 24}…"),
+    (f"{'y' * 24}1{X}", f"{'y' * 24}2{X}", f"{'y' * 24}1{'x' * 24}… -> {'y' * 24}2{'x' * 24}…"),
+    (f"{'y' * 25}1{X}", f"{'y' * 25}2{X}", f"…{'y' * 24}1{'x' * 24}… -> …{'y' * 24}2{'x' * 24}…"),
+    (f"{X}1{'y' * 24}", f"{X}2{'y' * 24}", f"…{'x' * 24}1{'y' * 24} -> …{'x' * 24}2{'y' * 24}"),
+    (f"{X}1{'y' * 25}", f"{X}2{'y' * 25}", f"…{'x' * 24}1{'y' * 24}… -> …{'x' * 24}2{'y' * 24}…"),
+    # Taken away, and put in.
+    (f"{X}1{'y' * 90}", f"{X}{'y' * 90}", f"…{'x' * 24}1{'y' * 24}… -> …{'x' * 24}{'y' * 24}…"),
+    # A difference that is long itself is cut.
+    ("a" * 300, "b", f"{'a' * 199}… -> b"),
+    ("a" * 200, "b", f"{'a' * 200} -> b"),
+    (f"{X}{'a' * 176}", f"{X}b", f"…{'x' * 24}{'a' * 176} -> …{'x' * 24}b"),
+    (f"{X}{'a' * 177}", f"{X}b", f"…{'x' * 24}{'a' * 175}… -> …{'x' * 24}b"),
+    (f"{'a' * 300}{X}", f"b{X}", f"{'a' * 199}… -> b{'x' * 24}…"),
+])  # fmt: skip
 def test_of_long_values_what_differs_is_shown(before: str, after: str, summary: str) -> None:
     assert field_change("x", before, after).summary == summary
 
@@ -197,19 +182,16 @@ def test_every_field_that_changed_between_two_sets() -> None:
     assert found == [("b", "1", "2"), ("d", None, "1"), ("c", "1", None)]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "is_one"),
-    [
-        ("{'a', 'b'}", "{'b', 'a'}", True), ("[1, {'a', 'b'}]", "[1, {'b', 'a'}]", True),
-        ("{'a': {1, 2}}", "{'a': {2, 1}}", True),
-        # A list in another order is another list, with or without a set in it.
-        ("['a', 'b']", "['b', 'a']", False), ("[{1}, 'a', 'b']", "[{1}, 'b', 'a']", False),
-        ("{'a', 'b'}", "{'a', 'b'}", False), ("{'ab'}", "{'ba'}", False), ("{'a', 'b'}", "{'a', 'c'}", False),
-        ("{f(1), 2}", "{2, f(1)}", False),
-        # Written in another way it is no other order.
-        ("{1, 2}", "{2,1}", False), ("{1, 2}", "{1.0, 2}", False), ("{1, 2", "2, 1{", False),
-        (None, "{1}", False), ("{1}", None, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "is_one"), [
+    ("{'a', 'b'}", "{'b', 'a'}", True), ("[1, {'a', 'b'}]", "[1, {'b', 'a'}]", True),
+    ("{'a': {1, 2}}", "{'a': {2, 1}}", True),
+    # A list in another order is another list, with or without a set in it.
+    ("['a', 'b']", "['b', 'a']", False), ("[{1}, 'a', 'b']", "[{1}, 'b', 'a']", False),
+    ("{'a', 'b'}", "{'a', 'b'}", False), ("{'ab'}", "{'ba'}", False), ("{'a', 'b'}", "{'a', 'c'}", False),
+    ("{f(1), 2}", "{2, f(1)}", False),
+    # Written in another way it is no other order.
+    ("{1, 2}", "{2,1}", False), ("{1, 2}", "{1.0, 2}", False), ("{1, 2", "2, 1{", False),
+    (None, "{1}", False), ("{1}", None, False),
+])  # fmt: skip
 def test_a_set_in_another_order(before: str | None, after: str | None, is_one: bool) -> None:
     assert is_reordered(before, after) is is_one

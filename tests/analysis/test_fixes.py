@@ -23,66 +23,63 @@ PRECISION = "torch.backends.cuda.matmul"
 TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
 
 
-@pytest.mark.parametrize(
-    ("field", "stored", "now", "wanted"),
-    [
-        (
-            "inductor_config[epilogue_fusion]",
-            True,
-            False,
-            [["torch._inductor.config.epilogue_fusion = True"],
-             ['torch.compile(…, options={"epilogue_fusion": True})']],
-        ),
-        ("inductor_config[cpp.threads]", -1, 4,
-         [["torch._inductor.config.cpp.threads = -1"], ['torch.compile(…, options={"cpp.threads": -1})']]),
-        # A text is quoted again.
-        (
-            "inductor_config[max_autotune_gemm_backends]",
-            "ATEN,TRITON",
-            "ATEN",
-            [["torch._inductor.config.max_autotune_gemm_backends = 'ATEN,TRITON'"],
-             ['torch.compile(…, options={"max_autotune_gemm_backends": \'ATEN,TRITON\'})']],
-        ),
-        ("inductor_config_comms[reorder_sink_verbose_logging]", False, True,
-         [["torch._inductor.config_comms.reorder_sink_verbose_logging = False"]]),
-        ("cpp_runtime_thread_count", 2, 1, [["export OMP_NUM_THREADS=2"], ["torch.set_num_threads(2)"]]),
-        ("cache_key_tag", "a b", "", [[f"export {TAG}='a b'"], ["torch.compiler.config.cache_key_tag = 'a b'"]]),
-        ("cache_key_tag", "", "b", [[f"unset {TAG}"], ["torch.compiler.config.cache_key_tag = ''"]]),
-        # Looks like a number, and is none.
-        ("cache_key_tag", "1", "2", [[f"export {TAG}=1"], ["torch.compiler.config.cache_key_tag = '1'"]]),
-        (
-            "deterministic_algorithms_settings",
-            (True, True, True),
-            (False, False, False),
-            [["torch.use_deterministic_algorithms(True, warn_only=True)",
-              "torch.utils.deterministic.fill_uninitialized_memory = True"]],
-        ),
-        ("deterministic_algorithms_settings", (False, False, True), (True, False, True),
-         [["torch.use_deterministic_algorithms(False)"]]),
-        ("deterministic_algorithms_settings", (True, False, True), (True, True, True),
-         [["torch.use_deterministic_algorithms(True)"]]),
-        ("deterministic_algorithms_settings", (True, False, False), (True, False, True),
-         [["torch.utils.deterministic.fill_uninitialized_memory = False"]]),
-        (
-            "cuda_matmul_settings",
-            ("none", True, True),
-            ("tf32", True, False),
-            [[f"{PRECISION}.fp32_precision = 'none'",
-              f"{PRECISION}.allow_bf16_reduced_precision_reduction = True"]],
-        ),
-        # Up to 2.8.
-        ("cuda_matmul_settings", (False, True, True), (True, True, True), [[f"{PRECISION}.allow_tf32 = False"]]),
-        # Of another form than any torch's: nothing is proposed.
-        ("cuda_matmul_settings", ("none", True), ("tf32", True), []),
-        ("deterministic_algorithms_settings", (0, 1, 2), (0, 1, 1), []),
-        ("cpp_runtime_thread_count", True, 1, []),
-        # Not for anybody to set.
-        ("torch_version", b"a", b"b", []),
-        ("gm", "a", "b", []),
-        ("system_info[device]", "a", "b", []),
-        ("grad_enabled", True, False, []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "stored", "now", "wanted"), [
+    (
+        "inductor_config[epilogue_fusion]",
+        True,
+        False,
+        [["torch._inductor.config.epilogue_fusion = True"],
+         ['torch.compile(…, options={"epilogue_fusion": True})']],
+    ),
+    ("inductor_config[cpp.threads]", -1, 4,
+     [["torch._inductor.config.cpp.threads = -1"], ['torch.compile(…, options={"cpp.threads": -1})']]),
+    # A text is quoted again.
+    (
+        "inductor_config[max_autotune_gemm_backends]",
+        "ATEN,TRITON",
+        "ATEN",
+        [["torch._inductor.config.max_autotune_gemm_backends = 'ATEN,TRITON'"],
+         ['torch.compile(…, options={"max_autotune_gemm_backends": \'ATEN,TRITON\'})']],
+    ),
+    ("inductor_config_comms[reorder_sink_verbose_logging]", False, True,
+     [["torch._inductor.config_comms.reorder_sink_verbose_logging = False"]]),
+    ("cpp_runtime_thread_count", 2, 1, [["export OMP_NUM_THREADS=2"], ["torch.set_num_threads(2)"]]),
+    ("cache_key_tag", "a b", "", [[f"export {TAG}='a b'"], ["torch.compiler.config.cache_key_tag = 'a b'"]]),
+    ("cache_key_tag", "", "b", [[f"unset {TAG}"], ["torch.compiler.config.cache_key_tag = ''"]]),
+    # Looks like a number, and is none.
+    ("cache_key_tag", "1", "2", [[f"export {TAG}=1"], ["torch.compiler.config.cache_key_tag = '1'"]]),
+    (
+        "deterministic_algorithms_settings",
+        (True, True, True),
+        (False, False, False),
+        [["torch.use_deterministic_algorithms(True, warn_only=True)",
+          "torch.utils.deterministic.fill_uninitialized_memory = True"]],
+    ),
+    ("deterministic_algorithms_settings", (False, False, True), (True, False, True),
+     [["torch.use_deterministic_algorithms(False)"]]),
+    ("deterministic_algorithms_settings", (True, False, True), (True, True, True),
+     [["torch.use_deterministic_algorithms(True)"]]),
+    ("deterministic_algorithms_settings", (True, False, False), (True, False, True),
+     [["torch.utils.deterministic.fill_uninitialized_memory = False"]]),
+    (
+        "cuda_matmul_settings",
+        ("none", True, True),
+        ("tf32", True, False),
+        [[f"{PRECISION}.fp32_precision = 'none'",
+          f"{PRECISION}.allow_bf16_reduced_precision_reduction = True"]],
+    ),
+    # Up to 2.8.
+    ("cuda_matmul_settings", (False, True, True), (True, True, True), [[f"{PRECISION}.allow_tf32 = False"]]),
+    # Of another form than any torch's: nothing is proposed.
+    ("cuda_matmul_settings", ("none", True), ("tf32", True), []),
+    ("deterministic_algorithms_settings", (0, 1, 2), (0, 1, 1), []),
+    ("cpp_runtime_thread_count", True, 1, []),
+    # Not for anybody to set.
+    ("torch_version", b"a", b"b", []),
+    ("gm", "a", "b", []),
+    ("system_info[device]", "a", "b", []),
+    ("grad_enabled", True, False, []),
+])  # fmt: skip
 def test_ways(field: str, stored: object, now: object, wanted: list[list[str]]) -> None:
     assert codes(field, stored, now) == wanted
 

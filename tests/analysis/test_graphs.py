@@ -7,19 +7,16 @@ import pytest
 from cachescope.analysis.graphs import graph_diff, graph_words, likeness
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("", {}),
-        # What every graph contains, and placeholders by their number, are no words of it.
-        ("def forward(self, p_0):\n    return torch.ops.aten.mm.default(p_0, p_0)", {"mm": 1}),
-        ("arg1_1 primals_2 tangents_3 p_0 s77 x_1_2 L_self_weight_ None", {}),
-        ("args1 primal_2 y_0 L_self", {"args1": 1, "primal_2": 1, "y_0": 1, "L_self": 1}),
-        ("a = b + b * 2.5", {"a": 1, "b": 2, "+": 1, "*": 1, "2": 1, "5": 1}),
-        ("mul\n# To see more debug info, call sin", {"mul": 1}),
-        ("mul  # To see more", {"mul": 1, "To": 1, "see": 1, "more": 1}),
-    ],
-)
+@pytest.mark.parametrize(("code", "words"), [
+    ("", {}),
+    # What every graph contains, and placeholders by their number, are no words of it.
+    ("def forward(self, p_0):\n    return torch.ops.aten.mm.default(p_0, p_0)", {"mm": 1}),
+    ("arg1_1 primals_2 tangents_3 p_0 s77 x_1_2 L_self_weight_ None", {}),
+    ("args1 primal_2 y_0 L_self", {"args1": 1, "primal_2": 1, "y_0": 1, "L_self": 1}),
+    ("a = b + b * 2.5", {"a": 1, "b": 2, "+": 1, "*": 1, "2": 1, "5": 1}),
+    ("mul\n# To see more debug info, call sin", {"mul": 1}),
+    ("mul  # To see more", {"mul": 1, "To": 1, "see": 1, "more": 1}),
+])  # fmt: skip
 def test_the_words_of_a_graph(code: str, words: dict[str, int]) -> None:
     assert graph_words(code) == Counter(words)
 

@@ -27,13 +27,10 @@ def test_the_last_miss_of_a_key_or_a_number(named: int | str, lookup: int) -> No
     assert repr(SCOPE.explain(named)).startswith(f"lookup {lookup}, run 0 ")
 
 
-@pytest.mark.parametrize(
-    ("named", "said"),
-    [
-        ("fab", "fab"), ("fnothing", "fnothing"), ("", ""), (9, "no lookup 9; there are 5"),
-        ("fent", "no lookup of it was recorded"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("named", "said"), [
+    ("fab", "fab"), ("fnothing", "fnothing"), ("", ""), (9, "no lookup 9; there are 5"),
+    ("fent", "no lookup of it was recorded"),
+])  # fmt: skip
 def test_what_is_nothing_or_several_is_said(named: int | str, said: str) -> None:
     with pytest.raises(NotFoundError) as error:
         SCOPE.explain(named)
@@ -51,14 +48,11 @@ def test_hash_details_by_key_and_by_lookup() -> None:
             SCOPE.hash_details(**wrong)
 
 
-@pytest.mark.parametrize(
-    ("baseline", "wanted"),
-    [
-        ("auto", Choice("auto")), ("nearest", Choice("nearest")), (0, Choice("run", run=0)),
-        ("0", Choice("run", run=0)), ("fxyz", Choice("key", cache_key="fxyz3")),
-        ("fent", Choice("key", cache_key="fent4")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("baseline", "wanted"), [
+    ("auto", Choice("auto")), ("nearest", Choice("nearest")), (0, Choice("run", run=0)),
+    ("0", Choice("run", run=0)), ("fxyz", Choice("key", cache_key="fxyz3")),
+    ("fent", Choice("key", cache_key="fent4")),
+])  # fmt: skip
 def test_what_a_baseline_may_be(baseline: str | int, wanted: Choice) -> None:
     assert baseline_choice(SCOPE.tables, baseline) == wanted
 
@@ -66,21 +60,18 @@ def test_what_a_baseline_may_be(baseline: str | int, wanted: Choice) -> None:
 LISTED = "a baseline is auto, nearest, the number of a run"
 
 
-@pytest.mark.parametrize(
-    ("runs", "baseline", "said"),
-    [
-        (1, 1, f"no run 1; {LISTED} (0), or"),
-        (1, "1", f"no run 1; {LISTED} (0), or"),
-        (2, 2, f"no run 2; {LISTED} (0 to 1), or"),
-        (0, 0, f"no run 0; {LISTED} (none was read), or"),
-        (1, -1, "no run -1; "),
-        (1, "neares", f"no baseline 'neares'; near it: nearest; {LISTED}"),
-        (1, "fnothing", f"no baseline 'fnothing'; {LISTED}"),
-        # Too many digits for a number.
-        (1, "1" * 19, f"no baseline '{'1' * 19}'; {LISTED}"),
-        (1, "1" * 18, f"no run {'1' * 18}; "),
-    ],
-)
+@pytest.mark.parametrize(("runs", "baseline", "said"), [
+    (1, 1, f"no run 1; {LISTED} (0), or"),
+    (1, "1", f"no run 1; {LISTED} (0), or"),
+    (2, 2, f"no run 2; {LISTED} (0 to 1), or"),
+    (0, 0, f"no run 0; {LISTED} (none was read), or"),
+    (1, -1, "no run -1; "),
+    (1, "neares", f"no baseline 'neares'; near it: nearest; {LISTED}"),
+    (1, "fnothing", f"no baseline 'fnothing'; {LISTED}"),
+    # Too many digits for a number.
+    (1, "1" * 19, f"no baseline '{'1' * 19}'; {LISTED}"),
+    (1, "1" * 18, f"no run {'1' * 18}; "),
+])  # fmt: skip
 def test_a_baseline_that_is_not_there(runs: int, baseline: str | int, said: str) -> None:
     scope = scope_of(*(run(fx(f"f{n}", details=G, at=n)) for n in range(runs)))
     with pytest.raises(NotFoundError) as error:
@@ -88,13 +79,10 @@ def test_a_baseline_that_is_not_there(runs: int, baseline: str | int, said: str)
     assert str(error.value).startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("start", "wanted"),
-    [
-        ("fabc", "fabc1"), ("fent", "fent4"), ("cabc", "no key 'cabc' in what was read"),
-        ("", "no key '' in what was read"), ("fab", "'fab' begins 2 keys: fabc1, fabd2"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("start", "wanted"), [
+    ("fabc", "fabc1"), ("fent", "fent4"), ("cabc", "no key 'cabc' in what was read"),
+    ("", "no key '' in what was read"), ("fab", "'fab' begins 2 keys: fabc1, fabd2"),
+])  # fmt: skip
 def test_the_whole_of_a_key(start: str, wanted: str) -> None:
     try:
         found = full_key(SCOPE.tables, start)
@@ -111,15 +99,12 @@ def test_of_many_keys_four_are_named_by_their_beginning() -> None:
     assert str(error.value) == f"'f' begins 6 keys: {named}"
 
 
-@pytest.mark.parametrize(
-    ("lookups", "number"),
-    [
-        (["full_miss", "guard_miss", "hit", "hit"], 1),
-        (["hit", "hit"], 1),
-        (["hit", "unknown", "hit"], 1),
-        (["full_miss"], 0),
-    ],
-)
+@pytest.mark.parametrize(("lookups", "number"), [
+    (["full_miss", "guard_miss", "hit", "hit"], 1),
+    (["hit", "hit"], 1),
+    (["hit", "unknown", "hit"], 1),
+    (["full_miss"], 0),
+])  # fmt: skip
 def test_the_last_miss_of_a_key_else_its_last_lookup(lookups: list[str], number: int) -> None:
     scope = scope_of(
         run(*(fx("f1", outcome, G, at=at, compile_id=f"{at}/0") for at, outcome in enumerate(lookups)))

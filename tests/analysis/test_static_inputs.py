@@ -9,18 +9,15 @@ from tests.conftest import Recording
 from tests.made import component
 
 
-@pytest.mark.parametrize(
-    ("code", "static"),
-    [
-        ("def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):", {1}),
-        ("def forward(self, w : torch.nn.parameter.Parameter, x):", {0}),
-        ("def forward(self, w : torch.nn.parameter.Parameter) -> torch.nn.parameter.Parameter:", {0}),
-        ("def forward(self, x) -> Tuple[int, y : torch.nn.parameter.Parameter]:", set()),
-        ("class f:\n    pass\ndef forward(self, x, w : torch.nn.parameter.Parameter):\n    return (x,)", {1}),
-        ("def forward(self, primals_1, primals_2):", set()),
-        ("", set()),
-    ],
-)
+@pytest.mark.parametrize(("code", "static"), [
+    ("def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):", {1}),
+    ("def forward(self, w : torch.nn.parameter.Parameter, x):", {0}),
+    ("def forward(self, w : torch.nn.parameter.Parameter) -> torch.nn.parameter.Parameter:", {0}),
+    ("def forward(self, x) -> Tuple[int, y : torch.nn.parameter.Parameter]:", set()),
+    ("class f:\n    pass\ndef forward(self, x, w : torch.nn.parameter.Parameter):\n    return (x,)", {1}),
+    ("def forward(self, primals_1, primals_2):", set()),
+    ("", set()),
+])  # fmt: skip
 def test_parameters_are_static_by_the_code_of_their_graph(code: str, static: set[int]) -> None:
     details = HashDetails()
     made, _ = details.add([component("gm", code)])

@@ -28,17 +28,14 @@ def bar(found: Scope, **asked: Any) -> dict[str, Any]:
     return row
 
 
-@pytest.mark.parametrize(
-    ("counts", "least", "passed", "found", "reason"),
-    [
-        ({"hits": 3, "misses": 1}, 0.75, True, 0.75, "3 of 4 lookups hit"),
-        ({"hits": 3, "misses": 1}, 0.76, False, 0.75, "3 of 4 lookups hit"),
-        ({"hits": 4}, 1.0, True, 1.0, "4 of 4 lookups hit"),
-        ({"misses": 2}, 0.0, True, 0.0, "0 of 2 lookups hit"),
-        ({"hits": 3, "unknown": 1}, 0.75, True, 0.75, "3 of 4 lookups hit; the outcome of 1 lookup was not seen, which counts as none"),
-        ({"hits": 3, "unknown": 2}, 0.75, False, 0.6, "the outcome of 2 lookups was not seen"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("counts", "least", "passed", "found", "reason"), [
+    ({"hits": 3, "misses": 1}, 0.75, True, 0.75, "3 of 4 lookups hit"),
+    ({"hits": 3, "misses": 1}, 0.76, False, 0.75, "3 of 4 lookups hit"),
+    ({"hits": 4}, 1.0, True, 1.0, "4 of 4 lookups hit"),
+    ({"misses": 2}, 0.0, True, 0.0, "0 of 2 lookups hit"),
+    ({"hits": 3, "unknown": 1}, 0.75, True, 0.75, "3 of 4 lookups hit; the outcome of 1 lookup was not seen, which counts as none"),
+    ({"hits": 3, "unknown": 2}, 0.75, False, 0.6, "the outcome of 2 lookups was not seen"),
+])  # fmt: skip
 def test_min_hit_rate(counts: dict[str, int], least: float, passed: bool, found: float, reason: str) -> None:
     row = bar(scope(**counts), min_hit_rate=least)
     assert (row["passed"], row["found"]) == (passed, found)
@@ -46,18 +43,15 @@ def test_min_hit_rate(counts: dict[str, int], least: float, passed: bool, found:
     assert bool(row["causes"]) == (not passed and bool(counts.get("misses")))
 
 
-@pytest.mark.parametrize(
-    ("counts", "most", "passed", "found", "reason"),
-    [
-        ({"hits": 1, "misses": 2}, 4, True, 4, "2 of 3 lookups did not hit"),
-        ({"hits": 1, "misses": 2}, 3, False, 4, "2 of 3 lookups did not hit"),
-        ({"hits": 1}, 0, True, 0, "0 of 1 lookups did not hit"),
-        ({"misses": 1, "took": None}, 9, False, None, "only traces (TORCH_TRACE) have their times"),
-        ({"hits": 2, "unknown": 1}, 9, False, None, "the outcome of 1 lookup was not seen, and what that took"),
-        ({"misses": 1, "unknown": 1}, 2, False, None, "and what that took is not known"),
-        ({"misses": 1, "unknown": 1}, 1, False, 2, "1 of 2 lookups did not hit"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("counts", "most", "passed", "found", "reason"), [
+    ({"hits": 1, "misses": 2}, 4, True, 4, "2 of 3 lookups did not hit"),
+    ({"hits": 1, "misses": 2}, 3, False, 4, "2 of 3 lookups did not hit"),
+    ({"hits": 1}, 0, True, 0, "0 of 1 lookups did not hit"),
+    ({"misses": 1, "took": None}, 9, False, None, "only traces (TORCH_TRACE) have their times"),
+    ({"hits": 2, "unknown": 1}, 9, False, None, "the outcome of 1 lookup was not seen, and what that took"),
+    ({"misses": 1, "unknown": 1}, 2, False, None, "and what that took is not known"),
+    ({"misses": 1, "unknown": 1}, 1, False, 2, "1 of 2 lookups did not hit"),
+])  # fmt: skip
 def test_time_lost(counts: dict[str, Any], most: int, passed: bool, found: float | None, reason: str) -> None:
     row = bar(scope(**counts), max_time_lost_ns=most * SECOND)
     assert row["passed"] is passed
@@ -81,13 +75,10 @@ def bypassed(*reasons: str) -> list[Made]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("known", "now", "new"),
-    [
-        (["one"], ["one"], 0), (["one"], ["one", "two"], 1), (["one", "two"], ["two"], 0),
-        (["one"], ["two", "three"], 2), (["one"], [], 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("known", "now", "new"), [
+    (["one"], ["one"], 0), (["one"], ["one", "two"], 1), (["one", "two"], ["two"], 0),
+    (["one"], ["two", "three"], 2), (["one"], [], 0),
+])  # fmt: skip
 def test_no_new_cause(known: list[str], now: list[str], new: int) -> None:
     hit = lookups(hits=1)
     baseline, made = scope_of(run(*hit, *bypassed(*known))), scope_of(run(*hit, *bypassed(*now)))

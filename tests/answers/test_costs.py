@@ -41,20 +41,17 @@ def check_what_was_avoidable_and_the_rest_are_all_that_was_compiled(recorded: Re
         assert cause.verdict != "first_lookup" and "gm" not in cause.fields
 
 
-@pytest.mark.parametrize(
-    ("sample", "said"),
-    [
-        # By hand from the seconds of each miss: 13.4 s of first compiles, 2.0 s with each changed setting, 992 ms of an edited function.
-        ("tour", "4.0 s of the 18.4 s compiled after misses were avoidable: 2.0 s by epilogue_fusion, 2.0 s by cpp_runtime_thread_count"),
-        ("config_flip", "1.6 s of the 15.4 s compiled after misses were avoidable, by epilogue_fusion"),
-        ("dynamic_guards", "Nothing was compiled twice: 9.6 s of first compiles; 1.6 s for other sizes or values, which guards keep apart"),
-        ("entry_truncated", "1.6 s of the 11.7 s compiled after misses were avoidable, by a damaged entry"),
-        # The slowest of four ranks: 12.72 s; the ranks' misses add up to 49.9 s, those made while another rank compiled to 37.5 s.
-        ("four_ranks", "Nothing was compiled that had been compiled before: 12.7 s of first compiles. That is the slowest rank of each start; "
-            "all ranks together compiled for 49.9 s, 37.5 s of them on graphs that several compiled at once"),
-        ("triton_kernels", "no lookups were read; "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("sample", "said"), [
+    # By hand from the seconds of each miss: 13.4 s of first compiles, 2.0 s with each changed setting, 992 ms of an edited function.
+    ("tour", "4.0 s of the 18.4 s compiled after misses were avoidable: 2.0 s by epilogue_fusion, 2.0 s by cpp_runtime_thread_count"),
+    ("config_flip", "1.6 s of the 15.4 s compiled after misses were avoidable, by epilogue_fusion"),
+    ("dynamic_guards", "Nothing was compiled twice: 9.6 s of first compiles; 1.6 s for other sizes or values, which guards keep apart"),
+    ("entry_truncated", "1.6 s of the 11.7 s compiled after misses were avoidable, by a damaged entry"),
+    # The slowest of four ranks: 12.72 s; the ranks' misses add up to 49.9 s, those made while another rank compiled to 37.5 s.
+    ("four_ranks", "Nothing was compiled that had been compiled before: 12.7 s of first compiles. That is the slowest rank of each start; "
+        "all ranks together compiled for 49.9 s, 37.5 s of them on graphs that several compiled at once"),
+    ("triton_kernels", "no lookups were read; "),
+])  # fmt: skip
 def test_the_headline_of_samples(sample: str, said: str) -> None:
     assert headline(Chosen(cachescope.read(cachescope.sample(sample)))).startswith(said)
 

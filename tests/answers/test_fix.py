@@ -92,15 +92,12 @@ def test_what_the_program_fails_with_is_never_claimed(reads: Reads, fusion: list
     assert sum(one.misses for one in found.remaining) == 6
 
 
-@pytest.mark.parametrize(
-    ("variables", "is_luck", "wanted"),
-    [
-        ({}, True, []),
-        ({}, False, [FUSION]),
-        ({"PYTHONHASHSEED": "7"}, True, [FUSION]),
-        ({"PYTHONHASHSEED": "random"}, True, []),
-    ],
-)
+@pytest.mark.parametrize(("variables", "is_luck", "wanted"), [
+    ({}, True, []),
+    ({}, False, [FUSION]),
+    ({"PYTHONHASHSEED": "7"}, True, [FUSION]),
+    ({"PYTHONHASHSEED": "random"}, True, []),
+])  # fmt: skip
 def test_hits_that_come_once_are_not_claimed_where_sets_are_ordered_anew(
     variables: dict[str, str], is_luck: bool, wanted: list[str], reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,31 +43,28 @@ def text_of(runs: Sequence[RunTime]) -> str:
     return "; ".join(rank_texts(found, runs))
 
 
-@pytest.mark.parametrize(
-    ("runs", "said"),
-    [
-        (
-            [spent(0, loading=1000, guards=10), spent(1, compiler=9100, guards=2010, loading=700)],
-            "run 1 took 10.8 s longer than run 0: 9.1 s in compiler, 2.0 s in guards",
-        ),
-        # What took less is told as well.
-        (
-            [spent(0, loading=900), spent(1, compiler=2000)],
-            "run 1 took 1.1 s longer than run 0: 2.0 s in compiler; 900 ms less in loading",
-        ),
-        # Of many the slowest is held against the quickest.
-        (
-            [spent(0, a=300), spent(1, a=900), spent(2, a=100), spent(3, a=500)],
-            "the slowest of 4, run 1, took 800 ms longer than the quickest, run 2: 800 ms in a",
-        ),
-        ([spent(0, a=3), spent(1, a=3)], "run 1 took as long as run 0, to the millisecond"),
-        # At most three phases are named.
-        (
-            [spent(0), spent(1, p0=100, p1=99, p2=98, p3=97, p4=96)],
-            "run 1 took 490 ms longer than run 0: 100 ms in p0, 99 ms in p1, 98 ms in p2 and 2 more",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("runs", "said"), [
+    (
+        [spent(0, loading=1000, guards=10), spent(1, compiler=9100, guards=2010, loading=700)],
+        "run 1 took 10.8 s longer than run 0: 9.1 s in compiler, 2.0 s in guards",
+    ),
+    # What took less is told as well.
+    (
+        [spent(0, loading=900), spent(1, compiler=2000)],
+        "run 1 took 1.1 s longer than run 0: 2.0 s in compiler; 900 ms less in loading",
+    ),
+    # Of many the slowest is held against the quickest.
+    (
+        [spent(0, a=300), spent(1, a=900), spent(2, a=100), spent(3, a=500)],
+        "the slowest of 4, run 1, took 800 ms longer than the quickest, run 2: 800 ms in a",
+    ),
+    ([spent(0, a=3), spent(1, a=3)], "run 1 took as long as run 0, to the millisecond"),
+    # At most three phases are named.
+    (
+        [spent(0), spent(1, p0=100, p1=99, p2=98, p3=97, p4=96)],
+        "run 1 took 490 ms longer than run 0: 100 ms in p0, 99 ms in p1, 98 ms in p2 and 2 more",
+    ),
+])  # fmt: skip
 def test_it_says_where_the_slower_one_spent_longer(runs: list[RunTime], said: str) -> None:
     found = Contrast.of_members([Member(None, 1, one) for one in runs])
     assert found is not None and found.longer_ns == sum(found.phases.values())
@@ -99,17 +96,14 @@ def test_who_waits_least_is_waited_for() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "runs",
-    [
-        # About equal: each waited for another one at another time.
-        [spent(0, 0, **{WAITING: 900}), spent(1, 1, **{WAITING: 800})],
-        # The log of one of them tells nothing.
-        [spent(0, 0, **{WAITING: 900}), spent(1, 1, a=1)],
-        # Two jobs.
-        [spent(0, 0, **{WAITING: 900}), spent(1, 1, **{WAITING: 1}), spent(2, 0, **{WAITING: 900})],
-    ],
-)
+@pytest.mark.parametrize("runs", [
+    # About equal: each waited for another one at another time.
+    [spent(0, 0, **{WAITING: 900}), spent(1, 1, **{WAITING: 800})],
+    # The log of one of them tells nothing.
+    [spent(0, 0, **{WAITING: 900}), spent(1, 1, a=1)],
+    # Two jobs.
+    [spent(0, 0, **{WAITING: 900}), spent(1, 1, **{WAITING: 1}), spent(2, 0, **{WAITING: 900})],
+])  # fmt: skip
 def test_it_is_not_said_who_was_waited_for_without_evidence(runs: list[RunTime]) -> None:
     found = waited(*runs)
     assert found is not None and found.last is None
@@ -121,16 +115,13 @@ def test_processes_that_are_no_ranks_of_one_job_wait_for_nobody() -> None:
     assert waited(spent(0, 0, a=1), spent(1, 0, a=1)) is None
 
 
-@pytest.mark.parametrize(
-    ("times", "wanted"),
-    [
-        ((None, 10, 40, None), (None, 20, None)),
-        ((3, 10, 40, 45), (7, 20, 5)),
-        # Clocks that differ a little.
-        ((11, 10, 18, 17), (0, 0, 0)),
-        ((3, None, None, 45), (None, None, None)),
-    ],
-)
+@pytest.mark.parametrize(("times", "wanted"), [
+    ((None, 10, 40, None), (None, 20, None)),
+    ((3, 10, 40, 45), (7, 20, 5)),
+    # Clocks that differ a little.
+    ((11, 10, 18, 17), (0, 0, 0)),
+    ((3, None, None, 45), (None, None, None)),
+])  # fmt: skip
 def test_what_passed_besides_compiling(times: tuple[int | None, ...], wanted: tuple[int | None, ...]) -> None:
     begun, start, end, ended = times
     row = RunRow(0, "x", ("x",), 1, None, None, None, start, end, None, None, None, begun, ended, False, True)

@@ -120,14 +120,11 @@ def failing_import(error: ImportError) -> Any:
     return import_module
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (ModuleNotFoundError("No module named 'torch'", name="torch"), "pip install torch"),
-        (ModuleNotFoundError("No module named 'sympy'", name="sympy"), "does not import.*sympy"),
-        (ImportError("libcudart.so.12: cannot open"), "does not import.*libcudart"),
-    ],
-)
+@pytest.mark.parametrize(("error", "message"), [
+    (ModuleNotFoundError("No module named 'torch'", name="torch"), "pip install torch"),
+    (ModuleNotFoundError("No module named 'sympy'", name="sympy"), "does not import.*sympy"),
+    (ImportError("libcudart.so.12: cannot open"), "does not import.*libcudart"),
+])  # fmt: skip
 def test_without_torch_it_says_so(error: ImportError, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib, "import_module", failing_import(error))
     with pytest.raises(CachescopeError, match=message) as caught:

@@ -62,19 +62,16 @@ OF_ANOTHER = RECORD.replace(b"codecache", b"compile_fx")
 WARNING = b"W" + RECORD[1:]
 
 
-@pytest.mark.parametrize(
-    ("chunks", "shown"),
-    [
-        ([OTHERS + OF_ANOTHER], OTHERS + OF_ANOTHER),
-        ([RECORD + WARNING + RECORD], WARNING),
-        # What launchers put before a record goes with it.
-        ([b"a\n[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
-        ([b"a\n[default3]:" + RECORD + b"b\n"], b"a\nb\n"),
-        ([b"a\n[default0]:[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
-        # A progress bar keeps its line.
-        ([b"\r 50%|##  |", RECORD + RECORD, b"\r100%|####|\n"], b"\r 50%|##  |\r100%|####|\n"),
-    ],
-)
+@pytest.mark.parametrize(("chunks", "shown"), [
+    ([OTHERS + OF_ANOTHER], OTHERS + OF_ANOTHER),
+    ([RECORD + WARNING + RECORD], WARNING),
+    # What launchers put before a record goes with it.
+    ([b"a\n[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
+    ([b"a\n[default3]:" + RECORD + b"b\n"], b"a\nb\n"),
+    ([b"a\n[default0]:[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
+    # A progress bar keeps its line.
+    ([b"\r 50%|##  |", RECORD + RECORD, b"\r100%|####|\n"], b"\r 50%|##  |\r100%|####|\n"),
+])  # fmt: skip
 def test_everything_else_passes_unchanged(chunks: list[bytes], shown: bytes) -> None:
     assert filtered(*chunks) == shown
 

@@ -90,15 +90,12 @@ class Meta(type):
 """
 
 
-@pytest.mark.parametrize(
-    ("code", "imported", "printed"),
-    [
-        (_ENDS, "torch", ""),
-        (_ENDS, "other", "taken apart\n"),
-        # A library that reports what is left.
-        (_NANOBIND + _ENDS, "torch", "taken apart\n"),
-    ],
-)
+@pytest.mark.parametrize(("code", "imported", "printed"), [
+    (_ENDS, "torch", ""),
+    (_ENDS, "other", "taken apart\n"),
+    # A library that reports what is left.
+    (_NANOBIND + _ENDS, "torch", "taken apart\n"),
+])  # fmt: skip
 def test_what_files_hold_is_kept_at_the_end(tmp_path: Path, code: str, imported: str, printed: str) -> None:
     log = tmp_path / "log"
     done = ran([sys.executable, "-c", code, imported, log], os.environ)

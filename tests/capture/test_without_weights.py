@@ -72,14 +72,11 @@ NEEDY = {
 }
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "item",
-        "freezing",
-        *(pytest.param(name, marks=pytest.mark.models) for name in ("numpy", "condition", "caught")),
-    ],
-)
+@pytest.mark.parametrize("what", [
+    "item",
+    "freezing",
+    *(pytest.param(name, marks=pytest.mark.models) for name in ("numpy", "condition", "caught")),
+])  # fmt: skip
 def test_a_program_that_needs_values_is_told_so_in_one_line(tmp_path: Path, what: str) -> None:
     text, why = NEEDY[what]
     done = flown_fake(tmp_path, f"import torch\nx = torch.randn(4, 8)\n{text}\nprint('went on')\n", status=2)

@@ -48,19 +48,16 @@ def test_what_was_recorded_has_its_row(recording: Recording, version: str, name:
     assert set(advice) <= set(bypasses(version)["advice"])
 
 
-@pytest.mark.parametrize(
-    ("reason", "message"),
-    [
-        ("Can't cache HigherOrderOperator: cond", "Can't cache HigherOrderOperator: …"),
-        ("Can't cache HigherOrderOperators.", "Can't cache HigherOrderOperators."),
-        (_COND, _FUNCTION.format("…", "…", "…")),
-        # A log whose lines were trimmed, and the words of 2.5.
-        (_COND.replace(" \n", "\n").replace("\n ", "\n"), _FUNCTION.format("…", "…", "…")),
-        ("Unsupported call_function target <function f at 0x7f>", "Unsupported call_function target …"),
-        ("Unsupported call_method method add: None", "Unsupported call_method method …: …"),
-        ("Unsupported call_method method None", "Unsupported call_method method …"),
-    ],
-)
+@pytest.mark.parametrize(("reason", "message"), [
+    ("Can't cache HigherOrderOperator: cond", "Can't cache HigherOrderOperator: …"),
+    ("Can't cache HigherOrderOperators.", "Can't cache HigherOrderOperators."),
+    (_COND, _FUNCTION.format("…", "…", "…")),
+    # A log whose lines were trimmed, and the words of 2.5.
+    (_COND.replace(" \n", "\n").replace("\n ", "\n"), _FUNCTION.format("…", "…", "…")),
+    ("Unsupported call_function target <function f at 0x7f>", "Unsupported call_function target …"),
+    ("Unsupported call_method method add: None", "Unsupported call_method method …: …"),
+    ("Unsupported call_method method None", "Unsupported call_method method …"),
+])  # fmt: skip
 def test_a_reason_is_the_row_with_its_fixed_words(reason: str, message: str) -> None:
     known = bypass_facts(reason, "aotautograd")
     assert known is not None and known.message == message

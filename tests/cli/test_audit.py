@@ -47,13 +47,10 @@ def hostile(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
-    ("level", "statuses"),
-    [
-        ("danger", (0, 0, 1)), ("warning", (0, 0, 1)), ("unproven", (0, 3, 1)), ("never", (0, 0, 0)),
-        (None, (0, 3, 1)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("level", "statuses"), [
+    ("danger", (0, 0, 1)), ("warning", (0, 0, 1)), ("unproven", (0, 3, 1)), ("never", (0, 0, 0)),
+    (None, (0, 3, 1)),
+])  # fmt: skip
 def test_the_status_says_whether_something_was_found(
     run: Run, clean: Path, sound: Path, hostile: Path, level: str | None, statuses: tuple[int, ...]
 ) -> None:

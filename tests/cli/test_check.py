@@ -27,25 +27,22 @@ def saved(flip: Path, tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-@pytest.mark.parametrize(
-    ("source", "bars", "status", "said"),
-    [
-        (
-            "trace",
-            ["--min-hit-rate", "0.3", "--max-time-lost", "30s", "--no-new-cause", "--baseline", "saved"],
-            0,
-            ["check passed; 6 lookups in 3 runs"],
-        ),
-        (
-            "trace",
-            ["--min-hit-rate", "0.9", "--max-time-lost", "30s"],
-            3,
-            ["1 of 2 bars not met", f"{FUSION} True -> False: 2 misses in 1 run, 1.6 s lost", "First lookups count as misses"],
-        ),
-        # Nothing was looked up.
-        ("cache", ["--min-hit-rate", "0"], 3, ["nothing to check"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "bars", "status", "said"), [
+    (
+        "trace",
+        ["--min-hit-rate", "0.3", "--max-time-lost", "30s", "--no-new-cause", "--baseline", "saved"],
+        0,
+        ["check passed; 6 lookups in 3 runs"],
+    ),
+    (
+        "trace",
+        ["--min-hit-rate", "0.9", "--max-time-lost", "30s"],
+        3,
+        ["1 of 2 bars not met", f"{FUSION} True -> False: 2 misses in 1 run, 1.6 s lost", "First lookups count as misses"],
+    ),
+    # Nothing was looked up.
+    ("cache", ["--min-hit-rate", "0"], 3, ["nothing to check"]),
+])  # fmt: skip
 def test_the_exit_status_says_whether_every_bar_is_met(
     source: str, bars: list[str], status: int, said: list[str], flip: Path, saved: Path
 ) -> None:

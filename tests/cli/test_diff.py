@@ -21,17 +21,14 @@ def test_two_logs_differ_in_one_field_of_both_caches(run: Run, recording: Record
     assert [pair["after"]["cache"] for pair in difference["keys"]] == ["aotautograd", "fxgraph"]
 
 
-@pytest.mark.parametrize(
-    ("sides", "recorded", "equal", "fields", "only_after"),
-    [
-        # Equal runs have equal keys.
-        (("run:0", "run:2"), "config_flip/text", 2, [], []),
-        # The changed graph is paired with the one that it replaced.
-        (("run:0", "run:1"), "four_graphs", 6, [["gm"]], []),
-        # A new graph is only after.
-        (("run:0", "run:1"), "new_graph", 8, [], ["aotautograd", "fxgraph"]),
-    ],
-)
+@pytest.mark.parametrize(("sides", "recorded", "equal", "fields", "only_after"), [
+    # Equal runs have equal keys.
+    (("run:0", "run:2"), "config_flip/text", 2, [], []),
+    # The changed graph is paired with the one that it replaced.
+    (("run:0", "run:1"), "four_graphs", 6, [["gm"]], []),
+    # A new graph is only after.
+    (("run:0", "run:1"), "new_graph", 8, [], ["aotautograd", "fxgraph"]),
+])  # fmt: skip
 def test_what_is_equal_is_counted_and_what_is_not_is_told(
     sides: tuple[str, str],
     recorded: str,

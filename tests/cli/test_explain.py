@@ -77,19 +77,16 @@ def test_the_baseline_can_be_chosen(run: Run, recording: Recording) -> None:
     assert FIELD in against_base["changed"] and FIELD not in nearest["changed"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "baseline", "said"),
-    [
-        ("trace", "7", "auto, nearest, the number of a run (0 to 2), or a key"),
-        ("trace", "fnothing", "auto, nearest, the number of a run (0 to 2), or a key"),
-        # One that is misspelt is told what is near.
-        ("trace", "nearst", "no baseline 'nearst'; near it: nearest; "),
-        ("trace", "foo", "no baseline 'foo'; a baseline is "),
-        # A directory has no run to compare with.
-        ("cache", "0", "no run 0; "),
-        ("cache", "0", "(none was read)"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "baseline", "said"), [
+    ("trace", "7", "auto, nearest, the number of a run (0 to 2), or a key"),
+    ("trace", "fnothing", "auto, nearest, the number of a run (0 to 2), or a key"),
+    # One that is misspelt is told what is near.
+    ("trace", "nearst", "no baseline 'nearst'; near it: nearest; "),
+    ("trace", "foo", "no baseline 'foo'; a baseline is "),
+    # A directory has no run to compare with.
+    ("cache", "0", "no run 0; "),
+    ("cache", "0", "(none was read)"),
+])  # fmt: skip
 def test_a_missing_baseline_is_wrong_usage(kind: str, baseline: str, said: str, run: Run, flip: Path) -> None:
     done = run("explain", flip / kind, "--baseline", baseline)
     assert (done.status, done.out) == (2, "")

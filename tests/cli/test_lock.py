@@ -283,16 +283,13 @@ def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_pa
 NO_COMMAND = "cachescope verify: error: give the command to run after --preflight --"
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        (("DIR", "--preflight"), 2, NO_COMMAND),
-        (("DIR", "--preflight", "--"), 2, NO_COMMAND),
-        (("--preflight",), 2, NO_COMMAND),
-        (("DIR", "--preflight", "--", "no-such-command", "--json"), 127, "command not found"),
-        (("--json", "DIR", "--preflight", "no-such-command"), 127, "command not found"),
-    ],
-)
+@pytest.mark.parametrize(("words", "status", "said"), [
+    (("DIR", "--preflight"), 2, NO_COMMAND),
+    (("DIR", "--preflight", "--"), 2, NO_COMMAND),
+    (("--preflight",), 2, NO_COMMAND),
+    (("DIR", "--preflight", "--", "no-such-command", "--json"), 127, "command not found"),
+    (("--json", "DIR", "--preflight", "no-such-command"), 127, "command not found"),
+])  # fmt: skip
 def test_all_that_follows_preflight_is_the_command(
     words: tuple[str, ...], status: int, said: str, run: Run, made: Path, cache: Path
 ) -> None:

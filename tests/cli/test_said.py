@@ -13,44 +13,41 @@ ALIKE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("given", "said", "unsaid"),
-    [
-        ("explain config_flip", ["^1.6 s of the 15.4 s compiled after misses were avoidable, by epilogue_fusion", "1 epilogue_fusion: True -> False", "1.6 s avoidable"], []),
-        ("explain config_flip", ["6 lookups in 3 runs: 2 hit, 4 missed", "2 misses, the first aotautograd azfhfvcu…", "compared with run 0", "the same graph; nothing else differs"], []),
-        ("explain config_flip", ["do, just before the first compile: torch._inductor.config.epilogue_fusion = True", "first lookups (cold start): 2 misses", "problems: 0"], []),
-        ("explain graph_relu_tanh", ["- relu = torch.relu(matmul)", "+ tanh = torch.tanh(matmul)"], []),
-        ("explain dynamic_guards", ["11 <= L['t0']"], []),
-        ("explain inputs", ["shape [8, 16] -> [12, 16]"], []),
-        # What made further entries.
-        ("explain config_flip/cache", ["inductor_config[epilogue_fusion] True -> False"], ["2 entries"]),
-        ("explain config_flip/cache", ["1 entry was made although the graph had been stored before"], []),
-        # With a log the log has the word.
-        ("explain config_flip/trace config_flip/cache", ["6 lookups"], ["made although"]),
-        # The recordings hold no compiled files.
-        ("explain cache_key_tag/cache", ["The generated source is the same", "not all compiled kernels could be compared"], ["but kernels"]),
-        ("explain inputs/cache", ["made although"], ["generated source is the same"]),
-        # What a trace lacks.
-        ("time killed_compiling/trace", ["10 events without an end in the log"], ["TORCH_TRACE"]),
-        ("time training/text", ["TORCH_TRACE"], ["without an end"]),
-        ("time training/trace", ["in all"], [NOT_TRACED]),
-        ("time 2.6.0:training/trace", [NOT_TRACED], ["TORCH_TRACE"]),
-        ("compiles killed_compiling/trace", ["; 1 without an end in the log"], []),
-        ("compiles training/text", ["TORCH_TRACE"], []),
-        ("entries config_flip/cache", ["^5 entries of ", "ft4g52pb6tzvpozp…"], []),
-        # Compiled graphs are listed one by one, other files are counted by kind.
-        ("entries config_flip/cache --most 1", ["and 3 older: --most 4 lists all"], []),
-        ("entries aot_entry_truncated/cache", ["1 damaged:", "truncated"], []),
-        ("entries entry_truncated/cache", ["1 ok, 1 damaged (damaged, next to an intact one)"], []),
-        ("entries entry_truncated/cache", ["1 file of 40.1 kB can go (--prune-list prints the paths): 1 fxgraph: damaged: truncated"], []),
-        ("entries dynamic_guards/cache", ["2 ok (same key, other code; same key, other guards)"], ["duplicate"]),
-        ("entries four_processes/cache", ["6 duplicates of", "4 files of which 1 would be enough"], []),
-        ("contexts isolation_context/trace", ["no key", "torch_version_hash (its hash is), triton_version_hash"], []),
-        ("contexts isolation_context/trace", [f"{ALIKE}, which is known of all: 0 | 1"], []),
-        ("contexts isolation_context/cache", ["cachescope capture"], []),
-        ("check --help", ["3 a bar is not met"], []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "said", "unsaid"), [
+    ("explain config_flip", ["^1.6 s of the 15.4 s compiled after misses were avoidable, by epilogue_fusion", "1 epilogue_fusion: True -> False", "1.6 s avoidable"], []),
+    ("explain config_flip", ["6 lookups in 3 runs: 2 hit, 4 missed", "2 misses, the first aotautograd azfhfvcu…", "compared with run 0", "the same graph; nothing else differs"], []),
+    ("explain config_flip", ["do, just before the first compile: torch._inductor.config.epilogue_fusion = True", "first lookups (cold start): 2 misses", "problems: 0"], []),
+    ("explain graph_relu_tanh", ["- relu = torch.relu(matmul)", "+ tanh = torch.tanh(matmul)"], []),
+    ("explain dynamic_guards", ["11 <= L['t0']"], []),
+    ("explain inputs", ["shape [8, 16] -> [12, 16]"], []),
+    # What made further entries.
+    ("explain config_flip/cache", ["inductor_config[epilogue_fusion] True -> False"], ["2 entries"]),
+    ("explain config_flip/cache", ["1 entry was made although the graph had been stored before"], []),
+    # With a log the log has the word.
+    ("explain config_flip/trace config_flip/cache", ["6 lookups"], ["made although"]),
+    # The recordings hold no compiled files.
+    ("explain cache_key_tag/cache", ["The generated source is the same", "not all compiled kernels could be compared"], ["but kernels"]),
+    ("explain inputs/cache", ["made although"], ["generated source is the same"]),
+    # What a trace lacks.
+    ("time killed_compiling/trace", ["10 events without an end in the log"], ["TORCH_TRACE"]),
+    ("time training/text", ["TORCH_TRACE"], ["without an end"]),
+    ("time training/trace", ["in all"], [NOT_TRACED]),
+    ("time 2.6.0:training/trace", [NOT_TRACED], ["TORCH_TRACE"]),
+    ("compiles killed_compiling/trace", ["; 1 without an end in the log"], []),
+    ("compiles training/text", ["TORCH_TRACE"], []),
+    ("entries config_flip/cache", ["^5 entries of ", "ft4g52pb6tzvpozp…"], []),
+    # Compiled graphs are listed one by one, other files are counted by kind.
+    ("entries config_flip/cache --most 1", ["and 3 older: --most 4 lists all"], []),
+    ("entries aot_entry_truncated/cache", ["1 damaged:", "truncated"], []),
+    ("entries entry_truncated/cache", ["1 ok, 1 damaged (damaged, next to an intact one)"], []),
+    ("entries entry_truncated/cache", ["1 file of 40.1 kB can go (--prune-list prints the paths): 1 fxgraph: damaged: truncated"], []),
+    ("entries dynamic_guards/cache", ["2 ok (same key, other code; same key, other guards)"], ["duplicate"]),
+    ("entries four_processes/cache", ["6 duplicates of", "4 files of which 1 would be enough"], []),
+    ("contexts isolation_context/trace", ["no key", "torch_version_hash (its hash is), triton_version_hash"], []),
+    ("contexts isolation_context/trace", [f"{ALIKE}, which is known of all: 0 | 1"], []),
+    ("contexts isolation_context/cache", ["cachescope capture"], []),
+    ("check --help", ["3 a bar is not met"], []),
+])  # fmt: skip
 def test_what_is_said(given: str, said: list[str], unsaid: list[str], run: Run, recording: Recording) -> None:
     """A recording is named without its version where that is 2.13.0; what begins with ^ begins the answer."""
 

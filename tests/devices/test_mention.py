@@ -31,28 +31,24 @@ ROCM = {"type": "hip", "arch": "gfx942:sramecc+:xnack-", "compute_capability": N
 EVERY_FORM = [A100, H100, MI300A, MI300X, T4_OF_2_4, NO_UUID, NEWER, APOSTROPHE, XPU]
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        # torch 2.8 tells of everything, 2.4 of less, 2.5 to 2.7 of a uuid without PCI ids.
-        (H100, {"type": "cuda", "name": "NVIDIA H100 80GB HBM3", "index": 3, "compute_capability": "9.0", "arch": "sm_90",
-                "sm_count": 132, "memory_bytes": 81090 << 20, "l2_bytes": 50 << 20, "pci": "0000:19:00",
-                "uuid": "5f1b8c9e-0c1d-4d3a-9b7e-2f8f4a6d0c11", "properties": ()}),
-        (T4_OF_2_4, {"arch": "sm_75", "sm_count": 40, "uuid": None, "pci": None, "l2_bytes": None, "warp_size": None}),
-        (A100, {"uuid": "8d7c1f02-55a1-6a0e-3c9b-0f4e2d1c7b6a", "pci": None, "l2_bytes": 40 << 20}),
-        (NO_UUID, {"uuid": None, "l2_bytes": 48 << 20}),
-        (NEWER, {"warp_size": 32, "properties": (("clock_rate", "1980000"),)}),
-        # A name may hold an apostrophe and what looks like a property.
-        (APOSTROPHE, {"name": "Ann's 'H100', rev=2", "sm_count": 132}),
-        # On CUDA this attribute is the name of the device.
-        (H100.replace("minor=0", "minor=0, gcnArchName='NVIDIA H100 80GB HBM3'"), {"type": "cuda", "arch": "sm_90"}),
-        # The uuid of ROCm is ASCII in hexadecimal; it stays as torch prints it.
-        (MI300A, {**ROCM, "sm_count": 228, "uuid": "35626633-3538-6162-3532-373461306261"}),
-        (MI300X, {**ROCM, "sm_count": 304, "uuid": "30303030-3030-3030-3030-303030303030"}),
-        (XPU, {"type": "xpu", "name": "Intel(R) Data Center GPU Max 1100", "sm_count": 56}),
-    ],
-    ids=["2.8", "2.4", "2.5", "no uuid", "newer", "apostrophe", "arch is name", "MI300A", "MI300X", "xpu"],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "wanted"), [
+    # torch 2.8 tells of everything, 2.4 of less, 2.5 to 2.7 of a uuid without PCI ids.
+    (H100, {"type": "cuda", "name": "NVIDIA H100 80GB HBM3", "index": 3, "compute_capability": "9.0", "arch": "sm_90",
+            "sm_count": 132, "memory_bytes": 81090 << 20, "l2_bytes": 50 << 20, "pci": "0000:19:00",
+            "uuid": "5f1b8c9e-0c1d-4d3a-9b7e-2f8f4a6d0c11", "properties": ()}),
+    (T4_OF_2_4, {"arch": "sm_75", "sm_count": 40, "uuid": None, "pci": None, "l2_bytes": None, "warp_size": None}),
+    (A100, {"uuid": "8d7c1f02-55a1-6a0e-3c9b-0f4e2d1c7b6a", "pci": None, "l2_bytes": 40 << 20}),
+    (NO_UUID, {"uuid": None, "l2_bytes": 48 << 20}),
+    (NEWER, {"warp_size": 32, "properties": (("clock_rate", "1980000"),)}),
+    # A name may hold an apostrophe and what looks like a property.
+    (APOSTROPHE, {"name": "Ann's 'H100', rev=2", "sm_count": 132}),
+    # On CUDA this attribute is the name of the device.
+    (H100.replace("minor=0", "minor=0, gcnArchName='NVIDIA H100 80GB HBM3'"), {"type": "cuda", "arch": "sm_90"}),
+    # The uuid of ROCm is ASCII in hexadecimal; it stays as torch prints it.
+    (MI300A, {**ROCM, "sm_count": 228, "uuid": "35626633-3538-6162-3532-373461306261"}),
+    (MI300X, {**ROCM, "sm_count": 304, "uuid": "30303030-3030-3030-3030-303030303030"}),
+    (XPU, {"type": "xpu", "name": "Intel(R) Data Center GPU Max 1100", "sm_count": 56}),
+], ids=["2.8", "2.4", "2.5", "no uuid", "newer", "apostrophe", "arch is name", "MI300A", "MI300X", "xpu"])  # fmt: skip
 def test_what_the_properties_of_a_device_say(text: str, wanted: dict[str, object]) -> None:
     found = of_properties(text, "here", index=3)
     assert found is not None
@@ -74,22 +70,18 @@ def test_order_does_not_count() -> None:
     assert len({of_properties(text, "here") for text in texts}) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # torch 2.5: the number of multiprocessors after the threads.
-        ("type='cuda', index=0, cc=80, major=8, regs_per_multiprocessor=65536, max_threads_per_multi_processor=2048, "
-         "multi_processor_count=108", ("cuda", "sm_80", 108, None, 0)),
-        ("type='cuda', index=0, multi_processor_count=132, cc=90, major=9, regs_per_multiprocessor=65536, "
-         "max_threads_per_multi_processor=2048, warp_size=32", ("cuda", "sm_90", 132, 32, 0)),
-        ("type='hip', index=1, multi_processor_count=304, cc='gfx942', major=9, regs_per_multiprocessor=65536, "
-         "max_threads_per_multi_processor=2048, max_threads_per_block=1024, warp_size=64", ("hip", "gfx942", 304, 64, 1)),
-        # 2.15: the device is found when the kernel is loaded.
-        ("type='cuda', index=None, multi_processor_count=132, cc=90, major=9, warp_size=32", ("cuda", "sm_90", 132, 32, None)),
-        ("type='cpu', index=None, multi_processor_count=2, cc='', major=None, warp_size=None", ("cpu", None, 2, None, None)),
-    ],
-    ids=["2.5", "2.8", "rocm", "2.15", "cpu"],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    # torch 2.5: the number of multiprocessors after the threads.
+    ("type='cuda', index=0, cc=80, major=8, regs_per_multiprocessor=65536, max_threads_per_multi_processor=2048, "
+     "multi_processor_count=108", ("cuda", "sm_80", 108, None, 0)),
+    ("type='cuda', index=0, multi_processor_count=132, cc=90, major=9, regs_per_multiprocessor=65536, "
+     "max_threads_per_multi_processor=2048, warp_size=32", ("cuda", "sm_90", 132, 32, 0)),
+    ("type='hip', index=1, multi_processor_count=304, cc='gfx942', major=9, regs_per_multiprocessor=65536, "
+     "max_threads_per_multi_processor=2048, max_threads_per_block=1024, warp_size=64", ("hip", "gfx942", 304, 64, 1)),
+    # 2.15: the device is found when the kernel is loaded.
+    ("type='cuda', index=None, multi_processor_count=132, cc=90, major=9, warp_size=32", ("cuda", "sm_90", 132, 32, None)),
+    ("type='cpu', index=None, multi_processor_count=2, cc='', major=None, warp_size=None", ("cpu", None, 2, None, None)),
+], ids=["2.5", "2.8", "rocm", "2.15", "cpu"])  # fmt: skip
 def test_devices_of_generated_code_are_read_by_keyword(text: str, expected: tuple[object, ...]) -> None:
     source = f"triton_meta={{'device': DeviceProperties({text}), 'constants': {{}}}}"
     (parts,) = kernel_device_parts(source * 2)

@@ -37,37 +37,34 @@ BOARDS = (of_run(0, H100, 0), of_run(0, OTHER_BOARD, 1))
 AS_CUDA = Mention("inputs", "cuda", runs=OF_RUN, index=0)
 
 
-@pytest.mark.parametrize(
-    ("mentions", "wanted"),
-    [
-        # One uuid is one board wherever it is seen.
-        ([of_properties(H100, "snapshot"), of_properties(H100.replace("81090", "81559"), "NVML")], {NAME: ["snapshot NVML"]}),
-        ([of_properties(H100, "a"), of_properties(OTHER_BOARD, "a")], {NAME: ["a", "a"]}),
-        # Without a uuid on either, one name is one device.
-        ([of_name("NVIDIA L4", "keys", index=0), of_name("NVIDIA L4", "timings")], {"NVIDIA L4": ["keys timings"]}),
-        # A name is of the board of its own run alone.
-        ([of_run(0, H100), of_name(NAME, "keys", runs=OF_RUN)], {NAME: ["snapshot keys"]}),
-        ([of_run(0, H100), of_name(NAME, "keys", runs=OF_ANOTHER_RUN)], {NAME: ["snapshot", "keys"]}),
-        # An index chooses the board of its run.
-        ([*BOARDS, of_name(NAME, "keys", runs=OF_RUN, index=1)], {NAME: ["snapshot", "snapshot keys"]}),
-        ([*BOARDS, AS_CUDA], {NAME: ["snapshot inputs", "snapshot"]}),
-        # An index that no device has is a device of its own.
-        ([AS_CUDA, Mention("inputs", "cuda", runs=OF_RUN, index=1)], {"cuda:0": ["inputs"], "cuda:1": ["inputs"]}),
-        # An architecture is of the one device that has it: the datasheet tells what an H100 compiles for.
-        ([of_name(NAME, "keys"), of_target("cuda", "90", 32, "b"), of_target("cuda", "80", 32, "b")], {NAME: ["keys b"], "cuda sm_80": ["b"]}),
-        # One of several boards adds no row.
-        ([*BOARDS, of_target("cuda", "90", 32, "b")], {NAME: ["snapshot", "snapshot"]}),
-        # A ROCm device, and what calls it cuda.
-        (
-            [of_run(0, MI300X), of_name("gfx942:sramecc+:xnack-", "keys", runs=OF_RUN), AS_CUDA,
-             of_kernel({"type": "hip", "cc": "gfx942", "multi_processor_count": "304"}, "code")],
-            {"AMD Instinct MI300X": ["snapshot keys code inputs"]},
-        ),
-        # Units that differ are not one device.
-        ([of_properties(A100, "a"), of_kernel({"type": "cuda", "cc": "80", "multi_processor_count": "42"}, "code")],
-         {"NVIDIA A100-SXM4-80GB": ["a"], "cuda sm_80": ["code"]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("mentions", "wanted"), [
+    # One uuid is one board wherever it is seen.
+    ([of_properties(H100, "snapshot"), of_properties(H100.replace("81090", "81559"), "NVML")], {NAME: ["snapshot NVML"]}),
+    ([of_properties(H100, "a"), of_properties(OTHER_BOARD, "a")], {NAME: ["a", "a"]}),
+    # Without a uuid on either, one name is one device.
+    ([of_name("NVIDIA L4", "keys", index=0), of_name("NVIDIA L4", "timings")], {"NVIDIA L4": ["keys timings"]}),
+    # A name is of the board of its own run alone.
+    ([of_run(0, H100), of_name(NAME, "keys", runs=OF_RUN)], {NAME: ["snapshot keys"]}),
+    ([of_run(0, H100), of_name(NAME, "keys", runs=OF_ANOTHER_RUN)], {NAME: ["snapshot", "keys"]}),
+    # An index chooses the board of its run.
+    ([*BOARDS, of_name(NAME, "keys", runs=OF_RUN, index=1)], {NAME: ["snapshot", "snapshot keys"]}),
+    ([*BOARDS, AS_CUDA], {NAME: ["snapshot inputs", "snapshot"]}),
+    # An index that no device has is a device of its own.
+    ([AS_CUDA, Mention("inputs", "cuda", runs=OF_RUN, index=1)], {"cuda:0": ["inputs"], "cuda:1": ["inputs"]}),
+    # An architecture is of the one device that has it: the datasheet tells what an H100 compiles for.
+    ([of_name(NAME, "keys"), of_target("cuda", "90", 32, "b"), of_target("cuda", "80", 32, "b")], {NAME: ["keys b"], "cuda sm_80": ["b"]}),
+    # One of several boards adds no row.
+    ([*BOARDS, of_target("cuda", "90", 32, "b")], {NAME: ["snapshot", "snapshot"]}),
+    # A ROCm device, and what calls it cuda.
+    (
+        [of_run(0, MI300X), of_name("gfx942:sramecc+:xnack-", "keys", runs=OF_RUN), AS_CUDA,
+         of_kernel({"type": "hip", "cc": "gfx942", "multi_processor_count": "304"}, "code")],
+        {"AMD Instinct MI300X": ["snapshot keys code inputs"]},
+    ),
+    # Units that differ are not one device.
+    ([of_properties(A100, "a"), of_kernel({"type": "cuda", "cc": "80", "multi_processor_count": "42"}, "code")],
+     {"NVIDIA A100-SXM4-80GB": ["a"], "cuda sm_80": ["code"]}),
+])  # fmt: skip
 def test_which_mentions_are_of_one_device(mentions: list[Mention], wanted: dict[str, list[str]]) -> None:
     found: dict[str, list[str]] = {}
     for row in rows_of(*mentions):

@@ -273,22 +273,19 @@ def test_inputs_of_every_torch_are_shapes(name: str, directory: Directory) -> No
     assert texts and not [text for text in texts if "torch." in text or " of float32 on cpu" not in text]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "shown"),
-    [
-        # Three numbers before the offset are no sizes with their strides.
-        ("[('cpu', 'torch.float32', 4, 3, 1, 0)]", "[('cpu', 'torch.float32', 4, 3, 1, 0)]"),
-        ("[('cuda', 'torch.int8', 7, 1, 0)]", "7 of int8 on cuda"),
-        ("[('cuda', 'torch.int8', 7, 1, 5)]", "7 from 5 of int8 on cuda"),
-        ("[('cpu', 'torch.bool', 0)]", "a number of bool on cpu"),
-        (
-            "[('cpu', 'torch.int8', 7, 1, 0), ('cpu', 'torch.bool', 0)]",
-            "7 of int8 on cpu, a number of bool on cpu",
-        ),
-        ("[('cpu', 'torch.int8', 7, 1, 0)] and more", "[('cpu', 'torch.int8', 7, 1, 0)] and more"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "shown"), [
+    # Three numbers before the offset are no sizes with their strides.
+    ("[('cpu', 'torch.float32', 4, 3, 1, 0)]", "[('cpu', 'torch.float32', 4, 3, 1, 0)]"),
+    ("[('cuda', 'torch.int8', 7, 1, 0)]", "7 of int8 on cuda"),
+    ("[('cuda', 'torch.int8', 7, 1, 5)]", "7 from 5 of int8 on cuda"),
+    ("[('cpu', 'torch.bool', 0)]", "a number of bool on cpu"),
+    (
+        "[('cpu', 'torch.int8', 7, 1, 0), ('cpu', 'torch.bool', 0)]",
+        "7 of int8 on cpu, a number of bool on cpu",
+    ),
+    ("[('cpu', 'torch.int8', 7, 1, 0)] and more", "[('cpu', 'torch.int8', 7, 1, 0)] and more"),
+    ("", ""),
+])  # fmt: skip
 def test_inputs_are_shapes_where_they_have_torchs_form(inputs: str, shown: str) -> None:
     assert input_shapes(inputs) == shown
 

@@ -29,25 +29,22 @@ def test_a_short_run_is_clean(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("what", "name"),
-    [
-        ("open('/tmp/outside', 'w')", "open"),
-        ("__import__('antigravity')", "import"),
-        ("exec('1')", "exec"),
-        ("eval('1')", "exec"),
-        ("__import__('os').system('true')", "os.system"),
-        ("__import__('subprocess').run(['true'])", "subprocess.Popen"),
-        ("__import__('socket').socket()", "socket"),
-        (
-            "__import__('pickle').loads(b'cos' + bytes([10]) + b'getcwd' + bytes([10]) + b'.')",
-            "pickle.find_class",
-        ),
-        ("__import__('time').sleep(0) or [0 for _ in range(10**10)]", "goes on after"),
-        ("len(bytearray(700 << 20))", "MB"),
-        ("None", "nothing"),
-    ],
-)
+@pytest.mark.parametrize(("what", "name"), [
+    ("open('/tmp/outside', 'w')", "open"),
+    ("__import__('antigravity')", "import"),
+    ("exec('1')", "exec"),
+    ("eval('1')", "exec"),
+    ("__import__('os').system('true')", "os.system"),
+    ("__import__('subprocess').run(['true'])", "subprocess.Popen"),
+    ("__import__('socket').socket()", "socket"),
+    (
+        "__import__('pickle').loads(b'cos' + bytes([10]) + b'getcwd' + bytes([10]) + b'.')",
+        "pickle.find_class",
+    ),
+    ("__import__('time').sleep(0) or [0 for _ in range(10**10)]", "goes on after"),
+    ("len(bytearray(700 << 20))", "MB"),
+    ("None", "nothing"),
+])  # fmt: skip
 def test_the_watch_sees_what_an_input_must_not_do(what: str, name: str, tmp_path: Path) -> None:
     # `subprocess` and its like are loaded before anyone looks on, as they are in a long run.
     code = f"""

@@ -138,28 +138,25 @@ def torchs_names(*variants: object) -> set[str]:
     return {torchs_name((("fn", one), KEY)) for one in variants}
 
 
-@pytest.mark.parametrize(
-    ("params", "twins"),
-    [
-        # An int equals a float, 0 and 1 a bool as well, and 0 minus zero too.
-        # torch 2.10 pickles through an lru_cache, where they are one.
-        (("e", 7), [("e", 7), ("e", 7.0)]),
-        (("e", 7.0), [("e", 7), ("e", 7.0)]),
-        (("e", 1), [("e", 1), ("e", 1.0), ("e", True)]),
-        (("e", False), [("e", 0), ("e", 0.0), ("e", False), ("e", -0.0)]),
-        (("e", (2, 3)), [("e", (a, b)) for a in (2, 2.0) for b in (3, 3.0)]),
-        (("e", 2, 0.5), [("e", 2, 0.5), ("e", 2.0, 0.5)]),
-        (("e", 2, 2j), [("e", 2, 2j), ("e", 2.0, 2j)]),
-        # A complex number without an imaginary part equals others, which nobody tries.
-        (("e", 2 + 0j), [("e", 2 + 0j)]),
-        # Beyond 2**53 a float may be another number.
-        (("e", 2**53), [("e", 2**53)]),
-        (("e", 2**53 - 1), [("e", 2**53 - 1), ("e", float(2**53 - 1))]),
-        (("e", 2, 3, 4, 5), [("e", *four) for four in product((2, 2.0), (3, 3.0), (4, 4.0), (5, 5.0))]),
-        # More numbers are not tried.
-        (("e", 2, 3, 4, 5, 6), [("e", 2, 3, 4, 5, 6)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("params", "twins"), [
+    # An int equals a float, 0 and 1 a bool as well, and 0 minus zero too.
+    # torch 2.10 pickles through an lru_cache, where they are one.
+    (("e", 7), [("e", 7), ("e", 7.0)]),
+    (("e", 7.0), [("e", 7), ("e", 7.0)]),
+    (("e", 1), [("e", 1), ("e", 1.0), ("e", True)]),
+    (("e", False), [("e", 0), ("e", 0.0), ("e", False), ("e", -0.0)]),
+    (("e", (2, 3)), [("e", (a, b)) for a in (2, 2.0) for b in (3, 3.0)]),
+    (("e", 2, 0.5), [("e", 2, 0.5), ("e", 2.0, 0.5)]),
+    (("e", 2, 2j), [("e", 2, 2j), ("e", 2.0, 2j)]),
+    # A complex number without an imaginary part equals others, which nobody tries.
+    (("e", 2 + 0j), [("e", 2 + 0j)]),
+    # Beyond 2**53 a float may be another number.
+    (("e", 2**53), [("e", 2**53)]),
+    (("e", 2**53 - 1), [("e", 2**53 - 1), ("e", float(2**53 - 1))]),
+    (("e", 2, 3, 4, 5), [("e", *four) for four in product((2, 2.0), (3, 3.0), (4, 4.0), (5, 5.0))]),
+    # More numbers are not tried.
+    (("e", 2, 3, 4, 5, 6), [("e", 2, 3, 4, 5, 6)]),
+])  # fmt: skip
 def test_equal_numbers_are_all_tried(params: object, twins: list[object]) -> None:
     assert names_of(params) == torchs_names(*twins)
     assert caching_names("fn", params, KEY).doubt == MIXED
@@ -171,15 +168,12 @@ def test_a_number_that_equals_no_other_has_one_name(number: float | complex) -> 
     assert (names.others, names.doubt) == ((), None)
 
 
-@pytest.mark.parametrize(
-    ("params", "is_shared"),
-    [
-        (("ab", "ab"), True), ((b"ab", b"ab"), True), (((1.5, None), (1.5, None)), True),
-        ((["ab", {"k": "ab"}],), True), (({"ab": "ab"},), True), (("ab", "ba"), False),
-        # The interpreter has one object for each of these.
-        (("a", "a"), False), (("", ""), False), (("ab", b"ab"), False), (([], []), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("params", "is_shared"), [
+    (("ab", "ab"), True), ((b"ab", b"ab"), True), (((1.5, None), (1.5, None)), True),
+    ((["ab", {"k": "ab"}],), True), (({"ab": "ab"},), True), (("ab", "ba"), False),
+    # The interpreter has one object for each of these.
+    (("a", "a"), False), (("", ""), False), (("ab", b"ab"), False), (([], []), False),
+])  # fmt: skip
 def test_equal_objects_may_be_one(params: object, is_shared: bool) -> None:
     assert caching_names("fn", (params, {}), KEY).doubt == (SHARED if is_shared else None)
 
@@ -193,15 +187,12 @@ def test_the_protocol_of_later_python() -> None:
     assert caching_names("fn", ((1,), {}), KEY, protocol=5).name == torchs_name(key, 5)
 
 
-@pytest.mark.parametrize(
-    ("encoded", "tried"),
-    [
-        ({"op": 1}, [{"op": 1}]),
-        ({"args": (1,), "kwargs": {}}, [{"args": (1,), "kwargs": {}}, ((1,), {})]),
-        ({"kwargs": {}, "args": (1,)}, [{"kwargs": {}, "args": (1,)}]),
-        ([("args", 1)], [[("args", 1)]]),
-    ],
-)
+@pytest.mark.parametrize(("encoded", "tried"), [
+    ({"op": 1}, [{"op": 1}]),
+    ({"args": (1,), "kwargs": {}}, [{"args": (1,), "kwargs": {}}, ((1,), {})]),
+    ({"kwargs": {}, "args": (1,)}, [{"kwargs": {}, "args": (1,)}]),
+    ([("args", 1)], [[("args", 1)]]),
+])  # fmt: skip
 def test_the_keys_of_a_memoizer(encoded: object, tried: list[object]) -> None:
     assert memoizer_keys(encoded) == tuple(torchs_name(one) for one in tried)
     assert memoizer_keys(encoded, 5) == tuple(torchs_name(one, 5) for one in tried)

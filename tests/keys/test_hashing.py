@@ -36,16 +36,13 @@ def test_code_hash_is_torchs(codecache: ModuleType, code: str | bytes, extra: st
     assert code_hash(code, extra) == codecache.code_hash(code, extra)
 
 
-@pytest.mark.parametrize(
-    ("code", "extra", "hash_type", "wanted"),
-    [
-        ("x = 1", "", "code", "cr72dnxxriujikwm2dmnnocaaje5y3sx54kis4grygrldgbkojqt"),
-        ("x = 1", "g++ -O3", "code", "c6sbf7qzx6o5volobmwkpfb36ma22cilzvhk7ukg4z3o7fz475dj"),
-        (b"\x00\xff", "isa", "code", "cixukw5dtg7x632smv6iw3ivdxllhpxtd24omfdl5sthv5zs7gw4"),
-        ("x", "g", "ptx", "cwnwo7nzik5mpht5535r76wu5lh5wsu6yi5rg7cd5ox5ofiefu6l"),
-        (b"\x7fELF", "g", "cubin", "czhgcjmtaorhi4t5lq2emycpymb2ohdmmwhjz5r3hq2vldwfhe6k"),
-    ],
-)
+@pytest.mark.parametrize(("code", "extra", "hash_type", "wanted"), [
+    ("x = 1", "", "code", "cr72dnxxriujikwm2dmnnocaaje5y3sx54kis4grygrldgbkojqt"),
+    ("x = 1", "g++ -O3", "code", "c6sbf7qzx6o5volobmwkpfb36ma22cilzvhk7ukg4z3o7fz475dj"),
+    (b"\x00\xff", "isa", "code", "cixukw5dtg7x632smv6iw3ivdxllhpxtd24omfdl5sthv5zs7gw4"),
+    ("x", "g", "ptx", "cwnwo7nzik5mpht5535r76wu5lh5wsu6yi5rg7cd5ox5ofiefu6l"),
+    (b"\x7fELF", "g", "cubin", "czhgcjmtaorhi4t5lq2emycpymb2ohdmmwhjz5r3hq2vldwfhe6k"),
+])  # fmt: skip
 def test_what_get_hash_of_2_13_returned(code: str | bytes, extra: str, hash_type: str, wanted: str) -> None:
     assert get_hash(code, extra, hash_type) == wanted
 
@@ -114,15 +111,12 @@ def test_system_hash_is_torchs(codecache: ModuleType, info: dict[str, object]) -
     assert system_hash({**info, "hash": "of the file"}) == expected
 
 
-@pytest.mark.parametrize(
-    ("info", "expected"),
-    [
-        # Through 2.14 without CUDA or ROCm: seen as a file name in real runs.
-        ({}, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"),
-        # 2.15 without GPU and without Triton.
-        ({"version": {"triton": None}}, "4d71a6a7e300fb651da44571af59c1992acc2ea91253eb66404e06e319ced7e8"),
-    ],
-)
+@pytest.mark.parametrize(("info", "expected"), [
+    # Through 2.14 without CUDA or ROCm: seen as a file name in real runs.
+    ({}, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"),
+    # 2.15 without GPU and without Triton.
+    ({"version": {"triton": None}}, "4d71a6a7e300fb651da44571af59c1992acc2ea91253eb66404e06e319ced7e8"),
+])  # fmt: skip
 def test_known_system_hashes(info: dict[str, object], expected: str) -> None:
     assert system_hash(info) == expected
 

@@ -267,24 +267,21 @@ def test_a_schema_cannot_be_changed() -> None:
         schema.compile["runtime"] = False  # type: ignore[index]
 
 
-@pytest.mark.parametrize(
-    ("schema", "message"),
-    [
-        ({}, "has none"),
-        ({"runtime_context": True}, "exactly the keys runtime_context, compile_context"),
-        ({"runtime_context": True, "compile_context": True, "extra": 1}, "extra"),
-        ({"runtime_context": None, "compile_context": True}, "not null"),
-        ({"runtime_context": True, "compile_context": ["runtime"]}, "not list"),
-        ({"runtime_context": 1, "compile_context": True}, "not int"),
-        (
-            {"runtime_context": {"inductor_config": True}, "compile_context": True},
-            "no form 'inductor_config'; it has inductor_configs, torch_determinism_configs",
-        ),
-        ({"runtime_context": {"runtime": False}, "compile_context": True}, "no form 'runtime'"),
-        ({"runtime_context": True, "compile_context": {"runtime": 1}}, r"\[runtime\].*not int"),
-        (None, "mapping"),
-    ],
-)
+@pytest.mark.parametrize(("schema", "message"), [
+    ({}, "has none"),
+    ({"runtime_context": True}, "exactly the keys runtime_context, compile_context"),
+    ({"runtime_context": True, "compile_context": True, "extra": 1}, "extra"),
+    ({"runtime_context": None, "compile_context": True}, "not null"),
+    ({"runtime_context": True, "compile_context": ["runtime"]}, "not list"),
+    ({"runtime_context": 1, "compile_context": True}, "not int"),
+    (
+        {"runtime_context": {"inductor_config": True}, "compile_context": True},
+        "no form 'inductor_config'; it has inductor_configs, torch_determinism_configs",
+    ),
+    ({"runtime_context": {"runtime": False}, "compile_context": True}, "no form 'runtime'"),
+    ({"runtime_context": True, "compile_context": {"runtime": 1}}, r"\[runtime\].*not int"),
+    (None, "mapping"),
+])  # fmt: skip
 def test_a_malformed_schema_is_refused(schema: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         IsolationSchema.from_dict(schema)
@@ -298,32 +295,26 @@ def test_text_that_is_no_schema_is_refused(text: str | bytes) -> None:
         IsolationSchema.from_json(text)
 
 
-@pytest.mark.parametrize(
-    ("context", "message"),
-    [
-        ({}, "has none"),
-        ([], "has list"),
-        ({"runtime_context": {}}, "exactly the keys"),
-        ({"runtime_context": 3, "compile_context": None}, "not int"),
-        ({"runtime_context": None, "compile_context": {"weather": "fine"}}, "weather"),
-        ({"runtime_context": None, "compile_context": None}, "lacks inductor_configs"),
-    ],
-)
+@pytest.mark.parametrize(("context", "message"), [
+    ({}, "has none"),
+    ([], "has list"),
+    ({"runtime_context": {}}, "exactly the keys"),
+    ({"runtime_context": 3, "compile_context": None}, "not int"),
+    ({"runtime_context": None, "compile_context": {"weather": "fine"}}, "weather"),
+    ({"runtime_context": None, "compile_context": None}, "lacks inductor_configs"),
+])  # fmt: skip
 def test_a_malformed_context_is_refused(context: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         isolation_key(context)
 
 
-@pytest.mark.parametrize(
-    ("value", "path"),
-    [
-        ({1, 2}, "runtime_context[inductor_configs][odd]"),
-        ({"x": [0, b"bytes"]}, "runtime_context[inductor_configs][odd][x][1]"),
-        ({"x": len}, "runtime_context[inductor_configs][odd][x]"),
-        ({1: 0, "1": 0}, "runtime_context[inductor_configs][odd]"),
-        ({(1, 2): 0}, "runtime_context[inductor_configs][odd]"),
-    ],
-)
+@pytest.mark.parametrize(("value", "path"), [
+    ({1, 2}, "runtime_context[inductor_configs][odd]"),
+    ({"x": [0, b"bytes"]}, "runtime_context[inductor_configs][odd][x][1]"),
+    ({"x": len}, "runtime_context[inductor_configs][odd][x]"),
+    ({1: 0, "1": 0}, "runtime_context[inductor_configs][odd]"),
+    ({(1, 2): 0}, "runtime_context[inductor_configs][odd]"),
+])  # fmt: skip
 def test_a_value_json_cannot_hold_is_named(value: object, path: str, torch_key: Any) -> None:
     context = made(inductor_configs={"fine": 1, "odd": value})
     with pytest.raises(UnsupportedValueError, match="cannot be written as JSON") as caught:

@@ -19,18 +19,15 @@ def refused(pattern: str, fields: list[str] = FIELDS) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "wanted"),
-    [
-        ("gm", {"gm"}),
-        ("example_inputs", {"example_inputs[0]", "example_inputs[1]"}),
-        ("example_inputs[*]", {"example_inputs[0]", "example_inputs[1]"}),
-        ("example_inputs[1]", {"example_inputs[1]"}),
-        ("inductor_config[cpp.*]", {"inductor_config[cpp.threads]", "inductor_config[cpp.simdlen]"}),
-        ("*", set(FIELDS)),
-        ("*version", {"torch_version"}),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "wanted"), [
+    ("gm", {"gm"}),
+    ("example_inputs", {"example_inputs[0]", "example_inputs[1]"}),
+    ("example_inputs[*]", {"example_inputs[0]", "example_inputs[1]"}),
+    ("example_inputs[1]", {"example_inputs[1]"}),
+    ("inductor_config[cpp.*]", {"inductor_config[cpp.threads]", "inductor_config[cpp.simdlen]"}),
+    ("*", set(FIELDS)),
+    ("*version", {"torch_version"}),
+])  # fmt: skip
 def test_a_pattern(pattern: str, wanted: set[str]) -> None:
     assert pattern_fields(pattern, FIELDS, lambda name: name == "example_inputs[0]").fields == wanted
 
@@ -51,18 +48,15 @@ def test_parts_are_those_of_tensors_alone() -> None:
         assert said in refused(pattern)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "said"),
-    [
-        ("epilogue", "near it: inductor_config[epilogue_fusion]"),
-        ("EPILOGUE", "near it: inductor_config[epilogue_fusion]"),
-        ("inductor_config[cpp]", "near it: inductor_config[cpp.threads], inductor_config[cpp.simdlen]"),
-        ("epilog_fusion", "near it: inductor_config[epilogue_fusion]"),
-        ("inductor_config[epilog_fusion]", "near it: inductor_config[epilogue_fusion]"),
-        ("torch_versions", "near it: torch_version"),
-        ("qqqq", "there are gm, example_inputs[…], inductor_config[…], torch_version; and the context forms "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("pattern", "said"), [
+    ("epilogue", "near it: inductor_config[epilogue_fusion]"),
+    ("EPILOGUE", "near it: inductor_config[epilogue_fusion]"),
+    ("inductor_config[cpp]", "near it: inductor_config[cpp.threads], inductor_config[cpp.simdlen]"),
+    ("epilog_fusion", "near it: inductor_config[epilogue_fusion]"),
+    ("inductor_config[epilog_fusion]", "near it: inductor_config[epilogue_fusion]"),
+    ("torch_versions", "near it: torch_version"),
+    ("qqqq", "there are gm, example_inputs[…], inductor_config[…], torch_version; and the context forms "),
+])  # fmt: skip
 def test_what_may_have_been_meant(pattern: str, said: str) -> None:
     assert said in refused(pattern)
 
@@ -77,17 +71,14 @@ def test_where_there_are_no_fields_nothing_is_near() -> None:
     assert "no source recorded any field" in refused("gm", [])
 
 
-@pytest.mark.parametrize(
-    ("parts", "wanted"),
-    [
-        (["dtype"], "TensorMetadata(shape=torch.Size([8, 16]), device=device(type='cuda', index=1))"),
-        (["shape"], "TensorMetadata(dtype=torch.float32, device=device(type='cuda', index=1))"),
-        (["shape", "device"], "TensorMetadata(dtype=torch.float32)"),
-        (["dtype", "shape", "device"], "TensorMetadata()"),
-        (["layout"], TENSOR),
-        ([], TENSOR),
-    ],
-)
+@pytest.mark.parametrize(("parts", "wanted"), [
+    (["dtype"], "TensorMetadata(shape=torch.Size([8, 16]), device=device(type='cuda', index=1))"),
+    (["shape"], "TensorMetadata(dtype=torch.float32, device=device(type='cuda', index=1))"),
+    (["shape", "device"], "TensorMetadata(dtype=torch.float32)"),
+    (["dtype", "shape", "device"], "TensorMetadata()"),
+    (["layout"], TENSOR),
+    ([], TENSOR),
+])  # fmt: skip
 def test_a_tensor_without_some_of_its_parts(parts: list[str], wanted: str) -> None:
     assert is_tensor_text(TENSOR)
     assert without_parts(TENSOR, parts) == wanted
@@ -98,16 +89,13 @@ def test_what_follows_a_tensor_is_no_part_of_it() -> None:
     assert without_parts("TensorMetadata(a=1, b=2", ["a"]) == "TensorMetadata(b=2)"
 
 
-@pytest.mark.parametrize(
-    ("parts", "wanted"),
-    [
-        (["triton_version_hash"], "{'cuda': '12.8'}"),
-        (["runtime"], "{'triton': '3.4', 'runtime': '12.8'}"),
-        (["runtime_version"], "{'triton': '3.4', 'cuda': None}"),
-        (["runtime", "runtime_version"], "{'triton': '3.4', 'runtime': None}"),
-        ([], "{'triton': '3.4', 'cuda': '12.8'}"),
-    ],
-)
+@pytest.mark.parametrize(("parts", "wanted"), [
+    (["triton_version_hash"], "{'cuda': '12.8'}"),
+    (["runtime"], "{'triton': '3.4', 'runtime': '12.8'}"),
+    (["runtime_version"], "{'triton': '3.4', 'cuda': None}"),
+    (["runtime", "runtime_version"], "{'triton': '3.4', 'runtime': None}"),
+    ([], "{'triton': '3.4', 'cuda': '12.8'}"),
+])  # fmt: skip
 def test_versions_without_some_of_their_parts(parts: list[str], wanted: str) -> None:
     assert without_parts("{'triton': '3.4', 'cuda': '12.8'}", parts) == wanted
     # Only the name of the runtime and its version tell CUDA from HIP.
@@ -124,17 +112,14 @@ def parts(**of_field: set[str]) -> dict[str, frozenset[str]]:
     return {name: frozenset(some) for name, some in of_field.items()}
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "fields", "of_parts"),
-    [
-        (Removed(), Removed(), set(), {}),
-        (Removed(frozenset("a")), Removed(frozenset("b")), {"a", "b"}, {}),
-        (Removed(parts=parts(a={"x"})), Removed(parts=parts(a={"y"}, b={"z"})), set(), parts(a={"x", "y"}, b={"z"})),
-        # A part of what is wholly removed is removed.
-        (Removed(frozenset("a")), Removed(parts=parts(a={"x"}, b={"y"})), {"a"}, parts(b={"y"})),
-        (Removed(parts=parts(a={"x"})), Removed(frozenset("a")), {"a"}, {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("one", "other", "fields", "of_parts"), [
+    (Removed(), Removed(), set(), {}),
+    (Removed(frozenset("a")), Removed(frozenset("b")), {"a", "b"}, {}),
+    (Removed(parts=parts(a={"x"})), Removed(parts=parts(a={"y"}, b={"z"})), set(), parts(a={"x", "y"}, b={"z"})),
+    # A part of what is wholly removed is removed.
+    (Removed(frozenset("a")), Removed(parts=parts(a={"x"}, b={"y"})), {"a"}, parts(b={"y"})),
+    (Removed(parts=parts(a={"x"})), Removed(frozenset("a")), {"a"}, {}),
+])  # fmt: skip
 def test_what_is_removed_by_both(
     one: Removed, other: Removed, fields: set[str], of_parts: dict[str, frozenset[str]]
 ) -> None:
@@ -150,21 +135,18 @@ SYSTEM = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("forms", "fields", "version"),
-    [
-        ([], set(), None),
-        (["inductor_configs"], {"inductor_config[a]", "inductor_config_comms[env_str]"}, None),
-        (["torch_determinism_configs"], {"deterministic_algorithms_settings"}, None),
-        (["cuda_matmul_precision_configs"], {"cuda_matmul_settings"}, None),
-        (["torch_version_hash"], {"torch_version"}, None),
-        # The hash of all of it would still tell the difference.
-        (["accelerator_properties"], {"system_info[device]", "system_info[hash]"}, None),
-        (["runtime"], {"system_info[hash]"}, {"runtime"}),
-        (["triton_version_hash", "runtime_version"], {"system_info[hash]"}, {"triton_version_hash", "runtime_version"}),
-        (["triton_version_hash", "runtime", "runtime_version"], {"system_info[hash]", "system_info[version]"}, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("forms", "fields", "version"), [
+    ([], set(), None),
+    (["inductor_configs"], {"inductor_config[a]", "inductor_config_comms[env_str]"}, None),
+    (["torch_determinism_configs"], {"deterministic_algorithms_settings"}, None),
+    (["cuda_matmul_precision_configs"], {"cuda_matmul_settings"}, None),
+    (["torch_version_hash"], {"torch_version"}, None),
+    # The hash of all of it would still tell the difference.
+    (["accelerator_properties"], {"system_info[device]", "system_info[hash]"}, None),
+    (["runtime"], {"system_info[hash]"}, {"runtime"}),
+    (["triton_version_hash", "runtime_version"], {"system_info[hash]"}, {"triton_version_hash", "runtime_version"}),
+    (["triton_version_hash", "runtime", "runtime_version"], {"system_info[hash]", "system_info[version]"}, None),
+])  # fmt: skip
 def test_the_fields_of_forms(forms: list[str], fields: set[str], version: set[str] | None) -> None:
     found = form_fields(forms, SYSTEM)
     assert found.fields == fields
@@ -173,20 +155,17 @@ def test_the_fields_of_forms(forms: list[str], fields: set[str], version: set[st
     assert not form_fields(forms, ["gm"])
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("TensorMetadata()", "TensorMetadata()"),
-        ("TensorMetadata(a=1)", "TensorMetadata()"),
-        ("TensorMetadata(b=1, a=2)", "TensorMetadata(b=1)"),
-        ("TensorMetadata(b=1,a=2,c=3)", "TensorMetadata(b=1, c=3)"),
-        ("TensorMetadata(a=(1, 2), b=[3, {4: 5}])", "TensorMetadata(b=[3, {4: 5}])"),
-        ("TensorMetadata(b=f(x=1, a=2), a=3)", "TensorMetadata(b=f(x=1, a=2))"),
-        ("TensorMetadata(a=1, b=2) + (a=3, c=4)", "TensorMetadata(b=2)"),
-        ("(TensorMetadata(a=1, b=2), 7)", "(TensorMetadata(b=2)"),
-        (" TensorMetadata(a=1)", " TensorMetadata(a=1)"),
-    ],
-)
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("TensorMetadata()", "TensorMetadata()"),
+    ("TensorMetadata(a=1)", "TensorMetadata()"),
+    ("TensorMetadata(b=1, a=2)", "TensorMetadata(b=1)"),
+    ("TensorMetadata(b=1,a=2,c=3)", "TensorMetadata(b=1, c=3)"),
+    ("TensorMetadata(a=(1, 2), b=[3, {4: 5}])", "TensorMetadata(b=[3, {4: 5}])"),
+    ("TensorMetadata(b=f(x=1, a=2), a=3)", "TensorMetadata(b=f(x=1, a=2))"),
+    ("TensorMetadata(a=1, b=2) + (a=3, c=4)", "TensorMetadata(b=2)"),
+    ("(TensorMetadata(a=1, b=2), 7)", "(TensorMetadata(b=2)"),
+    (" TensorMetadata(a=1)", " TensorMetadata(a=1)"),
+])  # fmt: skip
 def test_the_arguments_of_a_tensor(text: str, wanted: str) -> None:
     assert without_parts(text, ["a"]) == wanted
 

@@ -60,18 +60,15 @@ def test_a_schema_is_taken_in_every_form() -> None:
     assert key_schema(wanted) == wanted
 
 
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"runtime_context": True}, "compile_context"),
-        ({"runtime_context": {"inductor_config": False}, "compile_context": True}, "it has inductor_configs"),
-        ({"without": "gm"}, "list of fields"),
-        ({"without": {"gm": True}}, "list of fields"),
-        ({"without": 3}, "list of fields"),
-        ({"without": [3]}, "int 3"),
-        ({"runtime_context": True, "compile_context": True, "with": []}, "with"),
-    ],
-)
+@pytest.mark.parametrize(("schema", "words"), [
+    ({"runtime_context": True}, "compile_context"),
+    ({"runtime_context": {"inductor_config": False}, "compile_context": True}, "it has inductor_configs"),
+    ({"without": "gm"}, "list of fields"),
+    ({"without": {"gm": True}}, "list of fields"),
+    ({"without": 3}, "list of fields"),
+    ({"without": [3]}, "int 3"),
+    ({"runtime_context": True, "compile_context": True, "with": []}, "with"),
+])  # fmt: skip
 def test_a_malformed_schema_says_what_there_is(schema: dict[str, object], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         KeySchema.from_dict(schema)
@@ -104,14 +101,11 @@ def test_the_parts_are_those_of_torchs_own_metadata(codecache: object) -> None:
     assert {field.name for field in dataclasses.fields(TensorMetadata)} == set(TENSOR_PARTS)
 
 
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        (lambda: KeySchema(3), "isolation of a key schema is an IsolationSchema, not int"),  # type: ignore[arg-type]
-        (lambda: KeySchema(without=3), "without is a list of fields, not int"),  # type: ignore[arg-type]
-        (lambda: KeySchema(without="gm"), "without is a list of fields, not str"),  # type: ignore[arg-type]
-    ],
-)
+@pytest.mark.parametrize(("made", "words"), [
+    (lambda: KeySchema(3), "isolation of a key schema is an IsolationSchema, not int"),  # type: ignore[arg-type]
+    (lambda: KeySchema(without=3), "without is a list of fields, not int"),  # type: ignore[arg-type]
+    (lambda: KeySchema(without="gm"), "without is a list of fields, not str"),  # type: ignore[arg-type]
+])  # fmt: skip
 def test_what_is_no_schema_says_what_is_wanted(made: Callable[[], KeySchema], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         made()

@@ -50,34 +50,28 @@ def test_an_extension_may_hold_dots(extension: str) -> None:
     assert get_path("cabc", extension, cache_root="/r")[2] == f"/r/ab/cabc.{extension}"
 
 
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    [
-        ("/c/abc/rank_0_1/backbone/file", ("abc", 0, 1, "backbone")),
-        ("/c/abc/rank_12_3/eagle/head/file", ("abc", 12, 3, "eagle/head")),
-        ("/c/abc/rank_2_0/file", ("abc", 2, 0, None)),
-        ("abc/rank_2_0/file", ("abc", 2, 0, None)),
-        # Of two folders with ranks, the inner one.
-        ("/c/old/rank_8_8/abc/rank_2_0/backbone/file", ("abc", 2, 0, "backbone")),
-        # Without a folder of a rank, only the part of the model is known.
-        ("/c/abc/backbone/file", (None, None, None, "backbone")),
-        ("rank_2_0/backbone/file", (None, None, None, "backbone")),
-        ("backbone/rank_2_0", (None, None, None, "backbone")),
-        ("file", (None, None, None, None)),
-    ],
-)
+@pytest.mark.parametrize(("path", "wanted"), [
+    ("/c/abc/rank_0_1/backbone/file", ("abc", 0, 1, "backbone")),
+    ("/c/abc/rank_12_3/eagle/head/file", ("abc", 12, 3, "eagle/head")),
+    ("/c/abc/rank_2_0/file", ("abc", 2, 0, None)),
+    ("abc/rank_2_0/file", ("abc", 2, 0, None)),
+    # Of two folders with ranks, the inner one.
+    ("/c/old/rank_8_8/abc/rank_2_0/backbone/file", ("abc", 2, 0, "backbone")),
+    # Without a folder of a rank, only the part of the model is known.
+    ("/c/abc/backbone/file", (None, None, None, "backbone")),
+    ("rank_2_0/backbone/file", (None, None, None, "backbone")),
+    ("backbone/rank_2_0", (None, None, None, "backbone")),
+    ("file", (None, None, None, None)),
+])  # fmt: skip
 def test_the_place_of_a_file(path: str, wanted: tuple[object, ...]) -> None:
     assert place_in_tree(path) == PlaceInTree(*wanted)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("path", "is_one"),
-    [
-        ("dump.rdb/pt2:fxgraph::f1::c0:c1", True),
-        ("dump.rdb/pt2:fxgraph::f1::c0:cache", False),
-        ("dump.rdb/pt2:fxgraph:c1", False),
-        ("/tmp/pt2/fxgraph/f1::c0:c1", False),
-    ],
-)
+@pytest.mark.parametrize(("path", "is_one"), [
+    ("dump.rdb/pt2:fxgraph::f1::c0:c1", True),
+    ("dump.rdb/pt2:fxgraph::f1::c0:cache", False),
+    ("dump.rdb/pt2:fxgraph:c1", False),
+    ("/tmp/pt2/fxgraph/f1::c0:c1", False),
+])  # fmt: skip
 def test_what_is_a_key_of_a_remote_cache(path: str, is_one: bool) -> None:
     assert is_in_remote_cache(path) == is_one

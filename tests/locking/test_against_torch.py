@@ -69,23 +69,20 @@ def test_what_is_left_stays_as_locked(made: tuple[Path, CacheLock], monkeypatch:
 
 @pytest.mark.torch
 @pytest.mark.sweep
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("TORCHINDUCTOR_SHAPE_PADDING", "0"),
-        ("TORCHINDUCTOR_SHAPE_PADDING", "1"),
-        ("TORCHINDUCTOR_MULTI_KERNEL", "2"),
-        ("TORCH_COMPILE_CACHE_KEY_TAG", "other"),
-        ("TORCHINDUCTOR_CPP_GEMM_CACHE_BLOCKING", "2,2,2"),
-        ("OMP_NUM_THREADS", "1"),
-        ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1"),
-        ("TORCHINDUCTOR_FX_GRAPH_CACHE", "0"),
-        ("TORCHINDUCTOR_AUTOGRAD_CACHE", "0"),
-        ("TORCHINDUCTOR_AUTOGRAD_CACHE", "1"),
-        ("TORCH_COMPILE_DISABLE", "1"),
-        ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
-    ],
-)
+@pytest.mark.parametrize(("variable", "value"), [
+    ("TORCHINDUCTOR_SHAPE_PADDING", "0"),
+    ("TORCHINDUCTOR_SHAPE_PADDING", "1"),
+    ("TORCHINDUCTOR_MULTI_KERNEL", "2"),
+    ("TORCH_COMPILE_CACHE_KEY_TAG", "other"),
+    ("TORCHINDUCTOR_CPP_GEMM_CACHE_BLOCKING", "2,2,2"),
+    ("OMP_NUM_THREADS", "1"),
+    ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1"),
+    ("TORCHINDUCTOR_FX_GRAPH_CACHE", "0"),
+    ("TORCHINDUCTOR_AUTOGRAD_CACHE", "0"),
+    ("TORCHINDUCTOR_AUTOGRAD_CACHE", "1"),
+    ("TORCH_COMPILE_DISABLE", "1"),
+    ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
+])  # fmt: skip
 def test_torch_finds_what_verify_says_it_finds(
     variable: str, value: str, made: tuple[Path, CacheLock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,14 +184,11 @@ def test_key_of_the_installed_triton_is_tritons_own(tmp_path: Path, monkeypatch:
     assert installed_triton().key != found.key
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"runtime/cache.py": TRITON_KEY.replace("'-'.join", "'+'.join")}, "in a way that is not known here"),
-        ({"runtime/cache.py": "", "compiler/compiler.py": ""}, "in a way that is not known here"),
-        ({"__init__.py": "__version__ = version()\n"}, "triton/__init__.py says no version"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "said"), [
+    ({"runtime/cache.py": TRITON_KEY.replace("'-'.join", "'+'.join")}, "in a way that is not known here"),
+    ({"runtime/cache.py": "", "compiler/compiler.py": ""}, "in a way that is not known here"),
+    ({"__init__.py": "__version__ = version()\n"}, "triton/__init__.py says no version"),
+])  # fmt: skip
 def test_a_triton_that_is_made_otherwise_has_no_key(
     changed: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,17 +107,14 @@ def test_a_triton_that_no_key_holds_costs_nothing(recording: Recording) -> None:
     assert (found.state, found.lost) == ("differs", frozenset())
 
 
-@pytest.mark.parametrize(
-    ("here", "state"),
-    [
-        (Machine("3.12.9", "x86_64", cuda="12.8", devices=(H100, H100)), "equal"),
-        (Machine("3.12.9", "x86_64", cuda="12.8", devices=(A100,)), "differs"),
-        (Machine("3.12.9", "x86_64", cuda="12.8", devices=(H100, A100)), "unknown"),
-        (Machine("3.12.9", "x86_64", cuda="12.8", devices=None), "unknown"),
-        (Machine("3.12.9", "x86_64", hip="6.3", devices=(A100,)), "unknown"),
-        (Machine("3.12.9", "x86_64", torch_version="2.13.0+cpu"), "differs"),
-    ],
-)
+@pytest.mark.parametrize(("here", "state"), [
+    (Machine("3.12.9", "x86_64", cuda="12.8", devices=(H100, H100)), "equal"),
+    (Machine("3.12.9", "x86_64", cuda="12.8", devices=(A100,)), "differs"),
+    (Machine("3.12.9", "x86_64", cuda="12.8", devices=(H100, A100)), "unknown"),
+    (Machine("3.12.9", "x86_64", cuda="12.8", devices=None), "unknown"),
+    (Machine("3.12.9", "x86_64", hip="6.3", devices=(A100,)), "unknown"),
+    (Machine("3.12.9", "x86_64", torch_version="2.13.0+cpu"), "differs"),
+])  # fmt: skip
 def test_the_device(here: Machine, state: str) -> None:
     lock = made_by_hand(None, {"system_info[device]": {"name": H100}})
     found = fact(lock, here, "device", device="no driver")
@@ -150,16 +147,13 @@ def test_a_text_that_is_not_what_was_hashed_is_not_believed() -> None:
     assert fact(lying, mine, "device").state == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("made", "here", "state", "costs_all"),
-    [
-        ("3.12.4", "3.12.9", "equal", False),
-        ("3.12.4", "3.13.1", "differs", False),
-        ("3.13.1", "3.14.0", "differs", True),
-        ("3.14.1", "3.13.0", "differs", True),
-        ("3.14.1", "3.15.0rc1", "differs", False),
-    ],
-)
+@pytest.mark.parametrize(("made", "here", "state", "costs_all"), [
+    ("3.12.4", "3.12.9", "equal", False),
+    ("3.12.4", "3.13.1", "differs", False),
+    ("3.13.1", "3.14.0", "differs", True),
+    ("3.14.1", "3.13.0", "differs", True),
+    ("3.14.1", "3.15.0rc1", "differs", False),
+])  # fmt: skip
 def test_the_python(made: str, here: str, state: str, costs_all: bool) -> None:
     for lock in (
         made_by_hand(Machine(made, "x86_64"), {"a": 1}),
@@ -217,13 +211,10 @@ def keys_by_step(folder: Path) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("scenario", "variable", "values"),
-    [
-        ("config_env", "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING", {"cold": None, "tuning": "1"}),
-        ("cache_key_tag", "TORCH_COMPILE_CACHE_KEY_TAG", {"unset": None, "tag_a": "a", "tag_b": "b"}),
-    ],
-)
+@pytest.mark.parametrize(("scenario", "variable", "values"), [
+    ("config_env", "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING", {"cold": None, "tuning": "1"}),
+    ("cache_key_tag", "TORCH_COMPILE_CACHE_KEY_TAG", {"unset": None, "tag_a": "a", "tag_b": "b"}),
+])  # fmt: skip
 def test_a_variable_costs_the_keys_that_torch_then_did_not_look_up(
     scenario: str,
     variable: str,

@@ -18,15 +18,12 @@ from mutants.trial import NOT_TRIED, Outcome, _places
 CHANGES = changes_of(Path(wording.__file__))
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        (["noticed"] * 9 + ["survived"], 0, "9 of 10 died, 90.0%"),
-        (["noticed"] * 8 + ["survived"] * 2, 1, "8 of 10 died, 80.0%"),
-        (["noticed"] * 9 + [NOT_TRIED], 2, "only 9 of 10 were tried"),
-        (["noticed"] * 9, 2, "only 9 of 10 were tried"),
-    ],
-)
+@pytest.mark.parametrize(("words", "status", "said"), [
+    (["noticed"] * 9 + ["survived"], 0, "9 of 10 died, 90.0%"),
+    (["noticed"] * 8 + ["survived"] * 2, 1, "8 of 10 died, 80.0%"),
+    (["noticed"] * 9 + [NOT_TRIED], 2, "only 9 of 10 were tried"),
+    (["noticed"] * 9, 2, "only 9 of 10 were tried"),
+])  # fmt: skip
 def test_only_what_was_tried_has_died(
     words: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,21 +61,18 @@ def origins(tables: Tables) -> list[tuple[str, str | None]]:
     return [(row["details"], value(row["detail_set"])) for row in records(tables.lookups.frame)]
 
 
-@pytest.mark.parametrize(
-    ("lookups", "entries", "of_key", "wanted"),
-    [
-        ([fx("f1", OF_LOG)], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("recorded", OF_LOG)]),
-        ([fx("f1")], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_ENTRY)]),
-        ([fx("f1")], [stored("f1", None)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_AUTOGRAD)]),
-        ([fx("f1"), fx("f1", OF_LOG)], [stored("f1", OF_ENTRY)], {}, [("from_entry", OF_ENTRY), ("recorded", OF_LOG)]),
-        ([fx("f1"), fx("f1", OF_LOG), fx("f1", OTHER), fx("f1")], [], {}, [("from_log", OF_LOG), ("recorded", OF_LOG), ("recorded", OTHER), ("from_log", OF_LOG)]),
-        ([fx("f1"), fx("f2", OF_LOG)], [], {}, [("not_recorded", None), ("recorded", OF_LOG)]),
-        ([fx("f1", is_details_cut=True)], [], {}, [("incomplete", None)]),
-        ([fx("f1", is_details_cut=True)], [stored("f1", OF_ENTRY)], {}, [("from_entry", OF_ENTRY)]),
-        ([fx(None)], [stored("f1", OF_ENTRY)], {}, [("not_recorded", None)]),
-        ([fx(None, OF_LOG), fx(None)], [], {}, [("recorded", OF_LOG), ("not_recorded", None)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lookups", "entries", "of_key", "wanted"), [
+    ([fx("f1", OF_LOG)], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("recorded", OF_LOG)]),
+    ([fx("f1")], [stored("f1", OF_ENTRY)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_ENTRY)]),
+    ([fx("f1")], [stored("f1", None)], {"f1": OF_AUTOGRAD}, [("from_entry", OF_AUTOGRAD)]),
+    ([fx("f1"), fx("f1", OF_LOG)], [stored("f1", OF_ENTRY)], {}, [("from_entry", OF_ENTRY), ("recorded", OF_LOG)]),
+    ([fx("f1"), fx("f1", OF_LOG), fx("f1", OTHER), fx("f1")], [], {}, [("from_log", OF_LOG), ("recorded", OF_LOG), ("recorded", OTHER), ("from_log", OF_LOG)]),
+    ([fx("f1"), fx("f2", OF_LOG)], [], {}, [("not_recorded", None), ("recorded", OF_LOG)]),
+    ([fx("f1", is_details_cut=True)], [], {}, [("incomplete", None)]),
+    ([fx("f1", is_details_cut=True)], [stored("f1", OF_ENTRY)], {}, [("from_entry", OF_ENTRY)]),
+    ([fx(None)], [stored("f1", OF_ENTRY)], {}, [("not_recorded", None)]),
+    ([fx(None, OF_LOG), fx(None)], [], {}, [("recorded", OF_LOG), ("not_recorded", None)]),
+])  # fmt: skip
 def test_the_details_of_a_lookup_are_its_own_those_of_the_entry_or_those_of_a_log(
     lookups: list[LookupRow],
     entries: list[EntryRow],
@@ -109,19 +106,16 @@ def test_a_graph_is_under_the_latest_autograd_lookup_of_its_compile() -> None:
     assert lookups["aot_lookup"].fillna(-1).tolist() == [-1, -1, 1, -1, 1, -1, 5, -1, -1]
 
 
-@pytest.mark.parametrize(
-    ("cache", "told", "fields", "direction", "is_backward"),
-    [
-        ("aotautograd", None, {}, None, False),
-        ("fxgraph", None, {}, None, None),
-        ("fxgraph", True, {}, "backward", True),
-        ("fxgraph", False, {}, None, False),
-        ("fxgraph", None, {"is_backward": "True", "is_inference": "False"}, "backward", True),
-        ("fxgraph", None, {"is_backward": "False", "is_inference": "False"}, "forward", False),
-        ("fxgraph", None, {"is_backward": "False", "is_inference": "True"}, "inference", False),
-        ("fxgraph", True, {"is_backward": "False", "is_inference": "True"}, "inference", False),
-    ],
-)
+@pytest.mark.parametrize(("cache", "told", "fields", "direction", "is_backward"), [
+    ("aotautograd", None, {}, None, False),
+    ("fxgraph", None, {}, None, None),
+    ("fxgraph", True, {}, "backward", True),
+    ("fxgraph", False, {}, None, False),
+    ("fxgraph", None, {"is_backward": "True", "is_inference": "False"}, "backward", True),
+    ("fxgraph", None, {"is_backward": "False", "is_inference": "False"}, "forward", False),
+    ("fxgraph", None, {"is_backward": "False", "is_inference": "True"}, "inference", False),
+    ("fxgraph", True, {"is_backward": "False", "is_inference": "True"}, "inference", False),
+])  # fmt: skip
 def test_the_direction_is_told_by_the_details_before_anything_else(
     cache: str, told: bool | None, fields: dict[str, str], direction: str | None, is_backward: bool | None
 ) -> None:

@@ -19,21 +19,18 @@ def put(folder: Path, *names: str) -> dict[str, Path]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("sources", "wanted"),
-    [
-        (["a.log"], {"a.log": 1}),
-        (["a.log", "b.log", "a.log"], {"a.log": 1, "b.log": 2}),
-        (["*.log"], {"a.log": 1, "b.log": 2}),
-        # Of a folder every file, wherever it is.
-        (["sub"], {"sub/c.log": 3, "sub/deep/d": 4}),
-        (["sub/*"], {"sub/c.log": 3, "sub/deep/d": 4}),
-        (["**/*.log"], {"a.log": 1, "b.log": 2, "sub/c.log": 3}),
-        (["absent", "absent/*", "b.log"], {"b.log": 2}),
-        (["[x].txt"], {"[x].txt": 5}),
-        ([], {}),
-    ],
-)
+@pytest.mark.parametrize(("sources", "wanted"), [
+    (["a.log"], {"a.log": 1}),
+    (["a.log", "b.log", "a.log"], {"a.log": 1, "b.log": 2}),
+    (["*.log"], {"a.log": 1, "b.log": 2}),
+    # Of a folder every file, wherever it is.
+    (["sub"], {"sub/c.log": 3, "sub/deep/d": 4}),
+    (["sub/*"], {"sub/c.log": 3, "sub/deep/d": 4}),
+    (["**/*.log"], {"a.log": 1, "b.log": 2, "sub/c.log": 3}),
+    (["absent", "absent/*", "b.log"], {"b.log": 2}),
+    (["[x].txt"], {"[x].txt": 5}),
+    ([], {}),
+])  # fmt: skip
 def test_every_file_of_the_sources_has_a_size_and_a_time(
     sources: list[str], wanted: dict[str, int], tmp_path: Path
 ) -> None:

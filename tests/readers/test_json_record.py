@@ -26,42 +26,39 @@ def asked(method: str, value: object, *more: object) -> tuple[object, list[str]]
     return found, record.wrong
 
 
-@pytest.mark.parametrize(
-    ("method", "value", "more", "wanted"),
-    [
-        ("text", "a", (), "a"),
-        ("text", "", (), ""),
-        ("texts", ["a", "b"], (), ["a", "b"]),
-        ("texts", [], (), []),
-        ("version", "2.13.0", (), "2.13.0"),
-        ("flag", True, (), True),
-        ("flag", False, (), False),
-        ("whole", 0, (), 0),
-        ("whole", 7, (), 7),
-        # Bounds may be asked for.
-        ("whole", 3, (3, 5), 3),
-        ("whole", 5, (3, 5), 5),
-        ("moment_ns", 0, (), 0),
-        ("moment_ns", MOST_NS, (), MOST_NS),
-        # Other units are made nanoseconds.
-        ("moment_of_us", 0, (), 0),
-        ("moment_of_us", 5, (), 5_000),
-        ("moment_of_us", 1.5, (), 1_500),
-        ("moment_of_us", MOST_US, (), MOST_US * 1_000),
-        ("duration_ns", -5, (), -5),
-        ("duration_ns", -MOST_NS_OF_A_DURATION, (), -MOST_NS_OF_A_DURATION),
-        ("duration_ns", 3, (1,), 3),
-        ("duration_ns", 3, (1_000,), 3_000),
-        ("duration_ns", 1.5, (1_000,), 1_500),
-        ("duration_ns", -2, (10**9,), -2 * 10**9),
-        ("duration_ns", 0, (10**6,), 0),
-        # They are rounded, and whole ones are exact.
-        ("duration_ns", 2.0, (2,), 4),
-        ("duration_ns", 0.0004, (1_000,), 0),
-        ("duration_ns", 0.0006, (1_000,), 1),
-        ("record", {"a": 1}, (), {"a": 1}),
-    ],
-)
+@pytest.mark.parametrize(("method", "value", "more", "wanted"), [
+    ("text", "a", (), "a"),
+    ("text", "", (), ""),
+    ("texts", ["a", "b"], (), ["a", "b"]),
+    ("texts", [], (), []),
+    ("version", "2.13.0", (), "2.13.0"),
+    ("flag", True, (), True),
+    ("flag", False, (), False),
+    ("whole", 0, (), 0),
+    ("whole", 7, (), 7),
+    # Bounds may be asked for.
+    ("whole", 3, (3, 5), 3),
+    ("whole", 5, (3, 5), 5),
+    ("moment_ns", 0, (), 0),
+    ("moment_ns", MOST_NS, (), MOST_NS),
+    # Other units are made nanoseconds.
+    ("moment_of_us", 0, (), 0),
+    ("moment_of_us", 5, (), 5_000),
+    ("moment_of_us", 1.5, (), 1_500),
+    ("moment_of_us", MOST_US, (), MOST_US * 1_000),
+    ("duration_ns", -5, (), -5),
+    ("duration_ns", -MOST_NS_OF_A_DURATION, (), -MOST_NS_OF_A_DURATION),
+    ("duration_ns", 3, (1,), 3),
+    ("duration_ns", 3, (1_000,), 3_000),
+    ("duration_ns", 1.5, (1_000,), 1_500),
+    ("duration_ns", -2, (10**9,), -2 * 10**9),
+    ("duration_ns", 0, (10**6,), 0),
+    # They are rounded, and whole ones are exact.
+    ("duration_ns", 2.0, (2,), 4),
+    ("duration_ns", 0.0004, (1_000,), 0),
+    ("duration_ns", 0.0006, (1_000,), 1),
+    ("record", {"a": 1}, (), {"a": 1}),
+])  # fmt: skip
 def test_what_is_as_it_should_be_is_given(
     method: str, value: object, more: tuple[int, ...], wanted: object
 ) -> None:
@@ -79,53 +76,47 @@ def test_what_is_not_there_is_none_and_nothing_is_wrong(method: str) -> None:
     assert record.wrong == []
 
 
-@pytest.mark.parametrize(
-    ("method", "value", "wanted"),
-    [
-        ("text", 7, "a text"),
-        ("text", ["a"], "a text"),
-        ("texts", "ab", "a list of texts"),
-        ("texts", ["a", 7], "a list of texts"),
-        ("texts", {"a": 1}, "a list of texts"),
-        ("version", "", "a version"),
-        ("version", "1" * 5_000, "a version"),
-        ("version", 7, "a text"),
-        ("flag", 1, "true or false"),
-        ("flag", "true", "true or false"),
-        ("whole", -1, "a whole number from 0 to "),
-        ("whole", 1.0, "a whole number from 0 to "),
-        ("whole", True, "a whole number from 0 to "),
-        ("whole", "7", "a whole number from 0 to "),
-        ("moment_ns", MOST_NS + 1, f"a whole number from 0 to {MOST_NS}"),
-        ("moment_ns", -1, f"a whole number from 0 to {MOST_NS}"),
-        ("moment_of_us", -1, "microseconds since the epoch"),
-        ("moment_of_us", MOST_US + 1, "microseconds since the epoch"),
-        ("moment_of_us", "5", "microseconds since the epoch"),
-        ("moment_of_us", True, "microseconds since the epoch"),
-        ("moment_of_us", math.inf, "microseconds since the epoch"),
-        ("duration_ns", 1.5, "a duration"),
-        ("duration_ns", "5", "a duration"),
-        ("duration_ns", True, "a duration"),
-        ("duration_ns", 10**30, "a duration"),
-        ("duration_ns", -(10**30), "a duration"),
-    ],
-)
+@pytest.mark.parametrize(("method", "value", "wanted"), [
+    ("text", 7, "a text"),
+    ("text", ["a"], "a text"),
+    ("texts", "ab", "a list of texts"),
+    ("texts", ["a", 7], "a list of texts"),
+    ("texts", {"a": 1}, "a list of texts"),
+    ("version", "", "a version"),
+    ("version", "1" * 5_000, "a version"),
+    ("version", 7, "a text"),
+    ("flag", 1, "true or false"),
+    ("flag", "true", "true or false"),
+    ("whole", -1, "a whole number from 0 to "),
+    ("whole", 1.0, "a whole number from 0 to "),
+    ("whole", True, "a whole number from 0 to "),
+    ("whole", "7", "a whole number from 0 to "),
+    ("moment_ns", MOST_NS + 1, f"a whole number from 0 to {MOST_NS}"),
+    ("moment_ns", -1, f"a whole number from 0 to {MOST_NS}"),
+    ("moment_of_us", -1, "microseconds since the epoch"),
+    ("moment_of_us", MOST_US + 1, "microseconds since the epoch"),
+    ("moment_of_us", "5", "microseconds since the epoch"),
+    ("moment_of_us", True, "microseconds since the epoch"),
+    ("moment_of_us", math.inf, "microseconds since the epoch"),
+    ("duration_ns", 1.5, "a duration"),
+    ("duration_ns", "5", "a duration"),
+    ("duration_ns", True, "a duration"),
+    ("duration_ns", 10**30, "a duration"),
+    ("duration_ns", -(10**30), "a duration"),
+])  # fmt: skip
 def test_what_is_something_else_is_none_and_is_said(method: str, value: object, wanted: str) -> None:
     found, (wrong,) = asked(method, value)
     assert found is None
     assert wrong.startswith("x is ") and f", not {wanted}" in wrong
 
 
-@pytest.mark.parametrize(
-    ("method", "value", "more"),
-    [
-        ("whole", 2, (3, 5)),
-        ("whole", 6, (3, 5)),
-        # Only of units above nanoseconds a part can be said.
-        ("duration_ns", 2.0, ()),
-        *(("duration_ns", value, (1_000,)) for value in (math.inf, -math.inf, math.nan, 1e300)),
-    ],
-)
+@pytest.mark.parametrize(("method", "value", "more"), [
+    ("whole", 2, (3, 5)),
+    ("whole", 6, (3, 5)),
+    # Only of units above nanoseconds a part can be said.
+    ("duration_ns", 2.0, ()),
+    *(("duration_ns", value, (1_000,)) for value in (math.inf, -math.inf, math.nan, 1e300)),
+])  # fmt: skip
 def test_what_is_beyond_its_bounds_is_none(method: str, value: object, more: tuple[int, ...]) -> None:
     assert asked(method, value, *more)[0] is None
 
@@ -165,22 +156,19 @@ def test_half_a_character_is_made_one_that_can_be_written() -> None:
     assert found["n"] == 5 and "\U0001f600" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (None, "null"),
-        (True, "true"),
-        (7, "7"),
-        (-1.5, "-1.5"),
-        (10**24 - 1, str(10**24 - 1)),
-        (10**24, "a huge number"),
-        (-(10**24), "a huge number"),
-        (1e30, "1e+30"),
-        ("text", "the text 'text'"),
-        ("t" * 41, f"the text '{'t' * 40}'"),
-        ([1], "a list"),
-    ],
-)
+@pytest.mark.parametrize(("value", "said"), [
+    (None, "null"),
+    (True, "true"),
+    (7, "7"),
+    (-1.5, "-1.5"),
+    (10**24 - 1, str(10**24 - 1)),
+    (10**24, "a huge number"),
+    (-(10**24), "a huge number"),
+    (1e30, "1e+30"),
+    ("text", "the text 'text'"),
+    ("t" * 41, f"the text '{'t' * 40}'"),
+    ([1], "a list"),
+])  # fmt: skip
 def test_what_stands_there_is_named(value: object, said: str) -> None:
     assert Record(value).wrong == [f"{said} where an object belongs"]
     if value is not None and value is not True:
@@ -191,16 +179,13 @@ def test_what_stands_there_is_named(value: object, said: str) -> None:
     assert asked("text", {"a": 1})[1] == ["x is an object, not a text"]
 
 
-@pytest.mark.parametrize(
-    ("method", "asked_for", "most"),
-    [
-        ("version", (), "1" * 200),
-        ("moment_ns", (), MOST_NS),
-        ("duration_ns", (), MOST_NS_OF_A_DURATION),
-        ("whole", (), MOST_OF_A_COUNT),
-        ("duration_ns", (10**6,), MOST_NS_OF_A_DURATION // 10**6),
-    ],
-)
+@pytest.mark.parametrize(("method", "asked_for", "most"), [
+    ("version", (), "1" * 200),
+    ("moment_ns", (), MOST_NS),
+    ("duration_ns", (), MOST_NS_OF_A_DURATION),
+    ("whole", (), MOST_OF_A_COUNT),
+    ("duration_ns", (10**6,), MOST_NS_OF_A_DURATION // 10**6),
+])  # fmt: skip
 def test_the_most_that_is_taken(method: str, asked_for: tuple[int, ...], most: Any) -> None:
     found, wrong = asked(method, most, *asked_for)
     assert (found, wrong) == (most * (asked_for or (1,))[0], [])

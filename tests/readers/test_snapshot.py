@@ -76,27 +76,20 @@ def test_a_snapshot_of_before_key_fields_says_that_they_are_not_known(tmp_path: 
     assert read_snapshot(written(tmp_path, {**older, "key_fields": {}}))["key_fields"] == {}
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("key_fields", {"gm": 1}, "key_fields is no object of texts"),
-        ("aot_key_fields", [], "aot_key_fields is no object of texts"),
-        ("torch_manifest", {"files": {"a.py": None}}, "torch_manifest"),
-        ("torch_manifest", {}, "torch_manifest holds no files"),
-        ("host", "\ud800", "half of a character"),
-        ("platform", "\ud800", "half of a character"),
-        ("device_properties", ["\ud800"], "half of a character"),
-        ("context", {"runtime_context": {"\ud800": 1}, "compile_context": None}, "half of a character"),
-        ("context", {"runtime_context": None, "compile_context": {"\ud800": None}}, "half of a character"),
-        (
-            "context",
-            {"runtime_context": None, "compile_context": {"runtime": "\udfff"}},
-            "half of a character",
-        ),
-        ("context", {"runtime_context": None, "compile_context": {"runtime": 3}}, "runtime is int"),
-        *(("pid", pid, "pid is ") for pid in (-1, MOST_NS + 1, True, 1.0)),
-    ],
-)
+@pytest.mark.parametrize(("field", "value", "message"), [
+    ("key_fields", {"gm": 1}, "key_fields is no object of texts"),
+    ("aot_key_fields", [], "aot_key_fields is no object of texts"),
+    ("torch_manifest", {"files": {"a.py": None}}, "torch_manifest"),
+    ("torch_manifest", {}, "torch_manifest holds no files"),
+    ("host", "\ud800", "half of a character"),
+    ("platform", "\ud800", "half of a character"),
+    ("device_properties", ["\ud800"], "half of a character"),
+    ("context", {"runtime_context": {"\ud800": 1}, "compile_context": None}, "half of a character"),
+    ("context", {"runtime_context": None, "compile_context": {"\ud800": None}}, "half of a character"),
+    ("context", {"runtime_context": None, "compile_context": {"runtime": "\udfff"}}, "half of a character"),
+    ("context", {"runtime_context": None, "compile_context": {"runtime": 3}}, "runtime is int"),
+    *(("pid", pid, "pid is ") for pid in (-1, MOST_NS + 1, True, 1.0)),
+])  # fmt: skip
 def test_what_a_frame_could_not_hold_is_refused(
     field: str, value: object, message: str, tmp_path: Path
 ) -> None:
@@ -115,26 +108,23 @@ def test_forms_of_a_newer_torch_are_kept(tmp_path: Path) -> None:
     assert read_snapshot(written(tmp_path, context))["context"] == context
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not readable as JSON"),
-        (b"\x00\xff\xfe", "not readable as JSON"),
-        (json.dumps(SNAPSHOT).encode()[:200], "cut short"),
-        (b"[" * 200_000, "not readable as JSON"),
-        ([], "JSON object"),
-        ({}, "not a cachescope snapshot"),
-        ({"system": {}, "cache": {}}, "not a cachescope snapshot"),
-        ({**SNAPSHOT, "cachescope_snapshot": 2}, "format 2.*upgrade"),
-        ({**SNAPSHOT, "context": None}, "its context"),
-        ({**SNAPSHOT, "context": {"runtime_context": {}}}, "its context"),
-        ({**SNAPSHOT, "context": {**CONTEXT, "compile_context": 1}}, "compile_context is neither"),
-        ({**SNAPSHOT, "pid": "1"}, "pid is str, not int"),
-        ({**SNAPSHOT, "environment": []}, "environment is list"),
-        ({**SNAPSHOT, "environment": {"A": 1}}, "environment holds something"),
-        ({**SNAPSHOT, "not_json": [None]}, "not_json holds something"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", "not readable as JSON"),
+    (b"\x00\xff\xfe", "not readable as JSON"),
+    (json.dumps(SNAPSHOT).encode()[:200], "cut short"),
+    (b"[" * 200_000, "not readable as JSON"),
+    ([], "JSON object"),
+    ({}, "not a cachescope snapshot"),
+    ({"system": {}, "cache": {}}, "not a cachescope snapshot"),
+    ({**SNAPSHOT, "cachescope_snapshot": 2}, "format 2.*upgrade"),
+    ({**SNAPSHOT, "context": None}, "its context"),
+    ({**SNAPSHOT, "context": {"runtime_context": {}}}, "its context"),
+    ({**SNAPSHOT, "context": {**CONTEXT, "compile_context": 1}}, "compile_context is neither"),
+    ({**SNAPSHOT, "pid": "1"}, "pid is str, not int"),
+    ({**SNAPSHOT, "environment": []}, "environment is list"),
+    ({**SNAPSHOT, "environment": {"A": 1}}, "environment holds something"),
+    ({**SNAPSHOT, "not_json": [None]}, "not_json holds something"),
+])  # fmt: skip
 def test_what_is_no_snapshot_is_refused_in_one_line(content: object, message: str, tmp_path: Path) -> None:
     path = written(tmp_path, content)
     with pytest.raises(SourceError, match=message) as caught:
@@ -164,18 +154,15 @@ def test_a_snapshot_cut_anywhere_is_refused(length: int, tmp_path: Path) -> None
         read_snapshot(written(tmp_path, json.dumps(SNAPSHOT).encode()[:length]))
 
 
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [
-        (b'{"cachescope_snapshot": 1', True),
-        (b'\n {\n "cachescope_snapshot" : 1', True),
-        (b'{"runtime_context": {', True),
-        (b'{"compile_context": null', True),
-        (b'{"cachescope": "0.1"', False),
-        (b"V0101 00:00:00.000", False),
-        (b"", False),
-    ],
-)
+@pytest.mark.parametrize(("head", "expected"), [
+    (b'{"cachescope_snapshot": 1', True),
+    (b'\n {\n "cachescope_snapshot" : 1', True),
+    (b'{"runtime_context": {', True),
+    (b'{"compile_context": null', True),
+    (b'{"cachescope": "0.1"', False),
+    (b"V0101 00:00:00.000", False),
+    (b"", False),
+])  # fmt: skip
 def test_a_snapshot_is_told_by_its_head(head: bytes, expected: bool) -> None:
     assert looks_like_snapshot(head) is expected
 
@@ -225,23 +212,20 @@ def test_the_hash_of_torch_is_that_of_its_python() -> None:
     assert torch_detail_hash("QUJD", 4) != torch_detail_hash("QUJD", 5)
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("1970-01-01T00:00:00+00:00", 0),
-        ("1970-01-01T00:00:00", 0),
-        ("1970-01-02T01:02:03.000004+00:00", ((86_400 + 3_723) * 10**6 + 4) * 1_000),
-        ("1970-01-01T02:00:00+01:00", 3_600 * 10**9),
-        ("1969-12-31T23:59:59+00:00", None),
-        ("2199-12-31T23:59:59+00:00", 7_258_118_399 * 10**9),
-        ("2200-01-01T00:00:00+00:00", 7_258_118_400 * 10**9),
-        ("2200-01-01T00:00:01+00:00", None),
-        ("0001-01-01T00:00:00+01:00", None),
-        ("no time", None),
-        ("", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("1970-01-01T00:00:00+00:00", 0),
+    ("1970-01-01T00:00:00", 0),
+    ("1970-01-02T01:02:03.000004+00:00", ((86_400 + 3_723) * 10**6 + 4) * 1_000),
+    ("1970-01-01T02:00:00+01:00", 3_600 * 10**9),
+    ("1969-12-31T23:59:59+00:00", None),
+    ("2199-12-31T23:59:59+00:00", 7_258_118_399 * 10**9),
+    ("2200-01-01T00:00:00+00:00", 7_258_118_400 * 10**9),
+    ("2200-01-01T00:00:01+00:00", None),
+    ("0001-01-01T00:00:00+01:00", None),
+    ("no time", None),
+    ("", None),
+    (None, None),
+])  # fmt: skip
 def test_the_moment_of_a_snapshot(text: str | None, wanted: int | None) -> None:
     assert moment_ns(text) == wanted
 

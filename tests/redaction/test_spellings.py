@@ -64,48 +64,42 @@ def test_equal_things_get_equal_stand_ins_within_one_call() -> None:
     assert shown == ["<path-1>", "<path-2>", "<path-1>"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "torch/_inductor/codecache.py", "inductor_config[cpp.threads]", "compile 0/0",
-        "shape [8, 16] -> [12, 16]", "(s0 + 1)//2, s0/s1, a / b", "torch._inductor.config.triton.cudagraphs",
-        "buf0.size", "2.13.0+cpu, 12.8", "15:32:17", "https://www.nvidia.com/en-us/data-center/h100/",
-        "and/or",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "torch/_inductor/codecache.py", "inductor_config[cpp.threads]", "compile 0/0",
+    "shape [8, 16] -> [12, 16]", "(s0 + 1)//2, s0/s1, a / b", "torch._inductor.config.triton.cudagraphs",
+    "buf0.size", "2.13.0+cpu, 12.8", "15:32:17", "https://www.nvidia.com/en-us/data-center/h100/",
+    "and/or",
+])  # fmt: skip
 def test_torchs_own_words_stay(text: str) -> None:
     assert redact(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("no such file: /home/ann/run.log.", "no such file: <path-1>."),
-        ("File \"/opt/py/lib/torch/_inductor/codecache.py\", line 3", "File \"<path-1>/torch/_inductor/codecache.py\", line 3"),
-        ("'/srv/my runs/a.log'", "'<path-1>'"),
-        ("~/runs/a.log", "<path-1>"),
-        (r"C:\Users\ann\a.log", "<path-1>"),
-        (f"/tmp/torchinductor_ann/fxgraph/ab/f{'abc' * 17}", f"<path-1>/fxgraph/ab/f{'abc' * 17}"),
-        ("/tmp/torchinductor_ann/fxgraph/ab/fann", "<path-1>"),
-        ("/opt/triton/ann/model.py", "<path-1>"),
-        ("redis://me:secret@cache:6379/0", "<url-1>"),
-        ("ann@example.com", "<user-1>"),
-        ("node-7.cluster.local", "<host-1>"),
-        ("at 10.0.3.17", "at <host-1>"),
-        ("ip-10-0-3-17", "<host-1>"),
-        ("GPU-01234567-89ab-cdef-0123-456789abcdef", "<uuid-1>"),
-        ("uuid=01234567-89ab-cdef-0123-456789abcdef", "uuid=<uuid-1>"),
-        ("00000000:3B:00.0", "<bus-1>"),
-        ("pci_bus_id=59, pci_device_id=0", "pci_bus_id=<bus-1>, pci_device_id=<bus-2>"),
-        # A value whose quote was cut off.
-        ('secret="max-autotune and mo…', 'secret="<secret-1>'),
-        # What stands behind a name, though everyone knows the word.
-        ("USER=max HOSTNAME=data", "USER=<user-1> HOSTNAME=<host-1>"),
-        ("TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x", "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x"),
-        # Numbers of accounts, and sizes.
-        ("123456789012, 4512345678, 9223372036854775807", "<name-1>, 4512345678, 9223372036854775807"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("no such file: /home/ann/run.log.", "no such file: <path-1>."),
+    ("File \"/opt/py/lib/torch/_inductor/codecache.py\", line 3", "File \"<path-1>/torch/_inductor/codecache.py\", line 3"),
+    ("'/srv/my runs/a.log'", "'<path-1>'"),
+    ("~/runs/a.log", "<path-1>"),
+    (r"C:\Users\ann\a.log", "<path-1>"),
+    (f"/tmp/torchinductor_ann/fxgraph/ab/f{'abc' * 17}", f"<path-1>/fxgraph/ab/f{'abc' * 17}"),
+    ("/tmp/torchinductor_ann/fxgraph/ab/fann", "<path-1>"),
+    ("/opt/triton/ann/model.py", "<path-1>"),
+    ("redis://me:secret@cache:6379/0", "<url-1>"),
+    ("ann@example.com", "<user-1>"),
+    ("node-7.cluster.local", "<host-1>"),
+    ("at 10.0.3.17", "at <host-1>"),
+    ("ip-10-0-3-17", "<host-1>"),
+    ("GPU-01234567-89ab-cdef-0123-456789abcdef", "<uuid-1>"),
+    ("uuid=01234567-89ab-cdef-0123-456789abcdef", "uuid=<uuid-1>"),
+    ("00000000:3B:00.0", "<bus-1>"),
+    ("pci_bus_id=59, pci_device_id=0", "pci_bus_id=<bus-1>, pci_device_id=<bus-2>"),
+    # A value whose quote was cut off.
+    ('secret="max-autotune and mo…', 'secret="<secret-1>'),
+    # What stands behind a name, though everyone knows the word.
+    ("USER=max HOSTNAME=data", "USER=<user-1> HOSTNAME=<host-1>"),
+    ("TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x", "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x"),
+    # Numbers of accounts, and sizes.
+    ("123456789012, 4512345678, 9223372036854775807", "<name-1>, 4512345678, 9223372036854775807"),
+])  # fmt: skip
 def test_what_tells_who_and_where_is_replaced(text: str, expected: str) -> None:
     assert redact(text) == expected
 
@@ -114,16 +108,13 @@ def test_a_name_is_hidden_with_all_that_is_joined_to_it() -> None:
     assert redact(["/home/annabel/x", "cache_key_tag -> annabel_exp1"])[1] == "cache_key_tag -> <name-1>"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("runs/ann/trace/a.log", "<path-1>"),
-        ("on gpu-box and gpu-box.example", "on <host-1> and <host-2>"),
-        ("ann read", "<user-1> read"),
-        # An account that names nobody.
-        ("root cause", "root cause"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("runs/ann/trace/a.log", "<path-1>"),
+    ("on gpu-box and gpu-box.example", "on <host-1> and <host-2>"),
+    ("ann read", "<user-1> read"),
+    # An account that names nobody.
+    ("root cause", "root cause"),
+])  # fmt: skip
 def test_known_names_are_hidden_as_whole_words(text: str, expected: str) -> None:
     known = Identities(paths={"runs/ann"}, hosts={"gpu-box.example"}, users={"ann", "root"})
     assert redact(text, known) == expected

@@ -136,18 +136,15 @@ def test_a_changed_config_does_not_pass_for_a_cold_start(recording: Recording, t
     assert f"against the baseline {FUSION} True -> False changed" in " ".join(repr(checked).split())
 
 
-@pytest.mark.parametrize(
-    ("checked", "baseline", "passes"),
-    [
-        # A cold start like that of the baseline passes, of other graphs too.
-        (("cold_warm", 0), ("config_flip", 0), True),
-        (("four_graphs", 0), ("config_flip", 0), True),
-        # A change that the baseline had is known.
-        (("config_flip", 1), ("three_changes", 0, 1, 2), True),
-        # Since 2.12 a trace alone has details of FX keys only, and what changed is told all the same.
-        (("trace_only", 2), ("trace_only", 0), False),
-    ],
-)
+@pytest.mark.parametrize(("checked", "baseline", "passes"), [
+    # A cold start like that of the baseline passes, of other graphs too.
+    (("cold_warm", 0), ("config_flip", 0), True),
+    (("four_graphs", 0), ("config_flip", 0), True),
+    # A change that the baseline had is known.
+    (("config_flip", 1), ("three_changes", 0, 1, 2), True),
+    # Since 2.12 a trace alone has details of FX keys only, and what changed is told all the same.
+    (("trace_only", 2), ("trace_only", 0), False),
+])  # fmt: skip
 def test_what_changed_since_the_baseline_counts(
     checked: tuple[Any, ...], baseline: tuple[Any, ...], passes: bool, recording: Recording, tmp_path: Path
 ) -> None:

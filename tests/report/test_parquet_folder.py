@@ -34,18 +34,15 @@ def test_sets_of_lookups_come_back(at_once: int, tmp_path: Path, monkeypatch: py
 INT64 = pa.list_(pa.int64())
 
 
-@pytest.mark.parametrize(
-    ("column", "wrong"),
-    [
-        (pa.array([[0], None], INT64), "components has missing values"),
-        (pa.array([[0, None]], INT64), "components has missing values"),
-        (pa.array([[0.5]], pa.list_(pa.float64())), "components has another type"),
-        (pa.array([0, 1]), "components has another type"),
-        (pa.array([[-1]], INT64), "set 0 has components that are not there"),
-        (pa.array([[10]], INT64), "set 0 has components that are not there"),
-        (pa.array([[0], [0]], INT64), "set 1 is there twice"),
-    ],
-)
+@pytest.mark.parametrize(("column", "wrong"), [
+    (pa.array([[0], None], INT64), "components has missing values"),
+    (pa.array([[0, None]], INT64), "components has missing values"),
+    (pa.array([[0.5]], pa.list_(pa.float64())), "components has another type"),
+    (pa.array([0, 1]), "components has another type"),
+    (pa.array([[-1]], INT64), "set 0 has components that are not there"),
+    (pa.array([[10]], INT64), "set 0 has components that are not there"),
+    (pa.array([[0], [0]], INT64), "set 1 is there twice"),
+])  # fmt: skip
 def test_other_sets_are_refused(column: pa.Array, wrong: str, tmp_path: Path) -> None:
     made().save(tmp_path / "saved")
     parquet.write_table(pa.table({"components": column}), tmp_path / "saved" / "detail_sets.parquet")
@@ -53,16 +50,13 @@ def test_other_sets_are_refused(column: pa.Array, wrong: str, tmp_path: Path) ->
         cachescope.read(tmp_path / "saved")
 
 
-@pytest.mark.parametrize(
-    ("manifest", "wrong"),
-    [
-        ('{"format": 4}', f"was saved in format 4; this cachescope reads {FORMAT}"),
-        ("{}", "was saved in format None"),
-        ("[5]", "was saved in format None"),
-        ("5", "was saved in format None"),
-        ("{", "a saved scope that cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("manifest", "wrong"), [
+    ('{"format": 4}', f"was saved in format 4; this cachescope reads {FORMAT}"),
+    ("{}", "was saved in format None"),
+    ("[5]", "was saved in format None"),
+    ("5", "was saved in format None"),
+    ("{", "a saved scope that cannot be read"),
+])  # fmt: skip
 def test_a_scope_of_another_format_is_refused(manifest: str, wrong: str, tmp_path: Path) -> None:
     (tmp_path / "cachescope.json").write_text(manifest)
     with pytest.raises(SourceError, match=wrong):

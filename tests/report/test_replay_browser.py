@@ -59,14 +59,11 @@ def test_a_warning_stays_while_others_are_out(browser: Any, recording: Recording
         )
 
 
-@pytest.mark.parametrize(
-    ("took", "said"),
-    [
-        (None, "times not recorded"), (0.25, "250 ms saved"), (0.9995, "1.0 s saved"), (59.94, "59.9 s saved"),
-        (59.95, "1 min saved"), (113.5, "1 min 54 s saved"), (1020, "17 min saved"), (3599.6, "1 h saved"),
-        (7500, "2 h 5 min saved"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("took", "said"), [
+    (None, "times not recorded"), (0.25, "250 ms saved"), (0.9995, "1.0 s saved"), (59.94, "59.9 s saved"),
+    (59.95, "1 min saved"), (113.5, "1 min 54 s saved"), (1020, "17 min saved"), (3599.6, "1 h saved"),
+    (7500, "2 h 5 min saved"),
+])  # fmt: skip
 def test_times_are_written_as_everywhere(browser: Any, tmp_path: Path, took: float | None, said: str) -> None:
     keys = ({"gm": CODE, "fields": "0"}, {"gm": CODE, "fields": "1"})
     made = [fx(f"f{at}", "full_miss", key, at=10_000 * at, took=took) for at, key in enumerate(keys)]

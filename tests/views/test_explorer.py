@@ -137,13 +137,10 @@ def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     assert tour.state.lookup == 31
 
 
-@pytest.mark.parametrize(
-    "filters",
-    [
-        {"run": 3}, {"cache": "fxgraph", "outcome": "full_miss"}, {"cause": 1, "text": "EPILOGUE"},
-        {"text": "nothing has this"}, {"text": "a(b"}, {"run": 99},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("filters", [
+    {"run": 3}, {"cache": "fxgraph", "outcome": "full_miss"}, {"cause": 1, "text": "EPILOGUE"},
+    {"text": "nothing has this"}, {"text": "a(b"}, {"run": 99},
+])  # fmt: skip
 def test_filters(filters: dict[str, Any], tour: Explorer, scopes: dict[str, Scope]) -> None:
     tour.state.show_lookups(**filters)
     tour.state.sort = ("time_taken_ns", False)

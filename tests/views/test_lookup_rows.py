@@ -164,14 +164,11 @@ def test_a_page_or_all_of_it_is_copied(tour: cachescope.Scope, monkeypatch: pyte
     assert copied(table, monkeypatch, copy="exe", all=True) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "=cmd()",
-        " \n=1",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("+1", "-1", "@x", "\t=1", "\x1b[31m=1")),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "=cmd()",
+    " \n=1",
+    *(pytest.param(one, marks=pytest.mark.slow) for one in ("+1", "-1", "@x", "\t=1", "\x1b[31m=1")),
+])  # fmt: skip
 def test_no_text_of_a_log_is_a_formula_where_it_is_pasted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = lookups_frame(cachescope.read(cachescope.sample("config_flip"))).assign(function=text)
     (pasted,) = copied(Table(LookupRows(frame), "lookups"), monkeypatch, copy="tsv", all=True)

@@ -83,20 +83,17 @@ def test_what_is_lost_may_be_gone_and_no_more() -> None:
     assert [what for what, _ in judged(WHOLE[:3], left={"a1": 2}).wrong] == ["less than the lines say"]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "what"),
-    [
-        (replace(SECOND, verdict="entry_unavailable", changed=frozenset()), "key_changed reported as entry_unavailable"),
-        (replace(SECOND, changed=FUSION | {"tag"}), "other fields blamed"),
-        (replace(SECOND, verdict="first_lookup", changed=frozenset()), "key_changed reported as first_lookup"),
-        (replace(SECOND, root=False, cause=COLD), "another cause"),
-        (replace(SECOND, outcome="hit", verdict=None, changed=frozenset()), "outcome full_miss reported as hit"),
-        (replace(SECOND, outcome="guard_miss", verdict="guard_failed"), "outcome full_miss reported as guard_miss"),
-        (replace(SECOND, key="a9"), "a lookup too many"),
-        (replace(SECOND, compile_id="7/0"), "a lookup too many"),
-        (replace(SECOND, verdict="details_not_recorded"), "key_changed reported as details_not_recorded"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("wrong", "what"), [
+    (replace(SECOND, verdict="entry_unavailable", changed=frozenset()), "key_changed reported as entry_unavailable"),
+    (replace(SECOND, changed=FUSION | {"tag"}), "other fields blamed"),
+    (replace(SECOND, verdict="first_lookup", changed=frozenset()), "key_changed reported as first_lookup"),
+    (replace(SECOND, root=False, cause=COLD), "another cause"),
+    (replace(SECOND, outcome="hit", verdict=None, changed=frozenset()), "outcome full_miss reported as hit"),
+    (replace(SECOND, outcome="guard_miss", verdict="guard_failed"), "outcome full_miss reported as guard_miss"),
+    (replace(SECOND, key="a9"), "a lookup too many"),
+    (replace(SECOND, compile_id="7/0"), "a lookup too many"),
+    (replace(SECOND, verdict="details_not_recorded"), "key_changed reported as details_not_recorded"),
+])  # fmt: skip
 def test_what_is_false_is_seen(wrong: Answer, what: str) -> None:
     assert what in [found for found, _ in judged([FIRST, wrong, THIRD, GONE_ENTRY]).wrong]
 

@@ -30,18 +30,15 @@ def ran(name: str, root: Path, **environment: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize(
-    ("name", "shows", "helped"),
-    [
-        ("autocast", "autograd_cache_bypass", {"CHOICE": "outside"}),
-        ("weak_container", "autograd_cache_bypass", {"CHOICE": "without"}),
-        ("set_in_metadata", "autograd_cache_miss", {"CHOICE": "sorted"}),
-        ("set_in_metadata", "autograd_cache_miss", {"CHOICE": "stable"}),
-        ("set_in_metadata", "autograd_cache_miss", {"PYTHONHASHSEED": "3"}),
-        ("backward_without_operator", "autograd_cache_miss", {"CHOICE": "operator"}),
-        ("backward_never_run", "autograd_cache_miss", {"CHOICE": "no_grad"}),
-    ],
-)
+@pytest.mark.parametrize(("name", "shows", "helped"), [
+    ("autocast", "autograd_cache_bypass", {"CHOICE": "outside"}),
+    ("weak_container", "autograd_cache_bypass", {"CHOICE": "without"}),
+    ("set_in_metadata", "autograd_cache_miss", {"CHOICE": "sorted"}),
+    ("set_in_metadata", "autograd_cache_miss", {"CHOICE": "stable"}),
+    ("set_in_metadata", "autograd_cache_miss", {"PYTHONHASHSEED": "3"}),
+    ("backward_without_operator", "autograd_cache_miss", {"CHOICE": "operator"}),
+    ("backward_never_run", "autograd_cache_miss", {"CHOICE": "no_grad"}),
+])  # fmt: skip
 def test_torch_shows_it_in_each_process_and_the_advice_helps(
     name: str, shows: str, helped: dict[str, str], tmp_path: Path
 ) -> None:

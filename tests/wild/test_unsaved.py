@@ -123,16 +123,13 @@ def test_an_entry_is_told_right_or_not_known(version: str, name: str, way: str, 
             assert is_right or is_untold or evidence == "not_known", (line, verdict, kind, evidence)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("failed_codegen", "failed compile"),
-        ("failed_backward", "failed compile"),
-        ("entries_not_writable", "not saved"),
-        ("read_only_directory", "not saved"),
-        ("disk_full", "not saved"),
-    ],
-)
+@pytest.mark.parametrize(("name", "kind"), [
+    ("failed_codegen", "failed compile"),
+    ("failed_backward", "failed compile"),
+    ("entries_not_writable", "not saved"),
+    ("read_only_directory", "not saved"),
+    ("disk_full", "not saved"),
+])  # fmt: skip
 def test_what_torch_wrote_down_is_known(name: str, kind: str, recording: Recording) -> None:
     misses = read_way(recording("2.13.0", name), "all").misses
     known = misses[(misses["verdict"] == "entry_unavailable") & (misses["evidence"] == "recorded")]

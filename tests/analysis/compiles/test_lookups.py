@@ -81,23 +81,20 @@ def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None =
     )
 
 
-@pytest.mark.parametrize(
-    ("compiles", "of_lookup", "place"),
-    [
-        # A log that has lost whether the graph is a backward graph: the time may tell.
-        ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(time=12, is_backward=None), 0),
-        ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(is_backward=None), None),
-        ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(is_backward=True), 1),
-        ([row("first", 1, 10, 5)], lookup(is_backward=True), 0),
-        ([row("first")], lookup(is_backward=None), 0),
-        ([row("backward")], lookup(is_backward=False), None),
-        # Only a text log has it: of several compiles with one id the time alone tells.
-        ([row("first", 1, 10, 5), row("first", 2, 20, 5)], lookup(segment=0, time=21), 1),
-        ([row("first", 1, 10, 5), row("first", 2, 20, 5)], lookup(segment=0, time=17), None),
-        ([row("first", 1)], lookup(segment=0, time=17), None),
-        ([row("first", 2)], lookup(segment=1), None),
-    ],
-)
+@pytest.mark.parametrize(("compiles", "of_lookup", "place"), [
+    # A log that has lost whether the graph is a backward graph: the time may tell.
+    ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(time=12, is_backward=None), 0),
+    ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(is_backward=None), None),
+    ([row("first", 1, 10, 5), row("backward", 1, 20, 5)], lookup(is_backward=True), 1),
+    ([row("first", 1, 10, 5)], lookup(is_backward=True), 0),
+    ([row("first")], lookup(is_backward=None), 0),
+    ([row("backward")], lookup(is_backward=False), None),
+    # Only a text log has it: of several compiles with one id the time alone tells.
+    ([row("first", 1, 10, 5), row("first", 2, 20, 5)], lookup(segment=0, time=21), 1),
+    ([row("first", 1, 10, 5), row("first", 2, 20, 5)], lookup(segment=0, time=17), None),
+    ([row("first", 1)], lookup(segment=0, time=17), None),
+    ([row("first", 2)], lookup(segment=1), None),
+])  # fmt: skip
 def test_a_lookup_belongs_to_the_one_compile_that_it_can_be_of(
     compiles: list[CompileRow], of_lookup: LookupRow, place: int | None
 ) -> None:

@@ -84,25 +84,22 @@ def test_symbols_are_what_torch_says(check: Any, recorded: Recorded) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("function", "ranges", "lines"),
-    [
-        ("bounded", ["[11, 4096]"], ["if x.shape[0] > 10 and"] * 2),
-        ("two_inputs", ["[2, int_oo]", "[2, int_oo]"], ["if x.shape[0] * 2 >"]),
-        ("equal_inputs", ["[11, int_oo]", "[11, int_oo]"], ["z = x + y", "if z.shape[0] > 10"]),
-        ("shared", ["[5, int_oo]"], ["if x.shape[0] > 4"]),
-        ("remainder", ["[2, int_oo]"], ["if x.shape[0] % 8"]),
-        ("scaled", ["[5, int_oo]"], ["if 2 * x.shape[0]"]),
-        ("expression", ["[2, 20]"], ["if z.shape[0] <= 40"]),
-        ("unequal", ["[2, int_oo]"], ["if x.shape[0] != 7"]),
-        ("fixed", ["[12, 12]"], ["if x.shape[0] == 12"]),
-        ("from_data", ["[2, 50]"], ["torch._check(n >= 2)", "torch._check(n <= 50)"]),
-        ("restarted", ["[4, int_oo]"], ["if x.shape[0] > 3"]),
-        ("called", ["[2, 100]"], ["if is_large(x)"]),
-        ("forward", ["[5, int_oo]"], ["if y.shape[0] >= 5"]),
-        ("trained", ["[4, 32]"], []),
-    ],
-)
+@pytest.mark.parametrize(("function", "ranges", "lines"), [
+    ("bounded", ["[11, 4096]"], ["if x.shape[0] > 10 and"] * 2),
+    ("two_inputs", ["[2, int_oo]", "[2, int_oo]"], ["if x.shape[0] * 2 >"]),
+    ("equal_inputs", ["[11, int_oo]", "[11, int_oo]"], ["z = x + y", "if z.shape[0] > 10"]),
+    ("shared", ["[5, int_oo]"], ["if x.shape[0] > 4"]),
+    ("remainder", ["[2, int_oo]"], ["if x.shape[0] % 8"]),
+    ("scaled", ["[5, int_oo]"], ["if 2 * x.shape[0]"]),
+    ("expression", ["[2, 20]"], ["if z.shape[0] <= 40"]),
+    ("unequal", ["[2, int_oo]"], ["if x.shape[0] != 7"]),
+    ("fixed", ["[12, 12]"], ["if x.shape[0] == 12"]),
+    ("from_data", ["[2, 50]"], ["torch._check(n >= 2)", "torch._check(n <= 50)"]),
+    ("restarted", ["[4, int_oo]"], ["if x.shape[0] > 3"]),
+    ("called", ["[2, 100]"], ["if is_large(x)"]),
+    ("forward", ["[5, int_oo]"], ["if y.shape[0] >= 5"]),
+    ("trained", ["[4, 32]"], []),
+])  # fmt: skip
 def test_each_guard_has_the_line_that_added_it(
     function: str, ranges: list[str], lines: list[str], recorded: Recorded
 ) -> None:

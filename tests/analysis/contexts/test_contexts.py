@@ -41,16 +41,13 @@ def written(folder: Path, *snapshots: object) -> list[Path]:
     return paths
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        ("trace",),
-        *(
-            pytest.param(parts, marks=pytest.mark.slow)
-            for parts in (("text",), ("trace", "text"), ("trace", "cache"))
-        ),
-    ],
-)
+@pytest.mark.parametrize("parts", [
+    ("trace",),
+    *(
+        pytest.param(parts, marks=pytest.mark.slow)
+        for parts in (("text",), ("trace", "text"), ("trace", "cache"))
+    ),
+])  # fmt: skip
 def test_each_form_of_a_run_is_torchs_or_listed_missing(parts: tuple[str, ...], recording: Recording) -> None:
     folder = recording("2.13.0", "isolation_context")
     scope = cachescope.read(*(folder / part for part in parts))

@@ -75,54 +75,51 @@ def loop(step: str, inside: str) -> str:
     return f"for(int64_t x0=0; x0<64; x0{step}) {{ {inside} }}"
 
 
-@pytest.mark.parametrize(
-    ("kernel", "widths", "has_whole"),
-    [
-        # A load of a whole vector says how many bits it has.
-        (loads(FLOAT, 16), {512}, True),
-        (loads(FLOAT, 8), {256}, True),
-        (loads("at::vec::Vectorized<double>", 4), {256}, True),
-        (loads(FLOATS, 16), {256}, True),
-        (loads("at::vec::VectorizedN<int64_t, 2>", 16), {512}, True),
-        (loads(FLOAT, 4) + loads(FLOAT, 8), {256}, True),
-        (loads(FLOAT, 8) + loads(HALF, 32), {256}, True),
-        (loop("+=static_cast<int64_t>(16L)", loads(FLOAT, 8)), {256}, True),
-        # One of 16 bits may be a half.
-        (loads(HALF, 32), {512}, True),
-        (loads(HALF, 16), {256, 512}, True),
-        (loads(HALF, 8), {128, 256}, True),
-        (loads(HALF, 8) + loads(HALF, 16), {256, 512}, True),
-        (loads("at::vec::VectorizedN<at::Half,2>", 32), {256, 512}, True),
-        # One of bytes says nothing; nor the rest at the end of a loop.
-        (loads(BYTE, 32), ANY, False),
-        (loads(FLOAT, 8).replace("(8)", "(5L)"), ANY, False),
-        # Without a whole load: the step of the loops, and the vectors that it fills.
-        (loop("+=static_cast<int64_t>(8L)", f"{FLOAT}(0);"), {256}, False),
-        (loop("+=static_cast<int64_t>(8)", f"{FLOAT}(0);"), {256}, False),
-        (loop("+= 8L", f"{FLOAT}(0);"), {256}, False),
-        (loop("+=16L", f"{FLOATS}(0);"), {256}, False),
-        (loop("+=16L", "at::vec::convert<float,2,at::BFloat16,1>(y);"), {256}, False),
-        (loop("+=8L", f"{FLOAT}(0); {HALF}(0);"), {256}, False),
-        (loop("+=8L", loop("+=1L", f"{FLOAT}(0);")), {256}, False),
-        (loop("+=8L", loop("+=16L", f"{FLOAT}(0);")), ANY, False),
-        (loop("+=8L", f"{FLOAT}(0); at::vec::Vectorized<double>(0);"), ANY, False),
-        (loop("+=8L", f"{FLOAT}(0); at::vec::VectorizedN<double,2>(0);"), {256}, False),
-        (loop("+=5L", f"{FLOAT}(0);"), ANY, False),
-        (loop("+=16L", loads(HALF, 16) + f"{FLOAT}(0);"), {512}, True),
-        # Of bytes alone, a step is as many as there would be floats.
-        (loop("+=8L", f"{BYTE}(0);"), {256}, False),
-        (loop("+=16L", f"{BYTE}(0); out.store(p + 1);"), {512}, False),
-        (loop("+=5L", f"{BYTE}(0);"), ANY, False),
-        (loop("+=8L", f"{HALF}(0); {BYTE}(0);"), ANY, False),
-        # A whole store is one too; one of the rest is not.
-        (loop("+=8L", f"{FLOAT}(0); y.store(out_ptr0 + x0);"), {256}, True),
-        (loop("+=8L", f"{FLOAT}(0); y.store(out_ptr0 + x0, static_cast<int64_t>(5L));"), {256}, False),
-        (f"{FLOAT}(0); y.store(out_ptr0 + x0);", ANY, True),
-        # Intrinsics name the width.
-        ("_mm512_add_ps(a, b);", {512}, True),
-        ("_mm256_add_ps(a, b); " + loads(FLOAT, 16), {256}, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kernel", "widths", "has_whole"), [
+    # A load of a whole vector says how many bits it has.
+    (loads(FLOAT, 16), {512}, True),
+    (loads(FLOAT, 8), {256}, True),
+    (loads("at::vec::Vectorized<double>", 4), {256}, True),
+    (loads(FLOATS, 16), {256}, True),
+    (loads("at::vec::VectorizedN<int64_t, 2>", 16), {512}, True),
+    (loads(FLOAT, 4) + loads(FLOAT, 8), {256}, True),
+    (loads(FLOAT, 8) + loads(HALF, 32), {256}, True),
+    (loop("+=static_cast<int64_t>(16L)", loads(FLOAT, 8)), {256}, True),
+    # One of 16 bits may be a half.
+    (loads(HALF, 32), {512}, True),
+    (loads(HALF, 16), {256, 512}, True),
+    (loads(HALF, 8), {128, 256}, True),
+    (loads(HALF, 8) + loads(HALF, 16), {256, 512}, True),
+    (loads("at::vec::VectorizedN<at::Half,2>", 32), {256, 512}, True),
+    # One of bytes says nothing; nor the rest at the end of a loop.
+    (loads(BYTE, 32), ANY, False),
+    (loads(FLOAT, 8).replace("(8)", "(5L)"), ANY, False),
+    # Without a whole load: the step of the loops, and the vectors that it fills.
+    (loop("+=static_cast<int64_t>(8L)", f"{FLOAT}(0);"), {256}, False),
+    (loop("+=static_cast<int64_t>(8)", f"{FLOAT}(0);"), {256}, False),
+    (loop("+= 8L", f"{FLOAT}(0);"), {256}, False),
+    (loop("+=16L", f"{FLOATS}(0);"), {256}, False),
+    (loop("+=16L", "at::vec::convert<float,2,at::BFloat16,1>(y);"), {256}, False),
+    (loop("+=8L", f"{FLOAT}(0); {HALF}(0);"), {256}, False),
+    (loop("+=8L", loop("+=1L", f"{FLOAT}(0);")), {256}, False),
+    (loop("+=8L", loop("+=16L", f"{FLOAT}(0);")), ANY, False),
+    (loop("+=8L", f"{FLOAT}(0); at::vec::Vectorized<double>(0);"), ANY, False),
+    (loop("+=8L", f"{FLOAT}(0); at::vec::VectorizedN<double,2>(0);"), {256}, False),
+    (loop("+=5L", f"{FLOAT}(0);"), ANY, False),
+    (loop("+=16L", loads(HALF, 16) + f"{FLOAT}(0);"), {512}, True),
+    # Of bytes alone, a step is as many as there would be floats.
+    (loop("+=8L", f"{BYTE}(0);"), {256}, False),
+    (loop("+=16L", f"{BYTE}(0); out.store(p + 1);"), {512}, False),
+    (loop("+=5L", f"{BYTE}(0);"), ANY, False),
+    (loop("+=8L", f"{HALF}(0); {BYTE}(0);"), ANY, False),
+    # A whole store is one too; one of the rest is not.
+    (loop("+=8L", f"{FLOAT}(0); y.store(out_ptr0 + x0);"), {256}, True),
+    (loop("+=8L", f"{FLOAT}(0); y.store(out_ptr0 + x0, static_cast<int64_t>(5L));"), {256}, False),
+    (f"{FLOAT}(0); y.store(out_ptr0 + x0);", ANY, True),
+    # Intrinsics name the width.
+    ("_mm512_add_ps(a, b);", {512}, True),
+    ("_mm256_add_ps(a, b); " + loads(FLOAT, 16), {256}, True),
+])  # fmt: skip
 def test_the_width_that_a_kernel_was_made_for(kernel: str, widths: set[int], has_whole: bool) -> None:
     """Made by hand, as torch writes it."""
     assert vector_code(kernel) == (VectorCode(frozenset(widths), has_whole),)
@@ -138,14 +135,11 @@ def test_every_kernel_of_a_source_counts_once() -> None:
     assert [sorted(code.widths) for code in vector_code('extern "C"'.join(parts))] == [[256], [512]]
 
 
-@pytest.mark.parametrize(
-    ("widths", "has_whole", "fits"),
-    [
-        ({256}, True, {0: False, 128: False, 256: True, 512: False}),
-        ({256, 512}, True, {0: False, 128: False, 256: None, 512: None}),
-        ({256}, False, {0: False, 128: None, 256: True, 512: None}),
-    ],
-)
+@pytest.mark.parametrize(("widths", "has_whole", "fits"), [
+    ({256}, True, {0: False, 128: False, 256: True, 512: False}),
+    ({256, 512}, True, {0: False, 128: False, 256: None, 512: None}),
+    ({256}, False, {0: False, 128: None, 256: True, 512: None}),
+])  # fmt: skip
 def test_a_kernel_fits_a_cpu(widths: set[int], has_whole: bool, fits: dict[int, bool | None]) -> None:
     code = VectorCode(frozenset(widths), has_whole)
     assert {width: code.fits(width) for width in fits} == fits
@@ -167,25 +161,22 @@ def row(number: int = 0, **told: Any) -> EntryRow:
     return entry_row(number, "fxgraph", "f1", **{"device_types": ("cpu",), "code_key": "c1", **told})
 
 
-@pytest.mark.parametrize(
-    ("told", "source", "width", "is_unsafe", "reason"),
-    [
-        ({}, AVX2, 256, False, None),
-        ({}, AVX2, 512, True, "it was built for another CPU: its code is written in vectors of 256 bits, and the process (NAME) has 512 bits;"),
-        ({}, AVX2, 0, True, "and the process (NAME) has none;"),
-        ({}, AVX2, None, None, "its code is written in vectors of 256 bits, and what the process's CPU has is not known"),
-        ({}, BFLOAT16, 512, None, "vectors of 256 or 512 bits, and the process (NAME) has 512 bits: it may be right anyway"),
-        ({}, AVX2 + 'extern "C"' + AVX512, 128, True, "vectors of 256 or 512 bits"),
-        ({}, "no vectors", None, False, None),
-        ({}, None, 256, None, "its generated code could not be read"),
-        ({"device_types": ("cuda",)}, AVX512, 256, False, None),
-        ({"device_types": ("cuda", "cpu")}, AVX512, 256, True, "another CPU"),
-        ({"device_types": ()}, None, 256, False, None),
-        ({"status": "unreadable"}, AVX2, 256, None, "its generated code could not be read"),
-        ({"status": "unreadable", "device_types": ("cuda",)}, AVX2, 256, None, "its generated code could not be read"),
-        ({"status": "damaged"}, AVX2, 256, False, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("told", "source", "width", "is_unsafe", "reason"), [
+    ({}, AVX2, 256, False, None),
+    ({}, AVX2, 512, True, "it was built for another CPU: its code is written in vectors of 256 bits, and the process (NAME) has 512 bits;"),
+    ({}, AVX2, 0, True, "and the process (NAME) has none;"),
+    ({}, AVX2, None, None, "its code is written in vectors of 256 bits, and what the process's CPU has is not known"),
+    ({}, BFLOAT16, 512, None, "vectors of 256 or 512 bits, and the process (NAME) has 512 bits: it may be right anyway"),
+    ({}, AVX2 + 'extern "C"' + AVX512, 128, True, "vectors of 256 or 512 bits"),
+    ({}, "no vectors", None, False, None),
+    ({}, None, 256, None, "its generated code could not be read"),
+    ({"device_types": ("cuda",)}, AVX512, 256, False, None),
+    ({"device_types": ("cuda", "cpu")}, AVX512, 256, True, "another CPU"),
+    ({"device_types": ()}, None, 256, False, None),
+    ({"status": "unreadable"}, AVX2, 256, None, "its generated code could not be read"),
+    ({"status": "unreadable", "device_types": ("cuda",)}, AVX2, 256, None, "its generated code could not be read"),
+    ({"status": "damaged"}, AVX2, 256, False, None),
+])  # fmt: skip
 def test_an_entry(
     told: dict[str, Any], source: str | None, width: int | None, is_unsafe: bool | None, reason: str | None
 ) -> None:

@@ -68,37 +68,34 @@ def contexts(*changed: dict[str, Any]) -> list[ContextRow]:
 OPAQUE_TORCH = "one hash of all of torch's sources: capture both with --torch-manifest to see the files"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "wanted"),
-    [
-        ({}, {}, []),
-        ({}, {"inductor_configs": {"a": 9, "b": 2}}, [("inductor_configs", "a", "changed", "1", "9", None)]),
-        ({}, {"inductor_configs": {"a": 1}}, [("inductor_configs", "b", "removed", "2", None, None)]),
-        ({}, {"inductor_configs": {"a": 1, "b": 2, "c": 3}}, [("inductor_configs", "c", "added", None, "3", None)]),
-        ({}, {"inductor_configs": {"a": "ü", "b": 2}}, [("inductor_configs", "a", "changed", "1", '"ü"', None)]),
-        ({"inductor_configs": [1]}, {"inductor_configs": [2]}, [("inductor_configs", None, "changed", "[1]", "[2]", None)]),
-        ({}, {"torch_version_hash": "BBBB"}, [("torch_version_hash", None, "changed", "AAAA", "BBBB", OPAQUE_TORCH)]),
-        ({"manifest": {"a.py": "1", "b.py": "2"}},
-         {"torch_version_hash": "BBBB", "manifest": {"a.py": "9", "b.py": "2"}},
-         [("torch_version_hash", None, "changed", "AAAA", "BBBB", None), ("torch_version_hash", "a.py", "changed", "1", "9", None)]),
-        ({"manifest": {"a.py": "1"}}, {"torch_version_hash": "BBBB"},
-         [("torch_version_hash", None, "changed", "AAAA", "BBBB", OPAQUE_TORCH)]),
-        ({}, {"triton_version_hash": "x"}, [("triton_version_hash", None, "changed", None, "x", "Triton's version and the hashes of its sources")]),
-        ({}, {"runtime": "CUDA"}, [("runtime", None, "changed", None, "CUDA", None)]),
-        # Of two devices the parts that differ; of one and none the whole.
-        ({}, {"accelerator_properties": H100}, [("accelerator_properties", None, "changed", None, "_CudaDeviceProperties", None)]),
-        ({"accelerator_properties": H100}, {}, [("accelerator_properties", None, "changed", "_CudaDeviceProperties", None, None)]),
-        ({"accelerator_properties": H100}, {"accelerator_properties": "cpu"}, [("accelerator_properties", None, "changed", "_CudaDeviceProperties", "cpu", None)]),
-        ({"accelerator_properties": H100}, {"accelerator_properties": H100.replace("uuid=1", "uuid=2")},
-         [("accelerator_properties", "uuid", "changed", "1", "2", "it identifies the board")]),
-        ({"accelerator_properties": H100}, {"accelerator_properties": H100.replace("80GB", "40GB")},
-         [("accelerator_properties", "total_memory", "changed", "80GB", "40GB", None)]),
-        # What is missing on one side is not known.
-        ({}, {"runtime": ...}, [("runtime", None, "unknown", None, None, "not known of context 1")]),
-        ({"runtime": ...}, {"runtime": ...}, [("runtime", None, "unknown", None, None, "not known of context 0 and 1")]),
-        ({"runtime": ...}, {"runtime": "CUDA"}, [("runtime", None, "unknown", None, "CUDA", "not known of context 0")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "wanted"), [
+    ({}, {}, []),
+    ({}, {"inductor_configs": {"a": 9, "b": 2}}, [("inductor_configs", "a", "changed", "1", "9", None)]),
+    ({}, {"inductor_configs": {"a": 1}}, [("inductor_configs", "b", "removed", "2", None, None)]),
+    ({}, {"inductor_configs": {"a": 1, "b": 2, "c": 3}}, [("inductor_configs", "c", "added", None, "3", None)]),
+    ({}, {"inductor_configs": {"a": "ü", "b": 2}}, [("inductor_configs", "a", "changed", "1", '"ü"', None)]),
+    ({"inductor_configs": [1]}, {"inductor_configs": [2]}, [("inductor_configs", None, "changed", "[1]", "[2]", None)]),
+    ({}, {"torch_version_hash": "BBBB"}, [("torch_version_hash", None, "changed", "AAAA", "BBBB", OPAQUE_TORCH)]),
+    ({"manifest": {"a.py": "1", "b.py": "2"}},
+     {"torch_version_hash": "BBBB", "manifest": {"a.py": "9", "b.py": "2"}},
+     [("torch_version_hash", None, "changed", "AAAA", "BBBB", None), ("torch_version_hash", "a.py", "changed", "1", "9", None)]),
+    ({"manifest": {"a.py": "1"}}, {"torch_version_hash": "BBBB"},
+     [("torch_version_hash", None, "changed", "AAAA", "BBBB", OPAQUE_TORCH)]),
+    ({}, {"triton_version_hash": "x"}, [("triton_version_hash", None, "changed", None, "x", "Triton's version and the hashes of its sources")]),
+    ({}, {"runtime": "CUDA"}, [("runtime", None, "changed", None, "CUDA", None)]),
+    # Of two devices the parts that differ; of one and none the whole.
+    ({}, {"accelerator_properties": H100}, [("accelerator_properties", None, "changed", None, "_CudaDeviceProperties", None)]),
+    ({"accelerator_properties": H100}, {}, [("accelerator_properties", None, "changed", "_CudaDeviceProperties", None, None)]),
+    ({"accelerator_properties": H100}, {"accelerator_properties": "cpu"}, [("accelerator_properties", None, "changed", "_CudaDeviceProperties", "cpu", None)]),
+    ({"accelerator_properties": H100}, {"accelerator_properties": H100.replace("uuid=1", "uuid=2")},
+     [("accelerator_properties", "uuid", "changed", "1", "2", "it identifies the board")]),
+    ({"accelerator_properties": H100}, {"accelerator_properties": H100.replace("80GB", "40GB")},
+     [("accelerator_properties", "total_memory", "changed", "80GB", "40GB", None)]),
+    # What is missing on one side is not known.
+    ({}, {"runtime": ...}, [("runtime", None, "unknown", None, None, "not known of context 1")]),
+    ({"runtime": ...}, {"runtime": ...}, [("runtime", None, "unknown", None, None, "not known of context 0 and 1")]),
+    ({"runtime": ...}, {"runtime": "CUDA"}, [("runtime", None, "unknown", None, "CUDA", "not known of context 0")]),
+])  # fmt: skip
 def test_what_differs_between_two_contexts(
     before: dict[str, Any], after: dict[str, Any], wanted: list[tuple[Any, ...]]
 ) -> None:
@@ -143,25 +140,22 @@ def test_pairs_of_contexts() -> None:
 BOTH = {"aotautograd", "fxgraph"}
 
 
-@pytest.mark.parametrize(
-    ("settings", "off", "off_remotely", "inside"),
-    [
-        ({}, set(), set(), None),
-        ({FORCE_DISABLE: "True"}, BOTH, BOTH, None),
-        ({FORCE_DISABLE: "True", FX_REMOTE_SWITCH: "True"}, BOTH, BOTH, None),
-        ({FORCE_DISABLE: "False"}, set(), set(), None),
-        ({FX_SWITCH: "False"}, BOTH, set(), None),
-        ({FX_SWITCH: "True"}, set(), set(), None),
-        ({AOT_SWITCH: "False"}, {"aotautograd"}, set(), None),
-        ({FX_SWITCH: "False", AOT_SWITCH: "False"}, BOTH, set(), None),
-        ({FX_REMOTE_SWITCH: "None", AOT_REMOTE_SWITCH: "True"}, set(), {"fxgraph"}, None),
-        ({FX_REMOTE_SWITCH: "True", AOT_REMOTE_SWITCH: "False"}, set(), {"aotautograd"}, None),
-        ({BUNDLED_SWITCH: "True"}, {"fxgraph"}, {"fxgraph"}, True),
-        ({BUNDLED_SWITCH: "False"}, set(), set(), False),
-        ({PRECOMPILE_SWITCH: "True", BUNDLED_SWITCH: "False"}, set(), set(), True),
-        ({PRECOMPILE_SWITCH: "False"}, set(), set(), False),
-    ],
-)
+@pytest.mark.parametrize(("settings", "off", "off_remotely", "inside"), [
+    ({}, set(), set(), None),
+    ({FORCE_DISABLE: "True"}, BOTH, BOTH, None),
+    ({FORCE_DISABLE: "True", FX_REMOTE_SWITCH: "True"}, BOTH, BOTH, None),
+    ({FORCE_DISABLE: "False"}, set(), set(), None),
+    ({FX_SWITCH: "False"}, BOTH, set(), None),
+    ({FX_SWITCH: "True"}, set(), set(), None),
+    ({AOT_SWITCH: "False"}, {"aotautograd"}, set(), None),
+    ({FX_SWITCH: "False", AOT_SWITCH: "False"}, BOTH, set(), None),
+    ({FX_REMOTE_SWITCH: "None", AOT_REMOTE_SWITCH: "True"}, set(), {"fxgraph"}, None),
+    ({FX_REMOTE_SWITCH: "True", AOT_REMOTE_SWITCH: "False"}, set(), {"aotautograd"}, None),
+    ({BUNDLED_SWITCH: "True"}, {"fxgraph"}, {"fxgraph"}, True),
+    ({BUNDLED_SWITCH: "False"}, set(), set(), False),
+    ({PRECOMPILE_SWITCH: "True", BUNDLED_SWITCH: "False"}, set(), set(), True),
+    ({PRECOMPILE_SWITCH: "False"}, set(), set(), False),
+])  # fmt: skip
 def test_what_settings_switch_off(
     settings: dict[str, str], off: set[str], off_remotely: set[str], inside: bool | None
 ) -> None:
@@ -176,20 +170,17 @@ def rows(*lookups: Made) -> list[LookupRow]:
     return list(scope_of(run(*lookups)).history.lookups)
 
 
-@pytest.mark.parametrize(
-    ("lookups", "off"),
-    [
-        ([], set()),
-        ([fx("f1")], set()),
-        ([fx(None, "disabled")], {"fxgraph", "aotautograd"}),
-        ([fx(None, "disabled"), fx("f1", "hit")], set()),
-        # What AOTAutograd looked up has its graphs inside.
-        ([aot("a1"), fx(None, "disabled")], {"fxgraph"}),
-        ([aot("a1"), aot(None, "bypass"), fx(None, "disabled")], {"fxgraph"}),
-        ([aot(None, "bypass"), fx(None, "disabled")], {"fxgraph", "aotautograd"}),
-        ([aot(None, "disabled"), fx("f1")], {"aotautograd"}),
-    ],
-)
+@pytest.mark.parametrize(("lookups", "off"), [
+    ([], set()),
+    ([fx("f1")], set()),
+    ([fx(None, "disabled")], {"fxgraph", "aotautograd"}),
+    ([fx(None, "disabled"), fx("f1", "hit")], set()),
+    # What AOTAutograd looked up has its graphs inside.
+    ([aot("a1"), fx(None, "disabled")], {"fxgraph"}),
+    ([aot("a1"), aot(None, "bypass"), fx(None, "disabled")], {"fxgraph"}),
+    ([aot(None, "bypass"), fx(None, "disabled")], {"fxgraph", "aotautograd"}),
+    ([aot(None, "disabled"), fx("f1")], {"aotautograd"}),
+])  # fmt: skip
 def test_caches_that_no_lookup_looked_into(lookups: list[Made], off: set[str]) -> None:
     assert set(never_looked(rows(*lookups))) == off
 

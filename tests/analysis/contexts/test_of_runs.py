@@ -108,19 +108,16 @@ ONE, OTHER = line("inductor_config[a]", 1), line("inductor_config[a]", 2)
 STRICT = line("deterministic_algorithms_settings", (True, False, False))
 
 
-@pytest.mark.parametrize(
-    ("sets", "wanted"),
-    [
-        ([[ONE], [ONE, "[" + ANOTHER + "] gm: g"]], {"inductor_configs"}),
-        ([[ONE], [OTHER]], set()),
-        ([[ONE], []], {"inductor_configs"}),
-        ([[ONE], ["[" + ANOTHER + "] gm: g"]], set()),
-        ([[ONE, STRICT], [OTHER, STRICT]], {"torch_determinism_configs"}),
-        ([[ONE], [ONE, line("inductor_config[b]", 1)]], set()),
-        # Equal hashes are equal values, however they are printed.
-        ([[ONE], [line("inductor_config[a]", 1, "01")]], {"inductor_configs"}),
-    ],
-)
+@pytest.mark.parametrize(("sets", "wanted"), [
+    ([[ONE], [ONE, "[" + ANOTHER + "] gm: g"]], {"inductor_configs"}),
+    ([[ONE], [OTHER]], set()),
+    ([[ONE], []], {"inductor_configs"}),
+    ([[ONE], ["[" + ANOTHER + "] gm: g"]], set()),
+    ([[ONE, STRICT], [OTHER, STRICT]], {"torch_determinism_configs"}),
+    ([[ONE], [ONE, line("inductor_config[b]", 1)]], set()),
+    # Equal hashes are equal values, however they are printed.
+    ([[ONE], [line("inductor_config[a]", 1, "01")]], {"inductor_configs"}),
+])  # fmt: skip
 def test_all_lookups_of_a_run_have_to_agree(sets: list[list[str]], wanted: set[str]) -> None:
     (row,) = rows(sets)
     assert forms_of(row).keys() == wanted

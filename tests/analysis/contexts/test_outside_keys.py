@@ -44,34 +44,28 @@ def said(runs: list[RunRow], *snapshots: ContextRow, **told: Any) -> list[tuple[
     return [(doubt.kind, doubt.fields) for doubt in doubts(runs, *snapshots, **told)]
 
 
-@pytest.mark.parametrize(
-    ("name", "one", "other", "differs"),
-    [
-        ("torch_version", "2.13.0", "2.14.0", True), ("torch_version", "2.13.0", "2.13.1", True),
-        ("torch_version", "2.13.0", "2.13.0", False), ("torch_version", "2.13.0", None, False),
-        ("python_version", "3.11.7", "3.12.1", True), ("python_version", "3.11.7", "3.11.8", False),
-        ("python_version", None, "3.11.8", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "one", "other", "differs"), [
+    ("torch_version", "2.13.0", "2.14.0", True), ("torch_version", "2.13.0", "2.13.1", True),
+    ("torch_version", "2.13.0", "2.13.0", False), ("torch_version", "2.13.0", None, False),
+    ("python_version", "3.11.7", "3.12.1", True), ("python_version", "3.11.7", "3.11.8", False),
+    ("python_version", None, "3.11.8", False),
+])  # fmt: skip
 def test_versions_of_runs(name: str, one: str | None, other: str | None, differs: bool) -> None:
     runs = [run_row(0, **{name: one}), run_row(1, **{name: other})]
     assert said(runs) == ([("different_versions", (name,))] if differs else [])
 
 
-@pytest.mark.parametrize(
-    ("told", "kind"),
-    [
-        ({"runtime_version": ("12.4", "12.8")}, "different_versions"),
-        ({"triton_version_hash": ("3.4", "3.5")}, "different_versions"),
-        ({"runtime": ("CUDA", None)}, None),
-        ({"accelerator_properties": (H100, H100.replace("H100", "A100"))}, "different_devices"),
-        ({"accelerator_properties": (H100, H100.replace("=132", "=114"))}, "different_devices"),
-        ({"accelerator_properties": (H100, H100.replace("uuid=1", "uuid=2"))}, None),
-        ({"settings": ({DTYPE: "float32"}, {DTYPE: "float64"})}, "different_settings"),
-        ({"settings": ({DTYPE: "float32"}, {})}, None),
-        ({"settings": ({THREADS: "4"}, {THREADS: "8"})}, None),
-    ],
-)
+@pytest.mark.parametrize(("told", "kind"), [
+    ({"runtime_version": ("12.4", "12.8")}, "different_versions"),
+    ({"triton_version_hash": ("3.4", "3.5")}, "different_versions"),
+    ({"runtime": ("CUDA", None)}, None),
+    ({"accelerator_properties": (H100, H100.replace("H100", "A100"))}, "different_devices"),
+    ({"accelerator_properties": (H100, H100.replace("=132", "=114"))}, "different_devices"),
+    ({"accelerator_properties": (H100, H100.replace("uuid=1", "uuid=2"))}, None),
+    ({"settings": ({DTYPE: "float32"}, {DTYPE: "float64"})}, "different_settings"),
+    ({"settings": ({DTYPE: "float32"}, {})}, None),
+    ({"settings": ({THREADS: "4"}, {THREADS: "8"})}, None),
+])  # fmt: skip
 def test_what_snapshots_say(told: dict[str, tuple[Any, Any]], kind: str | None) -> None:
     ((name, values),) = told.items()
     found = doubts([run_row(0), run_row(1)], *(snapshot(n, **{name: v}) for n, v in enumerate(values)))
@@ -87,26 +81,23 @@ def test_what_only_code_of_the_cpu_depends_on() -> None:
     assert said(runs, *captured, cpu_keys=(("aotautograd", "f11"),)) == []
 
 
-@pytest.mark.parametrize(
-    ("run", "told", "is_of_it"),
-    [
-        # The pid, and a time while it ran or within a minute after.
-        ({}, {}, True),
-        ({"pid": 99}, {}, False),
-        ({}, {"pid": None}, False),
-        ({}, {"time": None}, False),
-        ({"start_time": None}, {}, False),
-        ({"start_time": 5}, {"time": 5}, True),
-        ({"start_time": 6}, {"time": 5}, False),
-        ({"end_time": 1}, {"time": 1 + 60 * SECOND_NS}, True),
-        ({"end_time": 1}, {"time": 2 + 60 * SECOND_NS}, False),
-        ({"end_time": 9 * SECOND_NS}, {"time": 69 * SECOND_NS}, True),
-        ({}, {"time": 60 * SECOND_NS}, True),
-        ({}, {"time": 60 * SECOND_NS + 1}, False),
-        # A run that it names is its own.
-        ({"pid": 99}, {"run": 1}, True),
-    ],
-)
+@pytest.mark.parametrize(("run", "told", "is_of_it"), [
+    # The pid, and a time while it ran or within a minute after.
+    ({}, {}, True),
+    ({"pid": 99}, {}, False),
+    ({}, {"pid": None}, False),
+    ({}, {"time": None}, False),
+    ({"start_time": None}, {}, False),
+    ({"start_time": 5}, {"time": 5}, True),
+    ({"start_time": 6}, {"time": 5}, False),
+    ({"end_time": 1}, {"time": 1 + 60 * SECOND_NS}, True),
+    ({"end_time": 1}, {"time": 2 + 60 * SECOND_NS}, False),
+    ({"end_time": 9 * SECOND_NS}, {"time": 69 * SECOND_NS}, True),
+    ({}, {"time": 60 * SECOND_NS}, True),
+    ({}, {"time": 60 * SECOND_NS + 1}, False),
+    # A run that it names is its own.
+    ({"pid": 99}, {"run": 1}, True),
+])  # fmt: skip
 def test_whose_a_snapshot_is(run: dict[str, Any], told: dict[str, Any], is_of_it: bool) -> None:
     runs = [run_row(0), run_row(1, **run)]
     captured = [snapshot(0, runtime="CUDA"), snapshot(1, **{"runtime": "HIP", **told})]
@@ -145,18 +136,15 @@ def test_long_values_are_cut() -> None:
     assert "v" * 12 + "… (run 0)" in evidence("triton_version_hash", "v" * 13, "x")
 
 
-@pytest.mark.parametrize(
-    ("properties", "model"),
-    [
-        (H100, "H100 major=9 minor=0 multi_processor_count=132"),
-        (H100.replace("H100", "Bob's"), "Bob's major=9 minor=0 multi_processor_count=132"),
-        (
-            "_CudaDeviceProperties(name='MI300', major=9, minor=4, gcnArchName='gfx942:a+', uuid=1)",
-            "MI300 major=9 minor=4 gcnArchName='gfx942:a+'",
-        ),
-        ("another text", "another text"),
-    ],
-)
+@pytest.mark.parametrize(("properties", "model"), [
+    (H100, "H100 major=9 minor=0 multi_processor_count=132"),
+    (H100.replace("H100", "Bob's"), "Bob's major=9 minor=0 multi_processor_count=132"),
+    (
+        "_CudaDeviceProperties(name='MI300', major=9, minor=4, gcnArchName='gfx942:a+', uuid=1)",
+        "MI300 major=9 minor=4 gcnArchName='gfx942:a+'",
+    ),
+    ("another text", "another text"),
+])  # fmt: skip
 def test_the_model_of_a_board(properties: str, model: str) -> None:
     assert device_model(properties) == model
 
@@ -164,21 +152,18 @@ def test_the_model_of_a_board(properties: str, model: str) -> None:
 LINUX, MAC, WINDOWS = "Linux-6.1-x86_64-with-glibc2.36", "macOS-14.5-arm64-arm-64bit", "Windows-10-AMD64"
 
 
-@pytest.mark.parametrize(
-    ("capability", "platform", "width"),
-    [
-        ("AVX2", LINUX, 256),
-        ("AVX512", LINUX, 512),
-        ("DEFAULT", LINUX, 0),
-        ("DEFAULT", WINDOWS, 0),
-        ("DEFAULT", MAC, 128),
-        ("DEFAULT", "Linux-6.1-aarch64-with-glibc2.36", 128),
-        ("DEFAULT", "Linux-6.1-riscv64", None),
-        ("SVE256", "Linux-6.1-aarch64-with-glibc2.36", 256),
-        ("NEW", LINUX, None),
-        (None, LINUX, None),
-    ],
-)
+@pytest.mark.parametrize(("capability", "platform", "width"), [
+    ("AVX2", LINUX, 256),
+    ("AVX512", LINUX, 512),
+    ("DEFAULT", LINUX, 0),
+    ("DEFAULT", WINDOWS, 0),
+    ("DEFAULT", MAC, 128),
+    ("DEFAULT", "Linux-6.1-aarch64-with-glibc2.36", 128),
+    ("DEFAULT", "Linux-6.1-riscv64", None),
+    ("SVE256", "Linux-6.1-aarch64-with-glibc2.36", 256),
+    ("NEW", LINUX, None),
+    (None, LINUX, None),
+])  # fmt: skip
 def test_the_width_of_vectors(capability: str | None, platform: str, width: int | None) -> None:
     settings = {} if capability is None else {CPU_CAPABILITY: capability}
     assert vector_width(settings, platform) == width

@@ -176,33 +176,27 @@ def test_the_fields_of_a_snapshot_are_those_of_the_process() -> None:
 PASS, AOT_OFF = f"{WOULD_BYPASS}: a pass", f"the process has {AOT_SWITCH} = False"
 
 
-@pytest.mark.parametrize(
-    ("problem", "settings", "off"),
-    [
-        (None, {}, {}),
-        ("the import failed", {}, {}),
-        (PASS, {}, {"aotautograd": PASS, "fxgraph": PASS}),
-        (None, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF}),
-        (PASS, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF, "fxgraph": PASS}),
-    ],
-)
+@pytest.mark.parametrize(("problem", "settings", "off"), [
+    (None, {}, {}),
+    ("the import failed", {}, {}),
+    (PASS, {}, {"aotautograd": PASS, "fxgraph": PASS}),
+    (None, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF}),
+    (PASS, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF, "fxgraph": PASS}),
+])  # fmt: skip
 def test_caches_a_snapshot_leaves_out(
     problem: str | None, settings: dict[str, str], off: dict[str, str]
 ) -> None:
     assert of_snapshot({}, settings, problem).off == off
 
 
-@pytest.mark.parametrize(
-    ("fields", "platform", "width"),
-    [
-        ({}, LINUX, 256),
-        # Unset is torch's default, None; else the option decides, and not the CPU.
-        ({WIDTH: detail_hash(None)}, LINUX, 256),
-        ({WIDTH: detail_hash(None, 5)}, LINUX, 256),
-        ({WIDTH: detail_hash(128)}, LINUX, None),
-        ({OPTION: detail_hash(128)}, LINUX, 256),
-    ],
-)
+@pytest.mark.parametrize(("fields", "platform", "width"), [
+    ({}, LINUX, 256),
+    # Unset is torch's default, None; else the option decides, and not the CPU.
+    ({WIDTH: detail_hash(None)}, LINUX, 256),
+    ({WIDTH: detail_hash(None, 5)}, LINUX, 256),
+    ({WIDTH: detail_hash(128)}, LINUX, None),
+    ({OPTION: detail_hash(128)}, LINUX, 256),
+])  # fmt: skip
 def test_the_vectors_of_a_snapshot(fields: dict[str, str], platform: str, width: int | None) -> None:
     found = of_snapshot(fields, CAPABILITY, platform=platform)
     assert (found.vector_width, found.cpu_capability) == (width, "AVX2")
@@ -231,15 +225,12 @@ def test_the_fields_of_a_run_are_those_of_its_fx_lookups() -> None:
     assert (found.version, found.off) == ("2.13.0", {})
 
 
-@pytest.mark.parametrize(
-    ("version", "entry_has", "process_has", "will_hit"),
-    [
-        # The entry has what is not the default: it may be an option of its compile.
-        ("2.13.0", False, True, "unknown"),
-        # It has the default: what the process has set, it has set for all.
-        ("2.13.0", True, False, "no"),
-    ],
-)
+@pytest.mark.parametrize(("version", "entry_has", "process_has", "will_hit"), [
+    # The entry has what is not the default: it may be an option of its compile.
+    ("2.13.0", False, True, "unknown"),
+    # It has the default: what the process has set, it has set for all.
+    ("2.13.0", True, False, "no"),
+])  # fmt: skip
 def test_an_option_is_what_differs_from_the_default(
     version: str, entry_has: bool, process_has: bool, will_hit: str
 ) -> None:

@@ -55,17 +55,14 @@ def test_without_a_kernel_nothing_is_known() -> None:
     assert Directory().compare() == Compared(None, "by code; no compiled kernel is there to compare")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "same", "text"),
-    [
-        (["one"], ["one"], True, "compiled files of the same bytes"),
-        (["one"], ["two"], False, "compiled files that differ: "),
-        (["one"], [None], None, "compiled files that cannot be read"),
-        (["one", "two"], ["two"], None, "several compiled files, and not which was used: 5-k1.so, 6-k1.so, 8-k1.so"),
-        (["one", "two"], ["three"], False, "compiled files that differ: "),
-        (["one", "one"], ["one"], True, "compiled files of the same bytes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("first", "second", "same", "text"), [
+    (["one"], ["one"], True, "compiled files of the same bytes"),
+    (["one"], ["two"], False, "compiled files that differ: "),
+    (["one"], [None], None, "compiled files that cannot be read"),
+    (["one", "two"], ["two"], None, "several compiled files, and not which was used: 5-k1.so, 6-k1.so, 8-k1.so"),
+    (["one", "two"], ["three"], False, "compiled files that differ: "),
+    (["one", "one"], ["one"], True, "compiled files of the same bytes"),
+])  # fmt: skip
 def test_by_the_bytes(first: list[str], second: list[str | None], same: bool | None, text: str) -> None:
     directory = Directory()
     for of, hashes in enumerate((first, second)):
@@ -76,14 +73,11 @@ def test_by_the_bytes(first: list[str], second: list[str | None], same: bool | N
     assert found.known_by.startswith(f"by code; {text}")
 
 
-@pytest.mark.parametrize(
-    ("name", "same", "text"),
-    [
-        # Its name is of the source and the flags: a path in it may differ, or the compiler.
-        ("k05.so", None, "compiled files of one name and other bytes: a path in them, or another compiler"),
-        ("k06.so", False, "compiled files that differ: k05.so and k06.so"),
-    ],
-)
+@pytest.mark.parametrize(("name", "same", "text"), [
+    # Its name is of the source and the flags: a path in it may differ, or the compiler.
+    ("k05.so", None, "compiled files of one name and other bytes: a path in them, or another compiler"),
+    ("k06.so", False, "compiled files that differ: k05.so and k06.so"),
+])  # fmt: skip
 def test_files_of_one_name_need_not_be_other_code(name: str, same: bool | None, text: str) -> None:
     directory = Directory()
     for of, path in enumerate(("/cache0/k05.so", f"/cache1/{name}")):
@@ -113,15 +107,12 @@ def test_a_kernel_that_was_not_compiled_leaves_it_open() -> None:
     assert directory.compare().known_by.endswith("no compiled kernel is there to compare")
 
 
-@pytest.mark.parametrize(
-    ("hashes", "same"),
-    [
-        ({"k1": "11", "k2": "11"}, True),
-        ({"k1": "11", "k2": "12"}, False),
-        ({"k1": "12", "k2": "1-"}, False),
-        ({"k1": "11", "k2": "1-"}, None),
-    ],
-)
+@pytest.mark.parametrize(("hashes", "same"), [
+    ({"k1": "11", "k2": "11"}, True),
+    ({"k1": "11", "k2": "12"}, False),
+    ({"k1": "12", "k2": "1-"}, False),
+    ({"k1": "11", "k2": "1-"}, None),
+])  # fmt: skip
 def test_of_several_kernels_the_worst_tells(hashes: dict[str, str], same: bool | None) -> None:
     directory = Directory()
     for key, (one, other) in hashes.items():
@@ -130,20 +121,17 @@ def test_of_several_kernels_the_worst_tells(hashes: dict[str, str], same: bool |
     assert directory.compare().same is same
 
 
-@pytest.mark.parametrize(
-    ("times", "took", "same"),
-    [
-        # Another form was written while this entry was compiled, or since: it is not what the other one has.
-        ((50.0, 95.0), 10.0, False), ((95.0, 50.0), 10.0, True),
-        # What was written within the compile is its own, at either end of it.
-        ((90.0, 50.0), 10.0, True), ((100.0, 50.0), 10.0, True),
-        # What was written after the entry it did not load.
-        ((50.0, 101.0), 10.0, True), ((101.0, 50.0), 10.0, False),
-        # Both were there before: either may have been used.
-        ((50.0, 60.0), 10.0, None), ((50.0, 60.0), None, None), ((50.0, None), 10.0, True),
-        ((101.0, 102.0), 10.0, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("times", "took", "same"), [
+    # Another form was written while this entry was compiled, or since: it is not what the other one has.
+    ((50.0, 95.0), 10.0, False), ((95.0, 50.0), 10.0, True),
+    # What was written within the compile is its own, at either end of it.
+    ((90.0, 50.0), 10.0, True), ((100.0, 50.0), 10.0, True),
+    # What was written after the entry it did not load.
+    ((50.0, 101.0), 10.0, True), ((101.0, 50.0), 10.0, False),
+    # Both were there before: either may have been used.
+    ((50.0, 60.0), 10.0, None), ((50.0, 60.0), None, None), ((50.0, None), 10.0, True),
+    ((101.0, 102.0), 10.0, None),
+])  # fmt: skip
 def test_the_form_that_an_entry_used_is_told_by_the_times(
     times: tuple[float | None, float | None], took: float | None, same: bool | None
 ) -> None:
@@ -162,15 +150,12 @@ def test_where_nothing_tells_when_an_entry_was_written_any_form_may_be_its_own()
     assert directory.compare().same is None
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "same", "text"),
-    [
-        (("t1", "t2"), ("t2", "t1"), True, "the same 2 Triton kernels bundled in both"),
-        (("t1",), ("t2",), False, "other Triton kernels bundled in each"),
-        (("t1",), (), None, "no compiled kernel is there to compare"),
-        ((), ("t1",), None, "no compiled kernel is there to compare"),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "same", "text"), [
+    (("t1", "t2"), ("t2", "t1"), True, "the same 2 Triton kernels bundled in both"),
+    (("t1",), ("t2",), False, "other Triton kernels bundled in each"),
+    (("t1",), (), None, "no compiled kernel is there to compare"),
+    ((), ("t1",), None, "no compiled kernel is there to compare"),
+])  # fmt: skip
 def test_triton_kernels_that_entries_bundle(
     first: tuple[str, ...], second: tuple[str, ...], same: bool | None, text: str
 ) -> None:
@@ -200,16 +185,13 @@ def test_only_compiled_files_are_compared() -> None:
     assert directory.compare() == Compared(True, "by code; compiled files of the same bytes")
 
 
-@pytest.mark.parametrize(
-    ("hashes", "bundled", "same"),
-    [
-        (("one", "one"), ("t1", "t2"), False),
-        (("one", "two"), ("t1", "t1"), False),
-        (("one", None), ("t1", "t1"), None),
-        (("one", "one"), ("t1", "t1"), True),
-        (("one", "one"), ("t1", None), True),
-    ],
-)
+@pytest.mark.parametrize(("hashes", "bundled", "same"), [
+    (("one", "one"), ("t1", "t2"), False),
+    (("one", "two"), ("t1", "t1"), False),
+    (("one", None), ("t1", "t1"), None),
+    (("one", "one"), ("t1", "t1"), True),
+    (("one", "one"), ("t1", None), True),
+])  # fmt: skip
 def test_kernels_of_both_kinds(
     hashes: tuple[str, str | None], bundled: tuple[str, str | None], same: bool | None
 ) -> None:

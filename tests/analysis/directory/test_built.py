@@ -63,17 +63,13 @@ def test_an_entry_holds_its_code_itself(built: Path, tmp_path: Path) -> None:
     assert sorted(found["result"]) == ["code", "same", "times"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "result"),
-    [
-        ({}, "same"), ({"XBLOCK": 16}, "choice"), ({"num_warps": 4}, "choice"),
-        # How long the search took, and what its candidates were.
-        ({"time_taken_ms": 70}, "same"), ({"configs_hash": "0" * 64}, "same"),
-        # The same configuration, found another way.
-        ({"found_by_coordesc": True}, "same"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "result"), [
+    ({}, "same"), ({"XBLOCK": 16}, "choice"), ({"num_warps": 4}, "choice"),
+    # How long the search took, and what its candidates were.
+    ({"time_taken_ms": 70}, "same"), ({"configs_hash": "0" * 64}, "same"),
+    # The same configuration, found another way.
+    ({"found_by_coordesc": True}, "same"),
+], ids=str)  # fmt: skip
 def test_a_kernel_that_is_tuned_differently(
     changed: dict[str, object], result: str, directory: Directory, tmp_path: Path
 ) -> None:

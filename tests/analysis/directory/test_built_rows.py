@@ -21,17 +21,13 @@ def choices(file: int, times: Times) -> list[TimingRow]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "wanted"),
-    [
-        ({"aten": 1.0}, {"aten": 1.0}, ("same", "aten", "aten", "the measured times")),
-        ({"aten": 1.0}, {"aten": 1.5}, ("times", "aten", "aten", "the measured times")),
-        ({"aten": 1.0, "t": 2.0}, {"aten": 2.0, "t": 1.0}, ("choice", "aten", "t", "the measured times")),
-        ({"aten": 1.0}, {"t": 1.0}, ("choice", "aten", "t", "the measured times of other choices")),
-        ({"aten": 1.0}, {"aten": 1.0, "t": 2.0}, ("times", "aten", "aten", "the measured times of other choices")),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "wanted"), [
+    ({"aten": 1.0}, {"aten": 1.0}, ("same", "aten", "aten", "the measured times")),
+    ({"aten": 1.0}, {"aten": 1.5}, ("times", "aten", "aten", "the measured times")),
+    ({"aten": 1.0, "t": 2.0}, {"aten": 2.0, "t": 1.0}, ("choice", "aten", "t", "the measured times")),
+    ({"aten": 1.0}, {"t": 1.0}, ("choice", "aten", "t", "the measured times of other choices")),
+    ({"aten": 1.0}, {"aten": 1.0, "t": 2.0}, ("times", "aten", "aten", "the measured times of other choices")),
+], ids=str)  # fmt: skip
 def test_choices_for_one_operator(before: Times, after: Times, wanted: tuple[str, ...]) -> None:
     scope = scope_of(entries=[entry("autotune", "a" * 52, root=root) for root in ("/old", "/new")])
     old, new = entries = scope.tables.entries.rows
@@ -47,17 +43,14 @@ def test_choices_for_one_operator(before: Times, after: Times, wanted: tuple[str
 RELU, TANH = "y = relu(x)", "y = tanh(x)"
 
 
-@pytest.mark.parametrize(
-    ("sources", "kernels", "result", "evidence"),
-    [
-        ((RELU, RELU), (("t1",), ("t1",)), "same", "the same 1 Triton kernel bundled in both"),
-        ((RELU, RELU), (("t1",), ("t2",)), "kernels", "other Triton kernels"),
-        # What is compiled says nothing once the sources differ.
-        ((RELU, TANH), (("t1",), ("t1",)), "code", "line 1 is 'y = relu(x)' and 'y = tanh(x)'"),
-        ((f"# process 1\n{RELU}", f"# process 2\n{RELU}"), ((), ()), "same", "no compiled kernel"),
-        ((RELU, None), (("t1",), ("t2",)), "not_known", "the code could not be read"),
-    ],
-)
+@pytest.mark.parametrize(("sources", "kernels", "result", "evidence"), [
+    ((RELU, RELU), (("t1",), ("t1",)), "same", "the same 1 Triton kernel bundled in both"),
+    ((RELU, RELU), (("t1",), ("t2",)), "kernels", "other Triton kernels"),
+    # What is compiled says nothing once the sources differ.
+    ((RELU, TANH), (("t1",), ("t1",)), "code", "line 1 is 'y = relu(x)' and 'y = tanh(x)'"),
+    ((f"# process 1\n{RELU}", f"# process 2\n{RELU}"), ((), ()), "same", "no compiled kernel"),
+    ((RELU, None), (("t1",), ("t2",)), "not_known", "the code could not be read"),
+])  # fmt: skip
 def test_a_graph_under_one_key(
     sources: tuple[str | None, ...], kernels: tuple[Any, ...], result: str, evidence: str
 ) -> None:

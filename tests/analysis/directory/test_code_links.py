@@ -99,25 +99,22 @@ def timed(number: int, **told: Any) -> EntryRow:
     return row(number, "autotune", None, **{"path": "/c/cache/x", **told})
 
 
-@pytest.mark.parametrize(
-    ("rows", "timings", "wanted"),
-    [
-        ([row(0), timed(1)], [(1, f"triton_mm-{A_KEY}")], [(1, [0])]),
-        ([row(0), timed(1)], [(1, A_KEY)], [(1, [0])]),
-        # A choice of a library has the hash of its name, and no file.
-        ([row(0), timed(1)], [(1, f"mkl-{B_KEY}")], []),
-        ([row(0), timed(1)], [(1, "mm"), (1, f"{A_KEY}-mm"), (1, f"mm{A_KEY}")], []),
-        ([row(0), timed(1, root="/d")], [(1, A_KEY)], []),
-        # Each code once for each file of timings.
-        ([row(0), timed(1), timed(2)], [(1, A_KEY), (1, f"x-{A_KEY}"), (2, A_KEY)], [(1, [0]), (2, [0])]),
-        # What is no file of timings that is there names nothing.
-        ([row(0), timed(1)], [(0, A_KEY), (7, A_KEY)], []),
-        ([row(0), timed(1, status="temporary")], [(1, A_KEY)], []),
-        # C++ that begins with that text, where there is no Python of that name.
-        ([row(0, key=B_KEY, path="/c/bb/x.cpp", kernel_keys=(A_KEY,)), timed(1)], [(1, A_KEY)], [(1, [0])]),
-        ([row(0, key=B_KEY, path="/c/bb/x.cpp", kernel_keys=(A_KEY,)), row(1), timed(2)], [(2, A_KEY)], [(2, [1])]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "timings", "wanted"), [
+    ([row(0), timed(1)], [(1, f"triton_mm-{A_KEY}")], [(1, [0])]),
+    ([row(0), timed(1)], [(1, A_KEY)], [(1, [0])]),
+    # A choice of a library has the hash of its name, and no file.
+    ([row(0), timed(1)], [(1, f"mkl-{B_KEY}")], []),
+    ([row(0), timed(1)], [(1, "mm"), (1, f"{A_KEY}-mm"), (1, f"mm{A_KEY}")], []),
+    ([row(0), timed(1, root="/d")], [(1, A_KEY)], []),
+    # Each code once for each file of timings.
+    ([row(0), timed(1), timed(2)], [(1, A_KEY), (1, f"x-{A_KEY}"), (2, A_KEY)], [(1, [0]), (2, [0])]),
+    # What is no file of timings that is there names nothing.
+    ([row(0), timed(1)], [(0, A_KEY), (7, A_KEY)], []),
+    ([row(0), timed(1, status="temporary")], [(1, A_KEY)], []),
+    # C++ that begins with that text, where there is no Python of that name.
+    ([row(0, key=B_KEY, path="/c/bb/x.cpp", kernel_keys=(A_KEY,)), timed(1)], [(1, A_KEY)], [(1, [0])]),
+    ([row(0, key=B_KEY, path="/c/bb/x.cpp", kernel_keys=(A_KEY,)), row(1), timed(2)], [(2, A_KEY)], [(2, [1])]),
+])  # fmt: skip
 def test_links_of_timings(
     rows: list[EntryRow], timings: list[tuple[int, str]], wanted: list[tuple[int, list[int]]]
 ) -> None:

@@ -64,52 +64,49 @@ def no_file(path: str) -> str | None:
 HIT_SMALL, MISS_SMALL = ({"outcome": "hit", "guards_expr": SMALL}, {"outcome": "guard_miss", "guards_expr": SMALL})  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("row", "held", "entries", "answer"),
-    [
-        (lookup(), bundle(inside()), [], ("yes", IN_IT)),
-        (lookup(outcome="hit"), bundle(inside(guards_expr="")), [], ("yes", IN_IT)),
-        (lookup(), bundle(inside("f2")), [], ("no", NOT_IN_IT)),
-        (lookup(), bundle(inside("f1", "aotautograd")), [], ("no", NOT_IN_IT)),
-        (lookup(), bundle(), [], ("no", NOT_IN_IT)),
-        (lookup(), bundle(lost=frozenset({("fxgraph", "f1")})), [], ("no", LOST)),
-        (lookup(), bundle(lost=frozenset({("fxgraph", "f2")})), [], ("no", NOT_IN_IT)),
-        (lookup(), bundle(inside(), refused="it is cut"), [], ("no", REFUSED)),
-        # Lookups without a key; one that stored nothing may be covered by another's entry.
-        (lookup(None), bundle(inside()), [], ("unknown", "its key was not recorded")),
-        (lookup(None, "bypass"), bundle(inside()), [], ("never", NOT_STORED)),
-        (lookup("f2", "bypass"), bundle(inside()), [], ("never", NOT_STORED)),
-        (lookup("f2", "disabled"), bundle(inside()), [], ("never", NOT_STORED)),
-        (lookup("f2", "would_bypass"), bundle(inside()), [], ("never", NOT_STORED)),
-        (lookup("f1", "bypass"), bundle(inside()), [], ("yes", IN_IT)),
-        # What cannot be loaded, or not be read.
-        (lookup(), bundle(inside(status="damaged", damage="truncated")), [], ("no", "its entry is damaged: truncated")),
-        (lookup(), bundle(inside(status="unreadable", damage="newer")), [], ("unknown", "its entry is unreadable: newer")),
-        (lookup(), bundle(inside(status="damaged", damage="truncated"), inside(status="unreadable", damage="newer")), [],
-         ("unknown", "its entry is unreadable: newer")),
-        (lookup(), bundle(inside(status="damaged"), inside()), [], ("yes", IN_IT)),
-        # The guards of a hit are those of what it found; those of a guard miss did not hold.
-        (lookup(**HIT_SMALL), bundle(inside(guards_expr=SMALL), inside(guards_expr=LARGE)), [],
-         ("yes", "its key is in the bundle, with the guards of the entry that it found")),
-        (lookup(**HIT_SMALL), bundle(inside(guards_expr=LARGE)), [], ("unknown", GUARDED)),
-        (lookup(**MISS_SMALL), bundle(inside(guards_expr=SMALL)), [], ("no", FAILED)),
-        (lookup(**MISS_SMALL), bundle(inside(guards_expr=LARGE)), [], ("unknown", GUARDED)),
-        (lookup(**MISS_SMALL), bundle(inside(guards_expr=SMALL), inside(guards_expr=LARGE)), [], ("unknown", GUARDED)),
-        (lookup(guards_expr=SMALL), bundle(inside(guards_expr=SMALL)), [], ("unknown", GUARDED)),
-        (lookup(**MISS_SMALL), bundle(inside(guards_expr=SMALL), inside(guards_expr=None)), [], ("yes", IN_IT)),
-        # Guards of damaged ones are nothing.
-        (lookup(), bundle(inside(guards_expr=SMALL), inside(status="damaged")), [], ("unknown", GUARDED)),
-        # All that the run stored is there.
-        (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL)], ("yes", ALL_OF_IT)),
-        (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=LARGE)], ("unknown", GUARDED)),
-        (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL), entry(guards_expr=LARGE)], ("unknown", GUARDED)),
-        (lookup(), bundle(inside(guards_expr=SMALL)), [entry("f2", guards_expr=SMALL)], ("unknown", GUARDED)),
-        (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL, status="damaged")], ("unknown", GUARDED)),
-        # A lookup that may have hit needs an entry.
-        (lookup(outcome="unknown"), bundle(inside(guards_expr=SMALL)), [], ("unknown", GUARDED)),
-        (lookup(outcome="unknown"), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL)], ("yes", ALL_OF_IT)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("row", "held", "entries", "answer"), [
+    (lookup(), bundle(inside()), [], ("yes", IN_IT)),
+    (lookup(outcome="hit"), bundle(inside(guards_expr="")), [], ("yes", IN_IT)),
+    (lookup(), bundle(inside("f2")), [], ("no", NOT_IN_IT)),
+    (lookup(), bundle(inside("f1", "aotautograd")), [], ("no", NOT_IN_IT)),
+    (lookup(), bundle(), [], ("no", NOT_IN_IT)),
+    (lookup(), bundle(lost=frozenset({("fxgraph", "f1")})), [], ("no", LOST)),
+    (lookup(), bundle(lost=frozenset({("fxgraph", "f2")})), [], ("no", NOT_IN_IT)),
+    (lookup(), bundle(inside(), refused="it is cut"), [], ("no", REFUSED)),
+    # Lookups without a key; one that stored nothing may be covered by another's entry.
+    (lookup(None), bundle(inside()), [], ("unknown", "its key was not recorded")),
+    (lookup(None, "bypass"), bundle(inside()), [], ("never", NOT_STORED)),
+    (lookup("f2", "bypass"), bundle(inside()), [], ("never", NOT_STORED)),
+    (lookup("f2", "disabled"), bundle(inside()), [], ("never", NOT_STORED)),
+    (lookup("f2", "would_bypass"), bundle(inside()), [], ("never", NOT_STORED)),
+    (lookup("f1", "bypass"), bundle(inside()), [], ("yes", IN_IT)),
+    # What cannot be loaded, or not be read.
+    (lookup(), bundle(inside(status="damaged", damage="truncated")), [], ("no", "its entry is damaged: truncated")),
+    (lookup(), bundle(inside(status="unreadable", damage="newer")), [], ("unknown", "its entry is unreadable: newer")),
+    (lookup(), bundle(inside(status="damaged", damage="truncated"), inside(status="unreadable", damage="newer")), [],
+     ("unknown", "its entry is unreadable: newer")),
+    (lookup(), bundle(inside(status="damaged"), inside()), [], ("yes", IN_IT)),
+    # The guards of a hit are those of what it found; those of a guard miss did not hold.
+    (lookup(**HIT_SMALL), bundle(inside(guards_expr=SMALL), inside(guards_expr=LARGE)), [],
+     ("yes", "its key is in the bundle, with the guards of the entry that it found")),
+    (lookup(**HIT_SMALL), bundle(inside(guards_expr=LARGE)), [], ("unknown", GUARDED)),
+    (lookup(**MISS_SMALL), bundle(inside(guards_expr=SMALL)), [], ("no", FAILED)),
+    (lookup(**MISS_SMALL), bundle(inside(guards_expr=LARGE)), [], ("unknown", GUARDED)),
+    (lookup(**MISS_SMALL), bundle(inside(guards_expr=SMALL), inside(guards_expr=LARGE)), [], ("unknown", GUARDED)),
+    (lookup(guards_expr=SMALL), bundle(inside(guards_expr=SMALL)), [], ("unknown", GUARDED)),
+    (lookup(**MISS_SMALL), bundle(inside(guards_expr=SMALL), inside(guards_expr=None)), [], ("yes", IN_IT)),
+    # Guards of damaged ones are nothing.
+    (lookup(), bundle(inside(guards_expr=SMALL), inside(status="damaged")), [], ("unknown", GUARDED)),
+    # All that the run stored is there.
+    (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL)], ("yes", ALL_OF_IT)),
+    (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=LARGE)], ("unknown", GUARDED)),
+    (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL), entry(guards_expr=LARGE)], ("unknown", GUARDED)),
+    (lookup(), bundle(inside(guards_expr=SMALL)), [entry("f2", guards_expr=SMALL)], ("unknown", GUARDED)),
+    (lookup(), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL, status="damaged")], ("unknown", GUARDED)),
+    # A lookup that may have hit needs an entry.
+    (lookup(outcome="unknown"), bundle(inside(guards_expr=SMALL)), [], ("unknown", GUARDED)),
+    (lookup(outcome="unknown"), bundle(inside(guards_expr=SMALL)), [entry(guards_expr=SMALL)], ("yes", ALL_OF_IT)),
+])  # fmt: skip
 def test_which_lookups_a_bundle_covers(
     row: LookupRow, held: Held, entries: list[EntryRow], answer: tuple[str, str]
 ) -> None:
@@ -126,53 +123,44 @@ def test_more_misses_than_entries_leave_it_open_which_guards_each_stored() -> No
 AOT = {"cache": "aotautograd"}
 
 
-@pytest.mark.parametrize(
-    ("held", "answer"),
-    [
-        ([inside("a1", "aotautograd")], ("yes", IN_IT)),
-        ([inside("a1", "aotautograd", fx_keys=("f1",))], ("no", NO_GRAPHS)),
-        ([inside("a1", "aotautograd", fx_keys=("f1",)), inside()], ("yes", IN_IT)),
-        ([inside("a1", "aotautograd", fx_keys=("f1", "f2")), inside()], ("no", NO_GRAPHS)),
-        ([inside("a1", "aotautograd", fx_keys=("f1",)), inside(status="damaged")], ("no", NO_GRAPHS)),
-        ([inside("a1", "aotautograd", fx_keys=("f1",)), inside(status="damaged"), inside()], ("yes", IN_IT)),
-        # One of several that has its graphs is enough.
-        ([inside("a1", "aotautograd", fx_keys=("f2",)), inside("a1", "aotautograd", fx_keys=("f1",)), inside()], ("yes", IN_IT)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("held", "answer"), [
+    ([inside("a1", "aotautograd")], ("yes", IN_IT)),
+    ([inside("a1", "aotautograd", fx_keys=("f1",))], ("no", NO_GRAPHS)),
+    ([inside("a1", "aotautograd", fx_keys=("f1",)), inside()], ("yes", IN_IT)),
+    ([inside("a1", "aotautograd", fx_keys=("f1", "f2")), inside()], ("no", NO_GRAPHS)),
+    ([inside("a1", "aotautograd", fx_keys=("f1",)), inside(status="damaged")], ("no", NO_GRAPHS)),
+    ([inside("a1", "aotautograd", fx_keys=("f1",)), inside(status="damaged"), inside()], ("yes", IN_IT)),
+    # One of several that has its graphs is enough.
+    ([inside("a1", "aotautograd", fx_keys=("f2",)), inside("a1", "aotautograd", fx_keys=("f1",)), inside()], ("yes", IN_IT)),
+])  # fmt: skip
 def test_an_aotautograd_entry_needs_its_graphs(held: list[EntryRow], answer: tuple[str, str]) -> None:
     assert of_lookup(lookup("a1", **AOT), bundle(*held)) == answer
 
 
-@pytest.mark.parametrize(
-    ("row", "held", "answer"),
-    [
-        (entry(), bundle(inside()), ("yes", "it is in the bundle")),
-        (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE), inside(guards_expr=SMALL)), ("yes", "it is in the bundle")),
-        (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE)), ("no", ONLY_OTHERS)),
-        (entry(guards_expr=SMALL), bundle(inside()), ("no", ONLY_OTHERS)),
-        (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE), inside(guards_expr=SMALL, status="damaged")), ("no", ONLY_OTHERS)),
-        (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE), lost=frozenset({("fxgraph", "f1")})),
-         ("no", "torch loads its key from the bundle only with other guards: of several saves it loads the last")),
-        (entry("f2"), bundle(inside()), ("no", NOT_IN_IT)),
-        (entry("f2"), bundle(lost=frozenset({("fxgraph", "f2")})), ("no", LOST)),
-        (entry("a1", **AOT), bundle(inside("a1", "aotautograd", fx_keys=("f1",))), ("no", NO_GRAPHS)),
-        (entry(), bundle(refused="it is cut"), ("no", REFUSED)),
-        (entry(None, "autotune"), bundle(), ("never", "torch puts no measurements of max-autotune into a bundle")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("row", "held", "answer"), [
+    (entry(), bundle(inside()), ("yes", "it is in the bundle")),
+    (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE), inside(guards_expr=SMALL)), ("yes", "it is in the bundle")),
+    (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE)), ("no", ONLY_OTHERS)),
+    (entry(guards_expr=SMALL), bundle(inside()), ("no", ONLY_OTHERS)),
+    (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE), inside(guards_expr=SMALL, status="damaged")), ("no", ONLY_OTHERS)),
+    (entry(guards_expr=SMALL), bundle(inside(guards_expr=LARGE), lost=frozenset({("fxgraph", "f1")})),
+     ("no", "torch loads its key from the bundle only with other guards: of several saves it loads the last")),
+    (entry("f2"), bundle(inside()), ("no", NOT_IN_IT)),
+    (entry("f2"), bundle(lost=frozenset({("fxgraph", "f2")})), ("no", LOST)),
+    (entry("a1", **AOT), bundle(inside("a1", "aotautograd", fx_keys=("f1",))), ("no", NO_GRAPHS)),
+    (entry(), bundle(refused="it is cut"), ("no", REFUSED)),
+    (entry(None, "autotune"), bundle(), ("never", "torch puts no measurements of max-autotune into a bundle")),
+])  # fmt: skip
 def test_which_entries_a_bundle_covers(row: EntryRow, held: Held, answer: tuple[str, str]) -> None:
     assert of_entry(row, held) == answer
 
 
-@pytest.mark.parametrize(
-    ("row", "name"),
-    [
-        (entry("job_0", "pgo"), ("pgo", "job_0")),
-        (entry("program_0", "precompile"), ("precompile", "program_0")),
-        # Of these torch keeps the folder and the name.
-        (entry("k1", "best_config", path="/c/ab/k1.best_config"), ("best_config", "ab/k1.best_config")),
-    ],
-)
+@pytest.mark.parametrize(("row", "name"), [
+    (entry("job_0", "pgo"), ("pgo", "job_0")),
+    (entry("program_0", "precompile"), ("precompile", "program_0")),
+    # Of these torch keeps the folder and the name.
+    (entry("k1", "best_config", path="/c/ab/k1.best_config"), ("best_config", "ab/k1.best_config")),
+])  # fmt: skip
 def test_other_files_are_compared_by_their_content(row: EntryRow, name: tuple[str, str]) -> None:
     def answer(digest: str | None, **told: Any) -> tuple[str, str]:
         asked: list[str] = []

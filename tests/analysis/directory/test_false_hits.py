@@ -195,36 +195,32 @@ NOT_READ = "entries of one key and equal guards name different generated code (c
 A, B = ({"code_key": "c" + letter * 51} for letter in "ab")
 
 
-@pytest.mark.parametrize(
-    ("told", "sources", "evidence"),
-    [
-        ([A, B], {0: "x\ny", 1: "x\nz"}, CODE + "line 2 is 'y' and 'z'"),
-        ([A, B], {0: "  x", 1: "z"}, CODE + "line 1 is 'x' and 'z'"),
-        ([A, B], {0: "x" * 60, 1: "y" * 61}, CODE + f"line 1 is {'x' * 60!r} and {'y' * 60 + '…'!r}"),
-        ([A, B], {0: "x", 1: "x\ny"}, CODE + "1 and 2 lines"),
-        # But for what identifies the process it is the same.
-        ([A, B], {0: "x\n# of 1", 1: "x\n# of 2"}, None),
-        ([A, A], {0: "x", 1: "y"}, None),
-        ([A, B], {0: "x"}, NOT_READ),
-        ([A, B], {}, NOT_READ),
-        ([A, B, {"code_key": "c" + "d" * 51}], {}, NOT_READ),
-        ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 2: "y"}, CODE + "line 1 is 'x' and 'y'"),
-        # Of three, the first two are compared.
-        ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 1: "y", 2: "z"}, CODE + "line 1 is 'x' and 'y'"),
-        ([A, {}], {0: "x"}, None),
-        ([{}, {}], {}, None),
-        # Of other guards, keys, caches or damaged nothing is compared.
-        ([A, {**B, "guards_expr": "s"}], {0: "x", 1: "y"}, None),
-        ([A, {**B, "status": "damaged"}], {0: "x", 1: "y"}, None),
-        ([A, {**B, "cache_key": "f2"}], {0: "x", 1: "y"}, None),
-        ([A, {**B, "cache_key": None}], {0: "x", 1: "y"}, None),
-        ([{**A, "cache": "triton"}, {**B, "cache": "triton"}], {0: "x", 1: "y"}, None),
-        ([{**A, "guards_expr": "s"}, {**B, "guards_expr": "s"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
-        # A process finds either: they may be in two directories.
-        ([A, {**B, "root": "/other"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
-    ],
-    ids=range(20),
-)  # fmt: skip
+@pytest.mark.parametrize(("told", "sources", "evidence"), [
+    ([A, B], {0: "x\ny", 1: "x\nz"}, CODE + "line 2 is 'y' and 'z'"),
+    ([A, B], {0: "  x", 1: "z"}, CODE + "line 1 is 'x' and 'z'"),
+    ([A, B], {0: "x" * 60, 1: "y" * 61}, CODE + f"line 1 is {'x' * 60!r} and {'y' * 60 + '…'!r}"),
+    ([A, B], {0: "x", 1: "x\ny"}, CODE + "1 and 2 lines"),
+    # But for what identifies the process it is the same.
+    ([A, B], {0: "x\n# of 1", 1: "x\n# of 2"}, None),
+    ([A, A], {0: "x", 1: "y"}, None),
+    ([A, B], {0: "x"}, NOT_READ),
+    ([A, B], {}, NOT_READ),
+    ([A, B, {"code_key": "c" + "d" * 51}], {}, NOT_READ),
+    ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 2: "y"}, CODE + "line 1 is 'x' and 'y'"),
+    # Of three, the first two are compared.
+    ([A, B, {"code_key": "c" + "d" * 51}], {0: "x", 1: "y", 2: "z"}, CODE + "line 1 is 'x' and 'y'"),
+    ([A, {}], {0: "x"}, None),
+    ([{}, {}], {}, None),
+    # Of other guards, keys, caches or damaged nothing is compared.
+    ([A, {**B, "guards_expr": "s"}], {0: "x", 1: "y"}, None),
+    ([A, {**B, "status": "damaged"}], {0: "x", 1: "y"}, None),
+    ([A, {**B, "cache_key": "f2"}], {0: "x", 1: "y"}, None),
+    ([A, {**B, "cache_key": None}], {0: "x", 1: "y"}, None),
+    ([{**A, "cache": "triton"}, {**B, "cache": "triton"}], {0: "x", 1: "y"}, None),
+    ([{**A, "guards_expr": "s"}, {**B, "guards_expr": "s"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
+    # A process finds either: they may be in two directories.
+    ([A, {**B, "root": "/other"}], {0: "x", 1: "y"}, CODE + "line 1 is 'x' and 'y'"),
+], ids=range(20))  # fmt: skip
 def test_the_code_of_one_key(told: list[dict[str, Any]], sources: dict[int, str], evidence: str | None) -> None:  # fmt: skip
     rows = found(*(stored(f"e{at}", **one) for at, one in enumerate(told)), sources=sources)
     assert [row["kind"] for row in rows] == ([] if evidence is None else ["different_code"])
@@ -242,20 +238,17 @@ def test_code_is_read_where_keys_differ_and_once_for_each() -> None:
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "kind", "said"),
-    [
-        ("fx_keys", (("fa",), ("fb",)), "different_graphs", "point to different FX graphs: fa and fb"),
-        ("fx_keys", (("fa",), ()), "different_graphs", "point to different FX graphs: fa and none"),
-        ("fx_keys", (("fa", "fb"), ("fc",)), "different_graphs", "point to different FX graphs: fa, fb and fc"),
-        ("fx_keys", (("f" * 12,), ("g" * 13,)), "different_graphs", f"graphs: {'f' * 12} and {'g' * 12}…"),
-        ("fx_keys", tuple((f"f{n}",) for n in range(4)), "different_graphs", "FX graphs: f0 and f1 and f2 and f3"),
-        ("fx_keys", tuple((f"f{n}",) for n in range(5)), "different_graphs", "FX graphs: f0 and f1 and f2 and f3 and more"),
-        ("fx_keys", (("fa",), ("fa",)), None, ""),
-        ("device_types", (("cpu",), ("cuda",)), "different_devices", "run on different devices: cpu and cuda"),
-        ("device_types", (("cpu",), ("cpu",)), None, ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "values", "kind", "said"), [
+    ("fx_keys", (("fa",), ("fb",)), "different_graphs", "point to different FX graphs: fa and fb"),
+    ("fx_keys", (("fa",), ()), "different_graphs", "point to different FX graphs: fa and none"),
+    ("fx_keys", (("fa", "fb"), ("fc",)), "different_graphs", "point to different FX graphs: fa, fb and fc"),
+    ("fx_keys", (("f" * 12,), ("g" * 13,)), "different_graphs", f"graphs: {'f' * 12} and {'g' * 12}…"),
+    ("fx_keys", tuple((f"f{n}",) for n in range(4)), "different_graphs", "FX graphs: f0 and f1 and f2 and f3"),
+    ("fx_keys", tuple((f"f{n}",) for n in range(5)), "different_graphs", "FX graphs: f0 and f1 and f2 and f3 and more"),
+    ("fx_keys", (("fa",), ("fa",)), None, ""),
+    ("device_types", (("cpu",), ("cuda",)), "different_devices", "run on different devices: cpu and cuda"),
+    ("device_types", (("cpu",), ("cpu",)), None, ""),
+])  # fmt: skip
 def test_what_entries_of_one_key_point_to(
     name: str, values: tuple[tuple[str, ...], ...], kind: str | None, said: str
 ) -> None:

@@ -64,35 +64,32 @@ NOT_THERE = "the source of a kernel in the wrapper, of which there is no file"
 SAME_NAME = "the name, which what is compiled from it shares"
 
 
-@pytest.mark.parametrize(
-    ("files", "wanted"),
-    [
-        ([py(A, kernel_keys=(B,)), py(B)], [(0, "code", 1, TRITON_SOURCE)]),
-        ([py(A, kernel_keys=(B,)), cpp(C, B)], [(0, "code", 1, CPP_SOURCE)]),
-        # The Python file of that key comes first.
-        ([py(A, kernel_keys=(B,)), cpp(C, B), py(B)], [(0, "code", 2, TRITON_SOURCE)]),
-        ([py(A, kernel_keys=(B,))], [(0, "code", None, NOT_THERE)]),
-        ([py(A, kernel_keys=(B,)), py(B, root="/other")], [(0, "code", None, NOT_THERE)]),
-        # Of itself, a file is no kernel.
-        ([py(A, kernel_keys=(A,))], [(0, "code", None, NOT_THERE)]),
-        (
-            [py(A, kernel_keys=(B,)), cpp(C, B), cpp(key("e"), B)],
-            [
-                (0, "code", 1, CPP_SOURCE + "; one of 2 compiled by different commands"),
-                (0, "code", 2, CPP_SOURCE + "; one of 2 compiled by different commands"),
-            ],
-        ),
-        ([py(A, kernel_keys=(B,), status="unreadable"), py(B)], []),
-        ([py(A, kernel_keys=(B,), status="damaged"), py(B)], [(0, "code", 1, TRITON_SOURCE)]),
-        ([py(A, kernel_keys=(B,)), py(B, status="temporary")], [(0, "code", None, NOT_THERE)]),
-        # C++: its header, and what is compiled from it.
-        ([cpp(A, code_key=B), entry("code", B, name=f"{B}.h")], [(0, "code", 1, "#include in the file")]),
-        ([cpp(A, code_key=B)], [(0, "code", None, "#include in the file")]),
-        ([cpp(A), so(A), so(B)], [(0, "code", 1, SAME_NAME)]),
-        ([cpp(A), so(A, root="/other")], []),
-        ([so(A), entry("code", A, name="x.so")], []),
-    ],
-)
+@pytest.mark.parametrize(("files", "wanted"), [
+    ([py(A, kernel_keys=(B,)), py(B)], [(0, "code", 1, TRITON_SOURCE)]),
+    ([py(A, kernel_keys=(B,)), cpp(C, B)], [(0, "code", 1, CPP_SOURCE)]),
+    # The Python file of that key comes first.
+    ([py(A, kernel_keys=(B,)), cpp(C, B), py(B)], [(0, "code", 2, TRITON_SOURCE)]),
+    ([py(A, kernel_keys=(B,))], [(0, "code", None, NOT_THERE)]),
+    ([py(A, kernel_keys=(B,)), py(B, root="/other")], [(0, "code", None, NOT_THERE)]),
+    # Of itself, a file is no kernel.
+    ([py(A, kernel_keys=(A,))], [(0, "code", None, NOT_THERE)]),
+    (
+        [py(A, kernel_keys=(B,)), cpp(C, B), cpp(key("e"), B)],
+        [
+            (0, "code", 1, CPP_SOURCE + "; one of 2 compiled by different commands"),
+            (0, "code", 2, CPP_SOURCE + "; one of 2 compiled by different commands"),
+        ],
+    ),
+    ([py(A, kernel_keys=(B,), status="unreadable"), py(B)], []),
+    ([py(A, kernel_keys=(B,), status="damaged"), py(B)], [(0, "code", 1, TRITON_SOURCE)]),
+    ([py(A, kernel_keys=(B,)), py(B, status="temporary")], [(0, "code", None, NOT_THERE)]),
+    # C++: its header, and what is compiled from it.
+    ([cpp(A, code_key=B), entry("code", B, name=f"{B}.h")], [(0, "code", 1, "#include in the file")]),
+    ([cpp(A, code_key=B)], [(0, "code", None, "#include in the file")]),
+    ([cpp(A), so(A), so(B)], [(0, "code", 1, SAME_NAME)]),
+    ([cpp(A), so(A, root="/other")], []),
+    ([so(A), entry("code", A, name="x.so")], []),
+])  # fmt: skip
 def test_links_of_generated_code(files: list[Stored], wanted: list[tuple[int, str, int | None, str]]) -> None:
     assert links(*files) == wanted
 
@@ -101,24 +98,21 @@ NAMED = "the folder, in which there is one Triton kernel; torch's own key, part 
 WINNER = "triton_cache_hash in the best configuration"
 
 
-@pytest.mark.parametrize(
-    ("files", "wanted"),
-    [
-        ([fx(triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, "kernel_hash in the bundle of the entry")]),
-        # A bundle has its own copy.
-        ([fx(triton_hashes=(HASH,)), *triton(key="8" * 64)], []),
-        ([best("x", triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, WINNER)]),
-        ([best("x", triton_hashes=(HASH,)), *triton(root="/other")], [(0, "triton", 1, WINNER + ", in another directory")]),
-        # That of its own directory comes first.
-        ([best("x", triton_hashes=(HASH,)), *triton(root="/other"), *triton()], [(0, "triton", 2, WINNER)]),
-        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, "triton", None, WINNER)]),
-        # If no Triton directory was read it may be anywhere.
-        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64, root="/other")], []),
-        ([best("x", triton_hashes=(HASH,), status="damaged"), *triton()], []),
-        # Only metadata stands for a directory, and the group does not.
-        ([fx(triton_hashes=(HASH,)), *triton("__grp__k.json", "k.ttir", "k.json")], [(0, "triton", 3, "kernel_hash in the bundle of the entry")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("files", "wanted"), [
+    ([fx(triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, "kernel_hash in the bundle of the entry")]),
+    # A bundle has its own copy.
+    ([fx(triton_hashes=(HASH,)), *triton(key="8" * 64)], []),
+    ([best("x", triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, WINNER)]),
+    ([best("x", triton_hashes=(HASH,)), *triton(root="/other")], [(0, "triton", 1, WINNER + ", in another directory")]),
+    # That of its own directory comes first.
+    ([best("x", triton_hashes=(HASH,)), *triton(root="/other"), *triton()], [(0, "triton", 2, WINNER)]),
+    ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, "triton", None, WINNER)]),
+    # If no Triton directory was read it may be anywhere.
+    ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64, root="/other")], []),
+    ([best("x", triton_hashes=(HASH,), status="damaged"), *triton()], []),
+    # Only metadata stands for a directory, and the group does not.
+    ([fx(triton_hashes=(HASH,)), *triton("__grp__k.json", "k.ttir", "k.json")], [(0, "triton", 3, "kernel_hash in the bundle of the entry")]),
+])  # fmt: skip
 def test_links_to_triton(files: list[Stored], wanted: list[tuple[int, str, int | None, str]]) -> None:
     assert links(*files) == wanted
 
@@ -166,72 +160,66 @@ LOST_ONE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("files", "wanted"),
-    [
-        # A kernel is used where its wrapper is.
-        ([fx(A), py(A, kernel_keys=(B,)), cpp(C, B)], []),
-        ([fx(A), py(A), py(key("e"), kernel_keys=(B,)), cpp(C, B)], [(2, UNUSED), (3, UNUSED_KERNEL)]),
-        # One that no wrapper defines may be anybody's.
-        ([fx(A), py(A), cpp(C, B)], []),
-        # A wrapper that is missing is written again, and takes the kernels that are there.
-        ([fx(A), py(A), fx(key("z"), key=key("z", "f")), py(key("e"), kernel_keys=(B,)), cpp(C, B)], [(2, f"its generated code {key('z')} is gone"), (3, UNUSED)]),
-        ([fx(A), py(A), so(C)], []),
-        # A lock is no use, and code in itself neither.
-        ([fx(A), py(A), py(B, kernel_keys=(B,))], [(2, UNUSED)]),
-        # Triton directories, where best configurations or bundles name others.
-        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64)], [(3, LOST_ONE)]),
-        ([fx(A), py(A), *triton(), *triton(key="8" * 64)], []),
-        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton("__grp__x.json", "x.cubin", key="8" * 64)], []),
-        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, root="/other")], []),
-        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, status="temporary")], []),
-        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64), py(B, status="damaged", damage="code hash differs from the name")], [(4, UNUSED)]),
-        # Other files of that name are none.
-        ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), entry("memoizer", "x", name="x.json")], []),
-        # One that was moved has paths that are not there.
-        (triton(detail="3 files, at /old: the directory was moved"), [(0, "its paths are those of another directory, so Triton compiles again")]),
-        (triton(detail="3 files"), []),
-        (triton(detail="3 files, at /old: the directory was moved", status="damaged"), []),
-        # A best configuration without a kernel.
-        ([in_folder(best("x"))], [(0, "there is no kernel next to it")]),
-        ([in_folder(best("x")), in_folder(so(A))], []),
-        ([in_folder(best("x")), in_folder(so(A), "/cache/bb")], [(0, "there is no kernel next to it")]),
-        ([in_folder(best("x", status="damaged"))], []),
-        ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, f"its Triton directory {HASH} is gone"), (0, "there is no kernel next to it")]),
-        # What lacks something. An entry that a mega-cache holds is not gone.
-        ([fx(A)], [(0, f"its generated code {A} is gone")]),
-        ([aot(F), fx(A), py(A)], []),
-        ([aot("f99"), fx(A), py(A)], [(0, "its FX entry f99 is gone")]),
-        ([aot("f99"), fx(A), py(A), entry("mega_cache", "m", fx_keys=("f99",))], []),
-        ([aot("f99", status="damaged", damage="truncated"), fx(A), py(A)], []),
-        ([aot(F), fx(A, root="/other"), py(A, root="/other")], [(0, f"its FX entry {F} is gone")]),
-        # Where something was not read it may lie there.
-        ([aot("f99"), fx(A), py(A), entry("other", "o1", status="unreadable")], []),
-        ([aot("f99"), fx(A), py(A), fx(key="f22", status="unreadable")], []),
-        ([aot("f99"), fx(A), py(A), py(B, status="unreadable")], [(0, "its FX entry f99 is gone")]),
-        # Code is alone where all FX entries of its directory were read, and only code.
-        ([fx(A), py(A), entry("triton", "k22", name="k22.py")], []),
-        ([fx(A), py(A), py(B, status="temporary")], []),
-        ([fx(A), py(A), py(B, root="/other")], []),
-        ([py(B)], []),
-        ([fx(), py(B)], []),
-        ([fx(A), py(A), py(B), fx(key="f22", status="unreadable")], []),
-        ([fx(A), py(A), py(B), entry("precompile", "p1")], []),
-        ([fx(A), py(A), py(B), entry("lock", "l1", status="unreadable")], [(2, UNUSED)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("files", "wanted"), [
+    # A kernel is used where its wrapper is.
+    ([fx(A), py(A, kernel_keys=(B,)), cpp(C, B)], []),
+    ([fx(A), py(A), py(key("e"), kernel_keys=(B,)), cpp(C, B)], [(2, UNUSED), (3, UNUSED_KERNEL)]),
+    # One that no wrapper defines may be anybody's.
+    ([fx(A), py(A), cpp(C, B)], []),
+    # A wrapper that is missing is written again, and takes the kernels that are there.
+    ([fx(A), py(A), fx(key("z"), key=key("z", "f")), py(key("e"), kernel_keys=(B,)), cpp(C, B)], [(2, f"its generated code {key('z')} is gone"), (3, UNUSED)]),
+    ([fx(A), py(A), so(C)], []),
+    # A lock is no use, and code in itself neither.
+    ([fx(A), py(A), py(B, kernel_keys=(B,))], [(2, UNUSED)]),
+    # Triton directories, where best configurations or bundles name others.
+    ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64)], [(3, LOST_ONE)]),
+    ([fx(A), py(A), *triton(), *triton(key="8" * 64)], []),
+    ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton("__grp__x.json", "x.cubin", key="8" * 64)], []),
+    ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, root="/other")], []),
+    ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64, status="temporary")], []),
+    ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), *triton(key="8" * 64), py(B, status="damaged", damage="code hash differs from the name")], [(4, UNUSED)]),
+    # Other files of that name are none.
+    ([fx(A, triton_hashes=(HASH,)), py(A), *triton(), entry("memoizer", "x", name="x.json")], []),
+    # One that was moved has paths that are not there.
+    (triton(detail="3 files, at /old: the directory was moved"), [(0, "its paths are those of another directory, so Triton compiles again")]),
+    (triton(detail="3 files"), []),
+    (triton(detail="3 files, at /old: the directory was moved", status="damaged"), []),
+    # A best configuration without a kernel.
+    ([in_folder(best("x"))], [(0, "there is no kernel next to it")]),
+    ([in_folder(best("x")), in_folder(so(A))], []),
+    ([in_folder(best("x")), in_folder(so(A), "/cache/bb")], [(0, "there is no kernel next to it")]),
+    ([in_folder(best("x", status="damaged"))], []),
+    ([best("x", triton_hashes=(HASH,)), *triton(key="8" * 64)], [(0, f"its Triton directory {HASH} is gone"), (0, "there is no kernel next to it")]),
+    # What lacks something. An entry that a mega-cache holds is not gone.
+    ([fx(A)], [(0, f"its generated code {A} is gone")]),
+    ([aot(F), fx(A), py(A)], []),
+    ([aot("f99"), fx(A), py(A)], [(0, "its FX entry f99 is gone")]),
+    ([aot("f99"), fx(A), py(A), entry("mega_cache", "m", fx_keys=("f99",))], []),
+    ([aot("f99", status="damaged", damage="truncated"), fx(A), py(A)], []),
+    ([aot(F), fx(A, root="/other"), py(A, root="/other")], [(0, f"its FX entry {F} is gone")]),
+    # Where something was not read it may lie there.
+    ([aot("f99"), fx(A), py(A), entry("other", "o1", status="unreadable")], []),
+    ([aot("f99"), fx(A), py(A), fx(key="f22", status="unreadable")], []),
+    ([aot("f99"), fx(A), py(A), py(B, status="unreadable")], [(0, "its FX entry f99 is gone")]),
+    # Code is alone where all FX entries of its directory were read, and only code.
+    ([fx(A), py(A), entry("triton", "k22", name="k22.py")], []),
+    ([fx(A), py(A), py(B, status="temporary")], []),
+    ([fx(A), py(A), py(B, root="/other")], []),
+    ([py(B)], []),
+    ([fx(), py(B)], []),
+    ([fx(A), py(A), py(B), fx(key="f22", status="unreadable")], []),
+    ([fx(A), py(A), py(B), entry("precompile", "p1")], []),
+    ([fx(A), py(A), py(B), entry("lock", "l1", status="unreadable")], [(2, UNUSED)]),
+])  # fmt: skip
 def test_what_is_alone(files: list[Stored], wanted: list[tuple[int, str]]) -> None:
     assert alone(*files) == wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "others", "is_alone"),
-    [
-        (A, [py(A)], False), (A, [py(B)], True), (A, [py(A, root="/other")], True),
-        # Some lock the beginning of a name.
-        (A[:4], [py(A)], False), ("dir", [entry("memoizer", "x", name="x")], True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "others", "is_alone"), [
+    (A, [py(A)], False), (A, [py(B)], True), (A, [py(A, root="/other")], True),
+    # Some lock the beginning of a name.
+    (A[:4], [py(A)], False), ("dir", [entry("memoizer", "x", name="x")], True),
+])  # fmt: skip
 def test_what_a_lock_is_for(name: str, others: list[Stored], is_alone: bool) -> None:
     found = alone(entry("lock", name, name=f"{name}.lock", root="/cache"), *others)
     assert ((0, "what it locks is not there") in found) is is_alone
@@ -268,38 +256,35 @@ def named(which: int | str, *rows: EntryRow) -> list[int] | str:
         return str(error)
 
 
-@pytest.mark.parametrize(
-    ("which", "rows", "wanted"),
-    [
-        (1, [row(0), row(1, key="fx")], [1]),
-        ("1", [row(0), row(1, key="fx")], [1]),
-        (2, [row(0), row(1)], "no entry 2; there are 2"),
-        # With the others of its key, and no locks.
-        (1, [row(0), row(1), row(2, "lock"), row(3, key="other")], [1, 0]),
-        (1, [row(0, key=None), row(1, key=None)], [1]),
-        ("fabc", [row(0), row(1, key="fab")], [0]),
-        ("fab", [row(0), row(1, key="fab")], [1]),
-        ("fa", [row(0), row(1)], [0, 1]),
-        ("f", [row(0, key="f" + "a" * 20), row(1, key="f" + "b" * 20)], "'f' begins 2 keys: faaaaaaaaaaa…, fbbbbbbbbbbb…; give more of it"),
-        # Of many, four are named.
-        ("f", [row(at, key=f"f{at}" + "a" * 20) for at in range(5)], f"'f' begins 5 keys: {', '.join(f'f{at}aaaaaaaaaa…' for at in range(4))}; give more of it"),
-        ("x", [row(0)], "no key 'x' in what was read"),
-        ("", [row(0)], "an empty key names nothing"),
-        # Keys before names, and what is no lock before locks.
-        ("abc", [row(0, key="fx", path="/c/fx/abc"), row(1, key="abc")], [1]),
-        ("abc", [row(0, key="fx", path="/c/fx/abc")], [0]),
-        ("abc", [row(0, key="fx", path="/c/abc/x")], [0]),
-        ("abc", [row(0, key="fx", path="/c/fx/x", fx_keys=("abc",))], [0]),
-        ("abc", [row(0, "lock", key="abc"), row(1, key="fx", path="/c/fx/abc")], [1]),
-        ("abc", [row(0, "lock", key="abc")], [0]),
-        ("abc", [row(0, "lock", key=None, path="/c/abc.lock")], [0]),
-        # Sound ones first, then those that name a device, then what can be read, then the newest.
-        ("fabc", [row(0, status="damaged"), row(1)], [1, 0]),
-        ("fabc", [row(0), row(1, device_types=("cuda",))], [1, 0]),
-        ("fabc", [row(0, path="/c/x.so"), row(1, path="/c/x.json"), row(2, path="/c/x.py"), row(3, path="/c/x")], [2, 3, 1, 0]),
-        ("fabc", [row(0), row(1, modified_time=9), row(2, modified_time=None)], [1, 0, 2]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("which", "rows", "wanted"), [
+    (1, [row(0), row(1, key="fx")], [1]),
+    ("1", [row(0), row(1, key="fx")], [1]),
+    (2, [row(0), row(1)], "no entry 2; there are 2"),
+    # With the others of its key, and no locks.
+    (1, [row(0), row(1), row(2, "lock"), row(3, key="other")], [1, 0]),
+    (1, [row(0, key=None), row(1, key=None)], [1]),
+    ("fabc", [row(0), row(1, key="fab")], [0]),
+    ("fab", [row(0), row(1, key="fab")], [1]),
+    ("fa", [row(0), row(1)], [0, 1]),
+    ("f", [row(0, key="f" + "a" * 20), row(1, key="f" + "b" * 20)], "'f' begins 2 keys: faaaaaaaaaaa…, fbbbbbbbbbbb…; give more of it"),
+    # Of many, four are named.
+    ("f", [row(at, key=f"f{at}" + "a" * 20) for at in range(5)], f"'f' begins 5 keys: {', '.join(f'f{at}aaaaaaaaaa…' for at in range(4))}; give more of it"),
+    ("x", [row(0)], "no key 'x' in what was read"),
+    ("", [row(0)], "an empty key names nothing"),
+    # Keys before names, and what is no lock before locks.
+    ("abc", [row(0, key="fx", path="/c/fx/abc"), row(1, key="abc")], [1]),
+    ("abc", [row(0, key="fx", path="/c/fx/abc")], [0]),
+    ("abc", [row(0, key="fx", path="/c/abc/x")], [0]),
+    ("abc", [row(0, key="fx", path="/c/fx/x", fx_keys=("abc",))], [0]),
+    ("abc", [row(0, "lock", key="abc"), row(1, key="fx", path="/c/fx/abc")], [1]),
+    ("abc", [row(0, "lock", key="abc")], [0]),
+    ("abc", [row(0, "lock", key=None, path="/c/abc.lock")], [0]),
+    # Sound ones first, then those that name a device, then what can be read, then the newest.
+    ("fabc", [row(0, status="damaged"), row(1)], [1, 0]),
+    ("fabc", [row(0), row(1, device_types=("cuda",))], [1, 0]),
+    ("fabc", [row(0, path="/c/x.so"), row(1, path="/c/x.json"), row(2, path="/c/x.py"), row(3, path="/c/x")], [2, 3, 1, 0]),
+    ("fabc", [row(0), row(1, modified_time=9), row(2, modified_time=None)], [1, 0, 2]),
+])  # fmt: skip
 def test_the_files_that_a_name_means(which: int | str, rows: list[EntryRow], wanted: list[int] | str) -> None:
     assert named(which, *rows) == wanted
 

@@ -25,15 +25,12 @@ from tests.made import NOON_NS, SECOND_NS, Details, Stored, entry, scope_of
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "fields"),
-    [
-        ("config_flip", "inductor_config[epilogue_fusion]"),
-        ("config_env", "inductor_config[coordinate_descent_tuning]"),
-        ("cache_key_tag", "cache_key_tag"),
-        ("matmul_precision", "cuda_matmul_settings"),
-    ],
-)
+@pytest.mark.parametrize(("name", "fields"), [
+    ("config_flip", "inductor_config[epilogue_fusion]"),
+    ("config_env", "inductor_config[coordinate_descent_tuning]"),
+    ("cache_key_tag", "cache_key_tag"),
+    ("matmul_precision", "cuda_matmul_settings"),
+])  # fmt: skip
 def test_a_directory_alone_names_the_field_of_the_log(name: str, fields: str, recording: Recording) -> None:
     folder = recording("2.13.0", name)
     past = cachescope.read(folder / "cache").past_misses
@@ -162,31 +159,25 @@ def test_what_is_known_of_a_miss() -> None:
     assert [miss.graph for miss in numbers] == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("times", "roots", "is_known"),
-    [
-        ((1, 2), ("/c", "/c"), True), ((1, 1), ("/c", "/c"), False), ((1.25, 1.5), ("/c", "/c"), True),
-        ((None, 1), ("/c", "/c"), False),
-        # One directory keeps whole seconds, another maybe two of them: the coarser one decides.
-        ((1, 3), ("/c", "/d"), True), ((1, 2), ("/c", "/d"), False), ((2, 3), ("/c", "/d"), False),
-        ((1, 1), ("/c", "/d"), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("times", "roots", "is_known"), [
+    ((1, 2), ("/c", "/c"), True), ((1, 1), ("/c", "/c"), False), ((1.25, 1.5), ("/c", "/c"), True),
+    ((None, 1), ("/c", "/c"), False),
+    # One directory keeps whole seconds, another maybe two of them: the coarser one decides.
+    ((1, 3), ("/c", "/d"), True), ((1, 2), ("/c", "/d"), False), ((2, 3), ("/c", "/d"), False),
+    ((1, 1), ("/c", "/d"), False),
+])  # fmt: skip
 def test_known_order(times: tuple[float | None, float], roots: tuple[str, str], is_known: bool) -> None:
     (miss,) = missed(fx("a", times[0], G, root=roots[0]), fx("b", times[1], X2, root=roots[1]))
     assert miss.is_order_known is is_known
 
 
-@pytest.mark.parametrize(
-    ("keys", "sources", "same_code", "known_by"),
-    [
-        (("c1", "c1"), {}, True, SOURCE),
-        (("c1", "c2"), {0: "x\n# 1\n", 1: "x\n# 2\n"}, True, SOURCE_BUT_FOR_THE_PROCESS),
-        (("c1", "c2"), {0: "x", 1: "y"}, False, OTHER_SOURCE),
-        (("c1", "c2"), {0: "x"}, None, "the generated source of one is not stored, or could not be read"),
-        (("c1", None), {0: "x", 1: "x"}, None, "the generated source of one is not stored"),
-    ],
-)
+@pytest.mark.parametrize(("keys", "sources", "same_code", "known_by"), [
+    (("c1", "c1"), {}, True, SOURCE),
+    (("c1", "c2"), {0: "x\n# 1\n", 1: "x\n# 2\n"}, True, SOURCE_BUT_FOR_THE_PROCESS),
+    (("c1", "c2"), {0: "x", 1: "y"}, False, OTHER_SOURCE),
+    (("c1", "c2"), {0: "x"}, None, "the generated source of one is not stored, or could not be read"),
+    (("c1", None), {0: "x", 1: "x"}, None, "the generated source of one is not stored"),
+])  # fmt: skip
 def test_whether_the_code_is_the_same(
     keys: tuple[str | None, ...], sources: dict[int, str], same_code: bool | None, known_by: str
 ) -> None:

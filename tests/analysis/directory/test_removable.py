@@ -86,34 +86,31 @@ def removed(*files: Stored, orphans: Sequence[OrphanRow] = ()) -> list[Removable
 UNUSED = [OrphanRow(0, "code", "no FX entry uses this code")]
 
 
-@pytest.mark.parametrize(
-    ("cache", "status", "told", "wanted"),
-    [
-        ("fxgraph", "ok", {}, False),
-        ("fxgraph", "damaged", {"damage": REFUSED}, True),
-        ("aotautograd", "damaged", {"damage": REFUSED}, True),
-        ("triton", "damaged", {"damage": REFUSED}, False),
-        ("fxgraph", "damaged", {"damage": "its name is another"}, False),
-        ("fxgraph", "damaged", {"damage": "hostile: calls os.system"}, False),
-        ("fxgraph", "damaged", {"damage": REFUSED, "link": "/elsewhere"}, True),
-        ("fxgraph", "unreadable", {"damage": REFUSED}, False),
-        ("autotune", "damaged", {"damage": "no JSON: Extra data"}, True),
-        ("autotune", "damaged", {"damage": "system hash differs from the name"}, False),
-        ("best_config", "damaged", {"damage": "empty file"}, True),
-        ("fxgraph", "ok", {"alone": True}, False),
-        ("aotautograd", "ok", {"alone": True}, False),
-        ("code", "ok", {}, False),
-        ("code", "ok", {"alone": True}, True),
-        ("code", "ok", {"alone": True, "link": "/elsewhere"}, False),
-        ("triton", "ok", {"alone": True}, False),
-        ("lock", "ok", {"alone": True}, False),
-        ("best_config", "ok", {"alone": True}, False),
-        ("code", "temporary", {}, True),
-        ("code", "temporary", {"link": "/elsewhere"}, False),
-        ("fxgraph", "temporary", {}, False),
-        ("fxgraph", "temporary", {"damage": REFUSED}, True),
-    ],
-)
+@pytest.mark.parametrize(("cache", "status", "told", "wanted"), [
+    ("fxgraph", "ok", {}, False),
+    ("fxgraph", "damaged", {"damage": REFUSED}, True),
+    ("aotautograd", "damaged", {"damage": REFUSED}, True),
+    ("triton", "damaged", {"damage": REFUSED}, False),
+    ("fxgraph", "damaged", {"damage": "its name is another"}, False),
+    ("fxgraph", "damaged", {"damage": "hostile: calls os.system"}, False),
+    ("fxgraph", "damaged", {"damage": REFUSED, "link": "/elsewhere"}, True),
+    ("fxgraph", "unreadable", {"damage": REFUSED}, False),
+    ("autotune", "damaged", {"damage": "no JSON: Extra data"}, True),
+    ("autotune", "damaged", {"damage": "system hash differs from the name"}, False),
+    ("best_config", "damaged", {"damage": "empty file"}, True),
+    ("fxgraph", "ok", {"alone": True}, False),
+    ("aotautograd", "ok", {"alone": True}, False),
+    ("code", "ok", {}, False),
+    ("code", "ok", {"alone": True}, True),
+    ("code", "ok", {"alone": True, "link": "/elsewhere"}, False),
+    ("triton", "ok", {"alone": True}, False),
+    ("lock", "ok", {"alone": True}, False),
+    ("best_config", "ok", {"alone": True}, False),
+    ("code", "temporary", {}, True),
+    ("code", "temporary", {"link": "/elsewhere"}, False),
+    ("fxgraph", "temporary", {}, False),
+    ("fxgraph", "temporary", {"damage": REFUSED}, True),
+])  # fmt: skip
 def test_of_old_files(cache: str, status: str, told: dict[str, Any], wanted: bool) -> None:
     assert can_go(cache, status, written=OLD, **told) is wanted
 

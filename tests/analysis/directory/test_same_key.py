@@ -21,38 +21,35 @@ def test_other_guards_and_other_code_under_one_key_are_marked(version: str, reco
     assert set(guards.loc[guards["cache"] == "aotautograd", "beside"]) == {("other_guards",)}
 
 
-@pytest.mark.parametrize(
-    ("rows", "marks"),
-    [
-        ([{}], {}),
-        ([{}, {"cache": "aotautograd"}], {}),
-        ([{}, {"cache_key": "f2"}], {}),
-        ([{"cache": "code"}, {"cache": "code"}], {}),
-        ([{"cache_key": None}, {"cache_key": None}], {}),
-        ([{}, {"status": "unreadable"}], {}),
-        ([{}, {"status": "temporary"}], {}),
-        ([{}, {"root": "/other"}], {}),
-        ([{}, {}], dict.fromkeys((0, 1), ("equal_guards",))),
-        ([{"guards_expr": "s"}, {"guards_expr": "s"}], dict.fromkeys((0, 1), ("equal_guards",))),
-        ([{"guards_expr": "s"}, {}], dict.fromkeys((0, 1), ("other_guards",))),
-        ([{"code_key": "c1"}, {"code_key": "c1"}], dict.fromkeys((0, 1), ("equal_guards",))),
-        ([{"code_key": "c1"}, {"code_key": "c2"}], dict.fromkeys((0, 1), ("other_code", "equal_guards"))),
-        ([{"code_key": "c1"}, {}], dict.fromkeys((0, 1), ("equal_guards",))),
-        # The contents of a damaged one are compared with nothing.
-        ([{}, {"status": "damaged", "code_key": "c2"}], {0: ("damaged",), 1: ()}),
-        ([{"status": "damaged"}, {"status": "damaged"}], {0: ("damaged",), 1: ("damaged",)}),
-        # In the order in which a reader should learn of them.
-        (
-            [{"code_key": "c1"}, {"code_key": "c2"}, {"code_key": "c1", "guards_expr": "s"}, {"status": "damaged"}],
-            {
-                0: ("damaged", "other_code", "other_guards", "equal_guards"),
-                1: ("damaged", "other_code", "other_guards", "equal_guards"),
-                2: ("damaged", "other_code", "other_guards"),
-                3: (),
-            },
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "marks"), [
+    ([{}], {}),
+    ([{}, {"cache": "aotautograd"}], {}),
+    ([{}, {"cache_key": "f2"}], {}),
+    ([{"cache": "code"}, {"cache": "code"}], {}),
+    ([{"cache_key": None}, {"cache_key": None}], {}),
+    ([{}, {"status": "unreadable"}], {}),
+    ([{}, {"status": "temporary"}], {}),
+    ([{}, {"root": "/other"}], {}),
+    ([{}, {}], dict.fromkeys((0, 1), ("equal_guards",))),
+    ([{"guards_expr": "s"}, {"guards_expr": "s"}], dict.fromkeys((0, 1), ("equal_guards",))),
+    ([{"guards_expr": "s"}, {}], dict.fromkeys((0, 1), ("other_guards",))),
+    ([{"code_key": "c1"}, {"code_key": "c1"}], dict.fromkeys((0, 1), ("equal_guards",))),
+    ([{"code_key": "c1"}, {"code_key": "c2"}], dict.fromkeys((0, 1), ("other_code", "equal_guards"))),
+    ([{"code_key": "c1"}, {}], dict.fromkeys((0, 1), ("equal_guards",))),
+    # The contents of a damaged one are compared with nothing.
+    ([{}, {"status": "damaged", "code_key": "c2"}], {0: ("damaged",), 1: ()}),
+    ([{"status": "damaged"}, {"status": "damaged"}], {0: ("damaged",), 1: ("damaged",)}),
+    # In the order in which a reader should learn of them.
+    (
+        [{"code_key": "c1"}, {"code_key": "c2"}, {"code_key": "c1", "guards_expr": "s"}, {"status": "damaged"}],
+        {
+            0: ("damaged", "other_code", "other_guards", "equal_guards"),
+            1: ("damaged", "other_code", "other_guards", "equal_guards"),
+            2: ("damaged", "other_code", "other_guards"),
+            3: (),
+        },
+    ),
+])  # fmt: skip
 def test_marks_by_rows(rows: list[dict[str, Any]], marks: dict[int, tuple[str, ...]]) -> None:
     """Made by hand; what shares its key with no other has none."""
     made = {"cache": "fxgraph", "cache_key": "f1", "root": "/c", "status": "ok"}

@@ -25,29 +25,25 @@ def test_what_torch_itself_refuses(damage: str | None, refused: bool) -> None:
     assert row(damage=damage).is_refused is refused
 
 
-@pytest.mark.parametrize(
-    ("rows", "kind", "may_hold"),
-    [
-        # The folder of a cache in its place: the whole was read.
-        ([row()], "fxgraph", False),
-        ([row("aotautograd")], "code", False),
-        ([row(path="/c/k/x")], "fxgraph", True),
-        ([row("code")], "code", True),
-        ([row(path="/c/aotautograd/k/x")], "code", True),
-        ([row(path="/c/fxgraphs/x")], "code", True),
-        ([row(root="/d", path="/d/fxgraph/x")], "code", True),
-        ([], "code", True),
-        # What could not be read.
-        ([row(), row("code", status="unreadable")], "code", True),
-        ([row(), row("code", status="unreadable")], "fxgraph", False),
-        ([row(), row("code", status="unreadable", root="/d")], "code", False),
-        ([row(), row("code", status="damaged")], "code", False),
-        ([row(), row("other", status="unreadable")], "fxgraph", True),
-        ([row(), row("other", status="unreadable")], "lock", False),
-        ([row(), row("lock", status="unreadable")], "lock", True),
-    ],
-    ids=range(15),
-)
+@pytest.mark.parametrize(("rows", "kind", "may_hold"), [
+    # The folder of a cache in its place: the whole was read.
+    ([row()], "fxgraph", False),
+    ([row("aotautograd")], "code", False),
+    ([row(path="/c/k/x")], "fxgraph", True),
+    ([row("code")], "code", True),
+    ([row(path="/c/aotautograd/k/x")], "code", True),
+    ([row(path="/c/fxgraphs/x")], "code", True),
+    ([row(root="/d", path="/d/fxgraph/x")], "code", True),
+    ([], "code", True),
+    # What could not be read.
+    ([row(), row("code", status="unreadable")], "code", True),
+    ([row(), row("code", status="unreadable")], "fxgraph", False),
+    ([row(), row("code", status="unreadable", root="/d")], "code", False),
+    ([row(), row("code", status="damaged")], "code", False),
+    ([row(), row("other", status="unreadable")], "fxgraph", True),
+    ([row(), row("other", status="unreadable")], "lock", False),
+    ([row(), row("lock", status="unreadable")], "lock", True),
+], ids=range(15))  # fmt: skip
 def test_what_may_lie_unseen(rows: list[EntryRow], kind: str, may_hold: bool) -> None:
     assert Unread(rows).may_hold("/c", kind) is may_hold
 
@@ -58,33 +54,29 @@ def test_whether_anything_could_not_be_read() -> None:
     assert not Unread([row(), row(status="unreadable", root="/d")]).has_unread("/c")
 
 
-@pytest.mark.parametrize(
-    ("more", "all_named"),
-    [
-        ([], True),
-        ([row("lock", status="unreadable")], True),
-        ([row("triton", status="unreadable")], False),
-        ([row("lock", status="unreadable"), row("triton", status="unreadable")], False),
-        ([row(root="/d", status="unreadable")], True),
-        # Graphs that lie inside, and are not read.
-        ([row("precompile")], False),
-        ([row("aotautograd", code_key="c1")], False),
-        ([row("aotautograd")], True),
-        # A damaged file may name code that its row does not have; one that torch refuses names none.
-        ([row(status="damaged", damage=OTHER_NAME)], False),
-        ([row(status="temporary")], False),
-        ([row("code", status="damaged")], False),
-        ([row("autotune", status="damaged")], False),
-        ([row("triton", status="damaged")], True),
-        ([row(status="damaged", damage=TRUNCATED)], True),
-        ([row("code", status="damaged", damage=OTHER_TEXT)], True),
-        # An FX entry has named its code, whatever else is wrong with it.
-        ([row(status="damaged", damage=OTHER_NAME, code_key="c1")], True),
-        ([row("code", status="damaged", code_key="c1")], False),
-        ([row("precompile", root="/d")], True),
-    ],
-    ids=range(18),
-)
+@pytest.mark.parametrize(("more", "all_named"), [
+    ([], True),
+    ([row("lock", status="unreadable")], True),
+    ([row("triton", status="unreadable")], False),
+    ([row("lock", status="unreadable"), row("triton", status="unreadable")], False),
+    ([row(root="/d", status="unreadable")], True),
+    # Graphs that lie inside, and are not read.
+    ([row("precompile")], False),
+    ([row("aotautograd", code_key="c1")], False),
+    ([row("aotautograd")], True),
+    # A damaged file may name code that its row does not have; one that torch refuses names none.
+    ([row(status="damaged", damage=OTHER_NAME)], False),
+    ([row(status="temporary")], False),
+    ([row("code", status="damaged")], False),
+    ([row("autotune", status="damaged")], False),
+    ([row("triton", status="damaged")], True),
+    ([row(status="damaged", damage=TRUNCATED)], True),
+    ([row("code", status="damaged", damage=OTHER_TEXT)], True),
+    # An FX entry has named its code, whatever else is wrong with it.
+    ([row(status="damaged", damage=OTHER_NAME, code_key="c1")], True),
+    ([row("code", status="damaged", code_key="c1")], False),
+    ([row("precompile", root="/d")], True),
+], ids=range(18))  # fmt: skip
 def test_whether_all_that_names_code_was_read(more: list[EntryRow], all_named: bool) -> None:
     assert Unread([row(), *more]).names_all_code("/c") is all_named
 

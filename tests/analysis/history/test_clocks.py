@@ -22,15 +22,12 @@ def miss(key: str, at: int | None, took: int | None = S, **told: object) -> Look
     return replace(TEMPLATE, **made)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("times", "resolution"),
-    [
-        ([], 2 * S), ([4 * S], 2 * S), ([4 * S, 2 * S], 2 * S), ([4 * S, 3 * S], S), ([3 * S], S),
-        ([4 * S, 3 * S + 1], 1), ([4 * S + 1], 1), ([4 * S, None], 2 * S),
-        # One time for all tells nothing, but that of one entry does.
-        ([4 * S, 4 * S], None), ([4 * S, 4 * S, None], None), ([4 * S, 4 * S, 6 * S], 2 * S),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("times", "resolution"), [
+    ([], 2 * S), ([4 * S], 2 * S), ([4 * S, 2 * S], 2 * S), ([4 * S, 3 * S], S), ([3 * S], S),
+    ([4 * S, 3 * S + 1], 1), ([4 * S + 1], 1), ([4 * S, None], 2 * S),
+    # One time for all tells nothing, but that of one entry does.
+    ([4 * S, 4 * S], None), ([4 * S, 4 * S, None], None), ([4 * S, 4 * S, 6 * S], 2 * S),
+])  # fmt: skip
 def test_how_exact_the_times_of_a_directory_are(times: list[int | None], resolution: int | None) -> None:
     assert resolution_ns([entry("f1", time) for time in times]) == resolution
 
@@ -40,26 +37,23 @@ T = 1_000 * S + 7
 ANY = LONG_AGO, NEVER
 
 
-@pytest.mark.parametrize(
-    ("modified", "told", "wanted"),
-    [
-        # As it was written at the end of the compile, at most one step of the clock before the miss, 5 s late at most.
-        (T + S, {}, (T + S, T + S + 1)),
-        (T - 1, {}, (T - 1, T)),
-        (T - 2, {}, ANY),
-        (T + 6 * S, {}, (T + 6 * S, T + 6 * S + 1)),
-        (T + 6 * S + 1, {}, ANY),
-        (None, {}, ANY),
-        # Of a compile that is not known to have ended, only the miss counts.
-        (T + 60 * S, {"compile_ended": False}, (T + 60 * S, T + 60 * S + 1)),
-        (T - 2, {"compile_ended": False}, ANY),
-        # What did not write it says nothing.
-        (T - HOUR, {"outcome": "hit"}, (T - HOUR, T - HOUR + 1)),
-        (T - HOUR, {"time": None}, (T - HOUR, T - HOUR + 1)),
-        (T - HOUR, {"cache": "aotautograd"}, (T - HOUR, T - HOUR + 1)),
-        (T - HOUR, {"cache_key": "f9"}, (T - HOUR, T - HOUR + 1)),
-    ],
-)
+@pytest.mark.parametrize(("modified", "told", "wanted"), [
+    # As it was written at the end of the compile, at most one step of the clock before the miss, 5 s late at most.
+    (T + S, {}, (T + S, T + S + 1)),
+    (T - 1, {}, (T - 1, T)),
+    (T - 2, {}, ANY),
+    (T + 6 * S, {}, (T + 6 * S, T + 6 * S + 1)),
+    (T + 6 * S + 1, {}, ANY),
+    (None, {}, ANY),
+    # Of a compile that is not known to have ended, only the miss counts.
+    (T + 60 * S, {"compile_ended": False}, (T + 60 * S, T + 60 * S + 1)),
+    (T - 2, {"compile_ended": False}, ANY),
+    # What did not write it says nothing.
+    (T - HOUR, {"outcome": "hit"}, (T - HOUR, T - HOUR + 1)),
+    (T - HOUR, {"time": None}, (T - HOUR, T - HOUR + 1)),
+    (T - HOUR, {"cache": "aotautograd"}, (T - HOUR, T - HOUR + 1)),
+    (T - HOUR, {"cache_key": "f9"}, (T - HOUR, T - HOUR + 1)),
+])  # fmt: skip
 def test_when_it_was_stored(modified: int | None, told: dict[str, object], wanted: tuple[int, int]) -> None:
     made = entry("f1", modified)
     history = history_of([replace(miss("f1", T), **told)], entries=[made])  # type: ignore[arg-type]
@@ -81,18 +75,15 @@ def shifts(*before_end: int) -> list[int | None]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("before_end", "shift"),
-    [
-        ((0, 0), 0), ((HOUR,), None), ((HOUR, HOUR), HOUR), ((-HOUR, -HOUR), -HOUR),
-        # 3 s apart, and as much as the clock may be off.
-        ((HOUR, HOUR + 3 * S + 1), HOUR), ((HOUR + 3 * S + 1, HOUR), HOUR), ((HOUR, HOUR + 3 * S + 2), None),
-        ((HOUR, HOUR + 2 * S, HOUR + S), HOUR + S), ((HOUR, 0), None),
-        # One of them off by more than a step of the clock.
-        ((0, 1), 0), ((0, 2), 0), ((1, 2), 1), ((0, -5 * S), 0), ((0, -5 * S - 1), None),
-        ((-3 * S, -6 * S), -6 * S),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before_end", "shift"), [
+    ((0, 0), 0), ((HOUR,), None), ((HOUR, HOUR), HOUR), ((-HOUR, -HOUR), -HOUR),
+    # 3 s apart, and as much as the clock may be off.
+    ((HOUR, HOUR + 3 * S + 1), HOUR), ((HOUR + 3 * S + 1, HOUR), HOUR), ((HOUR, HOUR + 3 * S + 2), None),
+    ((HOUR, HOUR + 2 * S, HOUR + S), HOUR + S), ((HOUR, 0), None),
+    # One of them off by more than a step of the clock.
+    ((0, 1), 0), ((0, 2), 0), ((1, 2), 1), ((0, -5 * S), 0), ((0, -5 * S - 1), None),
+    ((-3 * S, -6 * S), -6 * S),
+])  # fmt: skip
 def test_by_how_much_a_clock_is_off(before_end: tuple[int, ...], shift: int | None) -> None:
     assert shifts(*before_end) == [shift] * len(before_end)
 

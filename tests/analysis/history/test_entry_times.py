@@ -23,17 +23,14 @@ HOUR = 3600 * SECOND
 REMOTE, LOCAL = stored_remotely("f11"), entry("fxgraph", "f11", at=5)
 
 
-@pytest.mark.parametrize(
-    ("lookups", "remote"),
-    [
-        ([remotely("f11"), remotely("f22")], (LONG_AGO, LONG_AGO)),
-        # The order in which it asks is no matter, nor what it asks another cache.
-        ([remotely("f11", remote=False), remotely("f22")], (LONG_AGO, NEVER)),
-        ([remotely("f11"), remotely("f22", remote=False)], (LONG_AGO, NEVER)),
-        ([aot("a11", preflight_note="{}"), remotely("f22")], (LONG_AGO, LONG_AGO)),
-        ([], (LONG_AGO, NEVER)),
-    ],
-)
+@pytest.mark.parametrize(("lookups", "remote"), [
+    ([remotely("f11"), remotely("f22")], (LONG_AGO, LONG_AGO)),
+    # The order in which it asks is no matter, nor what it asks another cache.
+    ([remotely("f11", remote=False), remotely("f22")], (LONG_AGO, NEVER)),
+    ([remotely("f11"), remotely("f22", remote=False)], (LONG_AGO, NEVER)),
+    ([aot("a11", preflight_note="{}"), remotely("f22")], (LONG_AGO, LONG_AGO)),
+    ([], (LONG_AGO, NEVER)),
+])  # fmt: skip
 @pytest.mark.parametrize("others", [(), (LOCAL,)], ids=["alone", "beside a directory"])
 def test_a_program_that_asks_a_remote_cache_finds_what_was_read_in_it(
     lookups: list[Made], remote: tuple[int, int], others: tuple[Stored, ...]
@@ -75,23 +72,19 @@ def intervals_and_misses(folder: Path) -> list[tuple[tuple[int, int], int, int]]
     return found
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda ns: ns,
-        lambda ns: ns // SECOND * SECOND,
-        *(
-            pytest.param(change, marks=pytest.mark.slow)
-            for change in (
-                lambda ns: ns // (2 * SECOND) * 2 * SECOND,
-                lambda ns: ns + 8 * HOUR,
-                lambda ns: ns - 8 * HOUR,
-                lambda ns: ns - 180 * SECOND,
-            )
-        ),
-    ],
-    ids=["as torch wrote them", "whole seconds", "two seconds", "8 h late", "8 h early", "3 min early"],
-)
+@pytest.mark.parametrize("change", [
+    lambda ns: ns,
+    lambda ns: ns // SECOND * SECOND,
+    *(
+        pytest.param(change, marks=pytest.mark.slow)
+        for change in (
+            lambda ns: ns // (2 * SECOND) * 2 * SECOND,
+            lambda ns: ns + 8 * HOUR,
+            lambda ns: ns - 8 * HOUR,
+            lambda ns: ns - 180 * SECOND,
+        )
+    ),
+], ids=["as torch wrote them", "whole seconds", "two seconds", "8 h late", "8 h early", "3 min early"])  # fmt: skip
 def test_an_entry_is_never_taken_to_be_older_than_the_miss_that_wrote_it(
     change: Callable[[int], int], recording: Recording, tmp_path: Path
 ) -> None:

@@ -13,29 +13,23 @@ from tests.made import aot, fx, miss_rows, run, scope_of
 SYMBOLIC = {"example_inputs[0]": "TensorMetadata(dtype=torch.float32, shape=torch.Size([s77, 8]))"}
 
 
-@pytest.mark.parametrize(
-    ("told", "end"),
-    [
-        ({"time": None, "end_time": 9, "time_taken_ns": 2}, None),
-        ({"time": 5, "end_time": 9, "time_taken_ns": 2}, 7),
-        ({"time": 5, "end_time": 9, "time_taken_ns": None}, 9),
-        # The record was written at once, which says nothing of the end.
-        ({"time": 5, "end_time": 5, "time_taken_ns": None}, 5 + 2_000_000_000),
-        ({"time": 5, "end_time": None, "time_taken_ns": None}, 5 + 2_000_000_000),
-    ],
-)
+@pytest.mark.parametrize(("told", "end"), [
+    ({"time": None, "end_time": 9, "time_taken_ns": 2}, None),
+    ({"time": 5, "end_time": 9, "time_taken_ns": 2}, 7),
+    ({"time": 5, "end_time": 9, "time_taken_ns": None}, 9),
+    # The record was written at once, which says nothing of the end.
+    ({"time": 5, "end_time": 5, "time_taken_ns": None}, 5 + 2_000_000_000),
+    ({"time": 5, "end_time": None, "time_taken_ns": None}, 5 + 2_000_000_000),
+])  # fmt: skip
 def test_when_a_compile_ended(told: dict[str, Any], end: int | None) -> None:
     assert history_of([replace(TEMPLATE, **told)]).timeline.end == [end]
 
 
-@pytest.mark.parametrize(
-    ("graphs", "end"),
-    [
-        ([{"time": 6, "time_taken_ns": 10}], 16),
-        ([{"time": 6, "time_taken_ns": 10}, {"time": 17, "time_taken_ns": 5}], 22),
-        ([{"time": None, "time_taken_ns": 10}], 9),
-    ],
-)
+@pytest.mark.parametrize(("graphs", "end"), [
+    ([{"time": 6, "time_taken_ns": 10}], 16),
+    ([{"time": 6, "time_taken_ns": 10}, {"time": 17, "time_taken_ns": 5}], 22),
+    ([{"time": None, "time_taken_ns": 10}], 9),
+])  # fmt: skip
 def test_a_compile_of_autograd_ends_with_its_last_graph(graphs: list[dict[str, Any]], end: int) -> None:
     aot = replace(TEMPLATE, cache="aotautograd", time=5, end_time=9, time_taken_ns=None)
     inner = []
@@ -67,17 +61,14 @@ def order_of(*told: tuple[int, float | None]) -> list[int]:
     return [int((row.cache_key or "")[1:]) for row in scope_of(*runs).history.lookups]
 
 
-@pytest.mark.parametrize(
-    ("told", "wanted"),
-    [
-        ([(0, 1), (1, 2), (0, 3)], [0, 1, 2]),
-        ([(0, 5), (1, 2), (0, 6)], [1, 0, 2]),
-        # A clock that was set back, or that is not there, leaves the order of its run.
-        ([(0, 5), (0, 2), (1, 4)], [2, 0, 1]),
-        ([(0, 5), (0, None), (1, 6)], [0, 1, 2]),
-        ([(0, 5), (1, 6), (0, None), (0, 7)], [0, 2, 1, 3]),
-    ],
-)
+@pytest.mark.parametrize(("told", "wanted"), [
+    ([(0, 1), (1, 2), (0, 3)], [0, 1, 2]),
+    ([(0, 5), (1, 2), (0, 6)], [1, 0, 2]),
+    # A clock that was set back, or that is not there, leaves the order of its run.
+    ([(0, 5), (0, 2), (1, 4)], [2, 0, 1]),
+    ([(0, 5), (0, None), (1, 6)], [0, 1, 2]),
+    ([(0, 5), (1, 6), (0, None), (0, 7)], [0, 2, 1, 3]),
+])  # fmt: skip
 def test_lookups_are_in_time_order(told: list[tuple[int, float | None]], wanted: list[int]) -> None:
     assert order_of(*told) == wanted
 
@@ -132,19 +123,16 @@ def test_which_misses_stored_a_result() -> None:
     assert list(found.timeline.not_stored) == [2]
 
 
-@pytest.mark.parametrize(
-    ("command", "program"),
-    [
-        (None, None),
-        ("", None),
-        ("python train.py --lr 1", "train.py"),
-        ("python -u -m train --lr 1", "train"),
-        ("python -m", ""),
-        ("torchrun --nproc 2 'my train.py' x.py", "my train.py"),
-        ("pytest -q", "pytest"),
-        ("it's not closed", None),
-    ],
-)
+@pytest.mark.parametrize(("command", "program"), [
+    (None, None),
+    ("", None),
+    ("python train.py --lr 1", "train.py"),
+    ("python -u -m train --lr 1", "train"),
+    ("python -m", ""),
+    ("torchrun --nproc 2 'my train.py' x.py", "my train.py"),
+    ("pytest -q", "pytest"),
+    ("it's not closed", None),
+])  # fmt: skip
 def test_the_program_of_a_run(command: str | None, program: str | None) -> None:
     assert program_of(run_row(0, command=command)) == program
 

@@ -147,18 +147,15 @@ def test_those_that_race_are_named_without_the_run_that_asks() -> None:
     assert past_of_last(row(1, 0, 20), row(0, None)).racing() is None
 
 
-@pytest.mark.parametrize(
-    ("made", "wanted"),
-    [
-        ([row(0, 0), row(0, 1)], [False, False]),
-        ([row(0, 0), row(1, 1), row(0, 2)], [False, True, True]),
-        ([row(0, 0), row(0, 1), row(1, 2)], [False, False, True]),
-        ([row(0, 0), row(1, 1, cache="aotautograd"), row(0, 2)], [False, False, False]),
-        ([row(0, 0), row(1, 1, cache_key=None), row(0, 2)], [False, True, False]),
-        ([row(1, 0, cache_key=None), row(0, 1)], [False, False]),
-        ([row(1, 0, cache_key=None), row(0, 1, cache_key=None)], [False, False]),
-    ],
-)
+@pytest.mark.parametrize(("made", "wanted"), [
+    ([row(0, 0), row(0, 1)], [False, False]),
+    ([row(0, 0), row(1, 1), row(0, 2)], [False, True, True]),
+    ([row(0, 0), row(0, 1), row(1, 2)], [False, False, True]),
+    ([row(0, 0), row(1, 1, cache="aotautograd"), row(0, 2)], [False, False, False]),
+    ([row(0, 0), row(1, 1, cache_key=None), row(0, 2)], [False, True, False]),
+    ([row(1, 0, cache_key=None), row(0, 1)], [False, False]),
+    ([row(1, 0, cache_key=None), row(0, 1, cache_key=None)], [False, False]),
+])  # fmt: skip
 def test_whether_another_run_had_looked_anything_up_before(made: list[LookupRow], wanted: list[bool]) -> None:
     found = history_of(replace(one, lookup=at) for at, one in enumerate(made))
     assert [found.other_run_before(at) for at in range(len(made))] == wanted

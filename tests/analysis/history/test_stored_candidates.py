@@ -61,17 +61,14 @@ def test_an_entry_is_there_a_nanosecond_after_it_was_written(time: int | None, t
     assert of_last([lookup("f2", time)], entry(0, "f1", AT), replace(OTHER, cache="aotautograd")) == there
 
 
-@pytest.mark.parametrize(
-    ("earlier", "there"),
-    [
-        ([], [0, 1]),
-        # The first lookup of its key stands for an entry from then on, and wrote it if it missed.
-        ([lookup("f1", 2 * AT, outcome="hit")], [1]),
-        ([lookup("f1", AT - 1)], [1]),
-        ([lookup("f3", 2 * AT)], [0, 1]),
-        ([lookup("f1", 2 * AT, cache="aotautograd")], [0, 1]),
-    ],
-)
+@pytest.mark.parametrize(("earlier", "there"), [
+    ([], [0, 1]),
+    # The first lookup of its key stands for an entry from then on, and wrote it if it missed.
+    ([lookup("f1", 2 * AT, outcome="hit")], [1]),
+    ([lookup("f1", AT - 1)], [1]),
+    ([lookup("f3", 2 * AT)], [0, 1]),
+    ([lookup("f1", 2 * AT, cache="aotautograd")], [0, 1]),
+])  # fmt: skip
 def test_a_lookup_stands_for_the_entry_of_its_key(earlier: list[LookupRow], there: list[int]) -> None:
     assert of_last([*earlier, lookup("f2", 3 * AT)], entry(0, "f1", AT), OTHER) == there
 
@@ -111,15 +108,12 @@ def test_without_entries_there_are_none() -> None:
     assert not found.may_be_of_graph(0)
 
 
-@pytest.mark.parametrize(
-    ("modified", "time", "may_be"),
-    [
-        # Of a directory whose times tell nothing an entry may always have been there.
-        (None, AT, True), (None, None, True),
-        # Within the nanosecond in which it was written, neither is known.
-        (AT, AT - 1, False), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("modified", "time", "may_be"), [
+    # Of a directory whose times tell nothing an entry may always have been there.
+    (None, AT, True), (None, None, True),
+    # Within the nanosecond in which it was written, neither is known.
+    (AT, AT - 1, False), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
+])  # fmt: skip
 def test_an_entry_may_have_been_there(modified: int | None, time: int | None, may_be: bool) -> None:
     found = candidates(
         [lookup("f2", time)], entry(0, "f1", modified), replace(OTHER, detail_set=OF_B.detail_set)

@@ -30,45 +30,39 @@ def timeline(*made: LookupRow, exit_status: int | None = None) -> Timeline:
     return history_of(made, runs=[run_row(0, None, exit_status=exit_status)]).timeline
 
 
-@pytest.mark.parametrize(
-    ("made", "has_ended"),
-    [
-        ([fx(0, None)], False),
-        ([fx(0, None, time_taken_ns=1)], True),
-        ([fx(0, None, **WRITTEN)], True),
-        # What the record of the compile says goes before.
-        ([fx(0, None, compile_ended=True)], True),
-        ([fx(0, None, compile_ended=True, compile_error="no")], False),
-        ([fx(0, None, compile_ended=False, time_taken_ns=1)], False),
-        ([aot()], False),
-        ([aot(**WRITTEN)], True),
-        # An AOTAutograd lookup has ended with the last of its graphs, and its own time is none.
-        ([aot(time_taken_ns=1)], False),
-        ([aot(), fx(1, time_taken_ns=1)], True),
-        ([aot(), fx(1, outcome="hit")], True),
-        ([aot(), fx(1)], False),
-        ([aot(), fx(1, time_taken_ns=1), fx(2)], False),
-        ([aot(), fx(1, time_taken_ns=1), fx(2, outcome="hit"), fx(3, **WRITTEN)], True),
-        ([aot(), fx(1, 7, time_taken_ns=1)], False),
-    ],
-)
+@pytest.mark.parametrize(("made", "has_ended"), [
+    ([fx(0, None)], False),
+    ([fx(0, None, time_taken_ns=1)], True),
+    ([fx(0, None, **WRITTEN)], True),
+    # What the record of the compile says goes before.
+    ([fx(0, None, compile_ended=True)], True),
+    ([fx(0, None, compile_ended=True, compile_error="no")], False),
+    ([fx(0, None, compile_ended=False, time_taken_ns=1)], False),
+    ([aot()], False),
+    ([aot(**WRITTEN)], True),
+    # An AOTAutograd lookup has ended with the last of its graphs, and its own time is none.
+    ([aot(time_taken_ns=1)], False),
+    ([aot(), fx(1, time_taken_ns=1)], True),
+    ([aot(), fx(1, outcome="hit")], True),
+    ([aot(), fx(1)], False),
+    ([aot(), fx(1, time_taken_ns=1), fx(2)], False),
+    ([aot(), fx(1, time_taken_ns=1), fx(2, outcome="hit"), fx(3, **WRITTEN)], True),
+    ([aot(), fx(1, 7, time_taken_ns=1)], False),
+])  # fmt: skip
 def test_whether_a_compile_is_known_to_have_ended(made: list[LookupRow], has_ended: bool) -> None:
     assert timeline(*made).has_ended(0) is has_ended
 
 
-@pytest.mark.parametrize(
-    ("made", "is_stored"),
-    [
-        ([fx(0, None, **WRITTEN)], True),
-        # Only the text log of its own process would tell of a failure to write it.
-        ([fx(0, None, time_taken_ns=1)], False),
-        ([fx(0, None, time_taken_ns=1), fx(1, None, **WRITTEN)], True),
-        ([fx(0, None, time_taken_ns=1), fx(1, None, run=7, **WRITTEN)], False),
-        ([fx(0, None), fx(1, None, **WRITTEN)], False),
-        ([fx(0, None, **WRITTEN, save_error="OSError: full")], False),
-        ([aot(time_taken_ns=1), fx(1, **WRITTEN)], False),
-    ],
-)
+@pytest.mark.parametrize(("made", "is_stored"), [
+    ([fx(0, None, **WRITTEN)], True),
+    # Only the text log of its own process would tell of a failure to write it.
+    ([fx(0, None, time_taken_ns=1)], False),
+    ([fx(0, None, time_taken_ns=1), fx(1, None, **WRITTEN)], True),
+    ([fx(0, None, time_taken_ns=1), fx(1, None, run=7, **WRITTEN)], False),
+    ([fx(0, None), fx(1, None, **WRITTEN)], False),
+    ([fx(0, None, **WRITTEN, save_error="OSError: full")], False),
+    ([aot(time_taken_ns=1), fx(1, **WRITTEN)], False),
+])  # fmt: skip
 def test_whether_a_result_is_known_to_have_been_stored(made: list[LookupRow], is_stored: bool) -> None:
     assert timeline(*made).is_stored(0) is is_stored
 
@@ -159,13 +153,10 @@ def test_why_the_graph_of_a_compile_was_not_stored(case: str) -> None:
     assert (None if why is None else why.kind) == wanted
 
 
-@pytest.mark.parametrize(
-    ("status", "how"),
-    [
-        (None, None), (0, None), (1, "exit status 1"), (128, "exit status 128"), (129, "signal SIGHUP"),
-        (137, "signal SIGKILL"), (255, "exit status 255"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("status", "how"), [
+    (None, None), (0, None), (1, "exit status 1"), (128, "exit status 128"), (129, "signal SIGHUP"),
+    (137, "signal SIGKILL"), (255, "exit status 255"),
+])  # fmt: skip
 def test_how_a_process_ended(status: int | None, how: str | None) -> None:
     why = timeline(aot(), exit_status=status).not_stored[0]
     assert why.why.endswith(how or "the rest is missing")
@@ -180,14 +171,11 @@ def test_the_attempt_of_a_compile(compile_id: str, is_later: bool) -> None:
     assert (why is not None) is is_later
 
 
-@pytest.mark.parametrize(
-    ("text", "is_symbolic"),
-    [
-        ("torch.Size([s77, 8])", True), ("torch.Size([8, s77])", True), ("torch.Size([8, 2*u0])", True), ("('s77',)", True),
-        ("('u3', 1)", True), ("torch.Size([8, 8])", False), ("[s77, 8]", False), ("torch.Size([8]), [s1]", False),
-        ("('x77',)", False), ("torch.Size([bs1])", False), ("", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "is_symbolic"), [
+    ("torch.Size([s77, 8])", True), ("torch.Size([8, s77])", True), ("torch.Size([8, 2*u0])", True), ("('s77',)", True),
+    ("('u3', 1)", True), ("torch.Size([8, 8])", False), ("[s77, 8]", False), ("torch.Size([8]), [s1]", False),
+    ("('x77',)", False), ("torch.Size([bs1])", False), ("", False),
+])  # fmt: skip
 def test_a_symbolic_size_in_a_text(text: str, is_symbolic: bool) -> None:
     assert shows_symbol(text) is is_symbolic
 

@@ -26,20 +26,17 @@ def test_an_event_of_no_known_torch_is_in_no_phase() -> None:
     assert phase_of("pass." + "x" * 1_000_000) is None
 
 
-@pytest.mark.parametrize(
-    ("event", "phase"),
-    [
-        ("bytecode_tracing", "Dynamo tracing"),
-        ("entire_frame_compile", REST),
-        ("compile_fx.<locals>.bw_compiler", "AOTAutograd"),
-        ("pass.pre_grad_passes.group_batch_fusion_passes", "passes before the lookup"),
-        ("pass.post_grad_passes.stable_sort", "Inductor passes"),
-        ("TritonBenchmarker.benchmark_gpu", "autotuning"),
-        ("Benchmarker.benchmark", "autotuning"),
-        ("CUDAGraphNode.record", "CUDA graphs"),
-        ("pgo.get_remote_code_state", "automatic dynamic shapes (PGO)"),
-    ],
-)
+@pytest.mark.parametrize(("event", "phase"), [
+    ("bytecode_tracing", "Dynamo tracing"),
+    ("entire_frame_compile", REST),
+    ("compile_fx.<locals>.bw_compiler", "AOTAutograd"),
+    ("pass.pre_grad_passes.group_batch_fusion_passes", "passes before the lookup"),
+    ("pass.post_grad_passes.stable_sort", "Inductor passes"),
+    ("TritonBenchmarker.benchmark_gpu", "autotuning"),
+    ("Benchmarker.benchmark", "autotuning"),
+    ("CUDAGraphNode.record", "CUDA graphs"),
+    ("pgo.get_remote_code_state", "automatic dynamic shapes (PGO)"),
+])  # fmt: skip
 def test_an_event_is_in_the_phase_that_does_it(event: str, phase: str) -> None:
     found = phase_of(event)
     assert found is not None

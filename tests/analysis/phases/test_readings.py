@@ -30,24 +30,21 @@ def readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
 ROWS = [phase(10, True), phase(3, False), phase(1, None)]
 
 
-@pytest.mark.parametrize(
-    ("lookups", "could_save", "saved", "hits", "without_time"),
-    [
-        # A miss could save the phases that a hit skips; of an AOTAutograd hit everything stays.
-        ([lookup("aotautograd", "full_miss"), lookup("fxgraph", "full_miss")], 10, 0, 0, 0),
-        ([lookup("aotautograd", "hit", 50), lookup("fxgraph", "hit", 40)], 0, 40, 1, 0),
-        # Without FX lookups it saved its own time; an FX hit still traces for AOTAutograd.
-        ([lookup("aotautograd", "hit", 50)], 0, 50, 1, 0),
-        ([lookup("fxgraph", "hit", 40)], 10, 40, 1, 0),
-        # What was compiled without a lookup could have been saved.
-        ([], 10, 0, 0, 0),
-        # A time that is not recorded is not zero.
-        ([lookup("fxgraph", "hit")], 10, None, 1, 1),
-        ([lookup("fxgraph", "hit"), lookup("fxgraph", "hit", 7)], 10, 7, 2, 1),
-        # Events name no attempt: torch/_dynamo/utils.py prints the CompileId; envelopes have the attempt as well.
-        ([lookup("aotautograd", "hit", segment=0, compile_id="0/0_1")], 0, None, 1, 1),
-    ],
-)
+@pytest.mark.parametrize(("lookups", "could_save", "saved", "hits", "without_time"), [
+    # A miss could save the phases that a hit skips; of an AOTAutograd hit everything stays.
+    ([lookup("aotautograd", "full_miss"), lookup("fxgraph", "full_miss")], 10, 0, 0, 0),
+    ([lookup("aotautograd", "hit", 50), lookup("fxgraph", "hit", 40)], 0, 40, 1, 0),
+    # Without FX lookups it saved its own time; an FX hit still traces for AOTAutograd.
+    ([lookup("aotautograd", "hit", 50)], 0, 50, 1, 0),
+    ([lookup("fxgraph", "hit", 40)], 10, 40, 1, 0),
+    # What was compiled without a lookup could have been saved.
+    ([], 10, 0, 0, 0),
+    # A time that is not recorded is not zero.
+    ([lookup("fxgraph", "hit")], 10, None, 1, 1),
+    ([lookup("fxgraph", "hit"), lookup("fxgraph", "hit", 7)], 10, 7, 2, 1),
+    # Events name no attempt: torch/_dynamo/utils.py prints the CompileId; envelopes have the attempt as well.
+    ([lookup("aotautograd", "hit", segment=0, compile_id="0/0_1")], 0, None, 1, 1),
+])  # fmt: skip
 def test_what_hits_could_save_and_saved(
     lookups: list[LookupRow], could_save: int, saved: int | None, hits: int, without_time: int
 ) -> None:
@@ -63,14 +60,11 @@ def test_each_compile_under_one_compile_id_is_judged_by_its_own_lookup() -> None
     assert readings(rows, [lookup("aotautograd", "hit", run=1)]).could_save_ns == 30
 
 
-@pytest.mark.parametrize(
-    ("compile_id", "segment", "wanted"),
-    [
-        (None, 2, (None, 2)), ("0/0", 2, ("0/0", 2)), ("0/0", 0, ("0/0", 0)),
-        # Of an attempt, that of the first one.
-        ("0/0_1", 0, ("0/0", 1)), ("0/0_2", 3, ("0/0", 3)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("compile_id", "segment", "wanted"), [
+    (None, 2, (None, 2)), ("0/0", 2, ("0/0", 2)), ("0/0", 0, ("0/0", 0)),
+    # Of an attempt, that of the first one.
+    ("0/0_1", 0, ("0/0", 1)), ("0/0_2", 3, ("0/0", 3)),
+])  # fmt: skip
 def test_the_compile_of_one(compile_id: str | None, segment: int, wanted: tuple[str | None, int]) -> None:
     assert compile_of(lookup("fxgraph", "hit", segment=segment, compile_id=compile_id)) == wanted
 

@@ -46,13 +46,10 @@ def hold(folder: Path) -> int:
     return held
 
 
-@pytest.mark.parametrize(
-    ("version", "name"),
-    [
-        ("2.6.0", "training"), ("2.10.0", "config_flip"), ("2.13.0", "training"),
-        ("2.13.0", "killed_compiling"), ("2.15.0", "cold_warm"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("version", "name"), [
+    ("2.6.0", "training"), ("2.10.0", "config_flip"), ("2.13.0", "training"),
+    ("2.13.0", "killed_compiling"), ("2.15.0", "cold_warm"),
+])  # fmt: skip
 def test_phases_are_what_a_plain_replay_says(version: str, name: str, recording: Recording) -> None:
     assert hold(recording(version, name))
 

@@ -11,19 +11,16 @@ from tests.made import entry, scope_of
 FX, AOT = ("fxgraph", "f1"), ("aotautograd", "a1")
 
 
-@pytest.mark.parametrize(
-    ("told", "sizes", "fits"),
-    [
-        ({}, [8], "yes"), ({"guards": ""}, [8], "yes"),
-        # A recording and a lock say nothing of the guards of what is stored.
-        ({"are_guards_known": False}, [8], "maybe"), ({"guards": "L['t0'] <= 8"}, [8], "yes"),
-        ({"guards": "L['t0'] <= 8"}, [9], "no"), ({"guards": "L['t1'] <= 8"}, [9, 8], "yes"),
-        ({"guards": "L['t1'] <= 8"}, [8, 9], "no"),
-        # A size that is not known, or none of that number; what no guard of torch is.
-        ({"guards": "L['t1'] <= 8"}, [8, None], "maybe"), ({"guards": "L['t1'] <= 8"}, [8], "maybe"),
-        ({"guards": "open('x')"}, [8], "maybe"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("told", "sizes", "fits"), [
+    ({}, [8], "yes"), ({"guards": ""}, [8], "yes"),
+    # A recording and a lock say nothing of the guards of what is stored.
+    ({"are_guards_known": False}, [8], "maybe"), ({"guards": "L['t0'] <= 8"}, [8], "yes"),
+    ({"guards": "L['t0'] <= 8"}, [9], "no"), ({"guards": "L['t1'] <= 8"}, [9, 8], "yes"),
+    ({"guards": "L['t1'] <= 8"}, [8, 9], "no"),
+    # A size that is not known, or none of that number; what no guard of torch is.
+    ({"guards": "L['t1'] <= 8"}, [8, None], "maybe"), ({"guards": "L['t1'] <= 8"}, [8], "maybe"),
+    ({"guards": "open('x')"}, [8], "maybe"),
+])  # fmt: skip
 def test_if_guards_hold_for_sizes(told: dict[str, object], sizes: list[float | None], fits: Sure) -> None:
     candidate = Candidate("the FX entry", **told)  # type: ignore[arg-type]
     assert candidate.fits(sizes, skips_guards=False) == fits
@@ -38,22 +35,19 @@ def stored(
     return StoredEntries(scope_of(entries=entries).tables.entries.rows, roots, locks)
 
 
-@pytest.mark.parametrize(
-    ("told", "is_there", "why_not"),
-    [
-        ({}, "yes", ""),
-        # torch compares no hash.
-        ({"status": "damaged", "damage": "content hash differs from the name"}, "yes", ""),
-        ({"status": "damaged", "damage": "truncated at 4 bytes"}, "no", "it is damaged: truncated at 4 bytes"),
-        ({"status": "damaged", "damage": "empty file"}, "no", "it is damaged: empty file"),
-        ({"status": "temporary"}, "no", "it is temporary"),
-        ({"status": "foreign"}, "no", "it is foreign"),
-        # What is wrong with it here may be no matter to torch.
-        ({"status": "damaged", "damage": "an unknown class"}, "maybe", "it could not be read here: an unknown class"),
-        ({"status": "unreadable"}, "maybe", "it could not be read here: unreadable"),
-        ({"status": "unreadable", "damage": "truncated"}, "maybe", "it could not be read here: truncated"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("told", "is_there", "why_not"), [
+    ({}, "yes", ""),
+    # torch compares no hash.
+    ({"status": "damaged", "damage": "content hash differs from the name"}, "yes", ""),
+    ({"status": "damaged", "damage": "truncated at 4 bytes"}, "no", "it is damaged: truncated at 4 bytes"),
+    ({"status": "damaged", "damage": "empty file"}, "no", "it is damaged: empty file"),
+    ({"status": "temporary"}, "no", "it is temporary"),
+    ({"status": "foreign"}, "no", "it is foreign"),
+    # What is wrong with it here may be no matter to torch.
+    ({"status": "damaged", "damage": "an unknown class"}, "maybe", "it could not be read here: an unknown class"),
+    ({"status": "unreadable"}, "maybe", "it could not be read here: unreadable"),
+    ({"status": "unreadable", "damage": "truncated"}, "maybe", "it could not be read here: truncated"),
+])  # fmt: skip
 def test_whether_torch_could_load_an_entry(told: dict[str, str], is_there: Sure, why_not: str) -> None:
     (candidate,) = stored(entry(*FX, **told)).under(FX, None)  # type: ignore[arg-type]
     assert (candidate.is_there, candidate.why_not) == (is_there, why_not)

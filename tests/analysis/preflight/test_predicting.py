@@ -70,17 +70,14 @@ def test_a_predicted_hit_saves_what_its_entry_took() -> None:
     assert lookups["time_taken_ns"].isna().all()
 
 
-@pytest.mark.parametrize(
-    ("lookup", "outcome", "why"),
-    [
-        (asked("f11", "bypass", bypass_reason="custom pass"), "would_bypass", "custom pass"),
-        (asked("f11", "bypass"), "would_bypass", "torch does not say why"),
-        (asked("f11", "disabled"), "disabled", "its caches are off"),
-        (remotely("f11", brought=True), "not_known", "the program itself puts an entry under this key"),
-        (remotely("f11", without_values=True), "not_known", "without weights"),
-        (remotely("f11", cache_dir="/cache"), "would_hit", "the FX entry entry… in /cache"),
-    ],
-)
+@pytest.mark.parametrize(("lookup", "outcome", "why"), [
+    (asked("f11", "bypass", bypass_reason="custom pass"), "would_bypass", "custom pass"),
+    (asked("f11", "bypass"), "would_bypass", "torch does not say why"),
+    (asked("f11", "disabled"), "disabled", "its caches are off"),
+    (remotely("f11", brought=True), "not_known", "the program itself puts an entry under this key"),
+    (remotely("f11", without_values=True), "not_known", "without weights"),
+    (remotely("f11", cache_dir="/cache"), "would_hit", "the FX entry entry… in /cache"),
+])  # fmt: skip
 def test_what_is_predicted_of_a_lookup_and_why(lookup: Made, outcome: str, why: str) -> None:
     told = scope_of(run(lookup, is_preflight=True), entries=[entry("fxgraph", "f11")]).lookups
     assert told["outcome"].tolist() == [outcome]

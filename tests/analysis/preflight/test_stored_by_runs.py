@@ -30,40 +30,34 @@ def seen(by: RunRow, its_note: LookupNote, stored_by: RunRow, their_note: Lookup
 FIRST, SECOND = process(0, 100), process(1, 101)
 
 
-@pytest.mark.parametrize(
-    ("by", "its_note", "stored_by", "their_note", "found"),
-    [
-        # One that had ended before, and one that begins after the other's end.
-        (SECOND, note(100), FIRST, note(), ["yes"]),
-        (FIRST, note(), SECOND, note(100), []),
-        # At the same time it is not known, nor without a pid.
-        (FIRST, note(), SECOND, note(), ["maybe"]),
-        (SECOND, note(), FIRST, note(), ["maybe"]),
-        (process(0, None), note(), process(1, None), note(), ["maybe"]),
-        # In another directory, whether it had ended or not.
-        (SECOND, note(cache_dir="/other"), FIRST, note(), []),
-        (SECOND, note(100, cache_dir="/other"), FIRST, note(), []),
-        # What it stores itself is no other's.
-        (FIRST, note(), FIRST, note(), []),
-    ],
-)
+@pytest.mark.parametrize(("by", "its_note", "stored_by", "their_note", "found"), [
+    # One that had ended before, and one that begins after the other's end.
+    (SECOND, note(100), FIRST, note(), ["yes"]),
+    (FIRST, note(), SECOND, note(100), []),
+    # At the same time it is not known, nor without a pid.
+    (FIRST, note(), SECOND, note(), ["maybe"]),
+    (SECOND, note(), FIRST, note(), ["maybe"]),
+    (process(0, None), note(), process(1, None), note(), ["maybe"]),
+    # In another directory, whether it had ended or not.
+    (SECOND, note(cache_dir="/other"), FIRST, note(), []),
+    (SECOND, note(100, cache_dir="/other"), FIRST, note(), []),
+    # What it stores itself is no other's.
+    (FIRST, note(), FIRST, note(), []),
+])  # fmt: skip
 def test_what_a_process_finds_of_another(
     by: RunRow, its_note: LookupNote, stored_by: RunRow, their_note: LookupNote, found: list[str]
 ) -> None:
     assert seen(by, its_note, stored_by, their_note) == found
 
 
-@pytest.mark.parametrize(
-    ("asks", "of_other", "found"),
-    [
-        ({}, {"is_remote": True}, ["yes"]),
-        ({"is_remote": True}, {"is_remote": True, "cache_dir": "/other"}, ["yes"]),
-        ({"is_remote": True}, {"cache_dir": "/other"}, []),
-        ({"is_local": False}, {}, []),
-        ({}, {"is_local": False}, []),
-        ({"is_local": False, "is_remote": True}, {"is_local": False, "is_remote": True}, ["yes"]),
-    ],
-)
+@pytest.mark.parametrize(("asks", "of_other", "found"), [
+    ({}, {"is_remote": True}, ["yes"]),
+    ({"is_remote": True}, {"is_remote": True, "cache_dir": "/other"}, ["yes"]),
+    ({"is_remote": True}, {"cache_dir": "/other"}, []),
+    ({"is_local": False}, {}, []),
+    ({}, {"is_local": False}, []),
+    ({"is_local": False, "is_remote": True}, {"is_local": False, "is_remote": True}, ["yes"]),
+])  # fmt: skip
 def test_what_one_stores_is_found(asks: dict[str, Any], of_other: dict[str, Any], found: list[str]) -> None:
     assert seen(SECOND, replace(note(100), **asks), FIRST, replace(note(), **of_other)) == found
 
@@ -86,21 +80,18 @@ def looked_up(**told: Any) -> LookupRow:
     return lookup_row(**{"lookup": 1, "run": 7, "cache_key": "f11"} | told)
 
 
-@pytest.mark.parametrize(
-    ("told", "left"),
-    [
-        ({}, ("yes", "")),
-        ({"outcome": "guard_miss"}, ("yes", "")),
-        ({"compile_ended": True}, ("yes", "")),
-        ({"compile_ended": False}, ("maybe", "its compile had not ended when the log did")),
-        ({"outcome": "hit", "compile_ended": False}, ("yes", "")),
-        ({"save_bypass": "no"}, None),
-        ({"save_error": "OSError: full"}, None),
-        ({"compile_error": "ValueError: no"}, None),
-        ({"outcome": "bypass"}, None),
-        ({"outcome": "would_miss"}, None),
-    ],
-)
+@pytest.mark.parametrize(("told", "left"), [
+    ({}, ("yes", "")),
+    ({"outcome": "guard_miss"}, ("yes", "")),
+    ({"compile_ended": True}, ("yes", "")),
+    ({"compile_ended": False}, ("maybe", "its compile had not ended when the log did")),
+    ({"outcome": "hit", "compile_ended": False}, ("yes", "")),
+    ({"save_bypass": "no"}, None),
+    ({"save_error": "OSError: full"}, None),
+    ({"compile_error": "ValueError: no"}, None),
+    ({"outcome": "bypass"}, None),
+    ({"outcome": "would_miss"}, None),
+])  # fmt: skip
 def test_what_a_recorded_lookup_left_behind(told: dict[str, Any], left: tuple[str, str] | None) -> None:
     found = stored_by_recorded([looked_up(**told)], [])[KEY]
     assert [(one.is_there, one.why_not) for one in found] == ([] if left is None else [left])

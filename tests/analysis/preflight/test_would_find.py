@@ -19,31 +19,28 @@ def found(*candidates: Candidate, note: LookupNote | None = None) -> PredictedOu
     return found_under(candidates, note or LookupNote(sizes=(4,)), "in /cache")
 
 
-@pytest.mark.parametrize(
-    ("candidates", "outcome", "why", "guards"),
-    [
-        ([], "full_miss", "no entry under this key in /cache", None),
-        ([ONE], "hit", "one", None),
-        ([HOLDS], "hit", "one; its guards hold for t0 = 4: L['t0'] < 8", SMALL),
-        ([FAILS], "guard_miss", "1 entry under this key in /cache, and no guards hold for t0 = 4: L['t0'] > 8", LARGE),
-        ([FAILS, Candidate("two", guards="L['t0'] > 9")], "guard_miss",
-         "2 entries under this key in /cache, and no guards hold for t0 = 4: L['t0'] > 9", "L['t0'] > 9"),
-        ([NOT_RECORDED], "unknown",
-         "one: whether its guards hold for these sizes is not known: they are not recorded", None),
-        ([OPEN], "unknown", "one: whether its guards hold for these sizes is not known: L['t1'] < 8", None),
-        ([DAMAGED], "full_miss", "one is under this key, but it is damaged", None),
-        ([DAMAGED, Candidate("two", "no", "it is foreign")], "full_miss", "one is under this key, but it is damaged",
-         None),
-        ([UNREAD], "unknown", "one: it was not read", None),
-        # What would fail is no matter, whether it is there or not.
-        ([Candidate("one", "maybe", "it was not read", LARGE)], "guard_miss", None, LARGE),
-        ([Candidate("one", "no", "it is damaged", LARGE)], "full_miss", None, None),
-        # One that fits is found beside any others; one that may fit leaves a miss open.
-        ([DAMAGED, FAILS, UNREAD, OPEN, HOLDS], "hit", None, SMALL),
-        ([DAMAGED, FAILS, OPEN], "unknown", None, None),
-        ([DAMAGED, FAILS], "guard_miss", None, LARGE),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("candidates", "outcome", "why", "guards"), [
+    ([], "full_miss", "no entry under this key in /cache", None),
+    ([ONE], "hit", "one", None),
+    ([HOLDS], "hit", "one; its guards hold for t0 = 4: L['t0'] < 8", SMALL),
+    ([FAILS], "guard_miss", "1 entry under this key in /cache, and no guards hold for t0 = 4: L['t0'] > 8", LARGE),
+    ([FAILS, Candidate("two", guards="L['t0'] > 9")], "guard_miss",
+     "2 entries under this key in /cache, and no guards hold for t0 = 4: L['t0'] > 9", "L['t0'] > 9"),
+    ([NOT_RECORDED], "unknown",
+     "one: whether its guards hold for these sizes is not known: they are not recorded", None),
+    ([OPEN], "unknown", "one: whether its guards hold for these sizes is not known: L['t1'] < 8", None),
+    ([DAMAGED], "full_miss", "one is under this key, but it is damaged", None),
+    ([DAMAGED, Candidate("two", "no", "it is foreign")], "full_miss", "one is under this key, but it is damaged",
+     None),
+    ([UNREAD], "unknown", "one: it was not read", None),
+    # What would fail is no matter, whether it is there or not.
+    ([Candidate("one", "maybe", "it was not read", LARGE)], "guard_miss", None, LARGE),
+    ([Candidate("one", "no", "it is damaged", LARGE)], "full_miss", None, None),
+    # One that fits is found beside any others; one that may fit leaves a miss open.
+    ([DAMAGED, FAILS, UNREAD, OPEN, HOLDS], "hit", None, SMALL),
+    ([DAMAGED, FAILS, OPEN], "unknown", None, None),
+    ([DAMAGED, FAILS], "guard_miss", None, LARGE),
+])  # fmt: skip
 def test_how_it_ends(candidates: list[Candidate], outcome: str, why: str | None, guards: str | None) -> None:
     made = found(*candidates)
     assert (made.outcome, made.guards) == (outcome, guards)
@@ -73,26 +70,23 @@ GUARDED = Candidate("graph", guards=SMALL)
 STORED = {"f1": [Candidate("graph")], "f2": [GUARDED], "f3": [DAMAGED], "f4": [UNREAD], "f5": [UNREAD, ONE]}
 
 
-@pytest.mark.parametrize(
-    ("graphs", "outcome", "looked_up"),
-    [
-        ([], "hit", ()),
-        ([("f1", "")], "hit", (("f1", True),)),
-        ([("f1", ""), ("f2", SMALL)], "hit", (("f1", True), ("f2", True))),
-        # Any of the key, where the entry does not name the guards of its graphs.
-        ([("f1", None), ("f2", None)], "hit", (("f1", True), ("f2", True))),
-        ([("f5", None)], "hit", (("f5", True),)),
-        # Of other guards is another graph.
-        ([("f2", LARGE)], "full_miss", (("f2", False),)),
-        ([("f2", "")], "full_miss", (("f2", False),)),
-        ([("f1", SMALL)], "full_miss", (("f1", False),)),
-        # No graph is looked up after one that is gone.
-        ([("f1", ""), ("f9", ""), ("f2", SMALL)], "full_miss", (("f1", True), ("f9", False))),
-        ([("f3", "")], "full_miss", (("f3", False),)),
-        ([("f4", "")], "unknown", ()),
-        ([("f4", SMALL)], "full_miss", (("f4", False),)),
-    ],
-)
+@pytest.mark.parametrize(("graphs", "outcome", "looked_up"), [
+    ([], "hit", ()),
+    ([("f1", "")], "hit", (("f1", True),)),
+    ([("f1", ""), ("f2", SMALL)], "hit", (("f1", True), ("f2", True))),
+    # Any of the key, where the entry does not name the guards of its graphs.
+    ([("f1", None), ("f2", None)], "hit", (("f1", True), ("f2", True))),
+    ([("f5", None)], "hit", (("f5", True),)),
+    # Of other guards is another graph.
+    ([("f2", LARGE)], "full_miss", (("f2", False),)),
+    ([("f2", "")], "full_miss", (("f2", False),)),
+    ([("f1", SMALL)], "full_miss", (("f1", False),)),
+    # No graph is looked up after one that is gone.
+    ([("f1", ""), ("f9", ""), ("f2", SMALL)], "full_miss", (("f1", True), ("f9", False))),
+    ([("f3", "")], "full_miss", (("f3", False),)),
+    ([("f4", "")], "unknown", ()),
+    ([("f4", SMALL)], "full_miss", (("f4", False),)),
+])  # fmt: skip
 def test_an_aotautograd_entry_is_of_use_with_its_graphs_alone(
     graphs: list[tuple[str, str | None]], outcome: str, looked_up: tuple[tuple[str, bool], ...]
 ) -> None:
@@ -103,14 +97,11 @@ def test_an_aotautograd_entry_is_of_use_with_its_graphs_alone(
     assert (made.status, made.candidate) == ((None, None) if outcome == "unknown" else ("hit", one))
 
 
-@pytest.mark.parametrize(
-    ("key", "why"),
-    [
-        ("f123456789", "the entry fits, but the FX entry f1234567… that it points to is not there"),
-        ("f3", "the entry fits, but the FX entry f3… that it points to cannot be loaded"),
-        ("f4", "the entry points to the FX entry f4…, which may not load: it was not read"),
-    ],
-)
+@pytest.mark.parametrize(("key", "why"), [
+    ("f123456789", "the entry fits, but the FX entry f1234567… that it points to is not there"),
+    ("f3", "the entry fits, but the FX entry f3… that it points to cannot be loaded"),
+    ("f4", "the entry points to the FX entry f4…, which may not load: it was not read"),
+])  # fmt: skip
 def test_what_is_wrong_with_a_graph_is_said(key: str, why: str) -> None:
     one = [entry((key, None))]
     assert found_under(one, LookupNote(), "in /cache", lambda cache, key: STORED.get(key, [])).why == why

@@ -27,16 +27,13 @@ BEFORE = {
 GRAPH = "def forward(self, p_0):\n    {local} = torch.ops.aten.mul.Tensor({argument}, {number})\n    return ({local},)"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("graph_relu_tanh", "The code of the graph changed"),
-        ("graph_constant", "A number in the code of the graph changed"),
-        ("captured_tensor_fx", "The printed code is equal"),
-        ("rename_argument", "The FX graphs below were found"),
-        ("autograd_config", "The FX graphs below were found"),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), [
+    ("graph_relu_tanh", "The code of the graph changed"),
+    ("graph_constant", "A number in the code of the graph changed"),
+    ("captured_tensor_fx", "The printed code is equal"),
+    ("rename_argument", "The FX graphs below were found"),
+    ("autograd_config", "The FX graphs below were found"),
+])  # fmt: skip
 def test_recorded_changes_of_programs(recording: Recording, name: str, said: str) -> None:
     causes = cachescope.read(recording("2.13.0", name)).causes
     (advice,) = causes.loc[causes["verdict"] == "key_changed", "advice"]
@@ -54,13 +51,10 @@ def test_an_upgrade_is_one_sentence() -> None:
     assert "option" in (cause_advice(AdviceFacts("key_changed", changes=changes)) or "")
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "damaged", "graph entry", "load error", "another directory", "deleted", "failed compile",
-        "process ended", "not saved", "not known",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("kind", [
+    "damaged", "graph entry", "load error", "another directory", "deleted", "failed compile",
+    "process ended", "not saved", "not known",
+])  # fmt: skip
 def test_each_way_an_entry_is_unavailable_has_advice_of_its_own(kind: str) -> None:
     assert "/tmp" not in (cause_advice(AdviceFacts("entry_unavailable", kind)) or "/tmp")
 
@@ -77,29 +71,26 @@ def never_stored(reason: str) -> AdviceFacts:
     return AdviceFacts("entry_unavailable", "never stored", reason)
 
 
-@pytest.mark.parametrize(
-    ("facts", "said"),
-    [
-        (AdviceFacts("first_lookup"), None),
-        (AdviceFacts("disabled"), "AOTInductor"),
-        # A directory is known by its name.
-        (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
-        (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),
-        (deleted("C:\\Temp\\torchinductor_me\\"), "Something may have cleared"),
-        (deleted("/tmp/torchinductor_me"), "The default directory"),
-        (deleted("/tmp/torchinductor_me/"), "The default directory"),
-        (deleted("/data/tmpab12_xyz/cache"), "Something may have cleared"),
-        (deleted("/data/tmpab12_xyz9"), "Something may have cleared"),
-        (deleted(None), "Something may have cleared"),
-        (elsewhere("/tmp/tmpab12_xyz/"), "fresh_cache()"),
-        (elsewhere("/data/cache"), "to one directory"),
-        (elsewhere(None), "to one directory"),
-        # What was never stored, by its reason.
-        (never_stored("written with its backward graph"), "Call backward() once"),
-        (never_stored("restarted its compile"), None),
-        (never_stored("torch does not cache it"), None),
-    ],
-)
+@pytest.mark.parametrize(("facts", "said"), [
+    (AdviceFacts("first_lookup"), None),
+    (AdviceFacts("disabled"), "AOTInductor"),
+    # A directory is known by its name.
+    (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
+    (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),
+    (deleted("C:\\Temp\\torchinductor_me\\"), "Something may have cleared"),
+    (deleted("/tmp/torchinductor_me"), "The default directory"),
+    (deleted("/tmp/torchinductor_me/"), "The default directory"),
+    (deleted("/data/tmpab12_xyz/cache"), "Something may have cleared"),
+    (deleted("/data/tmpab12_xyz9"), "Something may have cleared"),
+    (deleted(None), "Something may have cleared"),
+    (elsewhere("/tmp/tmpab12_xyz/"), "fresh_cache()"),
+    (elsewhere("/data/cache"), "to one directory"),
+    (elsewhere(None), "to one directory"),
+    # What was never stored, by its reason.
+    (never_stored("written with its backward graph"), "Call backward() once"),
+    (never_stored("restarted its compile"), None),
+    (never_stored("torch does not cache it"), None),
+])  # fmt: skip
 def test_what_is_said_where_no_field_changed(facts: AdviceFacts, said: str | None) -> None:
     advice = cause_advice(facts)
     assert advice is None if said is None else said in (advice or "")
@@ -126,16 +117,13 @@ def test_behind_an_input_that_is_gone_the_others_are_not_compared() -> None:
     assert changes_advice(changes) == changes_advice([graph])
 
 
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [
-        ("Unsupported post grad custom pass", "CustomGraphPass"),
-        ("Cannot cache a graph with freezing enabled", "freezing off"),
-        ("mkldnn tensors unpickleable", "freezing off"),
-        ("FX graph cache is not enabled", "TORCHINDUCTOR_FX_GRAPH_CACHE=1"),
-        ("of another torch", "Not known: "),
-    ],
-)
+@pytest.mark.parametrize(("reason", "said"), [
+    ("Unsupported post grad custom pass", "CustomGraphPass"),
+    ("Cannot cache a graph with freezing enabled", "freezing off"),
+    ("mkldnn tensors unpickleable", "freezing off"),
+    ("FX graph cache is not enabled", "TORCHINDUCTOR_FX_GRAPH_CACHE=1"),
+    ("of another torch", "Not known: "),
+])  # fmt: skip
 @pytest.mark.parametrize("verdict", ["bypassed", "entry_unavailable"])
 def test_what_was_not_cached_is_advised_on_by_its_reason(verdict: Verdict, reason: str, said: str) -> None:
     kind = "never stored" if verdict == "entry_unavailable" else reason
@@ -158,20 +146,17 @@ def test_a_bypass_is_advised_on_where_torch_said_it() -> None:
 SET_BY_DTYPE = "Set by torch.set_default_dtype(…)."
 
 
-@pytest.mark.parametrize(
-    ("field", "before", "after", "said"),
-    [
-        ("cpp_runtime_thread_count", "2", "1", "OMP_NUM_THREADS"),
-        # A key may lack a field.
-        ("cpp_runtime_thread_count", "2", None, "only if the graph may become C++ code"),
-        ("default_cuda_device_index", None, "1", "only if the graph has no tensor inputs"),
-        ("pre_grad_custom_pass", "None", None, "run before the lookup"),
-        ("pre_grad_custom_pass", "None", "one", "a uuid() should change only when its pass does"),
-        ("autocast_state[cpu]", None, "torch.bfloat16", "torch.autocast("),
-        # A set in another order is no other value.
-        ("default_dtype", "{'a', 'b'}", "{'b', 'a'}", "PYTHONHASHSEED"),
-    ],
-)
+@pytest.mark.parametrize(("field", "before", "after", "said"), [
+    ("cpp_runtime_thread_count", "2", "1", "OMP_NUM_THREADS"),
+    # A key may lack a field.
+    ("cpp_runtime_thread_count", "2", None, "only if the graph may become C++ code"),
+    ("default_cuda_device_index", None, "1", "only if the graph has no tensor inputs"),
+    ("pre_grad_custom_pass", "None", None, "run before the lookup"),
+    ("pre_grad_custom_pass", "None", "one", "a uuid() should change only when its pass does"),
+    ("autocast_state[cpu]", None, "torch.bfloat16", "torch.autocast("),
+    # A set in another order is no other value.
+    ("default_dtype", "{'a', 'b'}", "{'b', 'a'}", "PYTHONHASHSEED"),
+])  # fmt: skip
 def test_what_is_said_of_one_field(field: str, before: str | None, after: str | None, said: str) -> None:
     assert said in (changes_advice([field_change(field, before, after)]) or "")
 
@@ -188,20 +173,17 @@ def test_three_options_are_said_one_by_one() -> None:
 ALIKE = "options of torch._inductor.config differ; keep them equal in every process."
 
 
-@pytest.mark.parametrize(
-    ("changes", "advice"),
-    [
-        ([], None),
-        ([field_change("a_field_of_no_torch", "1", "2")], None),
-        ([field_change("default_dtype", "{'a', 'b'}", "{'b', 'c'}")], SET_BY_DTYPE),
-        # From four on options are one sentence, and what else changed has its own.
-        (options(9), f"9 {ALIKE}"),
-        ([*options(4), field_change("default_dtype", "a", "b")], f"4 {ALIKE} {SET_BY_DTYPE}"),
-        # The same sentence is said once.
-        ([field_change(name, "1", "2") for name in ("disable_amp", "autocast_state")],
-         "Set by torch.autocast(…) around the call."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "advice"), [
+    ([], None),
+    ([field_change("a_field_of_no_torch", "1", "2")], None),
+    ([field_change("default_dtype", "{'a', 'b'}", "{'b', 'c'}")], SET_BY_DTYPE),
+    # From four on options are one sentence, and what else changed has its own.
+    (options(9), f"9 {ALIKE}"),
+    ([*options(4), field_change("default_dtype", "a", "b")], f"4 {ALIKE} {SET_BY_DTYPE}"),
+    # The same sentence is said once.
+    ([field_change(name, "1", "2") for name in ("disable_amp", "autocast_state")],
+     "Set by torch.autocast(…) around the call."),
+])  # fmt: skip
 def test_what_is_said_of_all_that_changed(changes: list[FieldChange], advice: str | None) -> None:
     assert changes_advice(changes) == advice
 

@@ -40,19 +40,16 @@ def without_earlier_runs(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return told, aot_misses(every, last["run"]).loc[told.index]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "rank_in_config",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in (
-                "bypass_custom_pass", "combined", "isolation_context", "matmul_precision", "options_undone",
-                "three_changes", "tour",
-            )
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "rank_in_config",
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in (
+            "bypass_custom_pass", "combined", "isolation_context", "matmul_precision", "options_undone",
+            "three_changes", "tour",
+        )
+    ),
+])  # fmt: skip
 def test_what_changed_in_the_graphs_changed_in_the_key_above_them(recording: Recording, name: str) -> None:
     told, recorded = without_earlier_runs(recording("2.13.0", name))
     assert set(recorded["verdict"]) == {"key_changed"}
@@ -99,19 +96,16 @@ def test_without_entries_a_graph_is_new_or_not_known(predicted: Path, gone: list
 OTHER: Details = {"gm": "def forward(self, y):\n    return (torch.fft.fft(y),)"}
 
 
-@pytest.mark.parametrize(
-    ("entries", "evidence"),
-    [
-        ([], "inferred"),
-        # Of another graph is an entry whose graphs are known, and are others.
-        ([entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", OTHER, at=1)], "inferred"),
-        ([entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", at=1)], "not_known"),
-        ([entry("aotautograd", "a2", at=1, fx_keys=("f2",))], "not_known"),
-        # One that names none may be of any graph; of one that was stored later, this is no question.
-        ([entry("aotautograd", "a2", at=1)], "not_known"),
-        ([entry("aotautograd", "a2", at=50)], "inferred"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("entries", "evidence"), [
+    ([], "inferred"),
+    # Of another graph is an entry whose graphs are known, and are others.
+    ([entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", OTHER, at=1)], "inferred"),
+    ([entry("aotautograd", "a2", at=1, fx_keys=("f2",)), entry("fxgraph", "f2", at=1)], "not_known"),
+    ([entry("aotautograd", "a2", at=1, fx_keys=("f2",))], "not_known"),
+    # One that names none may be of any graph; of one that was stored later, this is no question.
+    ([entry("aotautograd", "a2", at=1)], "not_known"),
+    ([entry("aotautograd", "a2", at=50)], "inferred"),
+])  # fmt: skip
 def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
     entries: list[tuple[EntryRow, Details | None]], evidence: str
 ) -> None:
@@ -138,16 +132,13 @@ def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, chang
     assert (above["verdict"], above["changed"]) == ("key_changed", changed)
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "evidence"),
-    [
-        (["full_miss"], "inferred"),
-        (["full_miss", "hit"], "inferred"),
-        # It was there before it was missed, as another process wrote it.
-        (["hit"], "not_known"),
-        (["hit", "full_miss"], "not_known"),
-    ],
-)
+@pytest.mark.parametrize(("outcomes", "evidence"), [
+    (["full_miss"], "inferred"),
+    (["full_miss", "hit"], "inferred"),
+    # It was there before it was missed, as another process wrote it.
+    (["hit"], "not_known"),
+    (["hit", "full_miss"], "not_known"),
+])  # fmt: skip
 def test_an_entry_that_a_recorded_miss_wrote_is_represented_by_it(outcomes: list[str], evidence: str) -> None:
     details = {"gm": CODE}
     others = [

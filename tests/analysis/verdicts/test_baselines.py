@@ -135,27 +135,21 @@ def test_what_a_lookup_is_compared_with(case: str) -> None:
     assert Made(*made, entries=entries).of_last == wanted
 
 
-@pytest.mark.parametrize(
-    ("ranks", "wanted"),
-    [
-        ({}, "lookup 1"), ({0: 1, 1: 0, 2: 1}, "lookup 0"), ({0: 0, 1: 1, 2: 1}, "lookup 1"), ({0: 0, 1: 1, 2: 2}, "lookup 1"),
-        ({1: 0}, "lookup 0"), ({2: 0}, "lookup 1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("ranks", "wanted"), [
+    ({}, "lookup 1"), ({0: 1, 1: 0, 2: 1}, "lookup 0"), ({0: 0, 1: 1, 2: 1}, "lookup 1"), ({0: 0, 1: 1, 2: 2}, "lookup 1"),
+    ({1: 0}, "lookup 0"), ({2: 0}, "lookup 1"),
+])  # fmt: skip
 def test_the_run_before_is_one_of_the_same_rank(ranks: dict[int, int], wanted: str) -> None:
     assert Made(NEAR, FAR, look("A"), ranks=ranks).of_last == wanted
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "rank", "wanted"),
-    [
-        ("/rank0", "/rank1", 1, "lookup 0"),
-        ("/rank0", "/rank2", 1, None),
-        # Where one of them is not known.
-        ("/rank0", "/rank2", None, "lookup 0"),
-        ("a", "b", 1, None),
-    ],
-)
+@pytest.mark.parametrize(("before", "now", "rank", "wanted"), [
+    ("/rank0", "/rank1", 1, "lookup 0"),
+    ("/rank0", "/rank2", 1, None),
+    # Where one of them is not known.
+    ("/rank0", "/rank2", None, "lookup 0"),
+    ("a", "b", 1, None),
+])  # fmt: skip
 @pytest.mark.parametrize("compile_id", ["0/0", "5/0"])
 def test_a_key_that_is_still_compiled_counts_if_it_differs_by_its_rank(
     before: str, now: str, rank: int | None, wanted: str | None, compile_id: str
@@ -170,31 +164,28 @@ def test_a_key_that_is_still_compiled_counts_if_it_differs_by_its_rank(
 RUNS = [look("A2", run=0), look("A22", run=1), look("A12", run=1, compile_id="5/0"), look("a", run=2), look("A", run=3)]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("choice", "entries", "wanted"),
-    [
-        (Choice("run", run=0), [], "lookup 0"),
-        # First the same place of that run, and of another graph one that it is another form of.
-        (Choice("run", run=1), [], "lookup 1"),
-        (Choice("run", run=2), [], None),
-        (Choice("run", run=3), [], None),
-        (Choice("run", run=9), [], None),
-        (Choice("run", run=2), [NEAR], None),
-        (Choice("key", cache_key="f1"), [], "lookup 1"),
-        (Choice("key", cache_key="f4"), [], None),
-        (Choice("key", cache_key="e1"), [FAR, FAR], "entry 1"),
-        (Choice("key", cache_key="e0"), [FAR, FAR], "entry 0"),
-        (Choice("key", cache_key="f1"), [FAR], "lookup 1"),
-        (Choice("key", cache_key="f1"), [look("A", cache_key="f1")], "entry 0"),
-        (Choice("key", cache_key="f1"), [look("A", cache_key="f1"), look("A2", cache_key="f1")], "entry 1"),
-        (Choice("key", cache_key="f1"), [look("A", cache_key="f1", cache="aotautograd")], "lookup 1"),
-        (Choice("key", cache_key=None), [], None),
-        (Choice("nearest"), [], "lookup 3"),
-        (Choice("nearest"), [look("A")], "entry 0"),
-        (Choice("nearest"), [FAR], "lookup 3"),
-        (Choice("nearest"), [look("A", cache="aotautograd")], "lookup 3"),
-    ],
-)
+@pytest.mark.parametrize(("choice", "entries", "wanted"), [
+    (Choice("run", run=0), [], "lookup 0"),
+    # First the same place of that run, and of another graph one that it is another form of.
+    (Choice("run", run=1), [], "lookup 1"),
+    (Choice("run", run=2), [], None),
+    (Choice("run", run=3), [], None),
+    (Choice("run", run=9), [], None),
+    (Choice("run", run=2), [NEAR], None),
+    (Choice("key", cache_key="f1"), [], "lookup 1"),
+    (Choice("key", cache_key="f4"), [], None),
+    (Choice("key", cache_key="e1"), [FAR, FAR], "entry 1"),
+    (Choice("key", cache_key="e0"), [FAR, FAR], "entry 0"),
+    (Choice("key", cache_key="f1"), [FAR], "lookup 1"),
+    (Choice("key", cache_key="f1"), [look("A", cache_key="f1")], "entry 0"),
+    (Choice("key", cache_key="f1"), [look("A", cache_key="f1"), look("A2", cache_key="f1")], "entry 1"),
+    (Choice("key", cache_key="f1"), [look("A", cache_key="f1", cache="aotautograd")], "lookup 1"),
+    (Choice("key", cache_key=None), [], None),
+    (Choice("nearest"), [], "lookup 3"),
+    (Choice("nearest"), [look("A")], "entry 0"),
+    (Choice("nearest"), [FAR], "lookup 3"),
+    (Choice("nearest"), [look("A", cache="aotautograd")], "lookup 3"),
+])  # fmt: skip
 def test_what_the_user_asked_to_compare_with(choice: Choice, entries: list[Told], wanted: str | None) -> None:
     assert Made(*RUNS, entries=entries, choice=choice).of_last == wanted
 

@@ -85,15 +85,12 @@ def test_of_equal_cost_the_cause_of_more_misses_stands_first() -> None:
     assert causes["ranks"].tolist() == [()] * 3
 
 
-@pytest.mark.parametrize(
-    ("made", "summary"),
-    [
-        (fx(None, "disabled", at=0), "caching was switched off"),
-        (fx("f1", "guard_miss", G, at=0), "guards did not hold"),
-        (fx("f1", details=G, at=0, load_error=LOAD_ERROR), "entry unavailable: load error"),
-        (fx("f1", details=G, at=0), "first lookups (cold start)"),
-    ],
-)
+@pytest.mark.parametrize(("made", "summary"), [
+    (fx(None, "disabled", at=0), "caching was switched off"),
+    (fx("f1", "guard_miss", G, at=0), "guards did not hold"),
+    (fx("f1", details=G, at=0, load_error=LOAD_ERROR), "entry unavailable: load error"),
+    (fx("f1", details=G, at=0), "first lookups (cold start)"),
+])  # fmt: skip
 def test_a_cause_says_what_it_is(made: Made, summary: str) -> None:
     assert scope_of(run(made)).causes["summary"].tolist() == [summary]
 

@@ -7,44 +7,35 @@ from cachescope.analysis.verdicts.causes import is_from_the_graph
 from cachescope.analysis.verdicts.change_advice import field_advice
 
 
-@pytest.mark.parametrize(
-    ("field", "is_so"),
-    [
-        ("example_inputs[0]", True), ("inputs_to_check[1]", True), ("fx_kwargs[static_input_idxs]", True),
-        ("fx_kwargs[cudagraphs]", False), ("example_inputs", False), ("my_example_inputs[0]", False),
-        ("gm", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "is_so"), [
+    ("example_inputs[0]", True), ("inputs_to_check[1]", True), ("fx_kwargs[static_input_idxs]", True),
+    ("fx_kwargs[cudagraphs]", False), ("example_inputs", False), ("my_example_inputs[0]", False),
+    ("gm", False),
+])  # fmt: skip
 def test_a_field_that_describes_the_inputs(field: str, is_so: bool) -> None:
     assert is_input(field) is is_so
 
 
-@pytest.mark.parametrize(
-    ("field", "is_so"),
-    [
-        ("gm", True), ("example_inputs[0]", True), ("triton_kernel_source_codes[0]", True),
-        ("cpp_runtime_thread_count", True), ("default_cuda_device_index", True),
-        ("inductor_config[epilogue_fusion]", False), ("torch_version", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "is_so"), [
+    ("gm", True), ("example_inputs[0]", True), ("triton_kernel_source_codes[0]", True),
+    ("cpp_runtime_thread_count", True), ("default_cuda_device_index", True),
+    ("inductor_config[epilogue_fusion]", False), ("torch_version", False),
+])  # fmt: skip
 def test_a_field_that_follows_from_the_program(field: str, is_so: bool) -> None:
     assert is_from_the_graph(field) is is_so
 
 
-@pytest.mark.parametrize(
-    ("field", "advice"),
-    [
-        ("default_dtype", "Set by torch.set_default_dtype(…)."),
-        ("disable_amp", "Set by torch.autocast(…) around the call."),
-        # What torch has of an option, and what the name of one shows that it does not have.
-        ("inductor_config[epilogue_fusion]", "Set by options={\"epilogue_fusion\": …} of torch.compile or by torch._inductor.config.epilogue_fusion; keep it equal in every process."),
-        ("inductor_config[of_a_later_torch]", "Set by options={\"of_a_later_torch\": …} of torch.compile, by torch._inductor.config.of_a_later_torch, or by a TORCHINDUCTOR_… variable; keep it equal in every process."),
-        ("inductor_config[coordinate_descent_tuning]", None),
-        ("inductor_config_comms[reorder_sink_verbose_logging]", "Set by torch._inductor.config_comms.reorder_sink_verbose_logging; keep it equal in every process."),
-        ("fx_kwargs[of_a_later_torch]", "An argument that torch.compile hands to Inductor (of_a_later_torch)."),
-        ("fx_kwargs[is_backward]", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "advice"), [
+    ("default_dtype", "Set by torch.set_default_dtype(…)."),
+    ("disable_amp", "Set by torch.autocast(…) around the call."),
+    # What torch has of an option, and what the name of one shows that it does not have.
+    ("inductor_config[epilogue_fusion]", "Set by options={\"epilogue_fusion\": …} of torch.compile or by torch._inductor.config.epilogue_fusion; keep it equal in every process."),
+    ("inductor_config[of_a_later_torch]", "Set by options={\"of_a_later_torch\": …} of torch.compile, by torch._inductor.config.of_a_later_torch, or by a TORCHINDUCTOR_… variable; keep it equal in every process."),
+    ("inductor_config[coordinate_descent_tuning]", None),
+    ("inductor_config_comms[reorder_sink_verbose_logging]", "Set by torch._inductor.config_comms.reorder_sink_verbose_logging; keep it equal in every process."),
+    ("fx_kwargs[of_a_later_torch]", "An argument that torch.compile hands to Inductor (of_a_later_torch)."),
+    ("fx_kwargs[is_backward]", None),
+])  # fmt: skip
 def test_what_sets_a_field(field: str, advice: str | None) -> None:
     found = field_advice(field) or ""
     assert found == (found if advice is None else advice)

@@ -33,15 +33,12 @@ def test_a_graph_that_no_earlier_run_had_is_new_in_a_warm_cache(name: str, recor
     assert first_lookups(first) == [(COLD, "", (0,))]
 
 
-@pytest.mark.parametrize(
-    ("version", "name"),
-    [
-        # What others stored may lie on another machine, and a trace does not say that torch could not write.
-        ("2.13.0", "two_programs"), ("2.6.0", "entries_not_writable"),
-        # Also of ranks that start at once, and of a process that goes on to hit what it stored.
-        *(("2.13.0", name) for name in ("cold_warm", "four_ranks", "two_ranks_cold", "in_process", "training")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("version", "name"), [
+    # What others stored may lie on another machine, and a trace does not say that torch could not write.
+    ("2.13.0", "two_programs"), ("2.6.0", "entries_not_writable"),
+    # Also of ranks that start at once, and of a process that goes on to hit what it stored.
+    *(("2.13.0", name) for name in ("cold_warm", "four_ranks", "two_ranks_cold", "in_process", "training")),
+])  # fmt: skip
 def test_what_nothing_shows_to_be_stored_is_a_cold_start(
     version: str, name: str, recording: Recording
 ) -> None:

@@ -103,18 +103,15 @@ def test_graphs_of_one_graph_above_are_forms_of_one() -> None:
     assert not aligner.are_alike(one, none)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "ids", "fewest"),
-    [
-        ((None, None), (None, None), ("0/0", "0/0"), 2),
-        (("f", "/a.py"), (None, None), ("0/0", "0/0"), 2),
-        ((None, None), (None, None), ("0/0", "1/0"), 6),
-        ((None, None), (None, None), (None, None), 6),
-        # Where both are named it is known.
-        (("f", "/a.py"), ("f", "/a.py"), ("0/0", "0/0"), None),
-        (("f", "/a.py"), ("g", "/b.py"), ("0/0", "0/0"), None),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "ids", "fewest"), [
+    ((None, None), (None, None), ("0/0", "0/0"), 2),
+    (("f", "/a.py"), (None, None), ("0/0", "0/0"), 2),
+    ((None, None), (None, None), ("0/0", "1/0"), 6),
+    ((None, None), (None, None), (None, None), 6),
+    # Where both are named it is known.
+    (("f", "/a.py"), ("f", "/a.py"), ("0/0", "0/0"), None),
+    (("f", "/a.py"), ("g", "/b.py"), ("0/0", "0/0"), None),
+])  # fmt: skip
 def test_how_many_of_ten_words_make_it_possible(
     one: Function, other: Function, ids: tuple[str | None, str | None], fewest: int | None
 ) -> None:
@@ -124,14 +121,11 @@ def test_how_many_of_ten_words_make_it_possible(
     assert found == [fewest is not None and shared >= fewest for shared in range(11)]
 
 
-@pytest.mark.parametrize(
-    ("shared", "compile_ids", "inputs", "score"),
-    [
-        (10, ("0/0", "0/0"), ("T", "T"), 1.0), (5, ("0/0", "0/0"), ("T", "T"), 0.7),
-        (5, ("0/0", "1/0"), ("T", "T"), 0.5), (5, (None, None), ("T", "T"), 0.5),
-        (5, ("0/0", "0/0"), ("T", "U"), 0.5), (0, ("0/0", "1/0"), ("T", "U"), 0.0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("shared", "compile_ids", "inputs", "score"), [
+    (10, ("0/0", "0/0"), ("T", "T"), 1.0), (5, ("0/0", "0/0"), ("T", "T"), 0.7),
+    (5, ("0/0", "1/0"), ("T", "T"), 0.5), (5, (None, None), ("T", "T"), 0.5),
+    (5, ("0/0", "0/0"), ("T", "U"), 0.5), (0, ("0/0", "1/0"), ("T", "U"), 0.0),
+])  # fmt: skip
 def test_the_score_of_two_graphs(
     shared: int, compile_ids: tuple[str | None, str | None], inputs: tuple[str, str], score: float
 ) -> None:
@@ -156,20 +150,17 @@ A, A9, A5 = "abcdefghij", sharing(9), sharing(5)
 Z, Z9, Z5 = "ABCDEFGHIJ", "ABCDEFGHIz", "ABCDEvwxyz"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "pairs"),
-    [
-        ([], [A], []), ([A], [], []), ([A], [A9], [(0, 0)]), ([A], [Z], []),
-        # The most alike, wherever it stands.
-        ([A], [A5, A9], [(0, 1)]), ([A], [A9, A5], [(0, 0)]), ([A5, A9], [A], [(1, 0)]),
-        ([A9, A5], [A], [(0, 0)]),
-        # In order; of two that cross the more alike.
-        ([A, Z], [A9, Z9], [(0, 0), (1, 1)]), ([A, Z], [Z9, A5], [(1, 0)]), ([A, Z], [Z5, A9], [(0, 1)]),
-        # A5 has six words of A9 and five of A.
-        ([A5, Z], [A, A9, Z9], [(0, 1), (1, 2)]), ([A, A], [A5, A5], [(0, 0), (1, 1)]),
-        ([Z, A, Z], [A9, Z9], [(1, 0), (2, 1)]), ([A, Z], [Z9, A9, Z5], [(0, 1), (1, 2)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "pairs"), [
+    ([], [A], []), ([A], [], []), ([A], [A9], [(0, 0)]), ([A], [Z], []),
+    # The most alike, wherever it stands.
+    ([A], [A5, A9], [(0, 1)]), ([A], [A9, A5], [(0, 0)]), ([A5, A9], [A], [(1, 0)]),
+    ([A9, A5], [A], [(0, 0)]),
+    # In order; of two that cross the more alike.
+    ([A, Z], [A9, Z9], [(0, 0), (1, 1)]), ([A, Z], [Z9, A5], [(1, 0)]), ([A, Z], [Z5, A9], [(0, 1)]),
+    # A5 has six words of A9 and five of A.
+    ([A5, Z], [A, A9, Z9], [(0, 1), (1, 2)]), ([A, A], [A5, A5], [(0, 0), (1, 1)]),
+    ([Z, A, Z], [A9, Z9], [(1, 0), (2, 1)]), ([A, Z], [Z9, A9, Z5], [(0, 1), (1, 2)]),
+])  # fmt: skip
 def test_pairs_of_the_greatest_score(old: list[str], new: list[str], pairs: list[tuple[int, int]]) -> None:
     made = Made()
     before, after = ([made.graph(words, F) for words in side] for side in (old, new))
@@ -181,19 +172,16 @@ def test_pairs_of_the_greatest_score(old: list[str], new: list[str], pairs: list
     assert [(one.lookup, other.lookup) for one, other in found] == pairs
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "stretches", "share"),
-    [
-        ([], [], [], False),
-        ([1], [1], [], True),
-        ([1], [2], [((0, 1), (0, 1))], False),
-        ([1, 2, 3], [1, 4, 3], [((1, 2), (1, 2))], True),
-        ([1, 2], [1, 2, 3], [], True),
-        ([1, 2, 3], [1, 3], [], True),
-        ([1, 2, 9, 3], [4, 9, 5, 6], [((0, 2), (0, 1)), ((3, 4), (2, 4))], True),
-        ([], [1], [], False),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "stretches", "share"), [
+    ([], [], [], False),
+    ([1], [1], [], True),
+    ([1], [2], [((0, 1), (0, 1))], False),
+    ([1, 2, 3], [1, 4, 3], [((1, 2), (1, 2))], True),
+    ([1, 2], [1, 2, 3], [], True),
+    ([1, 2, 3], [1, 3], [], True),
+    ([1, 2, 9, 3], [4, 9, 5, 6], [((0, 2), (0, 1)), ((3, 4), (2, 4))], True),
+    ([], [1], [], False),
+])  # fmt: skip
 def test_where_graphs_stand_in_place_of_others(
     before: list[int], after: list[int], stretches: list[tuple[tuple[int, int], tuple[int, int]]], share: bool
 ) -> None:

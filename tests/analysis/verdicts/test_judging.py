@@ -31,13 +31,10 @@ def test_guard_misses_that_follow_are_settled_in_rows_of_their_own() -> None:
     assert [row.outcome for row in alone.settled.rows] == ["full_miss"]
 
 
-@pytest.mark.parametrize(
-    ("reason", "kind"),
-    [
-        ("no", "no"), ("op 12 of 0xAB34", "op … of …"), ("  first 1 \nsecond", "first …"),
-        (None, "torch gave no reason"), ("", "torch gave no reason"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("reason", "kind"), [
+    ("no", "no"), ("op 12 of 0xAB34", "op … of …"), ("  first 1 \nsecond", "first …"),
+    (None, "torch gave no reason"), ("", "torch gave no reason"),
+])  # fmt: skip
 def test_the_kind_of_a_bypass_is_its_reason_without_the_single_case(reason: str | None, kind: str) -> None:
     (row,) = miss_rows(scope_of(run(fx(None, "bypass", at=0, bypass_reason=reason))))
     assert (row["verdict"], row["kind"].strip(), row["evidence"]) == ("bypassed", kind, "recorded")
@@ -87,16 +84,13 @@ def test_guards_are_its_own_then_those_of_entries_then_those_of_lookups_before()
 NEEDED = "The FX graphs below were found"
 
 
-@pytest.mark.parametrize(
-    ("graphs", "is_said"),
-    [
-        ([], False),
-        ([fx("f2", "hit", G, at=11)], True),
-        ([fx("f2", "hit", G, at=11), fx("f3", "hit", G, at=12)], True),
-        ([fx("f2", "hit", G, at=11), fx("f3", "unknown", G, at=12)], False),
-        ([fx("f2", "unknown", G, at=11)], False),
-    ],
-)
+@pytest.mark.parametrize(("graphs", "is_said"), [
+    ([], False),
+    ([fx("f2", "hit", G, at=11)], True),
+    ([fx("f2", "hit", G, at=11), fx("f3", "hit", G, at=12)], True),
+    ([fx("f2", "hit", G, at=11), fx("f3", "unknown", G, at=12)], False),
+    ([fx("f2", "unknown", G, at=11)], False),
+])  # fmt: skip
 def test_advice_on_an_autograd_key_says_if_its_graphs_were_found(graphs: list[Made], is_said: bool) -> None:
     changed = aot("a2", details={**G, "aot_config": "2"}, at=10)
     scope = scope_of(run(aot("a1", details={**G, "aot_config": "1"}, at=0)), run(changed, *graphs))

@@ -101,13 +101,10 @@ FORWARD, BACKWARD = (
 )
 
 
-@pytest.mark.parametrize(
-    ("forward", "backward", "is_so"),
-    [
-        (X, FIRST, True), (FIRST, FIRST, True), (FIRST, NEW_DETAILS, True), (X, NEW_DETAILS, True), (X, Y, False),
-        (GUARDS, FIRST, False), (DELETED, FIRST, False), (FIRST, GUARDS, False), (FIRST, DELETED, False), (NEW_DETAILS, FIRST, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("forward", "backward", "is_so"), [
+    (X, FIRST, True), (FIRST, FIRST, True), (FIRST, NEW_DETAILS, True), (X, NEW_DETAILS, True), (X, Y, False),
+    (GUARDS, FIRST, False), (DELETED, FIRST, False), (FIRST, GUARDS, False), (FIRST, DELETED, False), (NEW_DETAILS, FIRST, False),
+])  # fmt: skip
 def test_if_a_backward_graph_is_new_as_its_forward_graph_is(forward: Why, backward: Why, is_so: bool) -> None:
     assert follows([FORWARD, BACKWARD], forward, backward) == [NONE, 0 if is_so else NONE]
     # Not before it, and not of another compile or another process.

@@ -240,16 +240,13 @@ def test_an_entry_that_may_not_be_read_proves_nothing() -> None:
     assert "cannot be read here" in row["reason"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "verdict"),
-    [
-        ((0, 5.0), 3, "compiled_concurrently"),
-        ((0, 5.0), 5, "compiled_concurrently"),
-        ((0, 5.0), 6, "entry_unavailable"),
-        ((0, None), 1, "compiled_concurrently"),
-        ((0, None), 3, "entry_unavailable"),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "verdict"), [
+    ((0, 5.0), 3, "compiled_concurrently"),
+    ((0, 5.0), 5, "compiled_concurrently"),
+    ((0, 5.0), 6, "entry_unavailable"),
+    ((0, None), 1, "compiled_concurrently"),
+    ((0, None), 3, "entry_unavailable"),
+])  # fmt: skip
 def test_a_key_that_another_compiles(first: tuple[float, float | None], second: float, verdict: str) -> None:
     began, took = first
     runs = run(graph("f11", at=began, took=took), **HERE), run(graph("f11", at=second), **HERE)
@@ -288,14 +285,11 @@ def test_a_disabled_cache() -> None:
     assert untold["reason"] == "caching was switched off: cache not enabled"
 
 
-@pytest.mark.parametrize(
-    ("told", "evidence", "shown"),
-    [
-        ({"guards_expr": "s0 > 4"}, "recorded", "no entry's guards held: s0 > 4"),
-        ({"status_detailed": "miss_guard"}, "recorded", "no entry's guards held: s0 < 9; s0 == 7"),
-        ({}, "inferred", "stored for a graph with symbolic sizes"),
-    ],
-)
+@pytest.mark.parametrize(("told", "evidence", "shown"), [
+    ({"guards_expr": "s0 > 4"}, "recorded", "no entry's guards held: s0 > 4"),
+    ({"status_detailed": "miss_guard"}, "recorded", "no entry's guards held: s0 < 9; s0 == 7"),
+    ({}, "inferred", "stored for a graph with symbolic sizes"),
+])  # fmt: skip
 def test_guards_that_did_not_hold(told: dict[str, Any], evidence: str, shown: str) -> None:
     entries = [entry("fxgraph", "f11", G, at=1, guards_expr="s0 < 9", name=name) for name in ("one", "two")]
     scope = scope_of(
@@ -320,21 +314,18 @@ def test_what_hit_or_is_not_known_is_no_miss() -> None:
     assert len(miss_rows(scope_of(run(aot("a11", details=G, at=0)), again))) == 1
 
 
-@pytest.mark.parametrize(
-    ("after", "verdict", "changed", "reason"),
-    [
-        ({**G, "x": "2"}, "key_changed", ("x",), "the same graph, and one field of the key differs: x, 1 -> 2"),
-        ({**G, "x": "2", "y": "3"}, "key_changed", ("x", "y"), "the same graph, and 2 fields of the key differ: x, y"),
-        ({**G, **{f"f{n}": "1" for n in range(6)}}, "key_changed", tuple(f"f{n}" for n in range(6)),
-         "the same graph, and 6 fields of the key differ: f0, f1, f2 and 3 more"),
-        ({**G, **{f"f{n}": "1" for n in range(5)}}, "key_changed", tuple(f"f{n}" for n in range(5)),
-         "the same graph, and 5 fields of the key differ: f0, f1, f2 and 2 more"),
-        ({**G, **{f"f{n}": "1" for n in range(4)}}, "key_changed", tuple(f"f{n}" for n in range(4)),
-         "the same graph, and 4 fields of the key differ: f0, f1, f2, f3"),
-        (dict(G), "no_detail_differs", (), "the keys differ and every recorded field is equal"),
-        ({"gm": OTHER, "x": "1"}, "first_lookup", (), "nothing that was read before is of this graph"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("after", "verdict", "changed", "reason"), [
+    ({**G, "x": "2"}, "key_changed", ("x",), "the same graph, and one field of the key differs: x, 1 -> 2"),
+    ({**G, "x": "2", "y": "3"}, "key_changed", ("x", "y"), "the same graph, and 2 fields of the key differ: x, y"),
+    ({**G, **{f"f{n}": "1" for n in range(6)}}, "key_changed", tuple(f"f{n}" for n in range(6)),
+     "the same graph, and 6 fields of the key differ: f0, f1, f2 and 3 more"),
+    ({**G, **{f"f{n}": "1" for n in range(5)}}, "key_changed", tuple(f"f{n}" for n in range(5)),
+     "the same graph, and 5 fields of the key differ: f0, f1, f2 and 2 more"),
+    ({**G, **{f"f{n}": "1" for n in range(4)}}, "key_changed", tuple(f"f{n}" for n in range(4)),
+     "the same graph, and 4 fields of the key differ: f0, f1, f2, f3"),
+    (dict(G), "no_detail_differs", (), "the keys differ and every recorded field is equal"),
+    ({"gm": OTHER, "x": "1"}, "first_lookup", (), "nothing that was read before is of this graph"),
+])  # fmt: skip
 def test_a_new_key(after: Details, verdict: str, changed: tuple[str, ...], reason: str) -> None:
     before, now = (
         graph("f11", at=0, function="f", file="a.py"),

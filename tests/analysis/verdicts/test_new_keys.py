@@ -31,19 +31,16 @@ def last(*runs: Run, **told: Any) -> dict[str, Any]:
 UPGRADED: Details = {**G, "torch_version": "b'two'", "x": "2", "new": "1"}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "kind"),
-    [
-        (("2.10.0", "3.11"), ("2.13.0", "3.11"), "torch 2.10.0 -> 2.13.0"),
-        (("2.10.0", "3.11"), ("2.13.0", "3.12"), "torch 2.10.0 -> 2.13.0, Python 3.11 -> 3.12"),
-        (("2.10.0", None), ("2.13.0", "3.12"), "torch 2.10.0 -> 2.13.0"),
-        (("2.13.0", "3.12"), ("2.10.0", "3.12"), "torch 2.13.0 -> 2.10.0"),
-        (("2.13.0", None), ("2.13.0", None), "another build of torch 2.13.0, or files in it were edited"),
-        ((None, None), ("2.13.0", None), "another torch -> 2.13.0"),
-        (("2.13.0", None), (None, None), "another torch"),
-        ((None, "3.11"), (None, "3.12"), "another torch, Python 3.11 -> 3.12"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "kind"), [
+    (("2.10.0", "3.11"), ("2.13.0", "3.11"), "torch 2.10.0 -> 2.13.0"),
+    (("2.10.0", "3.11"), ("2.13.0", "3.12"), "torch 2.10.0 -> 2.13.0, Python 3.11 -> 3.12"),
+    (("2.10.0", None), ("2.13.0", "3.12"), "torch 2.10.0 -> 2.13.0"),
+    (("2.13.0", "3.12"), ("2.10.0", "3.12"), "torch 2.13.0 -> 2.10.0"),
+    (("2.13.0", None), ("2.13.0", None), "another build of torch 2.13.0, or files in it were edited"),
+    ((None, None), ("2.13.0", None), "another torch -> 2.13.0"),
+    (("2.13.0", None), (None, None), "another torch"),
+    ((None, "3.11"), (None, "3.12"), "another torch, Python 3.11 -> 3.12"),
+])  # fmt: skip
 def test_another_torch(before: tuple[str | None, ...], after: tuple[str | None, ...], kind: str) -> None:
     names = ("torch_version", "python_version")
     row = last(
@@ -121,36 +118,33 @@ def below_autograd(first: Details | None, second: Details | None, **told: Any) -
     )
 
 
-@pytest.mark.parametrize(
-    ("runs", "verdict", "evidence", "text"),
-    [
-        ((run(key("1", 0, None, compile_id="0/0"), key("2", 5, None, compile_id="1/0")),), "first_lookup", "inferred",
-         "no earlier run and no entry that was there before was read"),
-        ((run(key("1", 0, None)), run(key("2", 5, None))), "details_not_recorded", "not_known",
-         "torch did not record the hash details of this key"),
-        ((run(key("1", 0, None)), run(key("2", 5, None, is_details_cut=True))), "details_not_recorded", "not_known",
-         "lines of its hash details are missing from the log"),
-        ((run(key("1", 0, None)), run(key("2", 5, X2))), "first_lookup", "not_known",
-         "the hash details of earlier lookups were not recorded"),
-        ((run(key("1", 0, None, compile_id="0/0"), key("2", 5, X2, compile_id="1/0")),), "first_lookup", "inferred",
-         "no earlier lookup or entry that was read is of this graph"),
-        ((run(key("1", 0, None, outcome="hit", took=None)), run(key("2", 5, X2))), "first_lookup", "inferred",
-         "no earlier lookup or entry that was read is of this graph"),
-        ((run(key("1", 0, X2)), run(key("2", 5, X2), key("3", 9, None, compile_id="1/0"))), "details_not_recorded",
-         "not_known", "torch did not record the hash details of this key"),
-        # It may have been killed: a text log shows no end either.
-        ((run(key("1", 0, took=None), **HERE), run(key("2", 1, X2), **HERE)), "first_lookup", "not_known",
-         "run 0 had begun to compile the same graph"),
-        ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
-         "run 0 has a graph of which"),
-        ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
-         "nothing names the functions"),
-        (below_autograd(None, None, **UNNAMED), "first_lookup", "not_known", "the hash details of its AOTAutograd key"),
-        # Where functions are named these tell, and so would the key above.
-        (below_autograd(None, None), "first_lookup", "inferred", "of this graph"),
-        (below_autograd(G, NEW_GRAPH, **UNNAMED), "first_lookup", "inferred", "of this graph"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("runs", "verdict", "evidence", "text"), [
+    ((run(key("1", 0, None, compile_id="0/0"), key("2", 5, None, compile_id="1/0")),), "first_lookup", "inferred",
+     "no earlier run and no entry that was there before was read"),
+    ((run(key("1", 0, None)), run(key("2", 5, None))), "details_not_recorded", "not_known",
+     "torch did not record the hash details of this key"),
+    ((run(key("1", 0, None)), run(key("2", 5, None, is_details_cut=True))), "details_not_recorded", "not_known",
+     "lines of its hash details are missing from the log"),
+    ((run(key("1", 0, None)), run(key("2", 5, X2))), "first_lookup", "not_known",
+     "the hash details of earlier lookups were not recorded"),
+    ((run(key("1", 0, None, compile_id="0/0"), key("2", 5, X2, compile_id="1/0")),), "first_lookup", "inferred",
+     "no earlier lookup or entry that was read is of this graph"),
+    ((run(key("1", 0, None, outcome="hit", took=None)), run(key("2", 5, X2))), "first_lookup", "inferred",
+     "no earlier lookup or entry that was read is of this graph"),
+    ((run(key("1", 0, X2)), run(key("2", 5, X2), key("3", 9, None, compile_id="1/0"))), "details_not_recorded",
+     "not_known", "torch did not record the hash details of this key"),
+    # It may have been killed: a text log shows no end either.
+    ((run(key("1", 0, took=None), **HERE), run(key("2", 1, X2), **HERE)), "first_lookup", "not_known",
+     "run 0 had begun to compile the same graph"),
+    ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
+     "run 0 has a graph of which"),
+    ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
+     "nothing names the functions"),
+    (below_autograd(None, None, **UNNAMED), "first_lookup", "not_known", "the hash details of its AOTAutograd key"),
+    # Where functions are named these tell, and so would the key above.
+    (below_autograd(None, None), "first_lookup", "inferred", "of this graph"),
+    (below_autograd(G, NEW_GRAPH, **UNNAMED), "first_lookup", "inferred", "of this graph"),
+])  # fmt: skip
 def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: str, text: str) -> None:
     row = last(*runs)
     assert (row["verdict"], row["evidence"], row["changed"]) == (verdict, evidence, ())
@@ -158,16 +152,13 @@ def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: st
     assert text in row["evidence_text"]
 
 
-@pytest.mark.parametrize(
-    ("details", "stored_at", "verdict", "evidence", "text"),
-    [
-        (X2, 5, "key_changed", "inferred", "by its time of modification the entry had been stored before"),
-        (X2, None, "first_lookup", "not_known", "nothing shows since when"),
-        # It may be an earlier form.
-        (EDITED, 5, "first_lookup", "not_known", "the cache directory has a graph of which "),
-        (EDITED, 5, "first_lookup", "not_known", "nothing names the functions"),
-    ],
-)
+@pytest.mark.parametrize(("details", "stored_at", "verdict", "evidence", "text"), [
+    (X2, 5, "key_changed", "inferred", "by its time of modification the entry had been stored before"),
+    (X2, None, "first_lookup", "not_known", "nothing shows since when"),
+    # It may be an earlier form.
+    (EDITED, 5, "first_lookup", "not_known", "the cache directory has a graph of which "),
+    (EDITED, 5, "first_lookup", "not_known", "nothing names the functions"),
+])  # fmt: skip
 def test_of_an_entry_it_is_inferred_that_it_was_there(
     details: Details, stored_at: float | None, verdict: str, evidence: str, text: str
 ) -> None:
@@ -177,14 +168,11 @@ def test_of_an_entry_it_is_inferred_that_it_was_there(
     assert text in row["evidence_text"]
 
 
-@pytest.mark.parametrize(
-    ("made", "wanted"),
-    [
-        (entry("fxgraph", "f9", at=1), "details_not_recorded"),
-        (entry("fxgraph", "f2", at=11), "first_lookup"),
-        (entry("aotautograd", "a9", at=1), "first_lookup"),
-    ],
-)
+@pytest.mark.parametrize(("made", "wanted"), [
+    (entry("fxgraph", "f9", at=1), "details_not_recorded"),
+    (entry("fxgraph", "f2", at=11), "first_lookup"),
+    (entry("aotautograd", "a9", at=1), "first_lookup"),
+])  # fmt: skip
 def test_a_directory_that_was_filled_before_is_no_cold_start(made: Any, wanted: str) -> None:
     """An entry that a recorded miss wrote itself proves nothing."""
     assert last(run(key("2", 10, None), **HERE), entries=[made])["verdict"] == wanted
@@ -203,54 +191,45 @@ INFERENCE = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True
 COLD, UNTOLD = "first_lookup", "details_not_recorded"
 
 
-@pytest.mark.parametrize(
-    ("lookups", "wanted"),
-    [
-        # The backward graph of a compile has a key of its own.
-        ([aot("a1", details=None, at=0), fx("f1", details=None, at=1), fx("f2", details=None, at=2)], COLD),
-        ([fx("f1", details=None, at=1), fx("f2", details=None, at=2)], COLD),
-        ([fx("f1", details=None, at=1), fx("f1", "unknown", None, at=2), fx("f2", details=None, at=3)], COLD),
-        ([fx("f1", details=None, at=1), fx("f2", details=None, at=2, compile_id="1/0")], COLD),
-        # Under another AOTAutograd lookup the compile ids have begun again.
-        ([aot("a1", details=None, at=0), fx("f1", details=None, at=1),
-          aot("a1", details=None, at=2), fx("f2", details=None, at=3)], UNTOLD),
-        # An inference graph has no backward graph, and of one whose lines are lost it is not known.
-        ([fx("f1", details={**G, **INFERENCE}, at=1), fx("f2", details=None, at=2)], UNTOLD),
-        ([fx("f1", details={**G, **INFERENCE}, at=1), fx("f2", details=None, at=2, compile_id="1/0")], COLD),
-        ([fx("f1", details=None, at=1, is_details_cut=True), fx("f2", details=None, at=2)], UNTOLD),
-        ([aot("a1", details=None, at=0), aot("a2", details=None, at=1)], COLD),
-        ([aot("a1", details=None, at=0, is_details_cut=True), aot("a2", details=None, at=1)], UNTOLD),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lookups", "wanted"), [
+    # The backward graph of a compile has a key of its own.
+    ([aot("a1", details=None, at=0), fx("f1", details=None, at=1), fx("f2", details=None, at=2)], COLD),
+    ([fx("f1", details=None, at=1), fx("f2", details=None, at=2)], COLD),
+    ([fx("f1", details=None, at=1), fx("f1", "unknown", None, at=2), fx("f2", details=None, at=3)], COLD),
+    ([fx("f1", details=None, at=1), fx("f2", details=None, at=2, compile_id="1/0")], COLD),
+    # Under another AOTAutograd lookup the compile ids have begun again.
+    ([aot("a1", details=None, at=0), fx("f1", details=None, at=1),
+      aot("a1", details=None, at=2), fx("f2", details=None, at=3)], UNTOLD),
+    # An inference graph has no backward graph, and of one whose lines are lost it is not known.
+    ([fx("f1", details={**G, **INFERENCE}, at=1), fx("f2", details=None, at=2)], UNTOLD),
+    ([fx("f1", details={**G, **INFERENCE}, at=1), fx("f2", details=None, at=2, compile_id="1/0")], COLD),
+    ([fx("f1", details=None, at=1, is_details_cut=True), fx("f2", details=None, at=2)], UNTOLD),
+    ([aot("a1", details=None, at=0), aot("a2", details=None, at=1)], COLD),
+    ([aot("a1", details=None, at=0, is_details_cut=True), aot("a2", details=None, at=1)], UNTOLD),
+])  # fmt: skip
 def test_a_compile_id_that_a_process_used_before_is_no_cold_start(lookups: list[Made], wanted: str) -> None:
     assert last(run(*lookups))["verdict"] == wanted
 
 
-@pytest.mark.parametrize(
-    ("stored", "lookups", "wanted"),
-    [
-        ("f9", [], UNTOLD),
-        ("f1", [key("1", 1, None)], COLD),
-        ("f1", [key("1", 1, None, outcome="hit", took=None)], UNTOLD),
-        # The first lookup of a key shows it: a later hit finds what it wrote.
-        ("f1", [key("1", 1, None), key("1", 5, None, outcome="hit", took=None)], COLD),
-    ],
-)
+@pytest.mark.parametrize(("stored", "lookups", "wanted"), [
+    ("f9", [], UNTOLD),
+    ("f1", [key("1", 1, None)], COLD),
+    ("f1", [key("1", 1, None, outcome="hit", took=None)], UNTOLD),
+    # The first lookup of a key shows it: a later hit finds what it wrote.
+    ("f1", [key("1", 1, None), key("1", 5, None, outcome="hit", took=None)], COLD),
+])  # fmt: skip
 def test_an_entry_that_no_miss_wrote_was_there_before(stored: str, lookups: list[Made], wanted: str) -> None:
     runs = run(*lookups, key("2", 10, None, compile_id="9/0"), **HERE)
     assert last(runs, entries=[entry("fxgraph", stored, at=3)])["verdict"] == wanted
 
 
-@pytest.mark.parametrize(
-    ("earlier", "evidence"),
-    [
-        (fx("f1", details=None, at=0), "not_known"), (fx("f1", "guard_miss", None, at=0), "not_known"),
-        (fx("f1", "unknown", None, at=0), "not_known"),
-        # What hit was stored before and is of another graph; a bypass stores nothing.
-        (fx("f1", "hit", None, at=0), "inferred"), (fx(None, "bypass", None, at=0), "inferred"),
-        (aot("a1", details=None, at=0), "inferred"), (fx("f1", details=None, at=20), "inferred"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("earlier", "evidence"), [
+    (fx("f1", details=None, at=0), "not_known"), (fx("f1", "guard_miss", None, at=0), "not_known"),
+    (fx("f1", "unknown", None, at=0), "not_known"),
+    # What hit was stored before and is of another graph; a bypass stores nothing.
+    (fx("f1", "hit", None, at=0), "inferred"), (fx(None, "bypass", None, at=0), "inferred"),
+    (aot("a1", details=None, at=0), "inferred"), (fx("f1", details=None, at=20), "inferred"),
+])  # fmt: skip
 def test_an_earlier_miss_without_details_may_be_of_the_same_graph(earlier: Made, evidence: str) -> None:
     rows = miss_rows(scope_of(run(earlier), run(key("2", 10, X2))))
     (row,) = (
@@ -266,20 +245,17 @@ def hashed(name: str, value: bool) -> str:
     return f"[{detail_hash(value)}] {name}: {value}"
 
 
-@pytest.mark.parametrize(
-    ("values", "versions", "besides"),
-    [
-        ((True, False), ("2.10.0", "2.13.0"), (DEFAULTED,)),
-        # It had been set before, or is at its default now, or has not changed.
-        ((False, True), ("2.10.0", "2.13.0"), ()),
-        ((True, True), ("2.10.0", "2.13.0"), ()),
-        ((True, None), ("2.10.0", "2.13.0"), ()),
-        ((None, False), ("2.10.0", "2.13.0"), ()),
-        # Of a torch that is not known no default is.
-        ((True, False), (None, "2.13.0"), ()),
-        ((True, False), ("2.10.0", None), ()),
-    ],
-)
+@pytest.mark.parametrize(("values", "versions", "besides"), [
+    ((True, False), ("2.10.0", "2.13.0"), (DEFAULTED,)),
+    # It had been set before, or is at its default now, or has not changed.
+    ((False, True), ("2.10.0", "2.13.0"), ()),
+    ((True, True), ("2.10.0", "2.13.0"), ()),
+    ((True, None), ("2.10.0", "2.13.0"), ()),
+    ((None, False), ("2.10.0", "2.13.0"), ()),
+    # Of a torch that is not known no default is.
+    ((True, False), (None, "2.13.0"), ()),
+    ((True, False), ("2.10.0", None), ()),
+])  # fmt: skip
 def test_what_was_set_besides_another_torch(
     values: tuple[bool | None, bool | None], versions: tuple[str | None, str | None], besides: tuple[str, ...]
 ) -> None:
@@ -310,19 +286,16 @@ FORWARD = {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"
 BACKWARD = {"fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"}
 
 
-@pytest.mark.parametrize(
-    ("before", "below", "wanted"),
-    [
-        ([G], NEW_GRAPH, "lookup 1"),
-        # The first with details in its direction.
-        ([{**G, **BACKWARD}, {**G, **FORWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 2"),
-        ([{**G, **FORWARD}, {**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 1"),
-        ([{**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, None),
-        ([None, G, X2], NEW_GRAPH, "lookup 2"),
-        ([None], NEW_GRAPH, None),
-        ([], NEW_GRAPH, None),
-    ],
-)
+@pytest.mark.parametrize(("before", "below", "wanted"), [
+    ([G], NEW_GRAPH, "lookup 1"),
+    # The first with details in its direction.
+    ([{**G, **BACKWARD}, {**G, **FORWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 2"),
+    ([{**G, **FORWARD}, {**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, "lookup 1"),
+    ([{**G, **BACKWARD}], {**NEW_GRAPH, **FORWARD}, None),
+    ([None, G, X2], NEW_GRAPH, "lookup 2"),
+    ([None], NEW_GRAPH, None),
+    ([], NEW_GRAPH, None),
+])  # fmt: skip
 def test_a_graph_is_the_one_that_autograd_had_made_before_its_key_changed(
     before: list[Details | None], below: Details, wanted: str | None
 ) -> None:
@@ -407,19 +380,16 @@ def test_a_graph_whose_printed_code_is_equal_has_no_edit() -> None:
     assert "the printed code is equal" in misses[1].why.reason
 
 
-@pytest.mark.parametrize(
-    ("details", "at", "told", "kind"),
-    [
-        ({**G, "x": "2"}, 5.0, {}, "concurrent"),
-        # The other compile had ended: it is compared with that.
-        ({**G, "x": "2"}, 20.0, {}, None),
-        # A hit compiles nothing, and is compared with.
-        ({**G, "x": "2"}, 5.0, {"of_hit": True}, None),
-        # Another graph, and another place of the program.
-        ({**G, "gm": "another", "x": "2"}, 5.0, {}, ""),
-        ({**G, "x": "2"}, 5.0, {"compile_id": "1/0"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("details", "at", "told", "kind"), [
+    ({**G, "x": "2"}, 5.0, {}, "concurrent"),
+    # The other compile had ended: it is compared with that.
+    ({**G, "x": "2"}, 20.0, {}, None),
+    # A hit compiles nothing, and is compared with.
+    ({**G, "x": "2"}, 5.0, {"of_hit": True}, None),
+    # Another graph, and another place of the program.
+    ({**G, "gm": "another", "x": "2"}, 5.0, {}, ""),
+    ({**G, "x": "2"}, 5.0, {"compile_id": "1/0"}, ""),
+])  # fmt: skip
 def test_a_first_lookup_beside_a_run_that_compiles_the_same_graph_under_another_key(
     details: Details, at: float, told: dict[str, Any], kind: str | None
 ) -> None:

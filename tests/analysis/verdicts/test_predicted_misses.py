@@ -35,30 +35,26 @@ def judged(history: History, *said: tuple[int, Why]) -> VerdictsSoFar:
     return found
 
 
-@pytest.mark.parametrize(
-    ("made", "entries", "kind"),
-    [
-        (lookup(), [DAMAGED], "damaged"),
-        (lookup(), [entry("fxgraph", "f1"), DAMAGED], "damaged"),
-        # torch found the AOTAutograd entry, and not the graph that it points to.
-        (lookup(cache="aotautograd", key="a1", status_detailed="hit"), [], "graph entry"),
-        (lookup(status_detailed="miss"), [DAMAGED], "damaged"),
-        # Nothing lies there, or what torch may load; nothing of it under another key, or in another cache.
-        (lookup(), [], None),
-        (lookup(), [entry("fxgraph", "f1")], None),
-        (lookup(), [entry("fxgraph", "f1", "damaged", None)], None),
-        (lookup(), [entry("fxgraph", "f1", "damaged", "content hash differs from the name")], None),
-        (lookup(), [entry("fxgraph", "f1", "unreadable", "truncated")], None),
-        (lookup(), [entry("fxgraph", "f2", "damaged", "empty file")], None),
-        (lookup(), [entry("aotautograd", "f1", "damaged", "empty file")], None),
-        # A lookup that was made, one that would not miss, and one whose guards would fail.
-        (lookup(prediction=None), [DAMAGED], None),
-        (lookup(outcome="hit"), [DAMAGED], None),
-        (lookup(outcome="unknown"), [DAMAGED], None),
-        (lookup(outcome="guard_miss"), [DAMAGED], None),
-    ],
-    ids=range(15),
-)
+@pytest.mark.parametrize(("made", "entries", "kind"), [
+    (lookup(), [DAMAGED], "damaged"),
+    (lookup(), [entry("fxgraph", "f1"), DAMAGED], "damaged"),
+    # torch found the AOTAutograd entry, and not the graph that it points to.
+    (lookup(cache="aotautograd", key="a1", status_detailed="hit"), [], "graph entry"),
+    (lookup(status_detailed="miss"), [DAMAGED], "damaged"),
+    # Nothing lies there, or what torch may load; nothing of it under another key, or in another cache.
+    (lookup(), [], None),
+    (lookup(), [entry("fxgraph", "f1")], None),
+    (lookup(), [entry("fxgraph", "f1", "damaged", None)], None),
+    (lookup(), [entry("fxgraph", "f1", "damaged", "content hash differs from the name")], None),
+    (lookup(), [entry("fxgraph", "f1", "unreadable", "truncated")], None),
+    (lookup(), [entry("fxgraph", "f2", "damaged", "empty file")], None),
+    (lookup(), [entry("aotautograd", "f1", "damaged", "empty file")], None),
+    # A lookup that was made, one that would not miss, and one whose guards would fail.
+    (lookup(prediction=None), [DAMAGED], None),
+    (lookup(outcome="hit"), [DAMAGED], None),
+    (lookup(outcome="unknown"), [DAMAGED], None),
+    (lookup(outcome="guard_miss"), [DAMAGED], None),
+], ids=range(15))  # fmt: skip
 def test_what_the_directory_shows(made: LookupRow, entries: list[EntryRow], kind: str | None) -> None:
     found = judged(history_of([made], entries=entries))
     if kind is None:

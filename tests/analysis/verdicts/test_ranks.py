@@ -29,24 +29,21 @@ def ranks(*details: dict[str, str] | None, outcomes: str = "") -> list[dict[str,
 ONE, TWO, SIX = {"gm": "g", "x": "1"}, {"gm": "g", "x": "2"}, {"gm": "g", "x": "6"}
 
 
-@pytest.mark.parametrize(
-    ("details", "wanted"),
-    [
-        ((ONE, ONE), []),
-        ((ONE, ONE, TWO), [("x", (2,), True, 3, 2, "1", "2")]),
-        ((TWO, ONE, ONE), [("x", (0,), True, 3, 2, "1", "2")]),
-        ((ONE, TWO), [("x", (0, 1), False, 2, 2, None, "1")]),
-        ((ONE, TWO, SIX), [("x", (0, 1, 2), False, 3, 3, None, "1")]),
-        ((ONE, ONE, {"gm": "g"}), [("x", (2,), True, 3, 2, "1", None)]),
-        ((ONE, ONE, None, TWO), [("x", (3,), True, 3, 2, "1", "2")]),
-        # Of another graph only the graph is told, and its fields are compared with those of its own.
-        ((ONE, ONE, {"gm": "h", "x": "9"}), [("gm", (2,), True, 3, 2, "g", "h")]),
-        (
-            (ONE, ONE, {"gm": "h", "x": "9"}, {"gm": "h", "x": "8"}, ONE),
-            [("gm", (2, 3), True, 5, 2, "g", "h"), ("x", (2, 3), False, 2, 2, None, "9")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("details", "wanted"), [
+    ((ONE, ONE), []),
+    ((ONE, ONE, TWO), [("x", (2,), True, 3, 2, "1", "2")]),
+    ((TWO, ONE, ONE), [("x", (0,), True, 3, 2, "1", "2")]),
+    ((ONE, TWO), [("x", (0, 1), False, 2, 2, None, "1")]),
+    ((ONE, TWO, SIX), [("x", (0, 1, 2), False, 3, 3, None, "1")]),
+    ((ONE, ONE, {"gm": "g"}), [("x", (2,), True, 3, 2, "1", None)]),
+    ((ONE, ONE, None, TWO), [("x", (3,), True, 3, 2, "1", "2")]),
+    # Of another graph only the graph is told, and its fields are compared with those of its own.
+    ((ONE, ONE, {"gm": "h", "x": "9"}), [("gm", (2,), True, 3, 2, "g", "h")]),
+    (
+        (ONE, ONE, {"gm": "h", "x": "9"}, {"gm": "h", "x": "8"}, ONE),
+        [("gm", (2, 3), True, 5, 2, "g", "h"), ("x", (2, 3), False, 2, 2, None, "9")],
+    ),
+])  # fmt: skip
 def test_what_the_most_ranks_have_is_what_others_differ_from(
     details: tuple[dict[str, str] | None, ...], wanted: list[tuple[object, ...]]
 ) -> None:
@@ -54,13 +51,10 @@ def test_what_the_most_ranks_have_is_what_others_differ_from(
     assert [tuple(row[name] for name in names) for row in ranks(*details)] == wanted
 
 
-@pytest.mark.parametrize(
-    ("details", "said"),
-    [
-        ((ONE, ONE, TWO, ONE, ONE), "1 rank of 5 (2): 2, the others 1"),
-        ((ONE, TWO, SIX), "each of 3 ranks has its own: 1 in rank 0"),
-    ],
-)
+@pytest.mark.parametrize(("details", "said"), [
+    ((ONE, ONE, TWO, ONE, ONE), "1 rank of 5 (2): 2, the others 1"),
+    ((ONE, TWO, SIX), "each of 3 ranks has its own: 1 in rank 0"),
+])  # fmt: skip
 def test_ranks_that_differ_are_told(details: tuple[dict[str, str], ...], said: str) -> None:
     assert said in " ".join(line.text for line in rank_lines(scope_of(*details).differing_ranks.rows))
 

@@ -27,24 +27,21 @@ def rate_of(*lookups: Made) -> RateRow:
     return rate
 
 
-@pytest.mark.parametrize(
-    ("lookups", "rate", "text"),
-    [
-        ([hit(1, 3), miss(2, 1)], 0.75, "3.0 s saved, 1.0 s lost"),
-        ([hit(1, 3)], 1, "3.0 s saved, nothing lost"),
-        ([miss(1, 3)], 0, "nothing saved, 3.0 s lost"),
-        # Some are known: the rate is theirs.
-        ([hit(1, 3), hit(2, None), miss(3, 1), miss(4, None)], 0.75, "3.0 s saved, 1.0 s lost"),
-        ([hit(1, None)], None, "times not recorded"),
-        ([miss(1, None)], None, "times not recorded"),
-        ([hit(1, None), miss(2, 1)], None, "an unrecorded time saved, 1.0 s lost"),
-        ([hit(1, 3), miss(2, None)], None, "3.0 s saved, an unrecorded time lost"),
-        ([hit(1, 3), miss(2, None, "guard_miss")], None, "3.0 s saved, an unrecorded time lost"),
-        ([hit(1, 3), miss(2, None, "bypass")], None, "3.0 s saved, an unrecorded time lost"),
-        # An outcome that was not seen is in no rate.
-        ([hit(1, 3), miss(2, None, "unknown")], 1, "3.0 s saved, nothing lost"),
-    ],
-)
+@pytest.mark.parametrize(("lookups", "rate", "text"), [
+    ([hit(1, 3), miss(2, 1)], 0.75, "3.0 s saved, 1.0 s lost"),
+    ([hit(1, 3)], 1, "3.0 s saved, nothing lost"),
+    ([miss(1, 3)], 0, "nothing saved, 3.0 s lost"),
+    # Some are known: the rate is theirs.
+    ([hit(1, 3), hit(2, None), miss(3, 1), miss(4, None)], 0.75, "3.0 s saved, 1.0 s lost"),
+    ([hit(1, None)], None, "times not recorded"),
+    ([miss(1, None)], None, "times not recorded"),
+    ([hit(1, None), miss(2, 1)], None, "an unrecorded time saved, 1.0 s lost"),
+    ([hit(1, 3), miss(2, None)], None, "3.0 s saved, an unrecorded time lost"),
+    ([hit(1, 3), miss(2, None, "guard_miss")], None, "3.0 s saved, an unrecorded time lost"),
+    ([hit(1, 3), miss(2, None, "bypass")], None, "3.0 s saved, an unrecorded time lost"),
+    # An outcome that was not seen is in no rate.
+    ([hit(1, 3), miss(2, None, "unknown")], 1, "3.0 s saved, nothing lost"),
+])  # fmt: skip
 def test_what_is_not_recorded_is_not_zero(lookups: list[Made], rate: float | None, text: str) -> None:
     found = rate_of(*lookups)
     assert found.time_hit_rate == rate
@@ -60,15 +57,12 @@ def twice(saved: float | None, took: float | None) -> Scope:
     )
 
 
-@pytest.mark.parametrize(
-    ("saved", "took", "rates", "text"),
-    [
-        (2, 4, [0.2, 0.6], "4.0 s saved)"),
-        (None, None, [None, None], "times not recorded)"),
-        (None, 4, [None, None], "4.0 s saved)"),
-        (2, None, [None, None], "times not recorded)"),
-    ],
-)
+@pytest.mark.parametrize(("saved", "took", "rates", "text"), [
+    (2, 4, [0.2, 0.6], "4.0 s saved)"),
+    (None, None, [None, None], "times not recorded)"),
+    (None, 4, [None, None], "4.0 s saved)"),
+    (2, None, [None, None], "times not recorded)"),
+])  # fmt: skip
 def test_a_what_if_wins_no_time_that_is_not_recorded(
     saved: float | None, took: float | None, rates: list[float | None], text: str
 ) -> None:

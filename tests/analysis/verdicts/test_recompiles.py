@@ -33,63 +33,57 @@ def at(compile_id: str | None, values: str = "222", **told: Any) -> Told:
     return compile_id, values, told
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "wanted"),
-    [
-        ([], at("0/0"), None),
-        ([], at("0/1"), None),
-        ([at("0/0")], at("0/1"), 0),
-        ([at("0/0")], at("0/0"), None),
-        ([at("0/1")], at("0/0"), None),
-        ([at("1/0")], at("0/1"), None),
-        ([at("0/0")], at("0/0_1"), None),
-        ([at("0/0_1")], at("0/1"), 0),
-        ([at("0/9")], at("0/10"), 0),
-        ([at("a/0/0")], at("a/0/1"), 0),
-        ([at(None)], at("0/1"), None),
-        ([at("0/0")], at(None), None),
-        ([at("what")], at("what"), None),
-        ([at("0/0", run=1)], at("0/1"), None),
-        ([at("0/0", cache="aotautograd")], at("0/1"), None),
-        ([at("0/0", detail_set=None)], at("0/1"), None),
-        # A forward graph and a backward graph are no forms of one another.
-        ([at("0/0", direction="backward")], at("0/1", direction="forward"), None),
-        ([at("0/0", direction="forward")], at("0/1", direction="backward"), None),
-        ([at("0/0", direction="backward")], at("0/1", direction="backward"), 0),
-        ([at("0/0", direction="forward")], at("0/1", direction="inference"), 0),
-        # The nearest, and of those as near the latest.
-        ([at("0/0", "211"), at("0/1", "221")], at("0/2", "111"), 0),
-        ([at("0/0", "211"), at("0/1", "121")], at("0/2", "111"), 1),
-        ([at("0/0", "221"), at("0/1", "211"), at("0/1", "222")], at("0/2", "111"), 1),
-        # Compile ids that begin again mean other functions from there on.
-        ([at("0/3", "111"), at("0/0")], at("0/1", "111"), 1),
-        ([at("0/0", "111"), at("0/2"), at("0/1")], at("0/3", "111"), 2),
-        ([at("0/0", "111"), at("0/1"), at("0/1"), at("0/2")], at("0/3", "111"), 0),
-        ([at("0/0", "111"), at("0/2"), at("1/0")], at("0/1", "111"), None),
-        # Of the last 32 lookups of the function.
-        ([at("0/0", "111"), *[at("0/1")] * 31], at("0/2", "111"), 0),
-        ([at("0/0", "111"), *[at("0/1")] * 32], at("0/2", "111"), 32),
-    ],
-)
+@pytest.mark.parametrize(("before", "now", "wanted"), [
+    ([], at("0/0"), None),
+    ([], at("0/1"), None),
+    ([at("0/0")], at("0/1"), 0),
+    ([at("0/0")], at("0/0"), None),
+    ([at("0/1")], at("0/0"), None),
+    ([at("1/0")], at("0/1"), None),
+    ([at("0/0")], at("0/0_1"), None),
+    ([at("0/0_1")], at("0/1"), 0),
+    ([at("0/9")], at("0/10"), 0),
+    ([at("a/0/0")], at("a/0/1"), 0),
+    ([at(None)], at("0/1"), None),
+    ([at("0/0")], at(None), None),
+    ([at("what")], at("what"), None),
+    ([at("0/0", run=1)], at("0/1"), None),
+    ([at("0/0", cache="aotautograd")], at("0/1"), None),
+    ([at("0/0", detail_set=None)], at("0/1"), None),
+    # A forward graph and a backward graph are no forms of one another.
+    ([at("0/0", direction="backward")], at("0/1", direction="forward"), None),
+    ([at("0/0", direction="forward")], at("0/1", direction="backward"), None),
+    ([at("0/0", direction="backward")], at("0/1", direction="backward"), 0),
+    ([at("0/0", direction="forward")], at("0/1", direction="inference"), 0),
+    # The nearest, and of those as near the latest.
+    ([at("0/0", "211"), at("0/1", "221")], at("0/2", "111"), 0),
+    ([at("0/0", "211"), at("0/1", "121")], at("0/2", "111"), 1),
+    ([at("0/0", "221"), at("0/1", "211"), at("0/1", "222")], at("0/2", "111"), 1),
+    # Compile ids that begin again mean other functions from there on.
+    ([at("0/3", "111"), at("0/0")], at("0/1", "111"), 1),
+    ([at("0/0", "111"), at("0/2"), at("0/1")], at("0/3", "111"), 2),
+    ([at("0/0", "111"), at("0/1"), at("0/1"), at("0/2")], at("0/3", "111"), 0),
+    ([at("0/0", "111"), at("0/2"), at("1/0")], at("0/1", "111"), None),
+    # Of the last 32 lookups of the function.
+    ([at("0/0", "111"), *[at("0/1")] * 31], at("0/2", "111"), 0),
+    ([at("0/0", "111"), *[at("0/1")] * 32], at("0/2", "111"), 32),
+])  # fmt: skip
 def test_the_nearest_earlier_compile(before: list[Told], now: Told, wanted: int | None) -> None:
     recompiles, _, _ = made(*before, now)
     assert recompiles.before(len(before)) == wanted
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "is_before"),
-    [
-        (at("0/0"), at("0/1"), True),
-        (at("0/1"), at("0/0"), False),
-        (at("0/0"), at("0/0"), False),
-        (at("0/0"), at("1/1"), False),
-        (at("0/0", run=1), at("0/1"), False),
-        (at("0/0", cache="aotautograd"), at("0/1"), False),
-        (at(None), at("0/1"), False),
-        (at("0/0"), at(None), False),
-        (at(None), at(None), False),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "is_before"), [
+    (at("0/0"), at("0/1"), True),
+    (at("0/1"), at("0/0"), False),
+    (at("0/0"), at("0/0"), False),
+    (at("0/0"), at("1/1"), False),
+    (at("0/0", run=1), at("0/1"), False),
+    (at("0/0", cache="aotautograd"), at("0/1"), False),
+    (at(None), at("0/1"), False),
+    (at("0/0"), at(None), False),
+    (at(None), at(None), False),
+])  # fmt: skip
 def test_if_a_compile_is_an_earlier_one_of_a_function(one: Told, other: Told, is_before: bool) -> None:
     _, (before, after), _ = made(one, other)
     assert is_recompiled(before, after) is is_before
@@ -98,19 +92,16 @@ def test_if_a_compile_is_an_earlier_one_of_a_function(one: Told, other: Told, is
 TENSOR = "TensorMetadata(dtype={}, shape={})"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "fields", "parts"),
-    [
-        ({"a": "1"}, {"a": "1"}, 0, set()),
-        ({"a": "1"}, {"a": "2"}, 1, set()),
-        ({"example_inputs[0]": "1"}, {"example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
-        ({"a": "1"}, {"a": "1", "example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
-        ({"example_inputs[0]": TENSOR.format(1, 2)}, {"example_inputs[0]": TENSOR.format(1, 3)}, 1, {"example_inputs[0].shape"}),
-        ({"a": "1", "example_inputs[0]": TENSOR.format(1, 2), "example_inputs[1]": TENSOR.format(1, 2)},
-         {"a": "2", "example_inputs[0]": TENSOR.format(2, 3), "example_inputs[1]": TENSOR.format(1, 3)}, 3,
-         {"example_inputs[0].dtype", "example_inputs[0].shape", "example_inputs[1].shape"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "fields", "parts"), [
+    ({"a": "1"}, {"a": "1"}, 0, set()),
+    ({"a": "1"}, {"a": "2"}, 1, set()),
+    ({"example_inputs[0]": "1"}, {"example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
+    ({"a": "1"}, {"a": "1", "example_inputs[0]": "2"}, 1, {"example_inputs[0]"}),
+    ({"example_inputs[0]": TENSOR.format(1, 2)}, {"example_inputs[0]": TENSOR.format(1, 3)}, 1, {"example_inputs[0].shape"}),
+    ({"a": "1", "example_inputs[0]": TENSOR.format(1, 2), "example_inputs[1]": TENSOR.format(1, 2)},
+     {"a": "2", "example_inputs[0]": TENSOR.format(2, 3), "example_inputs[1]": TENSOR.format(1, 3)}, 3,
+     {"example_inputs[0].dtype", "example_inputs[0].shape", "example_inputs[1].shape"}),
+])  # fmt: skip
 def test_key_distance(before: dict[str, str], after: dict[str, str], fields: int, parts: set[str]) -> None:
     store = HashDetails()
     one, other = (store.add(component(*each) for each in side.items())[0] for side in (before, after))
@@ -127,27 +118,24 @@ DTYPE = "0/1: tensor 'w' dtype mismatch. expected Double, actual Float"
 MODULE = "0/0: s.k == 2 # return x * s.k # model.py:9 in forward (HINT: torch._dynamo.config.…)"
 
 
-@pytest.mark.parametrize(
-    ("reasons", "changed", "before", "kind", "sentence"),
-    [
-        ([SIZE], (), None, "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
-        ([SIZE], ("inductor_config[a]",), "0/0", "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
-        # That of the compile which it is compared with.
-        ([DTYPE, SIZE], ("gm",), "0/0_1", "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
-        ([DTYPE, SIZE], ("gm",), "0/1", "tensor 'w' dtype mismatch", f"a guard of compile 0/1 failed: {DTYPE[5:]}"),
-        ([DTYPE, SIZE], (), None, "tensor 'w' dtype mismatch", f"a guard of compile 0/1 failed: {DTYPE[5:]}"),
-        ([MODULE], ("gm",), "0/0", "s.k == …", "a guard of compile 0/0 failed: s.k == 2 # return x * s.k # model.py:9 in forward"),
-        (["0/1: 2 <= L['x'].size()[0]"], (), None, "2 <= L['x'].size()[0]", "a guard of compile 0/1 failed: 2 <= L['x'].size()[0]"),
-        (["0/0: ___check_type_id(x, 94388148792736), type=A"], (), None, "___check_type_id(x, …), type=A",
-         "a guard of compile 0/0 failed: ___check_type_id(x, 94388148792736), type=A"),
-        (["0/0: BACKEND_MATCH failure: torch.compile detected different backend callables."], ("gm",), "0/0", None, None),
-        (None, (), None, None, None),
-        (None, ("gm", "inductor_config[a]"), "0/0", None, None),
-        (None, ("gm", "grad_enabled"), "0/0", "gm, grad_enabled", None),
-        (None, ("aot_config", "example_inputs[0]", "example_inputs[1]", "gm"), "0/0",
-         "aot_config, example_inputs[0], example_inputs[1] and 1 more", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("reasons", "changed", "before", "kind", "sentence"), [
+    ([SIZE], (), None, "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
+    ([SIZE], ("inductor_config[a]",), "0/0", "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
+    # That of the compile which it is compared with.
+    ([DTYPE, SIZE], ("gm",), "0/0_1", "tensor 'x' size mismatch at index 0", f"a guard of compile 0/0 failed: {SIZE[5:]}"),
+    ([DTYPE, SIZE], ("gm",), "0/1", "tensor 'w' dtype mismatch", f"a guard of compile 0/1 failed: {DTYPE[5:]}"),
+    ([DTYPE, SIZE], (), None, "tensor 'w' dtype mismatch", f"a guard of compile 0/1 failed: {DTYPE[5:]}"),
+    ([MODULE], ("gm",), "0/0", "s.k == …", "a guard of compile 0/0 failed: s.k == 2 # return x * s.k # model.py:9 in forward"),
+    (["0/1: 2 <= L['x'].size()[0]"], (), None, "2 <= L['x'].size()[0]", "a guard of compile 0/1 failed: 2 <= L['x'].size()[0]"),
+    (["0/0: ___check_type_id(x, 94388148792736), type=A"], (), None, "___check_type_id(x, …), type=A",
+     "a guard of compile 0/0 failed: ___check_type_id(x, 94388148792736), type=A"),
+    (["0/0: BACKEND_MATCH failure: torch.compile detected different backend callables."], ("gm",), "0/0", None, None),
+    (None, (), None, None, None),
+    (None, ("gm", "inductor_config[a]"), "0/0", None, None),
+    (None, ("gm", "grad_enabled"), "0/0", "gm, grad_enabled", None),
+    (None, ("aot_config", "example_inputs[0]", "example_inputs[1]", "gm"), "0/0",
+     "aot_config, example_inputs[0], example_inputs[1] and 1 more", None),
+])  # fmt: skip
 def test_what_is_told_as_a_recompile(
     reasons: list[str] | None,
     changed: tuple[str, ...],
@@ -163,16 +151,13 @@ def test_what_is_told_as_a_recompile(
         assert recompile_of(one, changed, earlier) == wanted
 
 
-@pytest.mark.parametrize(
-    ("scenario", "kinds"),
-    [
-        ("recompiles", {"tensor 'w' dtype mismatch": 2, "tensor 'x' size mismatch at index 0": 2, "tensor 'x' stride mismatch at index 0": 2,
-                        "tensor 'x' requires_grad mismatch": 3, "GLOBAL_STATE changed: grad_mode": 1}),
-        ("recompiles_fx", {"tensor 'w' dtype mismatch": 1, "tensor 'x' size mismatch at index 0": 1, "tensor 'x' stride mismatch at index 0": 1,
-                           "tensor 'x' requires_grad mismatch": 2}),
-        ("recompiles_dynamic", {"tensor 'x' size mismatch at index 0": 2}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("scenario", "kinds"), [
+    ("recompiles", {"tensor 'w' dtype mismatch": 2, "tensor 'x' size mismatch at index 0": 2, "tensor 'x' stride mismatch at index 0": 2,
+                    "tensor 'x' requires_grad mismatch": 3, "GLOBAL_STATE changed: grad_mode": 1}),
+    ("recompiles_fx", {"tensor 'w' dtype mismatch": 1, "tensor 'x' size mismatch at index 0": 1, "tensor 'x' stride mismatch at index 0": 1,
+                       "tensor 'x' requires_grad mismatch": 2}),
+    ("recompiles_dynamic", {"tensor 'x' size mismatch at index 0": 2}),
+])  # fmt: skip
 def test_a_recorded_program(recording: Any, scenario: str, kinds: dict[str, int]) -> None:
     causes = cachescope.read(recording("2.13.0", scenario)).causes
     again = causes[causes["kind"].str.startswith("compiled again: ")]

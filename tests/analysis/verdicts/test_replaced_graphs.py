@@ -150,16 +150,13 @@ def program(run: int, command: str | None) -> RunRow:
     return run_row(run, command=command)
 
 
-@pytest.mark.parametrize(
-    ("commands", "wanted"),
-    [
-        (("python train.py --lr 1", "python train.py --lr 2"), 0),
-        (("python train.py", "python test.py"), None),
-        ((None, None), None),
-        (("python train.py", None), None),
-        ((None, "python train.py"), None),
-    ],
-)
+@pytest.mark.parametrize(("commands", "wanted"), [
+    (("python train.py --lr 1", "python train.py --lr 2"), 0),
+    (("python train.py", "python test.py"), None),
+    ((None, None), None),
+    (("python train.py", None), None),
+    ((None, "python train.py"), None),
+])  # fmt: skip
 def test_where_no_function_is_named_runs_of_one_command_are_compared(
     commands: tuple[str | None, str | None], wanted: int
 ) -> None:
@@ -168,17 +165,14 @@ def test_where_no_function_is_named_runs_of_one_command_are_compared(
     assert Made(graph(A, 0, **UNNAMED), graph(like(5), 1, **UNNAMED), runs=about).of_last is None
 
 
-@pytest.mark.parametrize(
-    ("shared", "wanted"),
-    [
-        ([graph(B, 0, **AOT), graph(B, 1, **AOT)], 0),
-        ([graph(B, 0, **AOT), graph(C, 1, **AOT)], None),
-        # In the FX graph cache it stands for itself alone: many programs make small graphs.
-        ([graph(B, 0, **BACKWARD), graph(B, 1, **BACKWARD)], None),
-        ([graph(B, 0, **AOT), graph(B, 7, **AOT)], None),
-        ([graph("", 0, **AOT), graph("", 1, **AOT)], None),
-    ],
-)
+@pytest.mark.parametrize(("shared", "wanted"), [
+    ([graph(B, 0, **AOT), graph(B, 1, **AOT)], 0),
+    ([graph(B, 0, **AOT), graph(C, 1, **AOT)], None),
+    # In the FX graph cache it stands for itself alone: many programs make small graphs.
+    ([graph(B, 0, **BACKWARD), graph(B, 1, **BACKWARD)], None),
+    ([graph(B, 0, **AOT), graph(B, 7, **AOT)], None),
+    ([graph("", 0, **AOT), graph("", 1, **AOT)], None),
+])  # fmt: skip
 def test_without_functions_runs_that_share_a_program_are_compared(shared: list[Told], wanted: int) -> None:
     before = graph(A, 0, **UNNAMED)
     assert Made(before, *shared, graph(like(6), 1, **UNNAMED)).of_last == wanted
@@ -190,17 +184,14 @@ def test_without_functions_runs_with_an_equal_graph_before_are_compared(other: s
     assert Made(*(graph(words, run, **UNNAMED) for words, run in graphs)).of_last == wanted
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "wanted"),
-    [
-        ([B, A, C], [B, like(3), C], 1),
-        # At an end, beside another that changed, or hardly alike, it may be anything.
-        ([B, A], [B, like(3)], None),
-        ([A, C], [like(3), C], None),
-        ([B, A, Z, C], [B, like(3), C], None),
-        ([B, A, C], [B, like(1), C], None),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "wanted"), [
+    ([B, A, C], [B, like(3), C], 1),
+    # At an end, beside another that changed, or hardly alike, it may be anything.
+    ([B, A], [B, like(3)], None),
+    ([A, C], [like(3), C], None),
+    ([B, A, Z, C], [B, like(3), C], None),
+    ([B, A, C], [B, like(1), C], None),
+])  # fmt: skip
 def test_without_functions_the_order_of_compiles_shows_a_graph_that_changed(
     before: list[str], after: list[str], wanted: int | None
 ) -> None:
@@ -211,14 +202,11 @@ def test_without_functions_the_order_of_compiles_shows_a_graph_that_changed(
     )
 
 
-@pytest.mark.parametrize(
-    ("above", "wanted"),
-    [
-        ((0, 2), 1),
-        # Of another program, of none that is recorded, and under a lookup that is none of AOTAutograd.
-        ((0, 3), None), ((None, None), None), ((4, 5), None), ((6, 7), None), ((77, 77), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("above", "wanted"), [
+    ((0, 2), 1),
+    # Of another program, of none that is recorded, and under a lookup that is none of AOTAutograd.
+    ((0, 3), None), ((None, None), None), ((4, 5), None), ((6, 7), None), ((77, 77), None),
+])  # fmt: skip
 def test_graphs_of_one_program_are_forms_of_one(above: tuple[int | None, int | None], wanted: int) -> None:
     graphs = [
         graph(B, 0, **AOT),

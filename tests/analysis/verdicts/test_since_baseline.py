@@ -77,14 +77,11 @@ def test_an_entry_of_before_is_as_good_as_a_lookup() -> None:
     assert scope(key("1")).changed_since(before) == []
 
 
-@pytest.mark.parametrize(
-    ("above", "wanted"),
-    [
-        # What follows from a first lookup is told with that, and of one without details it is told here.
-        (aot("a2", details={**G, **X2}), ["a1 x"]),
-        (aot("a2", details=None), ["f1 x"]),
-    ],
-)
+@pytest.mark.parametrize(("above", "wanted"), [
+    # What follows from a first lookup is told with that, and of one without details it is told here.
+    (aot("a2", details={**G, **X2}), ["a1 x"]),
+    (aot("a2", details=None), ["f1 x"]),
+])  # fmt: skip
 def test_what_follows_from_another_first_lookup_is_not_told_again(above: Made, wanted: list[str]) -> None:
     before = scope(aot("a1", details=G), key("1"))
     above.at, below = 0, fx("f2", details={**G, **X2}, at=1, took=1.0)

@@ -134,13 +134,10 @@ def test_a_start_beside_folders(case: str, tmp_path: Path) -> None:
     assert str(miss.baseline).startswith("entry ") is bool(miss.changed)
 
 
-@pytest.mark.parametrize(
-    ("copied", "evidence", "text"),
-    [
-        (0, "recorded", "this one was made by this start"),
-        (80_000, "inferred", "no earlier start into this one was read"),
-    ],
-)
+@pytest.mark.parametrize(("copied", "evidence", "text"), [
+    (0, "recorded", "this one was made by this start"),
+    (80_000, "inferred", "no earlier start into this one was read"),
+])  # fmt: skip
 def test_why_is_known_once_the_other_was_used(copied: int, evidence: str, text: str, tmp_path: Path) -> None:
     old = make_folder(tmp_path, time=NOON - 497 + copied)
     new = make_folder(tmp_path, OTHER, time=NOON + 3 + copied)

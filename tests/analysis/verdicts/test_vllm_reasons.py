@@ -24,14 +24,11 @@ def test_files_that_were_edited(changed: Judged | None, baseline: int | None) ->
     assert found.baseline == baseline
 
 
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        (None, "a whole compiled model was there and could not be loaded: EOFError"),
-        (NEW, "a whole compiled model was there and could not be loaded: EOFError"),
-        (CODE_CHANGED, "a whole compiled model was there and could not be loaded: EOFError; of its graphs, it changed"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "reason"), [
+    (None, "a whole compiled model was there and could not be loaded: EOFError"),
+    (NEW, "a whole compiled model was there and could not be loaded: EOFError"),
+    (CODE_CHANGED, "a whole compiled model was there and could not be loaded: EOFError; of its graphs, it changed"),
+])  # fmt: skip
 def test_an_error_of_loading_it(changed: Judged | None, reason: str) -> None:
     found = not_loaded("EOFError", changed)
     why = found.why

@@ -26,19 +26,16 @@ def started(folder: str) -> Started:
     return Started(0, row, Part(0, 0, "backbone"), 0, NOON, NOON + 10 * SECOND)
 
 
-@pytest.mark.parametrize(
-    ("hours", "off"),
-    [
-        ([], 0), ([("a", 0.0)], 0), ([("a", 9.0)], 0),
-        # The same folder twice is one.
-        ([("a", 9.0), ("a", 9.0)], 0), ([("a", 9.0), ("b", 9.0)], 9),
-        ([("a", -8.0), ("b", -8.0), ("c", 9.0)], -8), ([("a", 9.25), ("b", 9.25)], 9.25),
-        # One folder that was made by the clock of the log shows that it is not off.
-        ([("a", 9.0), ("b", 9.0), ("c", 0.0)], 0),
-        # No time zone is a day off, and none a few minutes.
-        ([("a", 24.0), ("b", 24.0)], 0), ([("a", 9.1), ("b", 9.1)], 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("hours", "off"), [
+    ([], 0), ([("a", 0.0)], 0), ([("a", 9.0)], 0),
+    # The same folder twice is one.
+    ([("a", 9.0), ("a", 9.0)], 0), ([("a", 9.0), ("b", 9.0)], 9),
+    ([("a", -8.0), ("b", -8.0), ("c", 9.0)], -8), ([("a", 9.25), ("b", 9.25)], 9.25),
+    # One folder that was made by the clock of the log shows that it is not off.
+    ([("a", 9.0), ("b", 9.0), ("c", 0.0)], 0),
+    # No time zone is a day off, and none a few minutes.
+    ([("a", 24.0), ("b", 24.0)], 0), ([("a", 9.1), ("b", 9.1)], 0),
+])  # fmt: skip
 def test_the_clock_is_off_by_what_two_folders_show(hours: list[tuple[str, float]], off: float) -> None:
     made = [(started(folder), NOON + int(HOUR * by) + 3 * SECOND) for folder, by in hours]
     assert clock_off(made) == off * HOUR

@@ -35,35 +35,32 @@ def spans(walk: CellWalk) -> list[tuple[int, int, int | None]]:
     return [(one.since, one.source, None if one.gone == NEVER else one.gone) for one in walk.entries]
 
 
-@pytest.mark.parametrize(
-    ("text", "entries", "differences"),
-    [
-        ("", [], []),
-        ("m1 h", [(1, 0, None)], []),
-        # Two misses before the first store.
-        ("m2 m3 h h", [(2, 0, None), (3, 1, None)], []),
-        # A miss that stored nothing.
-        ("m m", [], []),
-        # A hit before anything: it was there already.
-        ("h h", [(0, -1, None)], []),
-        ("h m2 h", [(0, -1, 1), (2, 1, None)], [(1, "gone")]),
-        # A hit before the end of the compile that stored it.
-        ("m5 h h", [(1, 0, None)], []),
-        ("m5 m9 h m", [(2, 0, 3), (9, 1, None)], [(3, "gone")]),
-        # Nothing explains it.
-        ("m h", [(1, -1, None)], [(1, "came")]),
-        ("m h h", [(1, -1, None)], [(1, "came")]),
-        # It went, and came again.
-        ("m1 m2 h", [(1, 0, 1), (2, 1, None)], [(1, "gone")]),
-        ("m1 h m h", [(1, 0, 2), (3, -1, None)], [(2, "gone"), (3, "came")]),
-        ("m1 m9 m h", [(1, 0, 1), (3, 1, None)], [(1, "gone")]),
-        # Guards did not hold: what was there is still there.
-        ("m1 g2 h", [(1, 0, None), (2, 1, None)], []),
-        ("g1 h", [(0, -1, None), (1, 0, None)], []),
-        ("g h", [(0, -1, None)], []),
-        ("m9 g h", [(2, 0, None)], []),
-    ],
-)
+@pytest.mark.parametrize(("text", "entries", "differences"), [
+    ("", [], []),
+    ("m1 h", [(1, 0, None)], []),
+    # Two misses before the first store.
+    ("m2 m3 h h", [(2, 0, None), (3, 1, None)], []),
+    # A miss that stored nothing.
+    ("m m", [], []),
+    # A hit before anything: it was there already.
+    ("h h", [(0, -1, None)], []),
+    ("h m2 h", [(0, -1, 1), (2, 1, None)], [(1, "gone")]),
+    # A hit before the end of the compile that stored it.
+    ("m5 h h", [(1, 0, None)], []),
+    ("m5 m9 h m", [(2, 0, 3), (9, 1, None)], [(3, "gone")]),
+    # Nothing explains it.
+    ("m h", [(1, -1, None)], [(1, "came")]),
+    ("m h h", [(1, -1, None)], [(1, "came")]),
+    # It went, and came again.
+    ("m1 m2 h", [(1, 0, 1), (2, 1, None)], [(1, "gone")]),
+    ("m1 h m h", [(1, 0, 2), (3, -1, None)], [(2, "gone"), (3, "came")]),
+    ("m1 m9 m h", [(1, 0, 1), (3, 1, None)], [(1, "gone")]),
+    # Guards did not hold: what was there is still there.
+    ("m1 g2 h", [(1, 0, None), (2, 1, None)], []),
+    ("g1 h", [(0, -1, None), (1, 0, None)], []),
+    ("g h", [(0, -1, None)], []),
+    ("m9 g h", [(2, 0, None)], []),
+])  # fmt: skip
 def test_the_entries_over_time(
     text: str, entries: list[tuple[int, int, int | None]], differences: list[tuple[int, str]]
 ) -> None:
@@ -74,19 +71,16 @@ def test_the_entries_over_time(
     assert walk.has_guards == ("g" in text)
 
 
-@pytest.mark.parametrize(
-    ("text", "since", "entries"),
-    [
-        ("m h", (1,), [(1, -1, None)]), ("h", (0,), [(0, -1, None)]),
-        # A copied directory has the times of the copy.
-        ("h", (5,), [(0, -1, None)]), ("h m", (5, 7), [(0, -1, 1), (7, -1, None)]),
-        # Not so once it was looked for and was not there.
-        ("m h", (5,), [(5, -1, None), (1, -1, None)]), ("m m h", (1, 2), [(1, -1, 1), (2, -1, None)]),
-        ("g h", (5,), [(5, -1, None), (1, -1, None)]),
-        # What was stored next came sooner than the records show, whatever comes after it.
-        ("m5 h", (9,), [(9, -1, None), (1, 0, None)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "since", "entries"), [
+    ("m h", (1,), [(1, -1, None)]), ("h", (0,), [(0, -1, None)]),
+    # A copied directory has the times of the copy.
+    ("h", (5,), [(0, -1, None)]), ("h m", (5, 7), [(0, -1, 1), (7, -1, None)]),
+    # Not so once it was looked for and was not there.
+    ("m h", (5,), [(5, -1, None), (1, -1, None)]), ("m m h", (1, 2), [(1, -1, 1), (2, -1, None)]),
+    ("g h", (5,), [(5, -1, None), (1, -1, None)]),
+    # What was stored next came sooner than the records show, whatever comes after it.
+    ("m5 h", (9,), [(9, -1, None), (1, 0, None)]),
+])  # fmt: skip
 def test_entries_there(text: str, since: tuple[int, ...], entries: list[tuple[int, int, int | None]]) -> None:
     assert spans(walked(text, *(Stored(at, -1) for at in since))) == entries
 
@@ -96,30 +90,27 @@ def guards(walk: CellWalk) -> list[Any]:
     return [one.guards if one.has_known_guards else ... for one in walk.entries]
 
 
-@pytest.mark.parametrize(
-    ("text", "told", "wanted", "has_guards"),
-    [
-        # A hit shows those of its entry, a guard miss those of one that did not fit.
-        ("m1 h", {"at1": "a"}, ["a"], True),
-        ("m1 g", {"at1": "a"}, ["a"], True),
-        # Shows none: it has none, if a hit would show them.
-        ("m1 H", {}, [None], False),
-        ("m1 h", {}, [...], False),
-        ("m1 g", {}, [...], True),
-        ("h", {"at0": "a"}, ["a"], True),
-        # Of two it may be either; of which one is known it is the other.
-        ("m2 m2 h", {"at2": "a"}, [..., ...], True),
-        ("m1 h g3 h", {"at1": "a", "at3": "b"}, ["a", "b"], True),
-        ("m1 h g3 h", {"at1": "a", "at3": "a"}, ["a", ...], True),
-        ("m1 h g3 h h", {"at1": "a", "at3": "a", "at4": "b"}, ["a", "b"], True),
-        ("m1 H g3 H", {"at3": "b"}, [None, "b"], True),
-        ("m1 h g3 H", {"at1": "a"}, ["a", None], True),
-        # Of what has gone it says nothing.
-        ("m1 m2 h", {"at2": "a"}, [..., "a"], True),
-        # A miss that shows guards where nothing is there yet.
-        ("m1", {"at0": "a"}, [...], True),
-    ],
-)
+@pytest.mark.parametrize(("text", "told", "wanted", "has_guards"), [
+    # A hit shows those of its entry, a guard miss those of one that did not fit.
+    ("m1 h", {"at1": "a"}, ["a"], True),
+    ("m1 g", {"at1": "a"}, ["a"], True),
+    # Shows none: it has none, if a hit would show them.
+    ("m1 H", {}, [None], False),
+    ("m1 h", {}, [...], False),
+    ("m1 g", {}, [...], True),
+    ("h", {"at0": "a"}, ["a"], True),
+    # Of two it may be either; of which one is known it is the other.
+    ("m2 m2 h", {"at2": "a"}, [..., ...], True),
+    ("m1 h g3 h", {"at1": "a", "at3": "b"}, ["a", "b"], True),
+    ("m1 h g3 h", {"at1": "a", "at3": "a"}, ["a", ...], True),
+    ("m1 h g3 h h", {"at1": "a", "at3": "a", "at4": "b"}, ["a", "b"], True),
+    ("m1 H g3 H", {"at3": "b"}, [None, "b"], True),
+    ("m1 h g3 H", {"at1": "a"}, ["a", None], True),
+    # Of what has gone it says nothing.
+    ("m1 m2 h", {"at2": "a"}, [..., "a"], True),
+    # A miss that shows guards where nothing is there yet.
+    ("m1", {"at0": "a"}, [...], True),
+])  # fmt: skip
 def test_guards_of_lookups(text: str, told: dict[str, str], wanted: list[Any], has_guards: bool) -> None:
     walk = walked(text, **told)
     assert (guards(walk), walk.has_guards) == (wanted, has_guards)

@@ -65,25 +65,21 @@ def looked_up(key: int, outcome: str, wait: int = 1, taken: int = 4) -> Looked:
     return key, outcome, wait, taken
 
 
-@pytest.mark.parametrize(
-    ("found", "early", "gone"),
-    [
-        # Hits alone: each was there before.
-        ([looked_up(0, "hit"), looked_up(1, "hit")], [0, 0], []),
-        ([looked_up(0, "hit"), looked_up(1, "hit"), looked_up(0, "hit"), looked_up(1, "hit")], [0, 0], []),
-        ([looked_up(0, "full_miss"), looked_up(1, "full_miss")], [NEVER, NEVER], []),
-        # A hit at once when it is stored, and one before that, which shows that it was stored sooner.
-        ([looked_up(0, "full_miss", 5), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], []),
-        ([looked_up(0, "full_miss", 3), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], []),
-        # A miss of what is there already, and one before it is.
-        ([looked_up(0, "full_miss", 5), looked_up(0, "full_miss")], [NEVER], [0]),
-        ([looked_up(0, "full_miss", 4), looked_up(0, "full_miss")], [NEVER], []),
-        # A hit before any miss; and one after a miss that had not stored yet.
-        ([looked_up(0, "hit"), looked_up(0, "full_miss")], [0], [0]),
-        ([looked_up(1, "hit"), looked_up(0, "full_miss"), looked_up(0, "hit"), looked_up(0, "full_miss")], [0, NEVER], [1]),
-    ],
-    ids=range(9),
-)  # fmt: skip
+@pytest.mark.parametrize(("found", "early", "gone"), [
+    # Hits alone: each was there before.
+    ([looked_up(0, "hit"), looked_up(1, "hit")], [0, 0], []),
+    ([looked_up(0, "hit"), looked_up(1, "hit"), looked_up(0, "hit"), looked_up(1, "hit")], [0, 0], []),
+    ([looked_up(0, "full_miss"), looked_up(1, "full_miss")], [NEVER, NEVER], []),
+    # A hit at once when it is stored, and one before that, which shows that it was stored sooner.
+    ([looked_up(0, "full_miss", 5), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], []),
+    ([looked_up(0, "full_miss", 3), looked_up(0, "hit"), looked_up(1, "hit")], [NEVER, 0], []),
+    # A miss of what is there already, and one before it is.
+    ([looked_up(0, "full_miss", 5), looked_up(0, "full_miss")], [NEVER], [0]),
+    ([looked_up(0, "full_miss", 4), looked_up(0, "full_miss")], [NEVER], []),
+    # A hit before any miss; and one after a miss that had not stored yet.
+    ([looked_up(0, "hit"), looked_up(0, "full_miss")], [0], [0]),
+    ([looked_up(1, "hit"), looked_up(0, "full_miss"), looked_up(0, "hit"), looked_up(0, "full_miss")], [0, NEVER], [1]),
+], ids=range(9))  # fmt: skip
 def test_what_was_there_before_and_what_went(found: list[Looked], early: list[int], gone: list[int]) -> None:
     cells = replay_of(found).cells.every
     assert list(map(early_of, cells)) == early

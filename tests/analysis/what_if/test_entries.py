@@ -92,18 +92,15 @@ def test_outcomes_and_what_was_stored() -> None:
     assert [found.key[at] for at in (3, 6, 7)] == [None, None, None]
 
 
-@pytest.mark.parametrize(
-    ("lookups", "since"),
-    [
-        # From the first lookup after the end of the compile, and always after its own.
-        ([miss("f1", 100, 10), hit("f2", 105), hit("f2", 110), hit("f2", 111)], 3),
-        ([miss("f1", 100, 10), hit("f2", 109)], 2),
-        ([miss("f1", 100, 0), hit("f2", 100), hit("f2", 101)], 2),
-        # A lookup without a time was made when the one before it was.
-        ([miss("f1", 100, 10), hit("f2", 105), hit("f2", None), hit("f2", 111)], 3),
-        ([miss("f1", 100, 10), hit("f2", 111), hit("f2", None)], 1),
-    ],
-)
+@pytest.mark.parametrize(("lookups", "since"), [
+    # From the first lookup after the end of the compile, and always after its own.
+    ([miss("f1", 100, 10), hit("f2", 105), hit("f2", 110), hit("f2", 111)], 3),
+    ([miss("f1", 100, 10), hit("f2", 109)], 2),
+    ([miss("f1", 100, 0), hit("f2", 100), hit("f2", 101)], 2),
+    # A lookup without a time was made when the one before it was.
+    ([miss("f1", 100, 10), hit("f2", 105), hit("f2", None), hit("f2", 111)], 3),
+    ([miss("f1", 100, 10), hit("f2", 111), hit("f2", None)], 1),
+])  # fmt: skip
 def test_since_when_a_result_is_there(lookups: list[dict[str, Any]], since: int) -> None:
     assert recorded(*lookups).stored_since[0] == since
 

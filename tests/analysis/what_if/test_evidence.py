@@ -45,20 +45,17 @@ def past_miss(
     return PastMiss(**(nothing | told | {"same_code": same, "same_binaries": binaries}))
 
 
-@pytest.mark.parametrize(
-    ("pairs", "wanted"),
-    [
-        ([(True, True)], (1, 1, 1, 0, 0)),
-        ([(True, None)], (1, 1, 0, 0, 0)),
-        ([(True, False)], (1, 0, 0, 1, 0)),
-        ([(False, None)], (1, 0, 0, 1, 0)),
-        ([(None, None)], (1, 0, 0, 0, 0)),
-        ([(None, None), (True, True)], (2, 1, 1, 0, 1)),
-        ([(None, None), (None, None)], (2, 0, 0, 0, 0)),
-        ([(True, True), (False, None), (False, None)], (3, 1, 1, 2, 1)),
-        ([(True, True), (False, None), (True, None)], (3, 2, 1, 1, 1)),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "wanted"), [
+    ([(True, True)], (1, 1, 1, 0, 0)),
+    ([(True, None)], (1, 1, 0, 0, 0)),
+    ([(True, False)], (1, 0, 0, 1, 0)),
+    ([(False, None)], (1, 0, 0, 1, 0)),
+    ([(None, None)], (1, 0, 0, 0, 0)),
+    ([(None, None), (True, True)], (2, 1, 1, 0, 1)),
+    ([(None, None), (None, None)], (2, 0, 0, 0, 0)),
+    ([(True, True), (False, None), (False, None)], (3, 1, 1, 2, 1)),
+    ([(True, True), (False, None), (True, None)], (3, 2, 1, 1, 1)),
+])  # fmt: skip
 def test_pairs_are_counted(pairs: list[tuple[bool | None, bool | None]], wanted: tuple[int, ...]) -> None:
     """Made by hand: what is known of the code and of the binaries of each pair."""
     rows = [
@@ -87,31 +84,27 @@ def safety(fields: list[str], *seen: tuple[tuple[str, ...], int, int]) -> Any:
     return SafetyOfFields(rows).on(fields)
 
 
-@pytest.mark.parametrize(
-    ("fields", "seen", "affects", "safety_is", "advice"),
-    [
-        ([GRAPH], [], "graph", "program", "keep it: it is what is compiled"),
-        ([INPUT], [((INPUT,), 2, 0)], "inputs", "program", "keep it: it is what is compiled"),
-        ([FUSES], [], "generated code", "unsafe", READS_IT),
-        ([FUSES], [((FUSES,), 2, 0)], "generated code", "unsafe", f"{READS_IT}, though entries that differ only there hold equal code (2 of 2)"),
-        ([HOST], [], "host", "safe", f"{MACHINE}; no entries here to compare"),
-        ([HOST], [((HOST,), 1, 0)], "host", "safe", f"{MACHINE}; entries that differ only there hold equal code (1 of 1)"),
-        ([NEW], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
-        ([NEW], [((NEW,), 3, 0)], "unknown", "unknown", "not known what it changes; entries that differ only there hold equal code (3 of 3)"),
-        # Other code decides, whatever the field is for.
-        ([HOST], [((HOST,), 2, 1)], "host", "unsafe", "keep it: entries that differ only there hold other code (1 of 3)"),
-        ([NEW], [((NEW,), 0, 1)], "unknown", "unsafe", "keep it: entries that differ only there hold other code (1 of 1)"),
-        # What is the program is never left out, whatever entries show.
-        ([GRAPH], [((GRAPH,), 0, 1)], "graph", "program", "keep it: entries that differ only there hold other code (1 of 1)"),
-        # The most serious of several.
-        ([NEW, HOST], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
-        ([NEW, FUSES], [], "generated code", "unsafe", READS_IT),
-        ([INPUT, FUSES], [], "inputs", "program", "keep it: it is what is compiled"),
-        ([INPUT, GRAPH], [], "graph", "program", "keep it: it is what is compiled"),
-        ([], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
-    ],
-    ids=range(16),
-)  # fmt: skip
+@pytest.mark.parametrize(("fields", "seen", "affects", "safety_is", "advice"), [
+    ([GRAPH], [], "graph", "program", "keep it: it is what is compiled"),
+    ([INPUT], [((INPUT,), 2, 0)], "inputs", "program", "keep it: it is what is compiled"),
+    ([FUSES], [], "generated code", "unsafe", READS_IT),
+    ([FUSES], [((FUSES,), 2, 0)], "generated code", "unsafe", f"{READS_IT}, though entries that differ only there hold equal code (2 of 2)"),
+    ([HOST], [], "host", "safe", f"{MACHINE}; no entries here to compare"),
+    ([HOST], [((HOST,), 1, 0)], "host", "safe", f"{MACHINE}; entries that differ only there hold equal code (1 of 1)"),
+    ([NEW], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
+    ([NEW], [((NEW,), 3, 0)], "unknown", "unknown", "not known what it changes; entries that differ only there hold equal code (3 of 3)"),
+    # Other code decides, whatever the field is for.
+    ([HOST], [((HOST,), 2, 1)], "host", "unsafe", "keep it: entries that differ only there hold other code (1 of 3)"),
+    ([NEW], [((NEW,), 0, 1)], "unknown", "unsafe", "keep it: entries that differ only there hold other code (1 of 1)"),
+    # What is the program is never left out, whatever entries show.
+    ([GRAPH], [((GRAPH,), 0, 1)], "graph", "program", "keep it: entries that differ only there hold other code (1 of 1)"),
+    # The most serious of several.
+    ([NEW, HOST], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
+    ([NEW, FUSES], [], "generated code", "unsafe", READS_IT),
+    ([INPUT, FUSES], [], "inputs", "program", "keep it: it is what is compiled"),
+    ([INPUT, GRAPH], [], "graph", "program", "keep it: it is what is compiled"),
+    ([], [], "unknown", "unknown", "not known what it changes; no entries here to compare"),
+], ids=range(16))  # fmt: skip
 def test_advice(
     fields: list[str], seen: list[tuple[tuple[str, ...], int, int]], affects: str, safety_is: str, advice: str
 ) -> None:

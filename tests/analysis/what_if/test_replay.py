@@ -244,23 +244,20 @@ Guarded = tuple[int, str, str | None]
 OUTCOMES = {"m": "full_miss", "g": "guard_miss", "h": "hit"}
 
 
-@pytest.mark.parametrize(
-    ("lookups", "wanted"),
-    [
-        # Guards that the lookup compiled itself hold for it; others may hold or not.
-        ([(1, "m", None), (1, "h", "a > 10"), (2, "m", None), (2, "h", "a > 10")], [MISS, HIT, HIT, HIT]),
-        ([(1, "m", None), (1, "h", "a > 10"), (2, "m", None), (2, "h", "a < 5")], [MISS, HIT, UNKNOWN, HIT]),
-        # An entry without guards fits every lookup.
-        ([(1, "m", None), (1, "h", None), (2, "m", None), (2, "h", "a < 5")], [MISS, HIT, HIT, HIT]),
-        # Guards that nothing tells leave it unknown.
-        ([(1, "m", None), (2, "m", None)], [MISS, UNKNOWN]),
-        # The entries of its own key did not fit, and are not tried again.
-        ([(1, "m", None), (1, "g", "a > 10"), (1, "h", "a < 5")], [MISS, MISS, HIT]),
-        # What may have been stored is no certain hit: the second may have hit, and then stored nothing for the third.
-        ([(1, "m", None), (2, "m", None), (2, "h", "a < 5"), (3, "m", None), (3, "h", "a < 5")],
-         [MISS, UNKNOWN, HIT, UNKNOWN, HIT]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lookups", "wanted"), [
+    # Guards that the lookup compiled itself hold for it; others may hold or not.
+    ([(1, "m", None), (1, "h", "a > 10"), (2, "m", None), (2, "h", "a > 10")], [MISS, HIT, HIT, HIT]),
+    ([(1, "m", None), (1, "h", "a > 10"), (2, "m", None), (2, "h", "a < 5")], [MISS, HIT, UNKNOWN, HIT]),
+    # An entry without guards fits every lookup.
+    ([(1, "m", None), (1, "h", None), (2, "m", None), (2, "h", "a < 5")], [MISS, HIT, HIT, HIT]),
+    # Guards that nothing tells leave it unknown.
+    ([(1, "m", None), (2, "m", None)], [MISS, UNKNOWN]),
+    # The entries of its own key did not fit, and are not tried again.
+    ([(1, "m", None), (1, "g", "a > 10"), (1, "h", "a < 5")], [MISS, MISS, HIT]),
+    # What may have been stored is no certain hit: the second may have hit, and then stored nothing for the third.
+    ([(1, "m", None), (2, "m", None), (2, "h", "a < 5"), (3, "m", None), (3, "h", "a < 5")],
+     [MISS, UNKNOWN, HIT, UNKNOWN, HIT]),
+])  # fmt: skip
 def test_guards(lookups: list[Guarded], wanted: list[int]) -> None:
     """Lookups of one process each, 100 ns apart; compiles take 10."""
     store = HashDetails()

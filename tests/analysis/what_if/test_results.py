@@ -20,21 +20,18 @@ HERE = {"cache_dir": "/cache"}
 NOTHING = RateRow(4, 1, 3, 0, 0, 0.25, None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("before", "more", "won", "wanted"),
-    [
-        ({}, 0, 0, (1, 3, 0.25, None, None, None)),
-        ({}, 1, 0, (2, 2, 0.5, None, None, None)),
-        # Won where nothing had been saved; what was not known before is not known after.
-        ({}, 1, 7, (2, 2, 0.5, 7, None, None)),
-        ({"time_lost_ns": 10, "time_hit_rate": 0.0}, 1, 7, (2, 2, 0.5, 7, 3, 0.7)),
-        ({"time_saved_ns": 10, "time_lost_ns": 10, "time_hit_rate": 0.5}, 1, 5, (2, 2, 0.5, 15, 5, 0.75)),
-        ({"time_saved_ns": 10, "time_hit_rate": 1.0}, 0, 0, (1, 3, 0.25, 10, None, 1.0)),
-        # Of lookups whose outcome is known.
-        ({"unknown": 2}, 1, 0, (2, 2, 1.0, None, None, None)),
-        ({"unknown": 4}, 0, 0, (1, 3, None, None, None, None)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "more", "won", "wanted"), [
+    ({}, 0, 0, (1, 3, 0.25, None, None, None)),
+    ({}, 1, 0, (2, 2, 0.5, None, None, None)),
+    # Won where nothing had been saved; what was not known before is not known after.
+    ({}, 1, 7, (2, 2, 0.5, 7, None, None)),
+    ({"time_lost_ns": 10, "time_hit_rate": 0.0}, 1, 7, (2, 2, 0.5, 7, 3, 0.7)),
+    ({"time_saved_ns": 10, "time_lost_ns": 10, "time_hit_rate": 0.5}, 1, 5, (2, 2, 0.5, 15, 5, 0.75)),
+    ({"time_saved_ns": 10, "time_hit_rate": 1.0}, 0, 0, (1, 3, 0.25, 10, None, 1.0)),
+    # Of lookups whose outcome is known.
+    ({"unknown": 2}, 1, 0, (2, 2, 1.0, None, None, None)),
+    ({"unknown": 4}, 0, 0, (1, 3, None, None, None, None)),
+])  # fmt: skip
 def test_rates_of_more(before: dict[str, Any], more: int, won: int, wanted: tuple[float | None, ...]) -> None:
     then = with_more_hits(replace(NOTHING, **before), more, won)
     found = (then.hits, then.misses, then.hit_rate, then.time_saved_ns, then.time_lost_ns, then.time_hit_rate)
@@ -101,24 +98,20 @@ def stored(key: str, code: str | None, x: str = "1", **told: Any) -> Stored:
     return entry(cache, key, {"gm": "g", "x": x}, at=1, code_key=code, **told)
 
 
-@pytest.mark.parametrize(
-    ("entries", "wanted"),
-    [
-        ([stored("f1", "c1"), stored("f2", "c2", "2")], [{0, 1}]),
-        ([stored("f1", "c1"), stored("f2", "c1", "2")], []),
-        ([stored("f1", "c1"), stored("f2", None, "2")], []),
-        ([stored("f1", "c1", cache="aotautograd"), stored("f2", "c2", "2", cache="aotautograd")], []),
-        ([stored("f1", "c1"), stored("f2", "c2", "2", status="damaged")], []),
-        # Under one key each is for its own guards; two keys that share any code are no doubt.
-        ([stored("f1", "c1"), stored("f1", "c2", name="b")], []),
-        ([stored("f1", "c1"), stored("f1", "c2", name="b"), stored("f2", "c2", "2")], []),
-        ([stored("f1", "c1"), stored("f1", "c2", name="b"), stored("f2", "c3", "2")], [{0, 2}]),
-        # Of many keys of two codes one pair, of three codes each.
-        ([stored(f"f{n}", f"c{n % 2}", str(n)) for n in range(6)], [{0, 1}]),
-        ([stored(f"f{n}", f"c{n}", str(n)) for n in range(3)], [{0, 1}, {0, 2}, {1, 2}]),
-    ],
-    ids=range(10),
-)
+@pytest.mark.parametrize(("entries", "wanted"), [
+    ([stored("f1", "c1"), stored("f2", "c2", "2")], [{0, 1}]),
+    ([stored("f1", "c1"), stored("f2", "c1", "2")], []),
+    ([stored("f1", "c1"), stored("f2", None, "2")], []),
+    ([stored("f1", "c1", cache="aotautograd"), stored("f2", "c2", "2", cache="aotautograd")], []),
+    ([stored("f1", "c1"), stored("f2", "c2", "2", status="damaged")], []),
+    # Under one key each is for its own guards; two keys that share any code are no doubt.
+    ([stored("f1", "c1"), stored("f1", "c2", name="b")], []),
+    ([stored("f1", "c1"), stored("f1", "c2", name="b"), stored("f2", "c2", "2")], []),
+    ([stored("f1", "c1"), stored("f1", "c2", name="b"), stored("f2", "c3", "2")], [{0, 2}]),
+    # Of many keys of two codes one pair, of three codes each.
+    ([stored(f"f{n}", f"c{n % 2}", str(n)) for n in range(6)], [{0, 1}]),
+    ([stored(f"f{n}", f"c{n}", str(n)) for n in range(3)], [{0, 1}, {0, 2}, {1, 2}]),
+], ids=range(10))  # fmt: skip
 def test_keys_of_other_code(entries: list[Stored], wanted: list[set[int]]) -> None:
     found = warned(*entries)
     assert sorted((sorted(row[1:]) for row in found), key=str) == [sorted(one) for one in wanted]
@@ -132,18 +125,15 @@ def test_code_that_is_the_same_but_for_the_process() -> None:
     assert len(warned(*entries, sources={0: "x", 1: "y"})) == 1
 
 
-@pytest.mark.parametrize(
-    ("past", "wanted"),
-    [
-        (((1, 0, False),), [("compiled kernels", 0, 1)]),
-        (((1, 0, True),), []),
-        (((1, 0, None),), []),
-        # What is no sound entry, or has another key after all.
-        (((2, 0, False),), []),
-        (((3, 0, False), (0, 3, False)), []),
-        (((1, 0, False), (1, 0, None)), [("compiled kernels", 0, 1)]),
-    ],
-)
+@pytest.mark.parametrize(("past", "wanted"), [
+    (((1, 0, False),), [("compiled kernels", 0, 1)]),
+    (((1, 0, True),), []),
+    (((1, 0, None),), []),
+    # What is no sound entry, or has another key after all.
+    (((2, 0, False),), []),
+    (((3, 0, False), (0, 3, False)), []),
+    (((1, 0, False), (1, 0, None)), [("compiled kernels", 0, 1)]),
+])  # fmt: skip
 def test_keys_of_other_kernels(
     past: tuple[tuple[int, int, bool | None], ...], wanted: list[tuple[str, int, int]]
 ) -> None:

@@ -91,14 +91,11 @@ def test_caches_and_directions_never_meet() -> None:
     assert table.joined(Removed(frozenset({"gm"}))) == []
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param(["gm: g", "x: at 0x7f"], id="equal lines"),
-        pytest.param(["x: at 0x7f", "gm: g"], id="in another order"),
-        pytest.param(["gm: g", "x: at 0x55"], id="another text for the same hash"),
-    ],
-)
+@pytest.mark.parametrize("lines", [
+    pytest.param(["gm: g", "x: at 0x7f"], id="equal lines"),
+    pytest.param(["x: at 0x7f", "gm: g"], id="in another order"),
+    pytest.param(["gm: g", "x: at 0x55"], id="another text for the same hash"),
+])  # fmt: skip
 def test_keys_that_differ_where_no_field_does_stay_apart(lines: list[str]) -> None:
     store = HashDetails()
     sets = [
@@ -161,14 +158,11 @@ def test_removing_all_fields_of_a_name_is_removing_each() -> None:
     assert len(set(names(table, "inductor_config[0]"))) == 2
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "is_symbolic"),
-    [
-        ("example_inputs[0]", "TensorMetadata(shape=torch.Size([s77, 8]))", True),
-        ("example_inputs[0]", "TensorMetadata(shape=torch.Size([7, 8]))", False),
-        ("gm", "TensorMetadata(shape=torch.Size([s77, 8]))", False),
-    ],
-)
+@pytest.mark.parametrize(("field", "text", "is_symbolic"), [
+    ("example_inputs[0]", "TensorMetadata(shape=torch.Size([s77, 8]))", True),
+    ("example_inputs[0]", "TensorMetadata(shape=torch.Size([7, 8]))", False),
+    ("gm", "TensorMetadata(shape=torch.Size([s77, 8]))", False),
+])  # fmt: skip
 def test_inputs_of_symbolic_size(field: str, text: str, is_symbolic: bool) -> None:
     """Whether all keys share it or one alone has it."""
     assert table_of({field: (1, text)}, {field: (1, text), "x": (1, "1")}).is_symbolic == [is_symbolic] * 2

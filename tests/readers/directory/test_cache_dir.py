@@ -68,14 +68,11 @@ def test_nothing_is_written_into_the_cache(recording: Recording, tmp_path: Path)
     assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in cache.rglob("*")} == before
 
 
-@pytest.mark.parametrize(
-    ("scenario", "damage"),
-    [
-        ("entry_truncated", "truncated"),
-        ("aot_entry_truncated", "truncated"),
-        ("entry_garbage", "not a pickle: no opcode 0xff"),
-    ],
-)
+@pytest.mark.parametrize(("scenario", "damage"), [
+    ("entry_truncated", "truncated"),
+    ("aot_entry_truncated", "truncated"),
+    ("entry_garbage", "not a pickle: no opcode 0xff"),
+])  # fmt: skip
 def test_a_damaged_real_entry_says_why(scenario: str, damage: str, recording: Recording) -> None:
     reading = read(recording("2.13.0", scenario) / "cache")
     damaged = [entry for entry in reading.entries if entry.status == "damaged"]

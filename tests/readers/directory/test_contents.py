@@ -53,27 +53,24 @@ def filled(
     return entry, damage
 
 
-@pytest.mark.parametrize(
-    ("said", "name", "detail", "devices", "damage"),
-    [
-        ({}, "k", "", (), None),
-        ({"name": "n"}, "n", "", (), None),
-        ({"name": None}, "k", "", (), None),
-        ({"name": ["n"]}, "k", "", (), None),
-        ({"name": "n" * 201, "num_warps": "4" * 201}, "n" * 200, f"num_warps {'4' * 200}", (), None),
-        ({"target": {"backend": "hip", "arch": "gfx942"}}, "k", "arch gfx942", ("hip",), None),
-        ({"target": {"backend": 3, "arch": 90}}, "k", "arch 90", (), None),
-        ({"target": "cuda:80:32"}, "k", "", (), None),
-        ({"num_warps": 4, "num_stages": None, "triton_version": "3.6.0"}, "k", "num_warps 4, triton_version 3.6.0", (), None),
-        ({"num_warps": [4]}, "k", "", (), None),
-        ({"hash": "key"}, "k", "", (), None),
-        ({"hash": "other"}, "k", "", (), "its hash differs from the folder's name"),
-        ({"hash": None}, "k", "", (), None),
-        ([], None, None, (), "holds a JSON list, not an object"),
-        (b"{", None, None, (), "no JSON: Expecting property name enclosed in double quotes"),
-        (b"\xff", None, None, (), "no JSON: UnicodeDecodeError"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("said", "name", "detail", "devices", "damage"), [
+    ({}, "k", "", (), None),
+    ({"name": "n"}, "n", "", (), None),
+    ({"name": None}, "k", "", (), None),
+    ({"name": ["n"]}, "k", "", (), None),
+    ({"name": "n" * 201, "num_warps": "4" * 201}, "n" * 200, f"num_warps {'4' * 200}", (), None),
+    ({"target": {"backend": "hip", "arch": "gfx942"}}, "k", "arch gfx942", ("hip",), None),
+    ({"target": {"backend": 3, "arch": 90}}, "k", "arch 90", (), None),
+    ({"target": "cuda:80:32"}, "k", "", (), None),
+    ({"num_warps": 4, "num_stages": None, "triton_version": "3.6.0"}, "k", "num_warps 4, triton_version 3.6.0", (), None),
+    ({"num_warps": [4]}, "k", "", (), None),
+    ({"hash": "key"}, "k", "", (), None),
+    ({"hash": "other"}, "k", "", (), "its hash differs from the folder's name"),
+    ({"hash": None}, "k", "", (), None),
+    ([], None, None, (), "holds a JSON list, not an object"),
+    (b"{", None, None, (), "no JSON: Expecting property name enclosed in double quotes"),
+    (b"\xff", None, None, (), "no JSON: UnicodeDecodeError"),
+])  # fmt: skip
 def test_the_metadata_of_a_triton_kernel(
     said: object, name: str | None, detail: str | None, devices: tuple[str, ...], damage: str | None
 ) -> None:
@@ -81,18 +78,15 @@ def test_the_metadata_of_a_triton_kernel(
     assert (entry.name, entry.detail, entry.device_types, found) == (name, detail, devices, damage)
 
 
-@pytest.mark.parametrize(
-    ("paths", "detail", "damage"),
-    [
-        ({"a": "/cache/folder/a", "b": "/cache/folder/b"}, "2 files", None),
-        ({"a": "/z/a", "b": "/old/b", "c": "/cache/folder/c"}, "3 files, at /old: the directory was moved", None),
-        ({"a": "/" + "z" * 300 + "/a"}, f"1 files, at /{'z' * 299}: the directory was moved", None),
-        ({}, "0 files", None),
-        ({"a": 3}, None, "no group: holds no child_paths"),
-        (["a"], None, "no group: holds no child_paths"),
-        (None, None, "no group: holds no child_paths"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("paths", "detail", "damage"), [
+    ({"a": "/cache/folder/a", "b": "/cache/folder/b"}, "2 files", None),
+    ({"a": "/z/a", "b": "/old/b", "c": "/cache/folder/c"}, "3 files, at /old: the directory was moved", None),
+    ({"a": "/" + "z" * 300 + "/a"}, f"1 files, at /{'z' * 299}: the directory was moved", None),
+    ({}, "0 files", None),
+    ({"a": 3}, None, "no group: holds no child_paths"),
+    (["a"], None, "no group: holds no child_paths"),
+    (None, None, "no group: holds no child_paths"),
+])  # fmt: skip
 def test_the_files_of_a_triton_group(paths: object, detail: str | None, damage: str | None) -> None:
     entry, found = filled(fill_group, {"child_paths": paths}, "__grp__k.json")
     assert (entry.detail, found) == (detail, damage)
@@ -146,21 +140,18 @@ def code_state(*codes: bytes) -> bytes:
     return b"\x80\x04" + made + b"".join(one + b"N" for one in codes) + b"u."
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "detail", "damage"),
-    [
-        (code_state(code()), "code_state_job.pkl", "f (/m.py:3)", None),
-        (code_state(code(), code(name="g", line=None)), "code_state_job.pkl", "f (/m.py:3), g (/m.py:None)", None),
-        (code_state(*[code(name=f"f{n}") for n in range(20)]), "code_state_x.pkl", None, None),
-        (code_state(*[code(name=f"f{n}") for n in range(22)]), "code_state_x.pkl", " and 2 more", None),
-        (code_state(code(name="n" * 101, file="/" * 301, line="9" * 21)), "code_state_x.pkl", f"{'n' * 100} ({'/' * 300}:{'9' * 20})", None),
-        (code_state(b"N"), "code_state_x.pkl", None, "no code state: a key that is no CodeId"),
-        (code_state(entry_bytes(Object("m.Other", {"name": "f"}))[2:-1]), "code_state_x.pkl", None, "no code state: a key that is no CodeId"),
-        (entry_bytes({}), "code_state_x.pkl", None, "no code state: holds dict"),
-        (entry_bytes(Object("m.defaultdict", {"x": 1})), "code_state_x.pkl", None, "no code state: holds m.defaultdict"),
-        (b"ccollections\ndefaultdict\n.", "code_state_x.pkl", None, "no code state: holds collections.defaultdict"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "name", "detail", "damage"), [
+    (code_state(code()), "code_state_job.pkl", "f (/m.py:3)", None),
+    (code_state(code(), code(name="g", line=None)), "code_state_job.pkl", "f (/m.py:3), g (/m.py:None)", None),
+    (code_state(*[code(name=f"f{n}") for n in range(20)]), "code_state_x.pkl", None, None),
+    (code_state(*[code(name=f"f{n}") for n in range(22)]), "code_state_x.pkl", " and 2 more", None),
+    (code_state(code(name="n" * 101, file="/" * 301, line="9" * 21)), "code_state_x.pkl", f"{'n' * 100} ({'/' * 300}:{'9' * 20})", None),
+    (code_state(b"N"), "code_state_x.pkl", None, "no code state: a key that is no CodeId"),
+    (code_state(entry_bytes(Object("m.Other", {"name": "f"}))[2:-1]), "code_state_x.pkl", None, "no code state: a key that is no CodeId"),
+    (entry_bytes({}), "code_state_x.pkl", None, "no code state: holds dict"),
+    (entry_bytes(Object("m.defaultdict", {"x": 1})), "code_state_x.pkl", None, "no code state: holds m.defaultdict"),
+    (b"ccollections\ndefaultdict\n.", "code_state_x.pkl", None, "no code state: holds collections.defaultdict"),
+])  # fmt: skip
 def test_what_is_known_of_shapes(data: bytes, name: str, detail: str | None, damage: str | None) -> None:
     entry, found = filled(fill_code_state, data, name)
     assert found == damage
@@ -202,15 +193,12 @@ def test_the_function_of_a_precompiled_package() -> None:
 MEMO = "torch._inductor.runtime.caching.interfaces.CacheEntry"
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted"),
-    [
-        # What is no plain value has a key that is not known: nothing is wrong then.
-        (Object(MEMO, {"encoded_params": Object("m.X"), "encoded_result": 1}), ("memoizer", "X() -> 1")),
-        (Object("m.CacheEntry", {"encoded_params": 1}), ("caching_package", "CacheEntry(encoded_params=1)")),
-        ([1], ("caching_package", "[1]")),
-    ],
-)
+@pytest.mark.parametrize(("value", "wanted"), [
+    # What is no plain value has a key that is not known: nothing is wrong then.
+    (Object(MEMO, {"encoded_params": Object("m.X"), "encoded_result": 1}), ("memoizer", "X() -> 1")),
+    (Object("m.CacheEntry", {"encoded_params": 1}), ("caching_package", "CacheEntry(encoded_params=1)")),
+    ([1], ("caching_package", "[1]")),
+])  # fmt: skip
 def test_a_memoized_result(value: object, wanted: tuple[str, str]) -> None:
     entry, damage = filled(fill_memoized, HEADER + entry_bytes(value))
     assert (entry.cache, entry.detail, entry.name, damage) == (*wanted, "folder", None)
@@ -236,37 +224,34 @@ def test_the_name_of_a_memoized_result_is_that_of_its_parameters(protocol: int) 
     assert entry.detail == "[1, 2] -> 3 (the name is not that of these parameters)"
 
 
-@pytest.mark.parametrize(
-    ("fill", "said", "detail", "damage"),
-    [
-        (fill_precompile, entry_bytes(Object(PACKAGE, {"backends": {"a": 1, "b": 2}})), "2 compiled graphs", None),
-        (fill_precompile, entry_bytes(Object(PACKAGE, {"backends": [1]})), None, None),
-        (fill_precompile, entry_bytes(Object(PACKAGE, {})), None, None),
-        (fill_precompile, entry_bytes(Object("torch.other.Package", {"backends": {}})), None, "no precompile package: holds torch.other.Package"),
-        (fill_precompile, entry_bytes([]), None, "no precompile package: holds list"),
-        # The class alone is no package.
-        (fill_precompile, b"ctorch._dynamo.package\nX\n.", None, "no precompile package: holds torch._dynamo.package.X"),
-        (fill_memoizer_dump, {"collections": {"a": {"x": 1}, "b": {}}}, "a 1, b 0", None),
-        (fill_memoizer_dump, {"collections": {str(n): {} for n in range(21)}}, ", ".join(f"{n} 0" for n in range(20)), None),
-        (fill_memoizer_dump, {"collections": {"a": 1}}, None, "no memoizer dump: holds no collections"),
-        (fill_memoizer_dump, {"collections": []}, None, "no memoizer dump: holds no collections"),
-        (fill_memoizer_dump, {}, None, "no memoizer dump: holds no collections"),
-        (fill_imc, {"b'key'": "1", 'b"k"': "2"}, "2 results", None),
-        (fill_imc, {"key": "1"}, None, "not the repr of a key and of a value: 'key'"),
-        (fill_imc, {"b'key": "1"}, None, "not the repr of a key and of a value: \"b'key\""),
-        (fill_imc, {"b'key'": 1}, None, "not the repr of a key and of a value: \"b'key'\""),
-        (fill_cutlass_configs, ["{}", "[1]"], "2 operations", None),
-        (fill_cutlass_configs, ["{"], None, "no JSON: Expecting property name enclosed in double quotes"),
-        (fill_cutlass_configs, [{}], None, "holds no list of texts"),
-        (fill_cutlass_configs, {"a": 1}, None, "holds no list of texts"),
-        (fill_cutlass_configs, "text", None, "holds no list of texts"),
-        (fill_best_config, {"XBLOCK": 64}, None, "no best_config: holds no configs_hash"),
-        (fill_best_config, {"configs_hash": "x", "found_by_coordesc": True, "A": 1}, "A=1 (found by coordinate descent)", None),
-        (fill_best_config, {"configs_hash": "x", "found_by_coordesc": False, "A": 1}, "A=1", None),
-        (fill_best_config, {"configs_hash": "x", "found_by_coordesc": 1, "A": 1}, "A=1", None),
-        (fill_best_config, {"configs_hash": "x", **{f"A{n}": 1 for n in range(41)}}, ", ".join(f"A{n}=1" for n in range(40)), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("fill", "said", "detail", "damage"), [
+    (fill_precompile, entry_bytes(Object(PACKAGE, {"backends": {"a": 1, "b": 2}})), "2 compiled graphs", None),
+    (fill_precompile, entry_bytes(Object(PACKAGE, {"backends": [1]})), None, None),
+    (fill_precompile, entry_bytes(Object(PACKAGE, {})), None, None),
+    (fill_precompile, entry_bytes(Object("torch.other.Package", {"backends": {}})), None, "no precompile package: holds torch.other.Package"),
+    (fill_precompile, entry_bytes([]), None, "no precompile package: holds list"),
+    # The class alone is no package.
+    (fill_precompile, b"ctorch._dynamo.package\nX\n.", None, "no precompile package: holds torch._dynamo.package.X"),
+    (fill_memoizer_dump, {"collections": {"a": {"x": 1}, "b": {}}}, "a 1, b 0", None),
+    (fill_memoizer_dump, {"collections": {str(n): {} for n in range(21)}}, ", ".join(f"{n} 0" for n in range(20)), None),
+    (fill_memoizer_dump, {"collections": {"a": 1}}, None, "no memoizer dump: holds no collections"),
+    (fill_memoizer_dump, {"collections": []}, None, "no memoizer dump: holds no collections"),
+    (fill_memoizer_dump, {}, None, "no memoizer dump: holds no collections"),
+    (fill_imc, {"b'key'": "1", 'b"k"': "2"}, "2 results", None),
+    (fill_imc, {"key": "1"}, None, "not the repr of a key and of a value: 'key'"),
+    (fill_imc, {"b'key": "1"}, None, "not the repr of a key and of a value: \"b'key\""),
+    (fill_imc, {"b'key'": 1}, None, "not the repr of a key and of a value: \"b'key'\""),
+    (fill_cutlass_configs, ["{}", "[1]"], "2 operations", None),
+    (fill_cutlass_configs, ["{"], None, "no JSON: Expecting property name enclosed in double quotes"),
+    (fill_cutlass_configs, [{}], None, "holds no list of texts"),
+    (fill_cutlass_configs, {"a": 1}, None, "holds no list of texts"),
+    (fill_cutlass_configs, "text", None, "holds no list of texts"),
+    (fill_best_config, {"XBLOCK": 64}, None, "no best_config: holds no configs_hash"),
+    (fill_best_config, {"configs_hash": "x", "found_by_coordesc": True, "A": 1}, "A=1 (found by coordinate descent)", None),
+    (fill_best_config, {"configs_hash": "x", "found_by_coordesc": False, "A": 1}, "A=1", None),
+    (fill_best_config, {"configs_hash": "x", "found_by_coordesc": 1, "A": 1}, "A=1", None),
+    (fill_best_config, {"configs_hash": "x", **{f"A{n}": 1 for n in range(41)}}, ", ".join(f"A{n}=1" for n in range(40)), None),
+])  # fmt: skip
 def test_a_file_of_a_kind(
     fill: Callable[..., None], said: object, detail: str | None, damage: str | None
 ) -> None:
@@ -274,17 +259,14 @@ def test_a_file_of_a_kind(
     assert (entry.detail, found) == (detail, damage)
 
 
-@pytest.mark.parametrize(
-    ("taken", "wanted"),
-    [
-        (0, 0),
-        (3, 3_000_000),
-        (-1, None),
-        (1 << 40, None),
-        ((1 << 40) - 1, ((1 << 40) - 1) * 10**6),
-        (1.5, None),
-    ],
-)
+@pytest.mark.parametrize(("taken", "wanted"), [
+    (0, 0),
+    (3, 3_000_000),
+    (-1, None),
+    (1 << 40, None),
+    ((1 << 40) - 1, ((1 << 40) - 1) * 10**6),
+    (1.5, None),
+])  # fmt: skip
 def test_how_long_the_search_for_a_configuration_took(taken: float, wanted: int | None) -> None:
     said = {"configs_hash": "x", "time_taken_ms": taken, "triton_cache_hash": "A" * 52}
     entry, _ = filled(fill_best_config, said)
@@ -308,20 +290,17 @@ def timed(
     return entry, reading.timings, damage
 
 
-@pytest.mark.parametrize(
-    ("choices", "wanted"),
-    [
-        ({"a": 2.0, "b": 1.0}, {"a": (2.0, False, None), "b": (1.0, True, 2.0)}),
-        ({"a": 2.0}, {"a": (2.0, True, None)}),
-        ({"a": 1.0, "b": 1.0}, {"a": (1.0, True, 1.0), "b": (1.0, False, None)}),
-        ({"a": 3.0, "b": 4.5, "c": 6.0}, {"a": (3.0, True, 1.5), "b": (4.5, False, None), "c": (6.0, False, None)}),
-        ({"a": 0, "b": 1}, {"a": (0.0, True, None), "b": (1.0, False, None)}),
-        ({"a": math.inf}, {"a": (None, False, None)}),
-        ({"a": math.inf, "b": 1}, {"a": (None, False, None), "b": (1.0, True, None)}),
-        ({"a": 10**400, "b": 1}, {"a": (None, False, None), "b": (1.0, True, None)}),
-        ({"a": "fast", "b": 1}, {"b": (1.0, True, None)}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("choices", "wanted"), [
+    ({"a": 2.0, "b": 1.0}, {"a": (2.0, False, None), "b": (1.0, True, 2.0)}),
+    ({"a": 2.0}, {"a": (2.0, True, None)}),
+    ({"a": 1.0, "b": 1.0}, {"a": (1.0, True, 1.0), "b": (1.0, False, None)}),
+    ({"a": 3.0, "b": 4.5, "c": 6.0}, {"a": (3.0, True, 1.5), "b": (4.5, False, None), "c": (6.0, False, None)}),
+    ({"a": 0, "b": 1}, {"a": (0.0, True, None), "b": (1.0, False, None)}),
+    ({"a": math.inf}, {"a": (None, False, None)}),
+    ({"a": math.inf, "b": 1}, {"a": (None, False, None), "b": (1.0, True, None)}),
+    ({"a": 10**400, "b": 1}, {"a": (None, False, None), "b": (1.0, True, None)}),
+    ({"a": "fast", "b": 1}, {"b": (1.0, True, None)}),
+])  # fmt: skip
 def test_the_fastest_choice_and_by_how_much(
     choices: dict[str, Any], wanted: dict[str, tuple[float | None, bool, float | None]]
 ) -> None:
@@ -331,40 +310,34 @@ def test_the_fastest_choice_and_by_how_much(
     assert damage == ("a timing that is no number: fast" if "fast" in choices.values() else None)
 
 
-@pytest.mark.parametrize(
-    ("system", "wanted"),
-    [
-        ({}, (None, None, None, None)),
-        ({"device": {"name": "H100"}}, ("H100", None, None, None)),
-        ({"device": "H100", "version": "3"}, (None, None, None, None)),
-        ({"version": {"triton": "3.6.0" + "1" * 64}}, (None, "3.6.0", None, None)),
-        ({"version": {"triton": "3.6.0" + "1" * 64 + "-" + "2" * 64}}, (None, "3.6.0", None, None)),
-        ({"version": {"triton": "a very long version of it"}}, (None, "a very long version ", None, None)),
-        ({"version": {"cuda": "12.8", "hip": None}}, (None, None, "cuda", "12.8")),
-        ({"version": {"cuda": None, "hip": "6.4"}}, (None, None, "hip", "6.4")),
-    ],
-)
+@pytest.mark.parametrize(("system", "wanted"), [
+    ({}, (None, None, None, None)),
+    ({"device": {"name": "H100"}}, ("H100", None, None, None)),
+    ({"device": "H100", "version": "3"}, (None, None, None, None)),
+    ({"version": {"triton": "3.6.0" + "1" * 64}}, (None, "3.6.0", None, None)),
+    ({"version": {"triton": "3.6.0" + "1" * 64 + "-" + "2" * 64}}, (None, "3.6.0", None, None)),
+    ({"version": {"triton": "a very long version of it"}}, (None, "a very long version ", None, None)),
+    ({"version": {"cuda": "12.8", "hip": None}}, (None, None, "cuda", "12.8")),
+    ({"version": {"cuda": None, "hip": "6.4"}}, (None, None, "hip", "6.4")),
+])  # fmt: skip
 def test_the_system_of_timings(system: dict[str, Any], wanted: tuple[str | None, ...]) -> None:
     _, (timing,), _ = timed(system, {"a": 1.0})
     found = timing.device_name, timing.triton_version, timing.runtime, timing.runtime_version
     assert found == wanted
 
 
-@pytest.mark.parametrize(
-    ("said", "damage"),
-    [
-        ({"system": {}, "cache": []}, "holds no objects `system` and `cache`"),
-        ({"system": [], "cache": {}}, "holds no objects `system` and `cache`"),
-        ({"cache": {}}, "holds no objects `system` and `cache`"),
-        ({"system": {}, "cache": {"mm": []}}, "a list where op, inputs, precision or choice should be"),
-        ({"system": {}, "cache": {"mm": {"i": 3}}}, "a int where op, inputs, precision or choice should be"),
-        ({"system": {}, "cache": {"mm": {"i": {"highest": "x"}}}}, "a str where op, inputs, precision or choice should be"),
-        ({"system": {}, "cache": {"mm": {"i": {"highest": {"c": "f" * 41}}}}}, f"a timing that is no number: {'f' * 40}"),
-        ({"system": {}, "cache": {"mm": {"i": {"highest": {"c": True}}}}}, "a timing that is no number: True"),
-        # Of several the first.
-        ({"system": {}, "cache": {"mm": {"i": {"highest": {"c": "fast", "d": "slow"}, "high": []}}}}, "a timing that is no number: fast"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("said", "damage"), [
+    ({"system": {}, "cache": []}, "holds no objects `system` and `cache`"),
+    ({"system": [], "cache": {}}, "holds no objects `system` and `cache`"),
+    ({"cache": {}}, "holds no objects `system` and `cache`"),
+    ({"system": {}, "cache": {"mm": []}}, "a list where op, inputs, precision or choice should be"),
+    ({"system": {}, "cache": {"mm": {"i": 3}}}, "a int where op, inputs, precision or choice should be"),
+    ({"system": {}, "cache": {"mm": {"i": {"highest": "x"}}}}, "a str where op, inputs, precision or choice should be"),
+    ({"system": {}, "cache": {"mm": {"i": {"highest": {"c": "f" * 41}}}}}, f"a timing that is no number: {'f' * 40}"),
+    ({"system": {}, "cache": {"mm": {"i": {"highest": {"c": True}}}}}, "a timing that is no number: True"),
+    # Of several the first.
+    ({"system": {}, "cache": {"mm": {"i": {"highest": {"c": "fast", "d": "slow"}, "high": []}}}}, "a timing that is no number: fast"),
+])  # fmt: skip
 def test_timings_of_another_shape_are_damaged(said: object, damage: str) -> None:
     assert filled(fill_autotune, said, system_hash({}))[1] == damage
 
@@ -386,24 +359,21 @@ def test_answers_of_pad_mm_are_sound() -> None:
     assert reading.timings == []
 
 
-@pytest.mark.parametrize(
-    ("name", "cache", "data", "wanted"),
-    [
-        ("k.py", "code", b"x = 1", ("x = 1", "python", None)),
-        ("k.json", "triton", b"{}", ("{}", "json", None)),
-        ("k.so", "code", b"", (None, "text", "a file of this kind holds no source")),
-        ("k.py", "other", b"x", (None, "text", "a file of this kind holds no source")),
-        ("k.py", "code", None, (None, "text", "the file is gone")),
-        ("k\\xff.py", "code", None, (None, "text", "the file is gone, or its path is not UTF-8")),
-        ("entry", "fxgraph", graph(source_code="x"), ("x", "python", None)),
-        ("entry", "fxgraph", graph(x=1), (None, "text", "the entry holds none")),
-        ("entry", "fxgraph", b"", (None, "text", "damaged: empty file")),
-        ("entry", "fxgraph", entry_bytes(3), (None, "text", "damaged: not an entry of fxgraph: holds int")),
-        ("entry", "fxgraph", b"N" * 1_000_001, (None, "text", "unreadable: more than 1000000 opcodes")),
-        ("entry", "fxgraph", None, (None, "text", "the file is gone")),
-        ("entry", "aotautograd", entry_bytes(Object(f"{RESULT}.AOTAutogradResult", {"x": 1})), (None, "text", "the source is in the FX entries it points to")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "cache", "data", "wanted"), [
+    ("k.py", "code", b"x = 1", ("x = 1", "python", None)),
+    ("k.json", "triton", b"{}", ("{}", "json", None)),
+    ("k.so", "code", b"", (None, "text", "a file of this kind holds no source")),
+    ("k.py", "other", b"x", (None, "text", "a file of this kind holds no source")),
+    ("k.py", "code", None, (None, "text", "the file is gone")),
+    ("k\\xff.py", "code", None, (None, "text", "the file is gone, or its path is not UTF-8")),
+    ("entry", "fxgraph", graph(source_code="x"), ("x", "python", None)),
+    ("entry", "fxgraph", graph(x=1), (None, "text", "the entry holds none")),
+    ("entry", "fxgraph", b"", (None, "text", "damaged: empty file")),
+    ("entry", "fxgraph", entry_bytes(3), (None, "text", "damaged: not an entry of fxgraph: holds int")),
+    ("entry", "fxgraph", b"N" * 1_000_001, (None, "text", "unreadable: more than 1000000 opcodes")),
+    ("entry", "fxgraph", None, (None, "text", "the file is gone")),
+    ("entry", "aotautograd", entry_bytes(Object(f"{RESULT}.AOTAutogradResult", {"x": 1})), (None, "text", "the source is in the FX entries it points to")),
+])  # fmt: skip
 def test_the_source_in_a_file(
     name: str, cache: str, data: bytes | None, wanted: tuple[str | None, str, str | None], tmp_path: Path
 ) -> None:

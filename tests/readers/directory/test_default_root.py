@@ -39,15 +39,12 @@ def test_it_is_torchs_own_and_is_not_made(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("user", "uid", "wanted"),
-    [
-        ("ann", 7, "torchinductor_ann"),
-        ('a/n:n*"x"', 7, "torchinductor_a_n_n__x_"),
-        (None, 7, "torchinductor_uid_7"),
-        (None, None, "torchinductor_unknown_user"),
-    ],
-)
+@pytest.mark.parametrize(("user", "uid", "wanted"), [
+    ("ann", 7, "torchinductor_ann"),
+    ('a/n:n*"x"', 7, "torchinductor_a_n_n__x_"),
+    (None, 7, "torchinductor_uid_7"),
+    (None, None, "torchinductor_unknown_user"),
+])  # fmt: skip
 def test_it_is_named_by_the_user(
     user: str | None, uid: int | None, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,27 +72,24 @@ def link(at: Path, to: Path) -> None:
     at.symlink_to(to)
 
 
-@pytest.mark.parametrize(
-    ("at", "files", "wanted"),
-    [
-        # Folders by torch's names are followed, and what torch does not write is passed over behind them.
-        (f"fxgraph/bb/{FX_2}", [NAME, "deep/notes"], [(f"fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
-        ("fxgraph/bb", [f"{FX_2}/{NAME}", "notes", f"x/{NAME}"], [(f"fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
-        ("ab", [PY, "notes", f"deep/{PY}"], [(f"ab/{PY}", "code", "ok", CODE, True)]),
-        ("ab", ["kernel.py"], []),
-        # Others, if a file in them is torch's.
-        ("cache/mine", ["1" * 32], [("cache/mine/" + "1" * 32, "caching_package", "damaged", "1" * 32, True)]),
-        ("cache/mine", ["notes"], [("cache/mine", "other", "foreign", None, False)]),
-        # What is neither code nor other is torch's, even if its name holds no key.
-        ("cache", ["dcache_dump/imc.save", "dcache_dump/notes"], [("cache/dcache_dump/imc.save", "imc", "damaged", None, True)]),
-        # Another cache, wherever its link is.
-        ("other", [f"fxgraph/bb/{FX_2}/{NAME}"], [(f"other/fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
-        ("other", [f"ab/{PY}"], [("other", "other", "foreign", None, False)]),
-        ("other", ["notes"], [("other", "other", "foreign", None, False)]),
-        # But not deep in a place that has none.
-        ("triton/0/" + "A" * 52 + "/other", [f"fxgraph/bb/{FX_2}/{NAME}"], [("triton/0/" + "A" * 52 + "/other", "triton", "ok", None, False)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("at", "files", "wanted"), [
+    # Folders by torch's names are followed, and what torch does not write is passed over behind them.
+    (f"fxgraph/bb/{FX_2}", [NAME, "deep/notes"], [(f"fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
+    ("fxgraph/bb", [f"{FX_2}/{NAME}", "notes", f"x/{NAME}"], [(f"fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
+    ("ab", [PY, "notes", f"deep/{PY}"], [(f"ab/{PY}", "code", "ok", CODE, True)]),
+    ("ab", ["kernel.py"], []),
+    # Others, if a file in them is torch's.
+    ("cache/mine", ["1" * 32], [("cache/mine/" + "1" * 32, "caching_package", "damaged", "1" * 32, True)]),
+    ("cache/mine", ["notes"], [("cache/mine", "other", "foreign", None, False)]),
+    # What is neither code nor other is torch's, even if its name holds no key.
+    ("cache", ["dcache_dump/imc.save", "dcache_dump/notes"], [("cache/dcache_dump/imc.save", "imc", "damaged", None, True)]),
+    # Another cache, wherever its link is.
+    ("other", [f"fxgraph/bb/{FX_2}/{NAME}"], [(f"other/fxgraph/bb/{FX_2}/{NAME}", "fxgraph", "ok", FX_2, True)]),
+    ("other", [f"ab/{PY}"], [("other", "other", "foreign", None, False)]),
+    ("other", ["notes"], [("other", "other", "foreign", None, False)]),
+    # But not deep in a place that has none.
+    ("triton/0/" + "A" * 52 + "/other", [f"fxgraph/bb/{FX_2}/{NAME}"], [("triton/0/" + "A" * 52 + "/other", "triton", "ok", None, False)]),
+])  # fmt: skip
 def test_links_to_folders(at: str, files: list[str], wanted: list[Row], cache: Path, disk: Path) -> None:
     link(cache / at, put(disk / "there", *files))
     found = added(cache)
@@ -135,28 +132,25 @@ def test_a_folder_is_read_sixteen_times_at_most(cache: Path, disk: Path) -> None
     assert place_of._MOST_TIMES == 16
 
 
-@pytest.mark.parametrize(
-    ("at", "to", "wanted"),
-    [
-        # A file is read through its link if its name says that it is torch's.
-        (f"fxgraph/aa/{FX}/" + "l" * 51, NAME, ("fxgraph", "damaged", FX, True)),
-        (f"ab/{PY}", PY, ("code", "ok", CODE, True)),
-        ("fxgraph/notes", "notes", ("other", "foreign", None, False)),
-        ("ab/kernel.py", PY, ("code", "ok", None, False)),
-        # One that leads nowhere: of a name of torch's it is not known what it held.
-        (f"fxgraph/aa/{FX}/" + "l" * 51, "absent", ("fxgraph", "unreadable", FX, False)),
-        (f"ab/{PY}", "absent", ("code", "unreadable", CODE, False)),
-        (f"ab/{CODE}.best_config", "absent", ("best_config", "unreadable", CODE, False)),
-        # It has the key of its name, else that of its folder.
-        (f"fxgraph/aa/{FX}/entry", "absent", ("fxgraph", "unreadable", FX, False)),
-        ("dynamo/code_state_job.pkl", "absent", ("pgo", "unreadable", "job", False)),
-        ("aotautograd", "absent", ("aotautograd", "unreadable", None, False)),
-        ("triton", "absent", ("triton", "unreadable", None, False)),
-        ("notes", "absent", ("other", "foreign", None, False)),
-        ("cache/mine", "absent", ("other", "foreign", None, False)),
-        ("locks/x.lock", "absent", ("lock", "ok", None, False)),
-    ],
-)
+@pytest.mark.parametrize(("at", "to", "wanted"), [
+    # A file is read through its link if its name says that it is torch's.
+    (f"fxgraph/aa/{FX}/" + "l" * 51, NAME, ("fxgraph", "damaged", FX, True)),
+    (f"ab/{PY}", PY, ("code", "ok", CODE, True)),
+    ("fxgraph/notes", "notes", ("other", "foreign", None, False)),
+    ("ab/kernel.py", PY, ("code", "ok", None, False)),
+    # One that leads nowhere: of a name of torch's it is not known what it held.
+    (f"fxgraph/aa/{FX}/" + "l" * 51, "absent", ("fxgraph", "unreadable", FX, False)),
+    (f"ab/{PY}", "absent", ("code", "unreadable", CODE, False)),
+    (f"ab/{CODE}.best_config", "absent", ("best_config", "unreadable", CODE, False)),
+    # It has the key of its name, else that of its folder.
+    (f"fxgraph/aa/{FX}/entry", "absent", ("fxgraph", "unreadable", FX, False)),
+    ("dynamo/code_state_job.pkl", "absent", ("pgo", "unreadable", "job", False)),
+    ("aotautograd", "absent", ("aotautograd", "unreadable", None, False)),
+    ("triton", "absent", ("triton", "unreadable", None, False)),
+    ("notes", "absent", ("other", "foreign", None, False)),
+    ("cache/mine", "absent", ("other", "foreign", None, False)),
+    ("locks/x.lock", "absent", ("lock", "ok", None, False)),
+])  # fmt: skip
 def test_links_to_files_and_to_nothing(
     at: str, to: str, wanted: tuple[str, str, str | None, bool], cache: Path, disk: Path
 ) -> None:
@@ -204,38 +198,35 @@ def test_a_cache_in_a_cache_has_a_root_of_its_own(cache: Path) -> None:
     assert list(found) == [OWN[0], *in_mine, "none/deep/notes", f"part/{FX_2}/{NAME}"]
 
 
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    [
-        (f"fxgraph/aa/{FX}/{NAME}", ("fxgraph", "ok", FX)),
-        (f"ab/{PY}", ("code", "ok", CODE)),
-        (f"locks/{CODE}.lock", ("lock", "ok", CODE)),
-        (f"ab/.{PY}.1.2.tmp", ("code", "temporary", None)),
-        (f"ab/{PY}.tmp.pid_1_x", ("code", "temporary", None)),
-        (f"ab/{CODE}.tmp", ("code", "ok", CODE)),
-        (f"fxgraph/aa/{FX}/.123.456.tmp", ("fxgraph", "temporary", FX)),
-        # A key that was made without a hash.
-        ("aotautograd/0.3745401188473625/entry", ("aotautograd", "damaged", "0.3745401188473625")),
-        (f"fxgraph/aa/{FX}/.notes", ("fxgraph", "foreign", FX)),
-        ("fxgraph/README", ("other", "foreign", None)),
-        ("fxgraph/elsewhere/deep", ("other", "foreign", None)),
-        ("fxgraph/aa/stray", ("other", "foreign", None)),
-        ("ab/notes", ("other", "foreign", None)),
-        ("fxgraph/n\udcffme", ("other", "foreign", None)),
-        # Of torch's, but no key leads to them.
-        ("aoti_eager/aten/cpu/x.json", ("other", "ok", None)),
-        ("halide-runtime-x86/a.so", ("other", "ok", None)),
-        ("torch_cutlass/deep/er", ("other", "ok", None)),
-        (f"aa/{'3' * 64}.best_config", ("best_config", "damaged", "3" * 64)),
-        ("memoizer_cache.json", ("memoizer_dump", "damaged", None)),
-        (f"precompiled_headers/{CODE}.h", ("precompiled_header", "ok", None)),
-        ("precompiled_headers/x/deep.h", ("precompiled_header", "ok", None)),
-        (f"dynamo/{'2' * 64}/entry", ("precompile", "damaged", "2" * 64)),
-        ("dynamo/code_state_job.pkl", ("pgo", "damaged", "job")),
-        (f"ab/__pycache__/{CODE}.cpython-311.pyc", ("code", "ok", CODE)),
-        ("triton/0/" + "A" * 52 + "/k.cubin", ("triton", "ok", "00" * 32)),
-    ],
-)
+@pytest.mark.parametrize(("path", "wanted"), [
+    (f"fxgraph/aa/{FX}/{NAME}", ("fxgraph", "ok", FX)),
+    (f"ab/{PY}", ("code", "ok", CODE)),
+    (f"locks/{CODE}.lock", ("lock", "ok", CODE)),
+    (f"ab/.{PY}.1.2.tmp", ("code", "temporary", None)),
+    (f"ab/{PY}.tmp.pid_1_x", ("code", "temporary", None)),
+    (f"ab/{CODE}.tmp", ("code", "ok", CODE)),
+    (f"fxgraph/aa/{FX}/.123.456.tmp", ("fxgraph", "temporary", FX)),
+    # A key that was made without a hash.
+    ("aotautograd/0.3745401188473625/entry", ("aotautograd", "damaged", "0.3745401188473625")),
+    (f"fxgraph/aa/{FX}/.notes", ("fxgraph", "foreign", FX)),
+    ("fxgraph/README", ("other", "foreign", None)),
+    ("fxgraph/elsewhere/deep", ("other", "foreign", None)),
+    ("fxgraph/aa/stray", ("other", "foreign", None)),
+    ("ab/notes", ("other", "foreign", None)),
+    ("fxgraph/n\udcffme", ("other", "foreign", None)),
+    # Of torch's, but no key leads to them.
+    ("aoti_eager/aten/cpu/x.json", ("other", "ok", None)),
+    ("halide-runtime-x86/a.so", ("other", "ok", None)),
+    ("torch_cutlass/deep/er", ("other", "ok", None)),
+    (f"aa/{'3' * 64}.best_config", ("best_config", "damaged", "3" * 64)),
+    ("memoizer_cache.json", ("memoizer_dump", "damaged", None)),
+    (f"precompiled_headers/{CODE}.h", ("precompiled_header", "ok", None)),
+    ("precompiled_headers/x/deep.h", ("precompiled_header", "ok", None)),
+    (f"dynamo/{'2' * 64}/entry", ("precompile", "damaged", "2" * 64)),
+    ("dynamo/code_state_job.pkl", ("pgo", "damaged", "job")),
+    (f"ab/__pycache__/{CODE}.cpython-311.pyc", ("code", "ok", CODE)),
+    ("triton/0/" + "A" * 52 + "/k.cubin", ("triton", "ok", "00" * 32)),
+])  # fmt: skip
 def test_each_file_by_its_place_and_name(path: str, wanted: tuple[str, str, str | None], cache: Path) -> None:
     put(cache, path)
     os.utime(cache / path, ns=(10**18, 10**18))
@@ -270,15 +261,11 @@ class Item:
         raise self._error
 
 
-@pytest.mark.parametrize(
-    ("error", "why"),
-    [
-        (PermissionError(13, "Permission denied"), "Permission denied"),
-        (OSError("no number and no name"), "no number and no name"),
-        (FileNotFoundError(2, "No such file or directory"), None),
-    ],
-    ids=["refused", "unnamed", "gone"],
-)
+@pytest.mark.parametrize(("error", "why"), [
+    (PermissionError(13, "Permission denied"), "Permission denied"),
+    (OSError("no number and no name"), "no number and no name"),
+    (FileNotFoundError(2, "No such file or directory"), None),
+], ids=["refused", "unnamed", "gone"])  # fmt: skip
 def test_a_file_in_a_folder_that_may_only_be_listed(
     error: OSError, why: str | None, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,16 +325,12 @@ def test_a_link_that_fails_says_why(cache: Path, disk: Path, monkeypatch: pytest
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    # A name alone is no file.
-    [
-        (f"fxgraph/aa/{FX}", True),
-        (f"fxgraph/aa/{FX}/absent", False),
-        ("fxgraph/absent", False),
-        ("absent", False),
-    ],
-)
+@pytest.mark.parametrize(("path", "wanted"), [
+    (f"fxgraph/aa/{FX}", True),
+    (f"fxgraph/aa/{FX}/absent", False),
+    ("fxgraph/absent", False),
+    ("absent", False),
+])  # fmt: skip
 def test_only_what_is_there_is_of_a_cache(path: str, wanted: bool, cache: Path) -> None:
     assert looks_like_cache_dir(str(cache / path)) is wanted
     assert looks_like_cache_dir(str(cache))

@@ -146,30 +146,27 @@ def test_any_text_gives_kernels_or_none(text: str) -> None:
 COMMENT = "# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.add, aten.mul]\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        (f"{COMMENT}k0 = async_compile.cpp_pybinding([], '''", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
-        (f"{COMMENT}# more\n\nk0 = async_compile.triton('k0', '''", [("k0", "triton", ("x", "y"), ("aten.add", "aten.mul"))]),
-        (f"{COMMENT}other\nk0 = async_compile.triton('k0', '''", [("k0", "triton", (), ())]),
-        # As torch/_inductor/codegen/wrapper.py of 2.13 writes it: a GPU is needed to record one.
-        (f"# kernel path: /x.py\n{COMMENT}# more\n#   x => x\nk0 = async_compile.triton('k0', '''\nx = 1\n''', device_str='cuda')\n    k0.run(a)\n", [("k0", "triton", ("x", "y"), ("aten.add", "aten.mul"))]),
-        # The comment of a C++ kernel is above its call.
-        (f"k0 = async_compile.cpp('''\n{COMMENT}k0(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
-        (f"k0 = async_compile.cpp('''\n{COMMENT}k0.run(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
-        (f"{COMMENT}k0 = async_compile.cpp('''\n{COMMENT.replace('x', 'z')}k0(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
-        (f"{COMMENT}unknown(a)", []),
-        (f"{COMMENT}extern_kernels.mm(a)", [("mm", "extern", ("x", "y"), ("aten.add", "aten.mul"))]),
-        ("extern_kernels.mm(a)", [("mm", "extern", (), ())]),
-        ("torch.ops.aten.add.Tensor(a)", [("aten.add.Tensor", "extern", (), ())]),
-        # A C++ wrapper calls the runtime for other purposes, too.
-        ("aoti_torch_empty(a)", []),
-        (f"{COMMENT}aoti_torch_mm(a)", [("aoti_torch_mm", "extern", ("x", "y"), ("aten.add", "aten.mul"))]),
-        ("// Source Nodes: [x], Original ATen: []\naoti_torch_mm(a)", [("aoti_torch_mm", "extern", ("x",), ())]),
-        ("// Source Nodes: [], Original ATen: [a]\naoti_torch_mm(a)", [("aoti_torch_mm", "extern", (), ("a",))]),
-        ("// Source Nodes: [x, , y], Original ATen: []\nextern_kernels.mm(a)", [("mm", "extern", ("x", "y"), ())]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "wanted"), [
+    (f"{COMMENT}k0 = async_compile.cpp_pybinding([], '''", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+    (f"{COMMENT}# more\n\nk0 = async_compile.triton('k0', '''", [("k0", "triton", ("x", "y"), ("aten.add", "aten.mul"))]),
+    (f"{COMMENT}other\nk0 = async_compile.triton('k0', '''", [("k0", "triton", (), ())]),
+    # As torch/_inductor/codegen/wrapper.py of 2.13 writes it: a GPU is needed to record one.
+    (f"# kernel path: /x.py\n{COMMENT}# more\n#   x => x\nk0 = async_compile.triton('k0', '''\nx = 1\n''', device_str='cuda')\n    k0.run(a)\n", [("k0", "triton", ("x", "y"), ("aten.add", "aten.mul"))]),
+    # The comment of a C++ kernel is above its call.
+    (f"k0 = async_compile.cpp('''\n{COMMENT}k0(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+    (f"k0 = async_compile.cpp('''\n{COMMENT}k0.run(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+    (f"{COMMENT}k0 = async_compile.cpp('''\n{COMMENT.replace('x', 'z')}k0(a)", [("k0", "cpp", ("x", "y"), ("aten.add", "aten.mul"))]),
+    (f"{COMMENT}unknown(a)", []),
+    (f"{COMMENT}extern_kernels.mm(a)", [("mm", "extern", ("x", "y"), ("aten.add", "aten.mul"))]),
+    ("extern_kernels.mm(a)", [("mm", "extern", (), ())]),
+    ("torch.ops.aten.add.Tensor(a)", [("aten.add.Tensor", "extern", (), ())]),
+    # A C++ wrapper calls the runtime for other purposes, too.
+    ("aoti_torch_empty(a)", []),
+    (f"{COMMENT}aoti_torch_mm(a)", [("aoti_torch_mm", "extern", ("x", "y"), ("aten.add", "aten.mul"))]),
+    ("// Source Nodes: [x], Original ATen: []\naoti_torch_mm(a)", [("aoti_torch_mm", "extern", ("x",), ())]),
+    ("// Source Nodes: [], Original ATen: [a]\naoti_torch_mm(a)", [("aoti_torch_mm", "extern", (), ("a",))]),
+    ("// Source Nodes: [x, , y], Original ATen: []\nextern_kernels.mm(a)", [("mm", "extern", ("x", "y"), ())]),
+])  # fmt: skip
 def test_kernels_and_the_comments_above_them(text: str, wanted: list[tuple[object, ...]]) -> None:
     found = [(one.name, one.kind, one.source_nodes, one.aten_ops) for one in kernels_of(text)]
     assert found == wanted

@@ -84,34 +84,31 @@ def test_a_real_result_of_a_training_gives_both_keys_and_their_details(
             assert reading.details.changed_fields(own, inside) == ()
 
 
-@pytest.mark.parametrize(
-    ("state", "wanted", "damage"),
-    [
-        ({"guards_expr": "s > 4"}, {"guards_expr": "s > 4"}, None),
-        ({"guards_expr": 4}, {"guards_expr": None}, None),
-        ({"cache_key": CODE, "source_code": "x"}, {"code_key": CODE, "source_code": "x"}, None),
-        ({"_time_taken_ns": 5}, {"time_taken_ns": 5}, None),
-        ({"_time_taken_ns": -1}, {"time_taken_ns": None}, None),
-        ({"_time_taken_ns": "soon", "cache_key": 1, "source_code": None}, {"time_taken_ns": None, "code_key": None, "source_code": None}, None),
-        ({"device_types": 5}, {"device_types": ()}, None),
-        ({"device_types": {"cuda"}}, {"device_types": ("cuda",)}, None),
-        ({"disabled_cudagraphs_reason": "why"}, {"cudagraphs_skipped": "why"}, None),
-        ({"_fx_graph_cache_debug_lines": LINES}, {"detail_set": 0}, None),
-        ({"_fx_graph_cache_debug_lines": None, "x": 1}, {"detail_set": None}, None),
-        ({"_fx_graph_cache_debug_lines": [3]}, {"detail_set": None}, NO_LIST),
-        ({"_fx_graph_cache_debug_lines": "text"}, {"detail_set": None}, NO_LIST),
-        ({"_fx_graph_cache_debug_lines": [*LINES, "no"]}, {"detail_set": 0}, "1 of 2 lines are no hash details: 'no'"),
-        ({"_fx_graph_cache_debug_lines": ["n" * 81, *LINES]}, {"detail_set": 0}, f"1 of 2 lines are no hash details: {'n' * 80!r}"),
-        ({"_fx_graph_cache_key": FX}, {}, None),
-        ({"_fx_graph_cache_key": CODE}, {}, f"holds the entry of another key: {CODE}"),
-        ({"_fx_graph_cache_key": "x" * 61}, {}, f"holds the entry of another key: {'x' * 60}"),
-        ({"_triton_bundle": [Object("m.Artifacts", {"kernel_hash": "A" * 52}), 3]}, {"triton_hashes": ("0" * 64,)}, None),
-        ({"_triton_bundle": Object("m.TritonBundle", {"kernel_artifacts": [Object("m.A", {"kernel_hash": "1" * 64})]})}, {"triton_hashes": ("1" * 64,)}, None),
-        ({"_triton_bundle": Object("m.TritonBundle", {}), "x": 1}, {"triton_hashes": ()}, None),
-        ({"_triton_bundle": "text"}, {"triton_hashes": ()}, None),
-        ({}, {}, "an object without a state"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("state", "wanted", "damage"), [
+    ({"guards_expr": "s > 4"}, {"guards_expr": "s > 4"}, None),
+    ({"guards_expr": 4}, {"guards_expr": None}, None),
+    ({"cache_key": CODE, "source_code": "x"}, {"code_key": CODE, "source_code": "x"}, None),
+    ({"_time_taken_ns": 5}, {"time_taken_ns": 5}, None),
+    ({"_time_taken_ns": -1}, {"time_taken_ns": None}, None),
+    ({"_time_taken_ns": "soon", "cache_key": 1, "source_code": None}, {"time_taken_ns": None, "code_key": None, "source_code": None}, None),
+    ({"device_types": 5}, {"device_types": ()}, None),
+    ({"device_types": {"cuda"}}, {"device_types": ("cuda",)}, None),
+    ({"disabled_cudagraphs_reason": "why"}, {"cudagraphs_skipped": "why"}, None),
+    ({"_fx_graph_cache_debug_lines": LINES}, {"detail_set": 0}, None),
+    ({"_fx_graph_cache_debug_lines": None, "x": 1}, {"detail_set": None}, None),
+    ({"_fx_graph_cache_debug_lines": [3]}, {"detail_set": None}, NO_LIST),
+    ({"_fx_graph_cache_debug_lines": "text"}, {"detail_set": None}, NO_LIST),
+    ({"_fx_graph_cache_debug_lines": [*LINES, "no"]}, {"detail_set": 0}, "1 of 2 lines are no hash details: 'no'"),
+    ({"_fx_graph_cache_debug_lines": ["n" * 81, *LINES]}, {"detail_set": 0}, f"1 of 2 lines are no hash details: {'n' * 80!r}"),
+    ({"_fx_graph_cache_key": FX}, {}, None),
+    ({"_fx_graph_cache_key": CODE}, {}, f"holds the entry of another key: {CODE}"),
+    ({"_fx_graph_cache_key": "x" * 61}, {}, f"holds the entry of another key: {'x' * 60}"),
+    ({"_triton_bundle": [Object("m.Artifacts", {"kernel_hash": "A" * 52}), 3]}, {"triton_hashes": ("0" * 64,)}, None),
+    ({"_triton_bundle": Object("m.TritonBundle", {"kernel_artifacts": [Object("m.A", {"kernel_hash": "1" * 64})]})}, {"triton_hashes": ("1" * 64,)}, None),
+    ({"_triton_bundle": Object("m.TritonBundle", {}), "x": 1}, {"triton_hashes": ()}, None),
+    ({"_triton_bundle": "text"}, {"triton_hashes": ()}, None),
+    ({}, {}, "an object without a state"),
+])  # fmt: skip
 def test_an_fx_graph(state: dict[str, object], wanted: dict[str, object], damage: str | None) -> None:
     entry = row("fxgraph", FX)
     assert check_fxgraph(entry, graph(**state), Reading()) == (damage, None)
@@ -132,38 +129,35 @@ def guarded(expr: object) -> Object:
     return Object(f"{RESULT}.CompiledForward", {"fx_graph_cache_key": FX, "fx_graph_guard_expr": expr})
 
 
-@pytest.mark.parametrize(
-    ("state", "wanted", "damage"),
-    [
-        ({"forward_time_taken_ns": 2, "backward_time_taken_ns": 3}, {"time_taken_ns": 5}, None),
-        ({"forward_time_taken_ns": 2, "backward_time_taken_ns": None}, {"time_taken_ns": 2}, None),
-        ({"forward_time_taken_ns": -2, "backward_time_taken_ns": 3}, {"time_taken_ns": 3}, None),
-        ({"forward_time_taken_ns": None}, {"time_taken_ns": None}, None),
-        ({"guards_expr": "s"}, {"guards_expr": "s"}, None),
-        ({"compiled_fw": of_key(FX, LINES)}, {"fx_keys": (FX,)}, None),
-        ({"compiled_fw": of_key(FX), "compiled_bw": of_key(CODE)}, {"fx_keys": (FX, CODE)}, None),
-        ({"compiled_fw": of_key(3)}, {"fx_keys": ()}, None),
-        ({"compiled_fw": of_key(FX, LINES, 3)}, {"fx_keys": ()}, None),
-        ({"compiled_fw": of_key(FX, "text")}, {"fx_keys": (FX,)}, NO_LIST),
-        ({"compiled_fw": of_key(FX, ["no"])}, {"fx_keys": (FX,)}, "1 of 1 lines are no hash details: 'no'"),
-        ({"compiled_fw": of_key(FX, "text"), "compiled_bw": of_key(CODE, [3])}, {"fx_keys": (FX, CODE)}, f"{NO_LIST}; {NO_LIST}"),
-        ({"compiled_fw": guarded("s > 4")}, {"fx_keys": (FX,), "fx_guards": ("s > 4",)}, None),
-        ({"compiled_fw": guarded(None), "compiled_bw": guarded("t")}, {"fx_keys": (FX, FX), "fx_guards": ("", "t")}, None),
-        ({"compiled_fw": "text"}, {"fx_keys": ()}, None),
-        ({"compiled_fw": bundled(FX, source_code="x")}, {"fx_keys": (FX,), "source_code": "x"}, None),
-        # The code is that of the first graph; the guards are those of the whole.
-        (
-            {
-                "compiled_fw": bundled(FX, cache_key=CODE, guards_expr="g"),
-                "compiled_bw": bundled(CODE, cache_key="other"),
-                "guards_expr": "whole",
-            },
-            {"fx_keys": (FX, CODE), "code_key": CODE, "guards_expr": "whole"},
-            None,
-        ),
-        ({}, {}, "an object without a state"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("state", "wanted", "damage"), [
+    ({"forward_time_taken_ns": 2, "backward_time_taken_ns": 3}, {"time_taken_ns": 5}, None),
+    ({"forward_time_taken_ns": 2, "backward_time_taken_ns": None}, {"time_taken_ns": 2}, None),
+    ({"forward_time_taken_ns": -2, "backward_time_taken_ns": 3}, {"time_taken_ns": 3}, None),
+    ({"forward_time_taken_ns": None}, {"time_taken_ns": None}, None),
+    ({"guards_expr": "s"}, {"guards_expr": "s"}, None),
+    ({"compiled_fw": of_key(FX, LINES)}, {"fx_keys": (FX,)}, None),
+    ({"compiled_fw": of_key(FX), "compiled_bw": of_key(CODE)}, {"fx_keys": (FX, CODE)}, None),
+    ({"compiled_fw": of_key(3)}, {"fx_keys": ()}, None),
+    ({"compiled_fw": of_key(FX, LINES, 3)}, {"fx_keys": ()}, None),
+    ({"compiled_fw": of_key(FX, "text")}, {"fx_keys": (FX,)}, NO_LIST),
+    ({"compiled_fw": of_key(FX, ["no"])}, {"fx_keys": (FX,)}, "1 of 1 lines are no hash details: 'no'"),
+    ({"compiled_fw": of_key(FX, "text"), "compiled_bw": of_key(CODE, [3])}, {"fx_keys": (FX, CODE)}, f"{NO_LIST}; {NO_LIST}"),
+    ({"compiled_fw": guarded("s > 4")}, {"fx_keys": (FX,), "fx_guards": ("s > 4",)}, None),
+    ({"compiled_fw": guarded(None), "compiled_bw": guarded("t")}, {"fx_keys": (FX, FX), "fx_guards": ("", "t")}, None),
+    ({"compiled_fw": "text"}, {"fx_keys": ()}, None),
+    ({"compiled_fw": bundled(FX, source_code="x")}, {"fx_keys": (FX,), "source_code": "x"}, None),
+    # The code is that of the first graph; the guards are those of the whole.
+    (
+        {
+            "compiled_fw": bundled(FX, cache_key=CODE, guards_expr="g"),
+            "compiled_bw": bundled(CODE, cache_key="other"),
+            "guards_expr": "whole",
+        },
+        {"fx_keys": (FX, CODE), "code_key": CODE, "guards_expr": "whole"},
+        None,
+    ),
+    ({}, {}, "an object without a state"),
+])  # fmt: skip
 def test_an_autograd_result(state: dict[str, object], wanted: dict[str, object], damage: str | None) -> None:
     for name in (
         f"{RESULT}.AOTAutogradResult",
@@ -175,16 +169,13 @@ def test_an_autograd_result(state: dict[str, object], wanted: dict[str, object],
         assert {name: getattr(entry, name) for name in wanted} == wanted
 
 
-@pytest.mark.parametrize(
-    ("part", "key"),
-    [
-        (of_key(FX, LINES), FX),
-        (bundled(FX), FX),
-        (of_key(FX), None),
-        (of_key(3, LINES), None),
-        (bundled(None), None),
-    ],
-)
+@pytest.mark.parametrize(("part", "key"), [
+    (of_key(FX, LINES), FX),
+    (bundled(FX), FX),
+    (of_key(FX), None),
+    (of_key(3, LINES), None),
+    (bundled(None), None),
+])  # fmt: skip
 def test_the_details_of_the_graphs_of_a_result(part: Object, key: str | None) -> None:
     reading = Reading()
     data = entry_bytes(Object(f"{RESULT}.AOTAutogradResult", {"compiled_fw": part}))
@@ -195,21 +186,18 @@ def test_the_details_of_the_graphs_of_a_result(part: Object, key: str | None) ->
 RESULT_OF_A_CALLABLE = Object(f"{RESULT}.BundledAOTAutogradResult", {"guards_expr": "of the entry"})
 
 
-@pytest.mark.parametrize(
-    ("stored", "guards"),
-    [
-        (RESULT_OF_A_CALLABLE, "of the entry"),
-        ((RESULT_OF_A_CALLABLE,), "of the entry"),
-        ((RESULT_OF_A_CALLABLE, 1), "of the entry"),
-        # What another backend stores.
-        ((1, RESULT_OF_A_CALLABLE), None),
-        ((), None),
-        (("text",), None),
-        (None, None),
-        ([RESULT_OF_A_CALLABLE], None),
-        (Object("backend.Result", {"guards_expr": "of the backend"}), None),
-    ],
-)
+@pytest.mark.parametrize(("stored", "guards"), [
+    (RESULT_OF_A_CALLABLE, "of the entry"),
+    ((RESULT_OF_A_CALLABLE,), "of the entry"),
+    ((RESULT_OF_A_CALLABLE, 1), "of the entry"),
+    # What another backend stores.
+    ((1, RESULT_OF_A_CALLABLE), None),
+    ((), None),
+    (("text",), None),
+    (None, None),
+    ([RESULT_OF_A_CALLABLE], None),
+    (Object("backend.Result", {"guards_expr": "of the backend"}), None),
+])  # fmt: skip
 def test_what_a_callable_stores(stored: object, guards: str | None) -> None:
     entry = row("aot_compile")
     take_bundled(entry, loads_harmless(entry_bytes(stored)), Reading())
@@ -236,17 +224,14 @@ def test_a_detail_with_half_a_character_is_stored_beside_others() -> None:
     assert [one.value_text for one in reading.details.details(code or 0)] == ["g", "\\ud800"]
 
 
-@pytest.mark.parametrize(
-    ("data", "what"),
-    [
-        (b"", "empty file"),
-        (entry_bytes(3), "not an entry of fxgraph: holds int"),
-        (entry_bytes(Object("mine.CompiledFxGraph", {"x": 1})), "not an entry of fxgraph: holds mine.CompiledFxGraph"),
-        (b"N", "truncated"),
-        # The class of torch 2.5.
-        (entry_bytes(Object("torch._inductor.codecache.CompiledFxGraph", {"cache_key": "x"})), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "what"), [
+    (b"", "empty file"),
+    (entry_bytes(3), "not an entry of fxgraph: holds int"),
+    (entry_bytes(Object("mine.CompiledFxGraph", {"x": 1})), "not an entry of fxgraph: holds mine.CompiledFxGraph"),
+    (b"N", "truncated"),
+    # The class of torch 2.5.
+    (entry_bytes(Object("torch._inductor.codecache.CompiledFxGraph", {"cache_key": "x"})), None),
+])  # fmt: skip
 def test_what_is_an_entry(data: bytes, what: str | None) -> None:
     assert check_fxgraph(row("fxgraph", FX), data, Reading())[0] == what
 
@@ -284,16 +269,13 @@ def read(
     return entry
 
 
-@pytest.mark.parametrize(
-    ("data", "status", "wanted", "detail"),
-    [
-        (graph(x=1), "temporary", "temporary", "a whole entry, which torch before 2.13 loads"),
-        (graph(x=1), "foreign", "foreign", "a whole entry, which torch before 2.13 loads"),
-        (graph(x=1)[:-3], "temporary", "temporary", None),
-        (b"cos\nsystem\n.", "temporary", "damaged", None),
-        (b"N" * 1_000_001, "temporary", "unreadable", None),
-    ],
-)
+@pytest.mark.parametrize(("data", "status", "wanted", "detail"), [
+    (graph(x=1), "temporary", "temporary", "a whole entry, which torch before 2.13 loads"),
+    (graph(x=1), "foreign", "foreign", "a whole entry, which torch before 2.13 loads"),
+    (graph(x=1)[:-3], "temporary", "temporary", None),
+    (b"cos\nsystem\n.", "temporary", "damaged", None),
+    (b"N" * 1_000_001, "temporary", "unreadable", None),
+])  # fmt: skip
 def test_a_hidden_entry(data: bytes, status: str, wanted: str, detail: str | None, tmp_path: Path) -> None:
     entry = read(tmp_path, data, reader_of_hidden(read_fxgraph_entry), status)
     assert (entry.status, entry.detail) == (wanted, detail)

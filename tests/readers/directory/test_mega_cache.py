@@ -56,39 +56,36 @@ def filled(data: bytes) -> tuple[EntryRow, Reading, str | None]:
     return entry, reading, None
 
 
-@pytest.mark.parametrize(
-    ("data", "detail", "damage"),
-    [
-        (body(("pgo", [("k", b"x")])), "pgo 1", None),
-        (summed(body(("pgo", [("k", b"x")]))), "pgo 1", None),
-        (body(("pgo", [("k", b"x"), ("k2", b"")]), ("autotune", [("k", b"y")])), "pgo 2, autotune 1", None),
-        # A kind of which there is none, and one of which the last is empty.
-        (body(("inductor", [])), "", None),
-        (body(("pgo", [("", b"")])), "pgo 1", None),
-        (b"\0" * 4 + body(("pgo", [])), "", "checksum differs from the content"),
-        (body(("inductor", [(FX, GRAPH)])), "inductor 1", None),
-        (body(("inductor", [(FX, CUT)])), "inductor 1", f"inductor {FX}: truncated"),
-        (body(("aot_autograd", [(AOT, b"")])), "aot_autograd 1", f"aot_autograd {AOT}: empty file"),
-        # Others are only counted.
-        (body(("autotune", [("k", CUT)])), "autotune 1", None),
-        (b"\0" * 4 + body(("inductor", [(FX, b"")])), "inductor 1", f"checksum differs from the content; inductor {FX}: empty file"),
-        # Three faults are enough, and of a key the part that torch's have.
-        (body(("inductor", [(f"f{n}", b"") for n in range(4)])), "inductor 4", "; ".join(f"inductor f{n}: empty file" for n in range(3))),
-        (body(("inductor", [("k" * 61, b"")])), "inductor 1", f"inductor {'k' * 60}: empty file"),
-        (body(("pgo", []), ("other", [])), "", "an artifact of unknown type 'other'"),
-        (body(("pgo", []), ("o" * 41, [])), "", f"an artifact of unknown type {'o' * 40!r}"),
-        (body(("pgo", [("k", b"x")]))[:-1], "", "truncated"),
-        (body(("pgo", [("k", b"x"), ("k", b"y")]))[:-1], "pgo 1", "truncated"),
-        (body(("pgo", []))[:-1], "", "truncated"),
-        (body(("pgo", [])) + b"\0" * 7, "", "truncated"),
-        (body(("pgo", [])) + number(2) + b"??", "", "a text that is no base64 of UTF-8"),
-        (body(("pgo", [])) + number(4) + base64.b64encode(b"\xff"), "", "a text that is no base64 of UTF-8"),
-        (body(("pgo", []), version=2), None, "no mega-cache"),
-        (body(("other", [])), None, "no mega-cache"),
-        (b"", None, "no mega-cache"),
-        (b"\0" * 3 + body(("pgo", [])), None, "no mega-cache"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "detail", "damage"), [
+    (body(("pgo", [("k", b"x")])), "pgo 1", None),
+    (summed(body(("pgo", [("k", b"x")]))), "pgo 1", None),
+    (body(("pgo", [("k", b"x"), ("k2", b"")]), ("autotune", [("k", b"y")])), "pgo 2, autotune 1", None),
+    # A kind of which there is none, and one of which the last is empty.
+    (body(("inductor", [])), "", None),
+    (body(("pgo", [("", b"")])), "pgo 1", None),
+    (b"\0" * 4 + body(("pgo", [])), "", "checksum differs from the content"),
+    (body(("inductor", [(FX, GRAPH)])), "inductor 1", None),
+    (body(("inductor", [(FX, CUT)])), "inductor 1", f"inductor {FX}: truncated"),
+    (body(("aot_autograd", [(AOT, b"")])), "aot_autograd 1", f"aot_autograd {AOT}: empty file"),
+    # Others are only counted.
+    (body(("autotune", [("k", CUT)])), "autotune 1", None),
+    (b"\0" * 4 + body(("inductor", [(FX, b"")])), "inductor 1", f"checksum differs from the content; inductor {FX}: empty file"),
+    # Three faults are enough, and of a key the part that torch's have.
+    (body(("inductor", [(f"f{n}", b"") for n in range(4)])), "inductor 4", "; ".join(f"inductor f{n}: empty file" for n in range(3))),
+    (body(("inductor", [("k" * 61, b"")])), "inductor 1", f"inductor {'k' * 60}: empty file"),
+    (body(("pgo", []), ("other", [])), "", "an artifact of unknown type 'other'"),
+    (body(("pgo", []), ("o" * 41, [])), "", f"an artifact of unknown type {'o' * 40!r}"),
+    (body(("pgo", [("k", b"x")]))[:-1], "", "truncated"),
+    (body(("pgo", [("k", b"x"), ("k", b"y")]))[:-1], "pgo 1", "truncated"),
+    (body(("pgo", []))[:-1], "", "truncated"),
+    (body(("pgo", [])) + b"\0" * 7, "", "truncated"),
+    (body(("pgo", [])) + number(2) + b"??", "", "a text that is no base64 of UTF-8"),
+    (body(("pgo", [])) + number(4) + base64.b64encode(b"\xff"), "", "a text that is no base64 of UTF-8"),
+    (body(("pgo", []), version=2), None, "no mega-cache"),
+    (body(("other", [])), None, "no mega-cache"),
+    (b"", None, "no mega-cache"),
+    (b"\0" * 3 + body(("pgo", [])), None, "no mega-cache"),
+])  # fmt: skip
 def test_what_is_in_it_and_what_is_wrong(data: bytes, detail: str | None, damage: str | None) -> None:
     entry, _, found = filled(data)
     assert (entry.detail, found) == (detail, damage)
@@ -116,17 +113,14 @@ def test_each_artifact_with_where_its_content_begins() -> None:
         list(artifacts(b"other"))
 
 
-@pytest.mark.parametrize(
-    ("data", "wanted"),
-    [
-        (summed(body(("inductor", [(FX, GRAPH), (OTHER, CUT)]), ("pgo", [("k", b"")]))), [("fxgraph", FX, "ok", None), ("fxgraph", OTHER, "damaged", "truncated")]),
-        (body(("aot_autograd", [(AOT, b"")])), [("aotautograd", AOT, "damaged", "empty file")]),
-        (body(("inductor", [(FX, b"N" * 1_000_001)])), [("fxgraph", FX, "unreadable", "more than 1000000 opcodes")]),
-        # Those before a cut are read.
-        (body(("inductor", [(FX, GRAPH), (OTHER, GRAPH)]))[:-1], [("fxgraph", FX, "ok", None)]),
-        (b"no mega-cache", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "wanted"), [
+    (summed(body(("inductor", [(FX, GRAPH), (OTHER, CUT)]), ("pgo", [("k", b"")]))), [("fxgraph", FX, "ok", None), ("fxgraph", OTHER, "damaged", "truncated")]),
+    (body(("aot_autograd", [(AOT, b"")])), [("aotautograd", AOT, "damaged", "empty file")]),
+    (body(("inductor", [(FX, b"N" * 1_000_001)])), [("fxgraph", FX, "unreadable", "more than 1000000 opcodes")]),
+    # Those before a cut are read.
+    (body(("inductor", [(FX, GRAPH), (OTHER, GRAPH)]))[:-1], [("fxgraph", FX, "ok", None)]),
+    (b"no mega-cache", []),
+])  # fmt: skip
 def test_the_entries_in_it(data: bytes, wanted: list[tuple[object, ...]], tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(data)
     found = entries_inside(str(tmp_path / "m.bin"), Reading())

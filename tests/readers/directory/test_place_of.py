@@ -27,74 +27,68 @@ def made(folder: Path, *files: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("files", "wanted"),
-    [
-        # One such folder says what is around it.
-        ([f"{FX}/"], places.FX_GRAPHS),
-        ([f"{AOT_KEY}/"], places.AOT_GRAPHS),
-        ([f"{TRITON}/"], places.TRITON_KEYS),
-        (["on_disk_cache/"], places.SYSTEM_CACHE),
-        (["inductor_on_disk_cache/"], places.SYSTEM_CACHE),
-        (["dcache_dump/"], places.SYSTEM_CACHE),
-        (["should_pad/"], places.SYSTEM_CACHE),
-        # A folder is no file of that name, a file no folder.
-        ([FX], None),
-        (["should_pad"], None),
-        ([f"{HEX32}/"], None),
-        # One such file.
-        ([f"{CODE}.py"], places.CODE_FOLDER),
-        ([f"{CODE}.so.lock"], None),
-        ([f"{CODE}.lock"], places.LOCKS),
-        ([f"{CODE}..py"], None),
-        ([f"{HEX64}.best_config"], places.CODE_FOLDER),
-        ([HEX64], places.SYSTEM_CACHE),
-        (["code_state_job.pkl"], places.DYNAMO),
-        (["memoizer_cache.json"], places.ROOT),
-        ([f"configs_{HEX8}.json"], places.ROOT),
-        ([HEX32], places.MEMOIZED),
-        (["dir.lock"], places.MEMOIZED),
-        (["notes.txt", "a/b/c/notes.txt"], None),
-        ([], None),
-        # A place by its name and by what is in it.
-        ([f"fxgraph/{FX}/"], places.ROOT),
-        ([f"fxgraph/aa/{FX}/"], places.ROOT),
-        ([f"aa/{FX}/"], places.FX_GRAPHS),
-        ([f"aotautograd/{AOT_KEY}/"], places.ROOT),
-        ([f"fxgraph/{AOT_KEY}/"], None),
-        ([f"aotautograd/{FX}/"], None),
-        ([f"ab/{CODE}.py"], places.ROOT),
-        ([f"abc/{CODE}.py"], None),
-        ([f"triton/{TRITON}/"], places.ROOT),
-        ([f"triton/0/{TRITON}/"], places.ROOT),
-        ([f"0/{TRITON}/"], places.TRITON_DEVICES),
-        ([f"x/{TRITON}/"], None),
-        ([f"cache/{HEX64}"], places.ROOT),
-        ([f"locks/{CODE}.lock"], places.ROOT),
-        ([f"precompiled_headers/{CODE}.h"], places.ROOT),
-        ([f"precompiled_headers/{CODE}.lock"], places.ROOT),
-        (["dynamo/code_state_x.pkl"], places.ROOT),
-        ([f"my_function/{HEX32}"], places.SYSTEM_CACHE),
-        # Beside what is no part of a cache, a folder `cache` says nothing: torch writes one into /tmp itself.
-        ([f"cache/{HEX64}", "notes.txt"], None),
-        ([f"cache/{HEX64}", "fxgraph/"], places.ROOT),
-        # Not deeper than four folders.
-        ([f"fxgraph/aa/{FX}/entry"], places.ROOT),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("files", "wanted"), [
+    # One such folder says what is around it.
+    ([f"{FX}/"], places.FX_GRAPHS),
+    ([f"{AOT_KEY}/"], places.AOT_GRAPHS),
+    ([f"{TRITON}/"], places.TRITON_KEYS),
+    (["on_disk_cache/"], places.SYSTEM_CACHE),
+    (["inductor_on_disk_cache/"], places.SYSTEM_CACHE),
+    (["dcache_dump/"], places.SYSTEM_CACHE),
+    (["should_pad/"], places.SYSTEM_CACHE),
+    # A folder is no file of that name, a file no folder.
+    ([FX], None),
+    (["should_pad"], None),
+    ([f"{HEX32}/"], None),
+    # One such file.
+    ([f"{CODE}.py"], places.CODE_FOLDER),
+    ([f"{CODE}.so.lock"], None),
+    ([f"{CODE}.lock"], places.LOCKS),
+    ([f"{CODE}..py"], None),
+    ([f"{HEX64}.best_config"], places.CODE_FOLDER),
+    ([HEX64], places.SYSTEM_CACHE),
+    (["code_state_job.pkl"], places.DYNAMO),
+    (["memoizer_cache.json"], places.ROOT),
+    ([f"configs_{HEX8}.json"], places.ROOT),
+    ([HEX32], places.MEMOIZED),
+    (["dir.lock"], places.MEMOIZED),
+    (["notes.txt", "a/b/c/notes.txt"], None),
+    ([], None),
+    # A place by its name and by what is in it.
+    ([f"fxgraph/{FX}/"], places.ROOT),
+    ([f"fxgraph/aa/{FX}/"], places.ROOT),
+    ([f"aa/{FX}/"], places.FX_GRAPHS),
+    ([f"aotautograd/{AOT_KEY}/"], places.ROOT),
+    ([f"fxgraph/{AOT_KEY}/"], None),
+    ([f"aotautograd/{FX}/"], None),
+    ([f"ab/{CODE}.py"], places.ROOT),
+    ([f"abc/{CODE}.py"], None),
+    ([f"triton/{TRITON}/"], places.ROOT),
+    ([f"triton/0/{TRITON}/"], places.ROOT),
+    ([f"0/{TRITON}/"], places.TRITON_DEVICES),
+    ([f"x/{TRITON}/"], None),
+    ([f"cache/{HEX64}"], places.ROOT),
+    ([f"locks/{CODE}.lock"], places.ROOT),
+    ([f"precompiled_headers/{CODE}.h"], places.ROOT),
+    ([f"precompiled_headers/{CODE}.lock"], places.ROOT),
+    (["dynamo/code_state_x.pkl"], places.ROOT),
+    ([f"my_function/{HEX32}"], places.SYSTEM_CACHE),
+    # Beside what is no part of a cache, a folder `cache` says nothing: torch writes one into /tmp itself.
+    ([f"cache/{HEX64}", "notes.txt"], None),
+    ([f"cache/{HEX64}", "fxgraph/"], places.ROOT),
+    # Not deeper than four folders.
+    ([f"fxgraph/aa/{FX}/entry"], places.ROOT),
+])  # fmt: skip
 def test_what_a_folder_is(files: list[str], wanted: places.Place | None, tmp_path: Path) -> None:
     assert place_of(str(made(tmp_path / "some", *files))) is wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        (FX, places.FX_KEY_FOLDER),
-        (AOT_KEY, places.AOT_KEY_FOLDER),
-        (TRITON, places.TRITON_FOLDER),
-        ("fxgraph", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "wanted"), [
+    (FX, places.FX_KEY_FOLDER),
+    (AOT_KEY, places.AOT_KEY_FOLDER),
+    (TRITON, places.TRITON_FOLDER),
+    ("fxgraph", None),
+])  # fmt: skip
 def test_an_empty_folder_is_what_its_own_key_says(
     name: str, wanted: places.Place | None, tmp_path: Path
 ) -> None:
@@ -119,32 +113,29 @@ def test_a_thousand_names_are_looked_at(tmp_path: Path, monkeypatch: pytest.Monk
         assert not holds_file_of(str(made(tmp_path / name, name)), places.CODE_FOLDER)
 
 
-@pytest.mark.parametrize(
-    ("path", "place", "kind"),
-    [
-        (f"x/{FX}/entry", places.FX_KEY_FOLDER, "fxgraph"),
-        (f"x/{AOT_KEY}/entry", places.AOT_KEY_FOLDER, "aotautograd"),
-        (f"x/{TRITON}/k.json", places.TRITON_FOLDER, "triton"),
-        (f"x/cache/{HEX64}", places.SYSTEM_CACHE, "autotune"),
-        ("x/cache/notes", None, None),
-        ("cache/dcache_dump/imc.save", "imc", "imc"),
-        (f"cache/on_disk_cache/{HEX32}", "on_disk_cache", "on_disk_cache"),
-        (f"cache/function/{HEX32}", places.MEMOIZED, "caching_package"),
-        # A root may be named `cache`.
-        (f"cache/ab/{CODE}.py", places.CODE_FOLDER, "code"),
-        (f"other/function/{HEX32}", None, None),
-        ("x/dynamo/code_state_a.pkl", places.DYNAMO, "pgo"),
-        ("x/dynamo/notes", None, None),
-        (f"x/y/{CODE}.py", places.CODE_FOLDER, "code"),
-        # Only a name with a hash tells the place of code.
-        ("x/y/kernel.py", None, None),
-        ("x/y/memoizer_cache.json", places.ROOT, "memoizer_dump"),
-        (f"x/y/configs_{HEX8}.json", places.ROOT, "cutlass_configs"),
-        # A root has locks as well, and so has everybody.
-        ("x/y/any.lock", None, None),
-        ("x/y/notes", None, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "place", "kind"), [
+    (f"x/{FX}/entry", places.FX_KEY_FOLDER, "fxgraph"),
+    (f"x/{AOT_KEY}/entry", places.AOT_KEY_FOLDER, "aotautograd"),
+    (f"x/{TRITON}/k.json", places.TRITON_FOLDER, "triton"),
+    (f"x/cache/{HEX64}", places.SYSTEM_CACHE, "autotune"),
+    ("x/cache/notes", None, None),
+    ("cache/dcache_dump/imc.save", "imc", "imc"),
+    (f"cache/on_disk_cache/{HEX32}", "on_disk_cache", "on_disk_cache"),
+    (f"cache/function/{HEX32}", places.MEMOIZED, "caching_package"),
+    # A root may be named `cache`.
+    (f"cache/ab/{CODE}.py", places.CODE_FOLDER, "code"),
+    (f"other/function/{HEX32}", None, None),
+    ("x/dynamo/code_state_a.pkl", places.DYNAMO, "pgo"),
+    ("x/dynamo/notes", None, None),
+    (f"x/y/{CODE}.py", places.CODE_FOLDER, "code"),
+    # Only a name with a hash tells the place of code.
+    ("x/y/kernel.py", None, None),
+    ("x/y/memoizer_cache.json", places.ROOT, "memoizer_dump"),
+    (f"x/y/configs_{HEX8}.json", places.ROOT, "cutlass_configs"),
+    # A root has locks as well, and so has everybody.
+    ("x/y/any.lock", None, None),
+    ("x/y/notes", None, None),
+])  # fmt: skip
 def test_what_a_single_file_is(path: str, place: places.Place | str | None, kind: str | None) -> None:
     found = place_of_file(f"/made/up/{path}")
     if found is None:
@@ -154,20 +145,17 @@ def test_what_a_single_file_is(path: str, place: places.Place | str | None, kind
     assert found[1].kind == kind
 
 
-@pytest.mark.parametrize(
-    ("files", "wanted"),
-    [
-        ([f"fxgraph/{FX}/"], True),
-        ([f"fxgraph/aa/{FX}/"], True),
-        ([f"aotautograd/{AOT_KEY}/"], True),
-        # What other places hold is not asked for: the link may lead anywhere.
-        ([f"cache/{HEX64}", f"ab/{CODE}.py"], False),
-        ([f"fxgraph/{CODE}.py"], False),
-        ([f"fxgraph/x/{FX}/"], False),
-        ([f"deep/fxgraph/{FX}/"], False),
-        ([], False),
-    ],
-)
+@pytest.mark.parametrize(("files", "wanted"), [
+    ([f"fxgraph/{FX}/"], True),
+    ([f"fxgraph/aa/{FX}/"], True),
+    ([f"aotautograd/{AOT_KEY}/"], True),
+    # What other places hold is not asked for: the link may lead anywhere.
+    ([f"cache/{HEX64}", f"ab/{CODE}.py"], False),
+    ([f"fxgraph/{CODE}.py"], False),
+    ([f"fxgraph/x/{FX}/"], False),
+    ([f"deep/fxgraph/{FX}/"], False),
+    ([], False),
+])  # fmt: skip
 def test_whether_a_link_leads_to_a_cache(files: list[str], wanted: bool, tmp_path: Path) -> None:
     assert is_linked_root(str(made(tmp_path / "c", *files))) is wanted
 
@@ -225,45 +213,42 @@ FACTORS, HANDLES = "cache_key_factors.json", "vllm_compile_cache.py"
 SGLANG = "computation_graph_1795348800.25.py"
 
 
-@pytest.mark.parametrize(
-    ("name", "files", "wanted"),
-    [
-        ("backbone", [FACTORS], vllm_places.PART),
-        ("backbone", [HANDLES, "notes"], vllm_places.PART),
-        ("backbone", ["sglang_compile_cache.py"], vllm_places.PART),
-        ("backbone", [SGLANG], vllm_places.PART),
-        ("backbone", ["computation_graph.py"], None),
-        ("rank_0_0", [FACTORS], vllm_places.RANK),
-        ("rank_0_0", [f"backbone/{FACTORS}"], vllm_places.RANK),
-        ("rank_0_0", [f"backbone/{FACTORS}", "eagle_head/"], vllm_places.RANK),
-        ("rank_0_0", ["backbone/notes", "model"], None),
-        (f"{KEY}/rank_0_0", ["model"], vllm_places.AOT_RANK),
-        (f"{KEY}/rank_0_0", ["notes"], None),
-        (f"{NAME}/rank_0_0", ["model"], None),
-        (NAME, [f"rank_0_0/backbone/{FACTORS}"], vllm_places.FOLDER),
-        # A rank may have written nothing yet.
-        (NAME, [f"rank_0_0/backbone/{FACTORS}", "rank_1_0/"], vllm_places.FOLDER),
-        (NAME, ["rank_0_0/", f"rank_1_0/backbone/{FACTORS}"], vllm_places.FOLDER),
-        (NAME, ["rank_0_0/notes"], None),
-        (KEY, ["rank_0_0/model"], vllm_places.AOT_FOLDER),
-        (KEY, ["rank_0_0/", "rank_1_0/model"], vllm_places.AOT_FOLDER),
-        (KEY, ["rank_0_0/notes"], None),
-        ("other", ["rank_0_0/model"], None),
-        ("aot", [f"{KEY}/rank_0_0/model"], vllm_places.AOT),
-        ("aot", [f"{KEY}/rank_0_0/model", f"{'1' * 64}/", "notes"], vllm_places.AOT),
-        ("aot", [f"{KEY}/rank_0_0/notes"], None),
-        ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}"], vllm_places.TREE),
-        ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}", f"{'a' * 10}/", "notes"], vllm_places.TREE),
-        ("tree", [f"torch_aot_compile/{KEY}/rank_0_0/model"], vllm_places.TREE),
-        # Beside a folder of an engine, that of a rank is of the tree.
-        ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}", f"rank_0_0/backbone/{FACTORS}"], vllm_places.TREE),
-        ("tree", [f"other/{KEY}/rank_0_0/model"], None),
-        ("tree", [f"not_a_hash/rank_0_0/backbone/{FACTORS}"], None),
-        ("tree", [f"{NAME}/"], None),
-        ("tree", ["torch_aot_compile/notes"], None),
-        ("tree", [], None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "files", "wanted"), [
+    ("backbone", [FACTORS], vllm_places.PART),
+    ("backbone", [HANDLES, "notes"], vllm_places.PART),
+    ("backbone", ["sglang_compile_cache.py"], vllm_places.PART),
+    ("backbone", [SGLANG], vllm_places.PART),
+    ("backbone", ["computation_graph.py"], None),
+    ("rank_0_0", [FACTORS], vllm_places.RANK),
+    ("rank_0_0", [f"backbone/{FACTORS}"], vllm_places.RANK),
+    ("rank_0_0", [f"backbone/{FACTORS}", "eagle_head/"], vllm_places.RANK),
+    ("rank_0_0", ["backbone/notes", "model"], None),
+    (f"{KEY}/rank_0_0", ["model"], vllm_places.AOT_RANK),
+    (f"{KEY}/rank_0_0", ["notes"], None),
+    (f"{NAME}/rank_0_0", ["model"], None),
+    (NAME, [f"rank_0_0/backbone/{FACTORS}"], vllm_places.FOLDER),
+    # A rank may have written nothing yet.
+    (NAME, [f"rank_0_0/backbone/{FACTORS}", "rank_1_0/"], vllm_places.FOLDER),
+    (NAME, ["rank_0_0/", f"rank_1_0/backbone/{FACTORS}"], vllm_places.FOLDER),
+    (NAME, ["rank_0_0/notes"], None),
+    (KEY, ["rank_0_0/model"], vllm_places.AOT_FOLDER),
+    (KEY, ["rank_0_0/", "rank_1_0/model"], vllm_places.AOT_FOLDER),
+    (KEY, ["rank_0_0/notes"], None),
+    ("other", ["rank_0_0/model"], None),
+    ("aot", [f"{KEY}/rank_0_0/model"], vllm_places.AOT),
+    ("aot", [f"{KEY}/rank_0_0/model", f"{'1' * 64}/", "notes"], vllm_places.AOT),
+    ("aot", [f"{KEY}/rank_0_0/notes"], None),
+    ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}"], vllm_places.TREE),
+    ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}", f"{'a' * 10}/", "notes"], vllm_places.TREE),
+    ("tree", [f"torch_aot_compile/{KEY}/rank_0_0/model"], vllm_places.TREE),
+    # Beside a folder of an engine, that of a rank is of the tree.
+    ("tree", [f"{NAME}/rank_0_0/backbone/{FACTORS}", f"rank_0_0/backbone/{FACTORS}"], vllm_places.TREE),
+    ("tree", [f"other/{KEY}/rank_0_0/model"], None),
+    ("tree", [f"not_a_hash/rank_0_0/backbone/{FACTORS}"], None),
+    ("tree", [f"{NAME}/"], None),
+    ("tree", ["torch_aot_compile/notes"], None),
+    ("tree", [], None),
+])  # fmt: skip
 def test_what_a_folder_of_vllm_is(
     name: str, files: list[str], wanted: places.Place | None, tmp_path: Path
 ) -> None:
@@ -280,21 +265,18 @@ def test_a_folder_that_is_absent_or_has_too_many_names_is_none(
     assert vllm_place_of(folder) is None
 
 
-@pytest.mark.parametrize(
-    ("path", "place", "kind"),
-    [
-        (f"x/{FACTORS}", vllm_places.PART, "vllm_factors"),
-        (f"x/{HANDLES}", vllm_places.PART, "vllm_handles"),
-        ("x/artifact_compile_range_1_8_subgraph_0", vllm_places.PART, "vllm_artifact"),
-        ("x/artifact_shape_None_subgraph_25", vllm_places.PART, "vllm_artifact"),
-        # Others have files of that name.
-        ("x/computation_graph.py", None, None),
-        (f"{KEY}/rank_0_0/model", vllm_places.AOT_RANK, "vllm_aot"),
-        (f"{KEY}/rank_0_0/notes", None, None),
-        (f"{KEY}/other/model", None, None),
-        (f"{NAME}/rank_0_0/model", None, None),
-    ],
-)
+@pytest.mark.parametrize(("path", "place", "kind"), [
+    (f"x/{FACTORS}", vllm_places.PART, "vllm_factors"),
+    (f"x/{HANDLES}", vllm_places.PART, "vllm_handles"),
+    ("x/artifact_compile_range_1_8_subgraph_0", vllm_places.PART, "vllm_artifact"),
+    ("x/artifact_shape_None_subgraph_25", vllm_places.PART, "vllm_artifact"),
+    # Others have files of that name.
+    ("x/computation_graph.py", None, None),
+    (f"{KEY}/rank_0_0/model", vllm_places.AOT_RANK, "vllm_aot"),
+    (f"{KEY}/rank_0_0/notes", None, None),
+    (f"{KEY}/other/model", None, None),
+    (f"{NAME}/rank_0_0/model", None, None),
+])  # fmt: skip
 def test_what_a_single_file_of_vllm_is(path: str, place: places.Place | None, kind: str | None) -> None:
     found = vllm_place_of_file(f"/made/up/{path}")
     assert (place, kind) == (None, None) if found is None else (found[0], found[1].kind) == (place, kind)

@@ -195,13 +195,10 @@ def test_any_other_bytes_are_none_of_these(head: bytes, tmp_path_factory: pytest
     assert not looks_like_standalone(head)
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        "its compiled code",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("a function", "a model", "an artifact")),
-    ],
-)
+@pytest.mark.parametrize("where", [
+    "its compiled code",
+    *(pytest.param(one, marks=pytest.mark.slow) for one in ("a function", "a model", "an artifact")),
+])  # fmt: skip
 def test_a_hostile_pickle_runs_nothing_in_any_of_them(where: str, tmp_path: Path) -> None:
     sentinel = tmp_path / "ran"
     path = tmp_path / "file"
@@ -230,17 +227,14 @@ def packed(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP
     return path
 
 
-@pytest.mark.parametrize(
-    ("metadata", "status", "what"),
-    [
-        (b'{"AOTI_DEVICE_KEY": "cuda"}', "ok", None),
-        (b'{"AOTI_DEVICE_KEY": 7}', "ok", None),
-        (b"[]", "damaged", "no object"),
-        (b"{", "damaged", "no whole archive"),
-        (b"[" * 60_000, "damaged", "nested too deep"),
-        (b" " * (1 << 25), "unreadable", "too long"),
-    ],
-)
+@pytest.mark.parametrize(("metadata", "status", "what"), [
+    (b'{"AOTI_DEVICE_KEY": "cuda"}', "ok", None),
+    (b'{"AOTI_DEVICE_KEY": 7}', "ok", None),
+    (b"[]", "damaged", "no object"),
+    (b"{", "damaged", "no whole archive"),
+    (b"[" * 60_000, "damaged", "nested too deep"),
+    (b" " * (1 << 25), "unreadable", "too long"),
+])  # fmt: skip
 def test_metadata_of_a_package(metadata: bytes, status: str, what: str | None, tmp_path: Path) -> None:
     """A file that compresses a thousand times is not unpacked."""
     path = packed(tmp_path / "x.pt2", {"x.wrapper_metadata.json": metadata}, zipfile.ZIP_DEFLATED)
@@ -315,17 +309,14 @@ def test_nothing_stands_against_what_torch_wrote(folder: Path) -> None:
             assert own <= ({"__main__.Layer"} if name == "model.pt" else set()), name
 
 
-@pytest.mark.parametrize(
-    ("backends", "detail"),
-    [
-        ([], "0 compiled graphs"),
-        (["inductor"], "backend inductor"),
-        ([None], ""),
-        (["inductor", None], "2 compiled graphs; backend inductor"),
-        ([None, "inductor"], "2 compiled graphs"),
-        (["<mine.Backend object at 0x7f00>"], "backend mine.Backend"),
-    ],
-)
+@pytest.mark.parametrize(("backends", "detail"), [
+    ([], "0 compiled graphs"),
+    (["inductor"], "backend inductor"),
+    ([None], ""),
+    (["inductor", None], "2 compiled graphs; backend inductor"),
+    ([None, "inductor"], "2 compiled graphs"),
+    (["<mine.Backend object at 0x7f00>"], "backend mine.Backend"),
+])  # fmt: skip
 def test_the_compiled_functions_of_a_model(backends: list[str | None], detail: str, tmp_path: Path) -> None:
     functions = [
         {"signature": 0, "compiled_fn": 0, "original_code": 0, "guards_state": b"", "backend_name": backend}

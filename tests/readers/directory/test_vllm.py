@@ -52,21 +52,18 @@ def test_factors_know_where_they_lie(tmp_path: Path) -> None:
     assert json.loads(one.env) == ENV
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"{}",
-        json.dumps({**FACTORS, "env": []}).encode(),
-        json.dumps({**FACTORS, "code_hash": None}).encode(),
-        json.dumps({**FACTORS, "code_hash": "x" * 1000}).encode(),
-        json.dumps({**FACTORS, "env": {str(n): n for n in range(10_000)}}).encode(),
-        b'{"env": {"x": ' + b"[" * 900 + b"]" * 900 + b'}, "config_hash": "a", "code_hash": "b"}',
-        b" " * (5 << 20),
-    ],
-)
+@pytest.mark.parametrize("content", [
+    b"",
+    b"{",
+    b"[]",
+    b"{}",
+    json.dumps({**FACTORS, "env": []}).encode(),
+    json.dumps({**FACTORS, "code_hash": None}).encode(),
+    json.dumps({**FACTORS, "code_hash": "x" * 1000}).encode(),
+    json.dumps({**FACTORS, "env": {str(n): n for n in range(10_000)}}).encode(),
+    b'{"env": {"x": ' + b"[" * 900 + b"]" * 900 + b'}, "config_hash": "a", "code_hash": "b"}',
+    b" " * (5 << 20),
+])  # fmt: skip
 def test_factors_that_are_none_are_a_problem(content: bytes, tmp_path: Path) -> None:
     entry, reading = read(CONTENT_READERS[VLLM_FACTORS], content, tmp_path)
     assert entry.status in ("damaged", "unreadable")
@@ -74,16 +71,13 @@ def test_factors_that_are_none_are_a_problem(content: bytes, tmp_path: Path) -> 
     assert not reading.vllm_factors
 
 
-@pytest.mark.parametrize(
-    ("keys", "detail"),
-    [
-        ([((1, 8), 0, "inductor_standalone")], "1 artifact of 1 subgraph: inductor_standalone"),
-        ([((1, 8), 0, "a"), ((1, 8), 1, "a"), (None, 1, "a")], "3 artifacts of 2 subgraphs: a"),
-        ([((1, 8), 0, "b"), ((1, 8), 0, "a")], "2 artifacts of 1 subgraph: a, b"),
-        ([((1, 8), 0, 7)], "1 artifact of 1 subgraph: "),
-        ([], "0 artifacts of 0 subgraphs: "),
-    ],
-)
+@pytest.mark.parametrize(("keys", "detail"), [
+    ([((1, 8), 0, "inductor_standalone")], "1 artifact of 1 subgraph: inductor_standalone"),
+    ([((1, 8), 0, "a"), ((1, 8), 1, "a"), (None, 1, "a")], "3 artifacts of 2 subgraphs: a"),
+    ([((1, 8), 0, "b"), ((1, 8), 0, "a")], "2 artifacts of 1 subgraph: a, b"),
+    ([((1, 8), 0, 7)], "1 artifact of 1 subgraph: "),
+    ([], "0 artifacts of 0 subgraphs: "),
+])  # fmt: skip
 def test_handles_are_counted(keys: list[tuple[object, ...]], detail: str, tmp_path: Path) -> None:
     text = repr({key: {"cache_key": "a", "graph_handle": ("x", "/x")} for key in keys})
     entry, _ = read(CONTENT_READERS[VLLM_HANDLES], text.encode(), tmp_path)
@@ -96,20 +90,10 @@ def test_keys_that_are_not_of_vllm_are_damage(text: str, tmp_path: Path) -> None
     assert entry.damage == f"{ARTIFACT} has a key that is not of vLLM"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "__import__('os').system('touch {}')",
-        "{{(1, 2, 'x'): open('{}', 'w')}}",
-        "import os\nos.mkdir('{}')",
-        "[1]",
-        "{{1: 2}}",
-        "(" * 100_000,
-        "{{" * 300,
-        "\x00",
-        "{{[]: 1}}",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "__import__('os').system('touch {}')", "{{(1, 2, 'x'): open('{}', 'w')}}", "import os\nos.mkdir('{}')",
+    "[1]", "{{1: 2}}", "(" * 100_000, "{{" * 300, "\x00", "{{[]: 1}}",
+])  # fmt: skip
 def test_handles_are_never_executed(text: str, tmp_path: Path) -> None:
     made = tmp_path / "made"
     entry, reading = read(CONTENT_READERS[VLLM_HANDLES], text.format(made).encode(), tmp_path)
@@ -123,16 +107,13 @@ def test_handles_beyond_any_size_are_not_read(tmp_path: Path) -> None:
     assert entry.status == "unreadable"
 
 
-@pytest.mark.parametrize(
-    ("content", "damage"),
-    [
-        (b"\0" * 100, "checksum differs"),
-        (artifact(), "no mega-cache"),
-        (artifact(header=b"SomethingElse"), "no standalone artifact"),
-        (with_checksum(sized(b"CacheCompiledArtifact")), "truncated"),
-        (with_checksum((1 << 63).to_bytes(8, "big")), "truncated"),
-    ],
-)
+@pytest.mark.parametrize(("content", "damage"), [
+    (b"\0" * 100, "checksum differs"),
+    (artifact(), "no mega-cache"),
+    (artifact(header=b"SomethingElse"), "no standalone artifact"),
+    (with_checksum(sized(b"CacheCompiledArtifact")), "truncated"),
+    (with_checksum((1 << 63).to_bytes(8, "big")), "truncated"),
+])  # fmt: skip
 def test_artifacts_that_are_none_are_a_problem(content: bytes, damage: str, tmp_path: Path) -> None:
     entry, reading = read(CONTENT_READERS[VLLM_ARTIFACT], content, tmp_path)
     assert entry.status == "damaged"

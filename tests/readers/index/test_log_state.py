@@ -155,18 +155,15 @@ def test_what_is_no_state_or_of_another_version(log: Path) -> None:
         assert LogState.of_json(one) is None, one
 
 
-@pytest.mark.parametrize(
-    ("modified", "changed", "wanted"),
-    [
-        (0, 0, False),
-        (-2_000_000_000, -2_000_000_000, False),
-        (-2_000_000_001, -2_000_000_001, True),
-        # Whichever is later.
-        (-9_000_000_000, 0, False),
-        (0, -9_000_000_000, False),
-        (5, 5, False),
-    ],
-)
+@pytest.mark.parametrize(("modified", "changed", "wanted"), [
+    (0, 0, False),
+    (-2_000_000_000, -2_000_000_000, False),
+    (-2_000_000_001, -2_000_000_001, True),
+    # Whichever is later.
+    (-9_000_000_000, 0, False),
+    (0, -9_000_000_000, False),
+    (5, 5, False),
+])  # fmt: skip
 def test_a_log_is_quiet_two_seconds_after_its_last_change(
     modified: int, changed: int, wanted: bool, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

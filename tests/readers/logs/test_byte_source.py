@@ -45,19 +45,15 @@ class Failing(io.RawIOBase):
         return 0
 
 
-@pytest.mark.parametrize(
-    ("error", "wanted"),
-    [
-        (None, None),
-        (TooMuchError("far too much"), ("limit", "far too much")),
-        (OSError(errno.EIO, "disk broken"), ("lost", "could not be read to its end: disk broken")),
-        # What gzip says of damage is an OSError without a number.
-        (gzip.BadGzipFile("CRC check failed"), ("damaged_compression", "CRC check failed")),
-        (EOFError("ended before the end marker"), ("damaged_compression", "ended before the end marker")),
-        (zlib.error("invalid block"), ("damaged_compression", "invalid block")),
-    ],
-    ids=["none", "limit", "system", "gzip", "end", "zlib"],
-)
+@pytest.mark.parametrize(("error", "wanted"), [
+    (None, None),
+    (TooMuchError("far too much"), ("limit", "far too much")),
+    (OSError(errno.EIO, "disk broken"), ("lost", "could not be read to its end: disk broken")),
+    # What gzip says of damage is an OSError without a number.
+    (gzip.BadGzipFile("CRC check failed"), ("damaged_compression", "CRC check failed")),
+    (EOFError("ended before the end marker"), ("damaged_compression", "ended before the end marker")),
+    (zlib.error("invalid block"), ("damaged_compression", "invalid block")),
+], ids=["none", "limit", "system", "gzip", "end", "zlib"])  # fmt: skip
 def test_all_before_a_failure_is_read_and_the_failure_is_told(
     error: Exception | None, wanted: tuple[str, str] | None
 ) -> None:

@@ -41,26 +41,23 @@ def read(tmp_path: Path, *records: str) -> CompiledFrames:
 START = record("dynamo_start", {"stack": [{"name": "f", "line": 3, "filename": "model.py"}]})
 
 
-@pytest.mark.parametrize(
-    ("records", "expected"),
-    [
-        ([START, metrics()], ["first"]),
-        # After a reset.
-        ([START, metrics(), START, metrics()], ["first", "first"]),
-        # A backward graph while it compiles, and a later one; the second record is that of torch 2.5.
-        ([START, metrics(is_forward=False)], ["first", "backward"]),
-        ([START, metrics(), metrics(is_forward=False)], ["first", "backward"]),
-        ([START, metrics(), backward_of_2_5()], ["first", "backward"]),
-        ([START, metrics(), backward_of_2_5(fail_type="InductorError")], ["first", "backward"]),
-        # It began before the log.
-        ([metrics()], ["first"]),
-        # The limit, as it is called now, in torch 2.6, and in 2.5.
-        ([metrics(fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached")], ["limit"]),
-        ([backward_of_2_5(fail_type="RecompileLimitExceeded")], ["limit"]),
-        ([metrics(fail_type="CacheLimitExceeded")], ["limit"]),
-        ([START, metrics(fail_type="InductorError")], ["first"]),
-    ],
-)
+@pytest.mark.parametrize(("records", "expected"), [
+    ([START, metrics()], ["first"]),
+    # After a reset.
+    ([START, metrics(), START, metrics()], ["first", "first"]),
+    # A backward graph while it compiles, and a later one; the second record is that of torch 2.5.
+    ([START, metrics(is_forward=False)], ["first", "backward"]),
+    ([START, metrics(), metrics(is_forward=False)], ["first", "backward"]),
+    ([START, metrics(), backward_of_2_5()], ["first", "backward"]),
+    ([START, metrics(), backward_of_2_5(fail_type="InductorError")], ["first", "backward"]),
+    # It began before the log.
+    ([metrics()], ["first"]),
+    # The limit, as it is called now, in torch 2.6, and in 2.5.
+    ([metrics(fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached")], ["limit"]),
+    ([backward_of_2_5(fail_type="RecompileLimitExceeded")], ["limit"]),
+    ([metrics(fail_type="CacheLimitExceeded")], ["limit"]),
+    ([START, metrics(fail_type="InductorError")], ["first"]),
+])  # fmt: skip
 def test_the_kind_of_a_compile(records: list[str], expected: list[str], tmp_path: Path) -> None:
     found = read(tmp_path, *records)
     assert [one.kind for one in found.rows] == expected
@@ -101,19 +98,16 @@ def test_what_lost_its_beginning_is_not_said_of_other_code(tmp_path: Path) -> No
 WHERE = "Graph break in user code at model.py:7\n"
 
 
-@pytest.mark.parametrize(
-    ("payload", "reason"),
-    [
-        # Behind the word, or in a line of its own.
-        (f"{WHERE}Reason: Unsupported: print\nUser code traceback:\n  File", "Unsupported: print"),
-        (f"{WHERE}Graph Break Reason: Call to `print`\n  Explanation: none", "Call to `print`"),
-        (f"{WHERE}Graph Break Reason: Encountered:\n\n  Call to `print`\n  Hint", "Call to `print`"),
-        (f"{WHERE}Graph Break Reason: Encountered:\n\n", "Encountered:"),
-        # No form that is known: what it says first.
-        ("  skipped by a rule\nUser code traceback:\n  File", "skipped by a rule"),
-        ("skipped by a rule", "skipped by a rule"),
-    ],
-)
+@pytest.mark.parametrize(("payload", "reason"), [
+    # Behind the word, or in a line of its own.
+    (f"{WHERE}Reason: Unsupported: print\nUser code traceback:\n  File", "Unsupported: print"),
+    (f"{WHERE}Graph Break Reason: Call to `print`\n  Explanation: none", "Call to `print`"),
+    (f"{WHERE}Graph Break Reason: Encountered:\n\n  Call to `print`\n  Hint", "Call to `print`"),
+    (f"{WHERE}Graph Break Reason: Encountered:\n\n", "Encountered:"),
+    # No form that is known: what it says first.
+    ("  skipped by a rule\nUser code traceback:\n  File", "skipped by a rule"),
+    ("skipped by a rule", "skipped by a rule"),
+])  # fmt: skip
 def test_the_reason_of_a_graph_break(payload: str, reason: str, tmp_path: Path) -> None:
     told = record("artifact", {"name": "dynamo_graph_break_reason"}, payload)
     (one,) = read(tmp_path, START, told, metrics()).rows
@@ -123,15 +117,12 @@ def test_the_reason_of_a_graph_break(payload: str, reason: str, tmp_path: Path) 
     assert (found.file, found.line) == place
 
 
-@pytest.mark.parametrize(
-    ("payload", "expected"),
-    [
-        ("0/0: x == 1       # code", ("0/0: x == 1 # code",)),
-        ('[\n"0/1: a\\nUser stack trace:",\n"0/0: b"\n]', ("0/1: a", "0/0: b")),
-        ("[1, null]", ()),
-        ("", ("",)),
-    ],
-)
+@pytest.mark.parametrize(("payload", "expected"), [
+    ("0/0: x == 1       # code", ("0/0: x == 1 # code",)),
+    ('[\n"0/1: a\\nUser stack trace:",\n"0/0: b"\n]', ("0/1: a", "0/0: b")),
+    ("[1, null]", ()),
+    ("", ("",)),
+])  # fmt: skip
 def test_reasons_are_one_text_or_a_list(payload: str, expected: tuple[str, ...], tmp_path: Path) -> None:
     reasons = record("artifact", {"name": "recompile_reasons"}, payload, frame_compile_id=1)
     again = record("dynamo_start", {"stack": []}, frame_compile_id=1)
@@ -139,15 +130,12 @@ def test_reasons_are_one_text_or_a_list(payload: str, expected: tuple[str, ...],
     assert one.recompile_reasons == expected
 
 
-@pytest.mark.parametrize(
-    ("told", "restarts"),
-    [
-        ({"restart_reasons": ["one", "two\n  in lines"]}, ("one", "two")),
-        ({"restart_reasons": []}, ()),
-        ({"restart_reasons": None}, ()),
-        ({}, ()),
-    ],
-)
+@pytest.mark.parametrize(("told", "restarts"), [
+    ({"restart_reasons": ["one", "two\n  in lines"]}, ("one", "two")),
+    ({"restart_reasons": []}, ()),
+    ({"restart_reasons": None}, ()),
+    ({}, ()),
+])  # fmt: skip
 def test_why_the_analysis_began_again(
     told: dict[str, object], restarts: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -156,17 +144,14 @@ def test_why_the_analysis_began_again(
     assert not found.problems
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        record("dynamo_start", {"stack": 5}),
-        record("dynamo_start", 5),
-        record("create_symbol", {"symbol": 5, "user_stack": [7]}),
-        metrics(start_time_us="now", duration_us=1e300, restart_reasons=[1], fail_type=3, is_forward="yes"),
-        record("compilation_metrics", {}, frame_id="x"),
-        f'{PREFIX}{{"dynamo_start": {{"stack"\n',
-    ],
-)
+@pytest.mark.parametrize("wrong", [
+    record("dynamo_start", {"stack": 5}),
+    record("dynamo_start", 5),
+    record("create_symbol", {"symbol": 5, "user_stack": [7]}),
+    metrics(start_time_us="now", duration_us=1e300, restart_reasons=[1], fail_type=3, is_forward="yes"),
+    record("compilation_metrics", {}, frame_id="x"),
+    f'{PREFIX}{{"dynamo_start": {{"stack"\n',
+])  # fmt: skip
 def test_values_that_torch_never_writes_are_problems(wrong: str, tmp_path: Path) -> None:
     found = read(tmp_path, START, wrong, START)
     assert [one.compile_id for one in found.rows if one.place.line == 3] == ["0/0", "0/0"]

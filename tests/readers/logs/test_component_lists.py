@@ -93,19 +93,16 @@ class Asked(dict[bytes, int]):
         return super().get(key, default)
 
 
-@pytest.mark.parametrize(
-    ("at", "asked"),
-    [
-        # Of a list that is as the one before nothing is looked up; else one stretch of 32, or the last six.
-        ((), 0),
-        ((0,), 32),
-        ((31,), 32),
-        ((40,), 32),
-        ((69,), 6),
-        ((0, 69), 38),
-        ((5, 40), 64),
-    ],
-)
+@pytest.mark.parametrize(("at", "asked"), [
+    # Of a list that is as the one before nothing is looked up; else one stretch of 32, or the last six.
+    ((), 0),
+    ((0,), 32),
+    ((31,), 32),
+    ((40,), 32),
+    ((69,), 6),
+    ((0, 69), 38),
+    ((5, 40), 64),
+])  # fmt: skip
 def test_only_what_is_new_in_a_list_is_looked_up(at: tuple[int, ...], asked: int) -> None:
     store, known = HashDetails(), Asked()
     reader = ComponentLists(store, known)

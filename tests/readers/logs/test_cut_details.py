@@ -106,74 +106,64 @@ def other(fields: Fields, end: str = "\n") -> Fields:
     return {**fields, "gm": CODE + end}
 
 
-@pytest.mark.parametrize(
-    ("logs", "wanted"),
-    [
-        (lambda: Logs().text(FX, other(FX, "y")), []),
-        (lambda: Logs().text(FX), []),
-        (lambda: Logs().text(AOT, cache="aotautograd"), []),
-        (Logs, []),
-        # Traces and entries are whole, and show what others lack.
-        (lambda: Logs().text(NO_DEVICE, kind="trace"), []),
-        (lambda: Logs().text(FX, kind="trace").text(NO_DEVICE), ["f10"]),
-        (lambda: Logs().entry("f99", FX).text(NO_DEVICE), ["f00"]),
-        (lambda: Logs().text(FX, OTHER, NO_DEVICE), ["f02"]),
-        # A single set is enough, if it has all that the other has.
-        (lambda: Logs().text(FX, NO_DEVICE), ["f01"]),
-        # What is in an entry is whole, whatever its log lost; not under the key of the other cache.
-        (lambda: Logs().entry("f99", FX).text(FX, outcome="unknown"), []),
-        (lambda: Logs().entry("a99", FX).text(FX, outcome="unknown"), ["f00"]),
-        (lambda: Logs().entry("a99", AOT).text(AOT, cache="aotautograd", outcome="unknown"), []),
-        (lambda: Logs().entry(None, FX).entry("f99", None).text(FX, outcome="unknown"), ["f00"]),
-        # A name that stands in a damaged set alone is not missed.
-        (lambda: Logs().text(FX, OTHER, {**NO_GRAPH, "damaged": "x"}), ["f02"]),
-        (lambda: Logs().text(FX, other(FX, "\n\n"), NO_DEVICE, other(NO_DEVICE)), ["f02", "f03"]),
-        # One without a version is of its process.
-        (lambda: Logs().text(NO_DEVICE, without(FX, "torch_version")), ["f00", "f01"]),
-        (lambda: Logs().text(NO_DEVICE).text(without(FX, "torch_version")), ["f10"]),
-        # Equal keys have equal fields.
-        (lambda: Logs().entry("f00", MORE).text(FX), ["f00"]),
-        (lambda: Logs().entry("f99", MORE).text(FX), []),
-        # Of another build of torch other fields are expected; one that lost its version is of the build of its process.
-        (lambda: Logs().text(FX, OTHER, OF_V0), []),
-        (lambda: Logs().text(FX, OTHER, without(NO_DEVICE, "torch_version")), ["f02"]),
-        # Fields that may be missing are missed only where lines are lost, not of another process, cache or build.
-        (lambda: Logs().text(MORE, OTHER), []),
-        (lambda: Logs().text(MORE, OTHER, NO_GRAPH), ["f01", "f02"]),
-        (lambda: Logs().text(MORE, OTHER).text(NO_GRAPH), ["f10"]),
-        (lambda: Logs().text(MORE).text(OTHER, is_details_cut=True), ["f10"]),
-        (lambda: Logs().text({**MORE, "torch_version": "v0"}).text(OTHER, NO_GRAPH), ["f11"]),
-        # A setting that no key of a process has is no loss.
-        (lambda: Logs().text(FX, OTHER, NO_SETTING), ["f02"]),
-        (lambda: Logs().text(FX, OTHER, NO_SETTING, other(NO_SETTING)), []),
-        # Options that no other set has are those of a release.
-        (lambda: Logs().text(NO_OPTION), ["f00"]),
-        (lambda: Logs().text({**NO_OPTIONS, "inductor_config[c]": "1"}), []),
-        (lambda: Logs().text({**FX, "inductor_config[z]": "1"}), []),
-        (lambda: Logs().text(NO_OPTION, {**NO_OPTION, **OF_S2}), []),
-        (lambda: Logs().text(NO_OPTION, other(NO_OPTION)), []),
-        # A set whose outcome is lost may have lost its last lines.
-        (lambda: Logs().text(FX, outcome="unknown"), ["f00"]),
-        (lambda: Logs().text(FX, OTHER, outcome="unknown"), []),
-        (lambda: Logs().text(FX, outcome="unknown").text(FX), []),
-        (lambda: Logs().text(FX, {**FX, **OF_S2}, outcome="unknown"), []),
-    ],
-)
+@pytest.mark.parametrize(("logs", "wanted"), [
+    (lambda: Logs().text(FX, other(FX, "y")), []),
+    (lambda: Logs().text(FX), []),
+    (lambda: Logs().text(AOT, cache="aotautograd"), []),
+    (Logs, []),
+    # Traces and entries are whole, and show what others lack.
+    (lambda: Logs().text(NO_DEVICE, kind="trace"), []),
+    (lambda: Logs().text(FX, kind="trace").text(NO_DEVICE), ["f10"]),
+    (lambda: Logs().entry("f99", FX).text(NO_DEVICE), ["f00"]),
+    (lambda: Logs().text(FX, OTHER, NO_DEVICE), ["f02"]),
+    # A single set is enough, if it has all that the other has.
+    (lambda: Logs().text(FX, NO_DEVICE), ["f01"]),
+    # What is in an entry is whole, whatever its log lost; not under the key of the other cache.
+    (lambda: Logs().entry("f99", FX).text(FX, outcome="unknown"), []),
+    (lambda: Logs().entry("a99", FX).text(FX, outcome="unknown"), ["f00"]),
+    (lambda: Logs().entry("a99", AOT).text(AOT, cache="aotautograd", outcome="unknown"), []),
+    (lambda: Logs().entry(None, FX).entry("f99", None).text(FX, outcome="unknown"), ["f00"]),
+    # A name that stands in a damaged set alone is not missed.
+    (lambda: Logs().text(FX, OTHER, {**NO_GRAPH, "damaged": "x"}), ["f02"]),
+    (lambda: Logs().text(FX, other(FX, "\n\n"), NO_DEVICE, other(NO_DEVICE)), ["f02", "f03"]),
+    # One without a version is of its process.
+    (lambda: Logs().text(NO_DEVICE, without(FX, "torch_version")), ["f00", "f01"]),
+    (lambda: Logs().text(NO_DEVICE).text(without(FX, "torch_version")), ["f10"]),
+    # Equal keys have equal fields.
+    (lambda: Logs().entry("f00", MORE).text(FX), ["f00"]),
+    (lambda: Logs().entry("f99", MORE).text(FX), []),
+    # Of another build of torch other fields are expected; one that lost its version is of the build of its process.
+    (lambda: Logs().text(FX, OTHER, OF_V0), []),
+    (lambda: Logs().text(FX, OTHER, without(NO_DEVICE, "torch_version")), ["f02"]),
+    # Fields that may be missing are missed only where lines are lost, not of another process, cache or build.
+    (lambda: Logs().text(MORE, OTHER), []),
+    (lambda: Logs().text(MORE, OTHER, NO_GRAPH), ["f01", "f02"]),
+    (lambda: Logs().text(MORE, OTHER).text(NO_GRAPH), ["f10"]),
+    (lambda: Logs().text(MORE).text(OTHER, is_details_cut=True), ["f10"]),
+    (lambda: Logs().text({**MORE, "torch_version": "v0"}).text(OTHER, NO_GRAPH), ["f11"]),
+    # A setting that no key of a process has is no loss.
+    (lambda: Logs().text(FX, OTHER, NO_SETTING), ["f02"]),
+    (lambda: Logs().text(FX, OTHER, NO_SETTING, other(NO_SETTING)), []),
+    # Options that no other set has are those of a release.
+    (lambda: Logs().text(NO_OPTION), ["f00"]),
+    (lambda: Logs().text({**NO_OPTIONS, "inductor_config[c]": "1"}), []),
+    (lambda: Logs().text({**FX, "inductor_config[z]": "1"}), []),
+    (lambda: Logs().text(NO_OPTION, {**NO_OPTION, **OF_S2}), []),
+    (lambda: Logs().text(NO_OPTION, other(NO_OPTION)), []),
+    # A set whose outcome is lost may have lost its last lines.
+    (lambda: Logs().text(FX, outcome="unknown"), ["f00"]),
+    (lambda: Logs().text(FX, OTHER, outcome="unknown"), []),
+    (lambda: Logs().text(FX, outcome="unknown").text(FX), []),
+    (lambda: Logs().text(FX, {**FX, **OF_S2}, outcome="unknown"), []),
+])  # fmt: skip
 def test_which_sets_are_cut(logs: Callable[[], Logs], wanted: list[str]) -> None:
     assert logs().cut() == wanted
 
 
-@pytest.mark.parametrize(
-    "lost",
-    [
-        "gm",
-        "example_inputs[0]",
-        "example_inputs[1]",
-        "inductor_config[a]",
-        "torch_version",
-        "system_info[hash]",
-    ],
-)
+@pytest.mark.parametrize("lost", [
+    "gm", "example_inputs[0]", "example_inputs[1]", "inductor_config[a]", "torch_version",
+    "system_info[hash]",
+])  # fmt: skip
 def test_one_that_lost_what_every_set_has_is_cut(lost: str) -> None:
     logs = Logs().text(FX, OTHER, without(FX, lost))
     assert logs.cut() == ["f02"]
@@ -220,29 +210,26 @@ def shapes(*sets: Fields, doubled: str | None = None) -> tuple[Shapes, list[int]
     return Shapes(logs.reading.details), codes
 
 
-@pytest.mark.parametrize(
-    ("fields", "cache", "wanted"),
-    [
-        (FX, "fxgraph", False),
-        (FX, "aotautograd", True),
-        (AOT, "aotautograd", False),
-        (AOT, "fxgraph", True),
-        (without(FX, "torch_version"), "fxgraph", True),
-        (without(FX, "system_info[hash]"), "fxgraph", True),
-        (without(FX, "gm"), "fxgraph", True),
-        (without(AOT, "gm"), "aotautograd", True),
-        (without(FX, "example_inputs[0]"), "fxgraph", True),
-        (without(FX, "example_inputs[1]"), "fxgraph", True),
-        ({**FX, "example_inputs[2]": "z"}, "fxgraph", False),
-        ({**FX, "example_inputs[3]": "z"}, "fxgraph", True),
-        ({**FX, "inputs_to_check[0]": "0"}, "fxgraph", False),
-        ({**FX, "inputs_to_check[1]": "1"}, "fxgraph", True),
-        ({**FX, "inputs_to_check": "[]"}, "fxgraph", True),
-        ({**FX, "inputs_to_check[x]": "1"}, "fxgraph", True),
-        ({**FX, "inputs_to_check[000000000]": "1"}, "fxgraph", True),
-        ({**FX, "inputs_to_check[00000000]": "1"}, "fxgraph", False),
-    ],
-)
+@pytest.mark.parametrize(("fields", "cache", "wanted"), [
+    (FX, "fxgraph", False),
+    (FX, "aotautograd", True),
+    (AOT, "aotautograd", False),
+    (AOT, "fxgraph", True),
+    (without(FX, "torch_version"), "fxgraph", True),
+    (without(FX, "system_info[hash]"), "fxgraph", True),
+    (without(FX, "gm"), "fxgraph", True),
+    (without(AOT, "gm"), "aotautograd", True),
+    (without(FX, "example_inputs[0]"), "fxgraph", True),
+    (without(FX, "example_inputs[1]"), "fxgraph", True),
+    ({**FX, "example_inputs[2]": "z"}, "fxgraph", False),
+    ({**FX, "example_inputs[3]": "z"}, "fxgraph", True),
+    ({**FX, "inputs_to_check[0]": "0"}, "fxgraph", False),
+    ({**FX, "inputs_to_check[1]": "1"}, "fxgraph", True),
+    ({**FX, "inputs_to_check": "[]"}, "fxgraph", True),
+    ({**FX, "inputs_to_check[x]": "1"}, "fxgraph", True),
+    ({**FX, "inputs_to_check[000000000]": "1"}, "fxgraph", True),
+    ({**FX, "inputs_to_check[00000000]": "1"}, "fxgraph", False),
+])  # fmt: skip
 def test_a_set_that_shows_its_own_gaps(fields: Fields, cache: str, wanted: bool) -> None:
     found, (code,) = shapes(fields)
     assert found.is_broken(cache, code) is wanted
@@ -338,22 +325,19 @@ def test_system_info_of_another_machine_has_other_fields() -> None:
     assert group(FX) != group({**FX, "torch_version": "v2"})
 
 
-@pytest.mark.parametrize(
-    ("graph", "wanted"),
-    [
-        ("def forward(self, x, y):", 2),
-        ("def forward(self, x):", 1),
-        ("def forward(self):", 0),
-        ("def forward(x, y):", 2),
-        ("def forward(self, x: f(a, b), y: 't, u') -> tuple[a, b]:", 2),
-        ("def forward(self, x: a[b[c, d], e], y):", 2),
-        ('def forward(self, x: "f32[8, 8]", y):', 2),
-        ("def forward(self, x, *rest, **more):", 1),
-        ("def forward(self, x,):", 1),
-        ("text\ndef forward(self, x):\n  y", 1),
-        ("  def forward(self, x):", 0),
-        ("nothing", 0),
-    ],
-)
+@pytest.mark.parametrize(("graph", "wanted"), [
+    ("def forward(self, x, y):", 2),
+    ("def forward(self, x):", 1),
+    ("def forward(self):", 0),
+    ("def forward(x, y):", 2),
+    ("def forward(self, x: f(a, b), y: 't, u') -> tuple[a, b]:", 2),
+    ("def forward(self, x: a[b[c, d], e], y):", 2),
+    ('def forward(self, x: "f32[8, 8]", y):', 2),
+    ("def forward(self, x, *rest, **more):", 1),
+    ("def forward(self, x,):", 1),
+    ("text\ndef forward(self, x):\n  y", 1),
+    ("  def forward(self, x):", 0),
+    ("nothing", 0),
+])  # fmt: skip
 def test_how_many_inputs_a_printed_graph_takes(graph: str, wanted: int) -> None:
     assert parameters_of(graph) == wanted

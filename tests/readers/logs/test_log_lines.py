@@ -45,19 +45,16 @@ def test_a_line_that_is_too_long_is_cut(size: int, monkeypatch: pytest.MonkeyPat
     assert lines.number == 4
 
 
-@pytest.mark.parametrize(
-    ("data", "number", "line"),
-    [
-        (b"a:b\nc\n", 1, b"a:b"),
-        (b"x\ny\na:b\nc\n", 3, b"a:b"),
-        (b"x\ny\na:b", 3, b"a:b"),
-        (b"x\n:\n", 2, b":"),
-        # A line that may go on is not passed over before its end is known.
-        (b"x\ny", 2, b"y"),
-        (b"x\ny\n", 2, None),
-        (b"", 0, None),
-    ],
-)
+@pytest.mark.parametrize(("data", "number", "line"), [
+    (b"a:b\nc\n", 1, b"a:b"),
+    (b"x\ny\na:b\nc\n", 3, b"a:b"),
+    (b"x\ny\na:b", 3, b"a:b"),
+    (b"x\n:\n", 2, b":"),
+    # A line that may go on is not passed over before its end is known.
+    (b"x\ny", 2, b"y"),
+    (b"x\ny\n", 2, None),
+    (b"", 0, None),
+])  # fmt: skip
 def test_lines_without_a_mark_are_passed_over(
     data: bytes, number: int, line: bytes | None, size: int
 ) -> None:
@@ -87,19 +84,16 @@ def test_the_head_is_not_consumed(size: int) -> None:
 
 
 @pytest.mark.parametrize("window", [2, 5, 1000])
-@pytest.mark.parametrize(
-    ("data", "taken", "rest"),
-    [
-        (b"P a\nP b\nx\n", [b"a", b"b"], b"x"),
-        (b"P a\nP -b\nP c\n", [b"a"], b"P -b"),
-        (b"P -a\n", [], b"P -a"),
-        (b"x\nP a\n", [], b"x"),
-        (b"P a\nP longer than a window\nP c\nP -d\n", [b"a", b"longer than a window", b"c"], b"P -d"),
-        (b"P a\nP b", [b"a", b"b"], None),
-        (b"P a\n\nP b\n", [b"a"], b""),
-        (b"", [], None),
-    ],
-)
+@pytest.mark.parametrize(("data", "taken", "rest"), [
+    (b"P a\nP b\nx\n", [b"a", b"b"], b"x"),
+    (b"P a\nP -b\nP c\n", [b"a"], b"P -b"),
+    (b"P -a\n", [], b"P -a"),
+    (b"x\nP a\n", [], b"x"),
+    (b"P a\nP longer than a window\nP c\nP -d\n", [b"a", b"longer than a window", b"c"], b"P -d"),
+    (b"P a\nP b", [b"a", b"b"], None),
+    (b"P a\n\nP b\n", [b"a"], b""),
+    (b"", [], None),
+])  # fmt: skip
 def test_lines_that_continue_a_message(
     data: bytes,
     taken: list[bytes],
@@ -141,29 +135,26 @@ def docker(*lines: tuple[str, str]) -> bytes:
 STAMP = b"2026-11-20T15:24:13.1Z "
 
 
-@pytest.mark.parametrize(
-    ("packed", "wanted"),
-    [
-        (b"a\r\nb\r\n", b"a\nb\n"),
-        (b"a\r\nb\r", b"a\nb\r"),
-        (b"a\r\nb\rc\r\n", b"a\nb\rc\n"),
-        ("a\nä\n".encode("utf-16"), "a\nä\n".encode()),
-        (b"\xfe\xff" + "a\nä\n".encode("utf-16-be"), "a\nä\n".encode()),
-        (b"\xff\xfea\0b", "ab"[:1].encode() + "\ufffd".encode()),
-        (docker(("stdout", "a\n"), ("stdout", "b\n")), b"a\nb\n"),
-        # Long lines are in parts, and those of two streams may alternate.
-        (docker(("stdout", "a"), ("stderr", "x"), ("stdout", "b\n"), ("stderr", "y\n")), b"ab\nxy\n"),
-        (docker(("stdout", "a\n"), ("stdout", "b")), b"a\nb"),
-        (docker(("stdout", "a")) + b"no json\n" + docker(("stdout", "b\n")), b"\nab\n"),
-        (docker(("stdout", "a")) + b"[1]\n{}\n" + docker(("stdout", "b\n")), b"\n\nab\n"),
-        (docker(("stdout", "a\n")) + b'{"log": 7}\n{"log": [\n', b"a\n\n\n"),
-        (b'{"log":"a\\n"}\n', b"a\n"),
-        (STAMP + b"stdout F a\n" + STAMP + b"stderr F b\n", b"a\nb\n"),
-        (STAMP + b"stdout P a\n" + STAMP + b"stderr F b\n" + STAMP + b"stdout F c\n", b"b\nac\n"),
-        (STAMP + b"stdout P a\n" + b"other\n" + STAMP + b"stdout F c\n", b"other\nac\n"),
-        (STAMP + b"stdout P a\n", b"a"),
-    ],
-)
+@pytest.mark.parametrize(("packed", "wanted"), [
+    (b"a\r\nb\r\n", b"a\nb\n"),
+    (b"a\r\nb\r", b"a\nb\r"),
+    (b"a\r\nb\rc\r\n", b"a\nb\rc\n"),
+    ("a\nä\n".encode("utf-16"), "a\nä\n".encode()),
+    (b"\xfe\xff" + "a\nä\n".encode("utf-16-be"), "a\nä\n".encode()),
+    (b"\xff\xfea\0b", "ab"[:1].encode() + "\ufffd".encode()),
+    (docker(("stdout", "a\n"), ("stdout", "b\n")), b"a\nb\n"),
+    # Long lines are in parts, and those of two streams may alternate.
+    (docker(("stdout", "a"), ("stderr", "x"), ("stdout", "b\n"), ("stderr", "y\n")), b"ab\nxy\n"),
+    (docker(("stdout", "a\n"), ("stdout", "b")), b"a\nb"),
+    (docker(("stdout", "a")) + b"no json\n" + docker(("stdout", "b\n")), b"\nab\n"),
+    (docker(("stdout", "a")) + b"[1]\n{}\n" + docker(("stdout", "b\n")), b"\n\nab\n"),
+    (docker(("stdout", "a\n")) + b'{"log": 7}\n{"log": [\n', b"a\n\n\n"),
+    (b'{"log":"a\\n"}\n', b"a\n"),
+    (STAMP + b"stdout F a\n" + STAMP + b"stderr F b\n", b"a\nb\n"),
+    (STAMP + b"stdout P a\n" + STAMP + b"stderr F b\n" + STAMP + b"stdout F c\n", b"b\nac\n"),
+    (STAMP + b"stdout P a\n" + b"other\n" + STAMP + b"stdout F c\n", b"other\nac\n"),
+    (STAMP + b"stdout P a\n", b"a"),
+])  # fmt: skip
 def test_what_was_packed(
     packed: bytes, wanted: bytes, size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -231,25 +222,22 @@ LINE = b"V1120 15:24:13.250000 3327 torch/x.py:1] text"
 OWN = b"V1120 15:24:13.250000 3327 mine/x.py:1] text"
 
 
-@pytest.mark.parametrize(
-    ("lead", "of_torch", "of_others"),
-    [
-        (b"", True, True),
-        (b"[default0]:", True, True),
-        (b"[pod/a/b] ", True, True),
-        (b"0: ", True, True),
-        (b"[1,0]<stderr>:", True, True),
-        (b"(worker pid=7) ", True, True),
-        (b"(worker pid=7, ip=10.0.0.1) ", True, True),
-        (b"web-1  | ", True, True),
-        (b"Nov 22 12:00:00 host python[1]: ", True, True),
-        (b"2026-11-20T15:24:13.1Z stderr F ", True, True),
-        (b"\x1b[36m", True, True),
-        # What a program prints before a record of torch's own does not hide it.
-        (b"step 3 ", True, False),
-        (b"loss=0.25 ", True, False),
-    ],
-)
+@pytest.mark.parametrize(("lead", "of_torch", "of_others"), [
+    (b"", True, True),
+    (b"[default0]:", True, True),
+    (b"[pod/a/b] ", True, True),
+    (b"0: ", True, True),
+    (b"[1,0]<stderr>:", True, True),
+    (b"(worker pid=7) ", True, True),
+    (b"(worker pid=7, ip=10.0.0.1) ", True, True),
+    (b"web-1  | ", True, True),
+    (b"Nov 22 12:00:00 host python[1]: ", True, True),
+    (b"2026-11-20T15:24:13.1Z stderr F ", True, True),
+    (b"\x1b[36m", True, True),
+    # What a program prints before a record of torch's own does not hide it.
+    (b"step 3 ", True, False),
+    (b"loss=0.25 ", True, False),
+])  # fmt: skip
 def test_what_may_precede_a_prefix(lead: bytes, of_torch: bool, of_others: bool) -> None:
     leads = LauncherPrefixes()
     assert (leads.prefix_of(lead + LINE) is not None) is of_torch
@@ -262,19 +250,16 @@ def test_what_may_precede_a_prefix(lead: bytes, of_torch: bool, of_others: bool)
     assert named.prefix_of(lead + OWN) is not None
 
 
-@pytest.mark.parametrize(
-    ("lead", "name"),
-    [
-        (b"", (b"", None)),
-        (b"[rank3]:", (b"", 3)),
-        (b"[default0]:[rank1]:", (b"[default0]:", 1)),
-        (b"web-1  | ", (b"web-1 |", None)),
-        (b"\x1b[36mweb-1  | \x1b[0m", (b"web-1 |", None)),
-        (b"2026-11-20T15:24:13.1Z [pod/a] ", (b"[pod/a]", None)),
-        (b"step 3 ", (b"", None)),
-        (b"0: \r 40%|###", (b"", None)),
-    ],
-)
+@pytest.mark.parametrize(("lead", "name"), [
+    (b"", (b"", None)),
+    (b"[rank3]:", (b"", 3)),
+    (b"[default0]:[rank1]:", (b"[default0]:", 1)),
+    (b"web-1  | ", (b"web-1 |", None)),
+    (b"\x1b[36mweb-1  | \x1b[0m", (b"web-1 |", None)),
+    (b"2026-11-20T15:24:13.1Z [pod/a] ", (b"[pod/a]", None)),
+    (b"step 3 ", (b"", None)),
+    (b"0: \r 40%|###", (b"", None)),
+])  # fmt: skip
 def test_the_name_that_a_launcher_gives(lead: bytes, name: tuple[bytes, int | None]) -> None:
     leads = LauncherPrefixes()
     assert leads.name(lead) == leads.name(lead) == name
@@ -282,19 +267,16 @@ def test_the_name_that_a_launcher_gives(lead: bytes, name: tuple[bytes, int | No
     assert LauncherPrefixes(is_named=True).name(lead) == (wanted, name[1])
 
 
-@pytest.mark.parametrize(
-    ("names", "wanted"),
-    [
-        ([b"", b"", b"a "], False),
-        ([b"a ", b"a "], True),
-        ([b"a ", b"a ", b"", b""], False),
-        ([b"a ", b"a ", b"a ", b""], True),
-        ([b"a ", b"b ", b"a ", b"b "], True),
-        ([b"a ", b"b ", b"c ", b"d "], False),
-        ([b"a "], True),
-        ([], False),
-    ],
-)
+@pytest.mark.parametrize(("names", "wanted"), [
+    ([b"", b"", b"a "], False),
+    ([b"a ", b"a "], True),
+    ([b"a ", b"a ", b"", b""], False),
+    ([b"a ", b"a ", b"a ", b""], True),
+    ([b"a ", b"b ", b"a ", b"b "], True),
+    ([b"a ", b"b ", b"c ", b"d "], False),
+    ([b"a "], True),
+    ([], False),
+])  # fmt: skip
 def test_whether_any_text_is_a_name(names: list[bytes], wanted: bool) -> None:
     assert LauncherPrefixes(b"\n".join(name + LINE for name in names)).is_named is wanted
 
@@ -304,17 +286,14 @@ def test_a_rank_that_none_has() -> None:
     assert not tells_no_rank(b"[rank123456789]:")
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        (b"text\x1b[0m", b"text"),
-        (b"text\x1b[0m\x1b[K", b"text"),
-        (b"a\x1b[1mtext\x1b[0m", b"a\x1b[1mtext"),
-        (b"item", b"item"),
-        (b"text\x1b[0mK", b"text\x1b[0mK"),
-        (b"\x1b[0m", b""),
-        (b"text", b"text"),
-    ],
-)
+@pytest.mark.parametrize(("text", "wanted"), [
+    (b"text\x1b[0m", b"text"),
+    (b"text\x1b[0m\x1b[K", b"text"),
+    (b"a\x1b[1mtext\x1b[0m", b"a\x1b[1mtext"),
+    (b"item", b"item"),
+    (b"text\x1b[0mK", b"text\x1b[0mK"),
+    (b"\x1b[0m", b""),
+    (b"text", b"text"),
+])  # fmt: skip
 def test_colours_at_the_end(text: bytes, wanted: bytes) -> None:
     assert without_tail(text) == wanted

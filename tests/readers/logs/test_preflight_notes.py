@@ -85,28 +85,25 @@ def test_two_lookups_of_one_key_have_notes_of_their_own() -> None:
 STORED = {"cache": "fxgraph", "key": "f11"}
 
 
-@pytest.mark.parametrize(
-    ("note", "wanted"),
-    [
-        ({}, {}),
-        ({"sizes": [3, 1.5, "7", None]}, {"sizes": (3, 1.5, None, None)}),
-        ({"sizes": 3}, {}),
-        ({"cache_dir": "/c"}, {"cache_dir": "/c"}),
-        ({"not_local": True}, {"is_local": False}),
-        ({"not_local": False}, {}),
-        ({"remote": True}, {"is_remote": True}),
-        ({"guards_skipped": True}, {"skips_guards": True}),
-        ({"brought": True}, {"open": "brought"}),
-        ({"without_values": True}, {"open": "without_values"}),
-        ({"precompiled": True, "counts_read": True}, {"open": "precompiled"}),
-        ({"counts_read": False}, {}),
-        ({"stored": {}}, {}),
-        ({"stored": STORED}, {"is_stored": True}),
-        ({"stored": {**STORED, "guards": "g"}}, {"is_stored": True, "stored_guards": "g"}),
-        ({"stored": {**STORED, "why_not": "no"}}, {}),
-        ({"stored": {**STORED, "why_not": ""}}, {}),
-    ],
-)
+@pytest.mark.parametrize(("note", "wanted"), [
+    ({}, {}),
+    ({"sizes": [3, 1.5, "7", None]}, {"sizes": (3, 1.5, None, None)}),
+    ({"sizes": 3}, {}),
+    ({"cache_dir": "/c"}, {"cache_dir": "/c"}),
+    ({"not_local": True}, {"is_local": False}),
+    ({"not_local": False}, {}),
+    ({"remote": True}, {"is_remote": True}),
+    ({"guards_skipped": True}, {"skips_guards": True}),
+    ({"brought": True}, {"open": "brought"}),
+    ({"without_values": True}, {"open": "without_values"}),
+    ({"precompiled": True, "counts_read": True}, {"open": "precompiled"}),
+    ({"counts_read": False}, {}),
+    ({"stored": {}}, {}),
+    ({"stored": STORED}, {"is_stored": True}),
+    ({"stored": {**STORED, "guards": "g"}}, {"is_stored": True, "stored_guards": "g"}),
+    ({"stored": {**STORED, "why_not": "no"}}, {}),
+    ({"stored": {**STORED, "why_not": ""}}, {}),
+])  # fmt: skip
 def test_what_a_note_says(note: dict[str, Any], wanted: dict[str, Any]) -> None:
     of_lookup = {name: value for name, value in note.items() if name != "stored"}
     text = json.dumps({**lookup_note(**of_lookup), "stored": note.get("stored")})

@@ -225,17 +225,14 @@ def test_each_log_adds_what_the_other_does_not_tell() -> None:
     assert (run.exit_status, run.is_cut, run.kinds) == (1, True, {"trace", "text"})
 
 
-@pytest.mark.parametrize(
-    ("of_trace", "detailed", "of_text", "wanted"),
-    [
-        ("unknown", None, "hit", "hit"),
-        ("full_miss", None, "guard_miss", "guard_miss"),
-        ("full_miss", "miss", "guard_miss", "full_miss"),
-        ("full_miss", None, "unknown", "full_miss"),
-        ("hit", None, "full_miss", "hit"),
-        ("guard_miss", None, "full_miss", "guard_miss"),
-    ],
-)
+@pytest.mark.parametrize(("of_trace", "detailed", "of_text", "wanted"), [
+    ("unknown", None, "hit", "hit"),
+    ("full_miss", None, "guard_miss", "guard_miss"),
+    ("full_miss", "miss", "guard_miss", "full_miss"),
+    ("full_miss", None, "unknown", "full_miss"),
+    ("hit", None, "full_miss", "hit"),
+    ("guard_miss", None, "full_miss", "guard_miss"),
+])  # fmt: skip
 def test_the_finer_outcome_is_taken(of_trace: str, detailed: str | None, of_text: str, wanted: str) -> None:
     trace = process("trace", [lookup(outcome=of_trace, status_detailed=detailed)])
     (run,) = join_processes([trace, process("text", [lookup(outcome=of_text)])])
@@ -289,17 +286,14 @@ def test_a_trace_without_a_time_tells_nothing_of_what_only_the_text_log_has() ->
     assert run.lookups[1].time == NOON_NS + 5 * S
 
 
-@pytest.mark.parametrize(
-    ("of_text", "wanted"),
-    [
-        ([lookup("f2", 12)], False),
-        # A compile of the trace looked up something else than the text log says.
-        ([lookup("f2", 12, compile_id="9/0")], True),
-        ([lookup("f2", 12), lookup("f1", 12)], False),
-        ([lookup("f2", 1), lookup("f1", 1)], True),
-        ([lookup("a2", 12)], True),
-    ],
-)
+@pytest.mark.parametrize(("of_text", "wanted"), [
+    ([lookup("f2", 12)], False),
+    # A compile of the trace looked up something else than the text log says.
+    ([lookup("f2", 12, compile_id="9/0")], True),
+    ([lookup("f2", 12), lookup("f1", 12)], False),
+    ([lookup("f2", 1), lookup("f1", 1)], True),
+    ([lookup("a2", 12)], True),
+])  # fmt: skip
 def test_where_two_traces_have_one_pid_compiles_must_agree(of_text: list[LookupRow], wanted: bool) -> None:
     other = process("trace-b", [lookup("f9", 501)], first=500, last=510)
     text = process("text", deepcopy(of_text), last=20)
@@ -424,16 +418,13 @@ def test_a_lookup_that_a_trace_says_no_beginning_of_began_when_the_text_log_says
         assert run.lookups[0].time == NOON_NS + int(wanted * S)
 
 
-@pytest.mark.parametrize(
-    ("told", "is_one"),
-    [
-        ({}, True),
-        ({"source": "other.log"}, False),
-        ({"pid": 8}, False),
-        ({"pid": None}, False),
-        ({"first": 3_600, "last": 3_610}, False),
-    ],
-)
+@pytest.mark.parametrize(("told", "is_one"), [
+    ({}, True),
+    ({"source": "other.log"}, False),
+    ({"pid": 8}, False),
+    ({"pid": None}, False),
+    ({"first": 3_600, "last": 3_610}, False),
+])  # fmt: skip
 def test_what_vllm_and_torch_say_in_one_log(told: dict[str, Any], is_one: bool) -> None:
     """Of two containers that share a folder of logs, both may have the pid 7."""
     text = process("server.log", [lookup()], "text")

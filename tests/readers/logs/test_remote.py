@@ -71,15 +71,12 @@ def test_workers_read_addresses(store: MemoryFileSystem, traces: list[bytes]) ->
     pd.testing.assert_frame_equal(told.lookups, cachescope.read("memory://job").lookups)
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("memory://nowhere/at_all.log", "there is no such file"),
-        ("memory://job/*.zst", "there is no such file"),
-        ("memory://job", "holds no trace, text log"),
-        ("nostore://bucket/a.log", "cannot be listed: .*nostore"),
-    ],
-)
+@pytest.mark.parametrize(("address", "message"), [
+    ("memory://nowhere/at_all.log", "there is no such file"),
+    ("memory://job/*.zst", "there is no such file"),
+    ("memory://job", "holds no trace, text log"),
+    ("nostore://bucket/a.log", "cannot be listed: .*nostore"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_one_clear_line(address: str, message: str, store: MemoryFileSystem) -> None:
     store.pipe("/job/notes.txt", b"nothing of torch")
     with pytest.raises(SourceError, match=message) as error:

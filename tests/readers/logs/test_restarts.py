@@ -34,31 +34,28 @@ ONE, TWO = {"torch_version": "b'one'"}, {"torch_version": "b'two'"}
 NONE: dict[str, str] = {}
 
 
-@pytest.mark.parametrize(
-    ("made", "wanted"),
-    [
-        ([("0/0", 1, 10, NONE)], [0]),
-        ([("0/0", 1, 10, NONE), ("0/0", 2, 11, NONE)], [0]),
-        # The clock goes back where compile ids begin again: another process.
-        ([("0/0", 1, 10, NONE), ("1/0", 1, 12, NONE), ("0/0", 2, 9, NONE)], [0, 2]),
-        ([("0/0", 1, 10, NONE), ("1/0", 1, 12, NONE), ("1/0", 2, 9, NONE)], [0]),
-        ([("0/0", 1, 10, NONE), ("1/0", 1, None, NONE), ("0/0", 2, 9, NONE)], [0]),
-        # By a little it may have been set, and by a year it went on.
-        ([("0/0", 1, 10, NONE), ("1/0", 1, 12, NONE), ("0/0", 2, 11.9999999, NONE)], [0]),
-        ([("0/0", 1, 10, NONE), ("1/0", 1, 24 * 360, NONE), ("0/0", 2, 1, NONE)], [0]),
-        # Another torch is another process, which began where compile ids did.
-        ([("0/0", 1, 10, ONE), ("1/0", 1, 11, ONE), ("0/0", 2, 12, TWO)], [0, 2]),
-        ([("0/0", 1, 10, ONE), ("0/0", 2, 11, NONE), ("1/0", 1, 12, TWO)], [0, 1]),
-        ([("0/0", 1, 10, ONE), ("0/0", 2, 11, ONE), ("0/0", 3, 12, TWO), ("0/0", 4, 13, TWO)], [0, 2]),
-        ([("0/0", 1, 10, ONE), ("1/0", 1, 11, TWO)], [0]),
-        ([("0/0", 1, 10, ONE), ("0/0", 2, 11, NONE), ("0/0", 3, 12, NONE), ("1/0", 1, 13, TWO)], [0, 2]),
-        ([("0/0", 1, 10, ONE), ("0/0", 2, 12, TWO), ("0/0", 3, 14, ONE)], [0, 1, 2]),
-        # Two lookups of one first compile are one beginning.
-        ([("0/0", 1, 10, ONE), ("0/0", 2, 11, TWO), ("0/0", 2, 11, TWO)], [0, 1]),
-        ([("0/0", 0, 10, NONE), ("0/0", 0, 9, NONE)], [0, 1]),
-        ([("0/0", 1, 10, NONE), ("0/0", 1, 9, NONE)], [0]),
-    ],
-)
+@pytest.mark.parametrize(("made", "wanted"), [
+    ([("0/0", 1, 10, NONE)], [0]),
+    ([("0/0", 1, 10, NONE), ("0/0", 2, 11, NONE)], [0]),
+    # The clock goes back where compile ids begin again: another process.
+    ([("0/0", 1, 10, NONE), ("1/0", 1, 12, NONE), ("0/0", 2, 9, NONE)], [0, 2]),
+    ([("0/0", 1, 10, NONE), ("1/0", 1, 12, NONE), ("1/0", 2, 9, NONE)], [0]),
+    ([("0/0", 1, 10, NONE), ("1/0", 1, None, NONE), ("0/0", 2, 9, NONE)], [0]),
+    # By a little it may have been set, and by a year it went on.
+    ([("0/0", 1, 10, NONE), ("1/0", 1, 12, NONE), ("0/0", 2, 11.9999999, NONE)], [0]),
+    ([("0/0", 1, 10, NONE), ("1/0", 1, 24 * 360, NONE), ("0/0", 2, 1, NONE)], [0]),
+    # Another torch is another process, which began where compile ids did.
+    ([("0/0", 1, 10, ONE), ("1/0", 1, 11, ONE), ("0/0", 2, 12, TWO)], [0, 2]),
+    ([("0/0", 1, 10, ONE), ("0/0", 2, 11, NONE), ("1/0", 1, 12, TWO)], [0, 1]),
+    ([("0/0", 1, 10, ONE), ("0/0", 2, 11, ONE), ("0/0", 3, 12, TWO), ("0/0", 4, 13, TWO)], [0, 2]),
+    ([("0/0", 1, 10, ONE), ("1/0", 1, 11, TWO)], [0]),
+    ([("0/0", 1, 10, ONE), ("0/0", 2, 11, NONE), ("0/0", 3, 12, NONE), ("1/0", 1, 13, TWO)], [0, 2]),
+    ([("0/0", 1, 10, ONE), ("0/0", 2, 12, TWO), ("0/0", 3, 14, ONE)], [0, 1, 2]),
+    # Two lookups of one first compile are one beginning.
+    ([("0/0", 1, 10, ONE), ("0/0", 2, 11, TWO), ("0/0", 2, 11, TWO)], [0, 1]),
+    ([("0/0", 0, 10, NONE), ("0/0", 0, 9, NONE)], [0, 1]),
+    ([("0/0", 1, 10, NONE), ("0/0", 1, 9, NONE)], [0]),
+])  # fmt: skip
 def test_where_processes_begin(
     made: list[tuple[str, int, float | None, Mapping[str, str]]], wanted: list[int]
 ) -> None:
@@ -106,66 +103,60 @@ def second(**told: Any) -> Process:
     return log("trace", told.pop("looks", B), told.pop("span", (10, 15)), **told)
 
 
-@pytest.mark.parametrize(
-    ("text", "traces", "wanted"),
-    [
-        (TEXT, [first(), second()], ["a", "b"]),
-        (TEXT, [second(), first()], ["a", "b"]),
-        (TEXT, [first()], ["ab"]),
-        (TEXT, [], ["ab"]),
-        ([], [first(), second()], [""]),
-        # Two that ran at one time look alike.
-        ([*A, ("b", 13.0)], [first(span=(0, 10.5)), second(looks=[("b", 13)])], ["ab"]),
-        ([*A, ("b", 13), ("c", 21)], [first(span=(0, 10.5)), second(looks=[("b", 13)]), log("trace", [("c", 21)], (20, 25))], ["abc"]),
-        ([*A, ("b", 12.0)], [first(span=(0, 10)), second(looks=[("b", 12)])], ["a", "b"]),
-        # Each must record a lookup of the log at its moment.
-        (TEXT, [first(), second(looks=[("c", 11)])], ["ab"]),
-        (TEXT, [first(), second(looks=[("b", 11.25)])], ["a", "b"]),
-        (TEXT, [first(), second(looks=[("b", 10.75)])], ["a", "b"]),
-        (TEXT, [first(), second(looks=[("b", 11.26)])], ["ab"]),
-        (TEXT, [first(), second(looks=[("b", 10.74)])], ["ab"]),
-        (TEXT, [first(), second(looks=[("b", None)])], ["ab"]),
-        (TEXT, [first(), second(looks=[("c", 11), ("b", 3), ("b", 11)])], ["a", "b"]),
-        # Or be written down at it.
-        (TEXT, [first(), second(looks=[look("b", 14, logged_time=NOON_NS + 11 * SECOND_NS)])], ["a", "b"]),
-        ([*A, look("b", 14, logged_time=NOON_NS + 11 * SECOND_NS)], [first(), second()], ["a", "b"]),
-        # A trace of another rank is of another process.
-        (TEXT, [first(rank=0), second()], ["ab"]),
-        # A process writes to its trace until it ends: a second more or less is the clock's.
-        ([*TEXT, ("x", 6.0)], [first(), second()], ["ax", "b"]),
-        ([*A, ("x", 9.0), *B], [first(), second()], ["a", "xb"]),
-        ([*A, ("x", 16.0), *B], [first(), second()], ["a", "xb"]),
-        ([("x", -1.0), *TEXT], [first(), second()], ["xa", "b"]),
-        # One outside of all, or without a time, is of the process of the lookup before it.
-        ([*A, ("x", 7.5), *B, ("y", 17)], [first(), second()], ["ax", "by"]),
-        ([*A, ("x", None), *B, ("y", None)], [first(), second()], ["ax", "by"]),
-        ([("x", 8.9), *TEXT], [first(), second()], ["xa", "b"]),
-        # Of two that are near, the first.
-        ([*A, ("x", 5.9), ("b", 7)], [first(), second(looks=[("b", 7)], span=(6.5, 9))], ["ax", "b"]),
-        ([*A, ("b", 11), ("c", 21)], [first(), second(), log("trace", [("c", 21)], (20, 25))], ["a", "b", "c"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "traces", "wanted"), [
+    (TEXT, [first(), second()], ["a", "b"]),
+    (TEXT, [second(), first()], ["a", "b"]),
+    (TEXT, [first()], ["ab"]),
+    (TEXT, [], ["ab"]),
+    ([], [first(), second()], [""]),
+    # Two that ran at one time look alike.
+    ([*A, ("b", 13.0)], [first(span=(0, 10.5)), second(looks=[("b", 13)])], ["ab"]),
+    ([*A, ("b", 13), ("c", 21)], [first(span=(0, 10.5)), second(looks=[("b", 13)]), log("trace", [("c", 21)], (20, 25))], ["abc"]),
+    ([*A, ("b", 12.0)], [first(span=(0, 10)), second(looks=[("b", 12)])], ["a", "b"]),
+    # Each must record a lookup of the log at its moment.
+    (TEXT, [first(), second(looks=[("c", 11)])], ["ab"]),
+    (TEXT, [first(), second(looks=[("b", 11.25)])], ["a", "b"]),
+    (TEXT, [first(), second(looks=[("b", 10.75)])], ["a", "b"]),
+    (TEXT, [first(), second(looks=[("b", 11.26)])], ["ab"]),
+    (TEXT, [first(), second(looks=[("b", 10.74)])], ["ab"]),
+    (TEXT, [first(), second(looks=[("b", None)])], ["ab"]),
+    (TEXT, [first(), second(looks=[("c", 11), ("b", 3), ("b", 11)])], ["a", "b"]),
+    # Or be written down at it.
+    (TEXT, [first(), second(looks=[look("b", 14, logged_time=NOON_NS + 11 * SECOND_NS)])], ["a", "b"]),
+    ([*A, look("b", 14, logged_time=NOON_NS + 11 * SECOND_NS)], [first(), second()], ["a", "b"]),
+    # A trace of another rank is of another process.
+    (TEXT, [first(rank=0), second()], ["ab"]),
+    # A process writes to its trace until it ends: a second more or less is the clock's.
+    ([*TEXT, ("x", 6.0)], [first(), second()], ["ax", "b"]),
+    ([*A, ("x", 9.0), *B], [first(), second()], ["a", "xb"]),
+    ([*A, ("x", 16.0), *B], [first(), second()], ["a", "xb"]),
+    ([("x", -1.0), *TEXT], [first(), second()], ["xa", "b"]),
+    # One outside of all, or without a time, is of the process of the lookup before it.
+    ([*A, ("x", 7.5), *B, ("y", 17)], [first(), second()], ["ax", "by"]),
+    ([*A, ("x", None), *B, ("y", None)], [first(), second()], ["ax", "by"]),
+    ([("x", 8.9), *TEXT], [first(), second()], ["xa", "b"]),
+    # Of two that are near, the first.
+    ([*A, ("x", 5.9), ("b", 7)], [first(), second(looks=[("b", 7)], span=(6.5, 9))], ["ax", "b"]),
+    ([*A, ("b", 11), ("c", 21)], [first(), second(), log("trace", [("c", 21)], (20, 25))], ["a", "b", "c"]),
+])  # fmt: skip
 def test_the_parts_of_a_text_log(
     text: list[Look | LookupRow], traces: list[Process], wanted: list[str]
 ) -> None:
     assert parts(log("text", text, (-5, 30)), *traces) == wanted
 
 
-@pytest.mark.parametrize(
-    ("told", "of_traces", "wanted"),
-    [
-        ({}, {}, ["a", "b"]),
-        ({"pid": None}, {}, ["ab"]),
-        ({"rank": 3}, {"rank": 3}, ["a", "b"]),
-        ({"rank": 3}, {}, ["a", "b"]),
-        ({"rank": 3}, {"rank": 4}, ["ab"]),
-        ({"start_time_ns": None}, {}, ["ab"]),
-        ({"clock_first_us": None}, {}, ["ab"]),
-        ({}, {"start_time_ns": None}, ["ab"]),
-        ({}, {"clock_first_us": None}, ["ab"]),
-        ({}, {"clock_last_us": None}, ["ab"]),
-    ],
-)
+@pytest.mark.parametrize(("told", "of_traces", "wanted"), [
+    ({}, {}, ["a", "b"]),
+    ({"pid": None}, {}, ["ab"]),
+    ({"rank": 3}, {"rank": 3}, ["a", "b"]),
+    ({"rank": 3}, {}, ["a", "b"]),
+    ({"rank": 3}, {"rank": 4}, ["ab"]),
+    ({"start_time_ns": None}, {}, ["ab"]),
+    ({"clock_first_us": None}, {}, ["ab"]),
+    ({}, {"start_time_ns": None}, ["ab"]),
+    ({}, {"clock_first_us": None}, ["ab"]),
+    ({}, {"clock_last_us": None}, ["ab"]),
+])  # fmt: skip
 def test_what_says_nothing_of_its_time_or_process(
     told: dict[str, Any], of_traces: dict[str, Any], wanted: list[str]
 ) -> None:

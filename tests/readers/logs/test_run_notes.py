@@ -86,17 +86,14 @@ def test_when_the_command_began_and_ended_stands_beside_the_run(trace: Path, tmp
     assert before - 1000 <= start <= end - 10**8 <= after - 10**8
 
 
-@pytest.mark.parametrize(
-    ("begin", "end", "wanted", "wrong"),
-    [
-        ("2026-01-01T00:00:00+00:00", "2026-01-01T00:00:02+00:00", (True, True), 0),
-        ("2026-01-01T00:00:00+00:00", None, (True, False), 0),
-        ("2026-01-01T00:00:00+00:00", "2025-01-01T00:00:00+00:00", (True, False), 0),
-        ("2026-01-01T00:00:00+00:00", "soon", (True, False), 1),
-        ("9999-01-01", "2026-01-01T00:00:02+00:00", (False, False), 1),
-        (1, "2026-01-01T00:00:02+00:00", (False, False), 1),
-    ],
-)
+@pytest.mark.parametrize(("begin", "end", "wanted", "wrong"), [
+    ("2026-01-01T00:00:00+00:00", "2026-01-01T00:00:02+00:00", (True, True), 0),
+    ("2026-01-01T00:00:00+00:00", None, (True, False), 0),
+    ("2026-01-01T00:00:00+00:00", "2025-01-01T00:00:00+00:00", (True, False), 0),
+    ("2026-01-01T00:00:00+00:00", "soon", (True, False), 1),
+    ("9999-01-01", "2026-01-01T00:00:02+00:00", (False, False), 1),
+    (1, "2026-01-01T00:00:02+00:00", (False, False), 1),
+])  # fmt: skip
 def test_times_of_a_command_are_such(
     begin: object, end: str | None, wanted: tuple[bool, bool], wrong: int, trace: Path, tmp_path: Path
 ) -> None:

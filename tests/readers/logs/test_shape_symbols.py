@@ -58,14 +58,11 @@ def test_what_is_traced_again_makes_no_further_number(stack: object, tmp_path: P
     assert [row.name for row in rows] == ["u0"]
 
 
-@pytest.mark.parametrize(
-    ("stack", "place"),
-    [
-        ([], (None, None, None)),
-        (None, (None, None, None)),
-        ([USER, TRACED_AGAIN], ("trace", TRACED_AGAIN["filename"], 9)),
-    ],
-)
+@pytest.mark.parametrize(("stack", "place"), [
+    ([], (None, None, None)),
+    (None, (None, None, None)),
+    ([USER, TRACED_AGAIN], ("trace", TRACED_AGAIN["filename"], 9)),
+])  # fmt: skip
 def test_a_size_of_an_argument_needs_no_line_of_the_program(
     stack: object, place: tuple[object, ...], tmp_path: Path
 ) -> None:
@@ -95,22 +92,19 @@ def test_a_symbol_that_became_a_value(stack: object, place: tuple[object, ...], 
     assert s1.specialization is None
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        guard(stack=5),
-        guard(stack=["x"]),
-        guard(stack=[{"line": "x", "name": 5, "filename": []}]),
-        record("guard_added_fast", {"expr": 5}),
-        record("guard_added_fast", {"expr": 5, "user_stack": [USER]}),
-        record("guard_added_fast", 5),
-        record("create_symbol", {"symbol": 5, "user_stack": [USER]}),
-        record("create_symbol", 5),
-        record("symbolic_shape_specialization", {"symbol": 5, "value": 12}),
-        record("create_unbacked_symbol", {"symbol": [], "user_stack": {}}),
-        guard(attempt="x"),
-    ],
-)
+@pytest.mark.parametrize("wrong", [
+    guard(stack=5),
+    guard(stack=["x"]),
+    guard(stack=[{"line": "x", "name": 5, "filename": []}]),
+    record("guard_added_fast", {"expr": 5}),
+    record("guard_added_fast", {"expr": 5, "user_stack": [USER]}),
+    record("guard_added_fast", 5),
+    record("create_symbol", {"symbol": 5, "user_stack": [USER]}),
+    record("create_symbol", 5),
+    record("symbolic_shape_specialization", {"symbol": 5, "value": 12}),
+    record("create_unbacked_symbol", {"symbol": [], "user_stack": {}}),
+    guard(attempt="x"),
+])  # fmt: skip
 def test_values_that_torch_never_writes_are_problems(wrong: str, tmp_path: Path) -> None:
     found = read(tmp_path, START, symbol(), wrong, metrics())
     assert [row.name for row in found.rows[0].symbols.rows] == ["s0"]

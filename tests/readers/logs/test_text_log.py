@@ -51,18 +51,15 @@ def behind_a_bar(data: bytes) -> bytes:
     return b"\n".join(bar + line if n % 7 == 0 and line else line for n, line in enumerate(lines))
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        lambda data: with_lead(data, b"[rank3]:"),
-        lambda data: with_lead(data, b"[default0]:[rank0]:"),
-        lambda data: with_lead(data, b"[default1]: "),
-        lambda data: with_lead(data, b"\x1b[36m", b"\x1b[0m"),
-        lambda data: with_lead(data, b"2026-11-20T15:24:13.1Z stderr F "),
-        with_noise,
-        behind_a_bar,
-    ],
-)
+@pytest.mark.parametrize("changed", [
+    lambda data: with_lead(data, b"[rank3]:"),
+    lambda data: with_lead(data, b"[default0]:[rank0]:"),
+    lambda data: with_lead(data, b"[default1]: "),
+    lambda data: with_lead(data, b"\x1b[36m", b"\x1b[0m"),
+    lambda data: with_lead(data, b"2026-11-20T15:24:13.1Z stderr F "),
+    with_noise,
+    behind_a_bar,
+])  # fmt: skip
 def test_what_launchers_and_programs_write_around_a_line_changes_nothing(
     changed: Callable[[bytes], bytes], cold: bytes, tmp_path: Path
 ) -> None:

@@ -75,36 +75,33 @@ def writing(name: str) -> str:
     return f"Writing AOTAutograd cache entry to /cache/aotautograd/{key(name)}/entry"
 
 
-@pytest.mark.parametrize(
-    ("log", "wanted"),
-    [
-        (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), "a1 full_miss, f1 full_miss"),
-        (Log().outcome("a1", "miss").outcome("f1", "miss"), "a1 full_miss, f1 full_miss"),
-        (Log().details("a1").details("f1").outcome("f1", "hit").outcome("a1", "hit"), "a1 hit, f1 hit"),
-        # The line of its outcome is lost, and perhaps others: the graph may be of a later lookup.
-        (Log().details("a1").details("f1").outcome("f1", "miss"), "a1 unknown, f1 full_miss"),
-        # Its entry names a graph that is gone: no line says that it missed, and the graph is looked up twice.
-        (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss"), "a1 full_miss, f1 full_miss, f1 full_miss"),
-        (Log().details("a1").outcome("f1", "miss").details("f2").outcome("f2", "miss"), "a1 unknown, f1 full_miss, f2 full_miss"),
-        (Log().details("a1").details("f1").outcome("f1", "hit"), "a1 unknown, f1 hit"),
-        (Log().details("a1").details("f1"), "a1 unknown, f1 unknown"),
-        (Log().details("a1").details("f1", "1/0").outcome("f1", "miss", "1/0"), "a1 unknown, f1 full_miss"),
-        # A graph that is looked up twice by another compile says nothing of this one.
-        (Log().details("a1").outcome("f1", "miss", "1/0").details("f1", "1/0").outcome("f1", "miss", "1/0"), "a1 unknown, f1 full_miss, f1 full_miss"),
-        (Log().details("f0").outcome("f0", "miss").details("a1").details("f1").outcome("f1", "hit"), "f0 full_miss, a1 unknown, f1 hit"),
-        (Log().details("a1").details("a2").details("f2").outcome("f2", "miss").outcome("a2", "miss"), "a1 unknown, a2 full_miss, f2 full_miss"),
-        # It was written: so it had missed.
-        (Log().details("a1").say(writing("a1")), "a1 full_miss"),
-        (Log().details("a1").say(writing("a9")), "a1 unknown"),
-        (Log().details("a1").say(writing("a1"), "1/0"), "a1 unknown"),
-        # What cannot be stored is no second lookup.
-        (Log().details("a1").outcome("a1", "miss").say("Bypassing autograd cache due to: no"), "a1 full_miss"),
-        (Log().say("Bypassing autograd cache due to: no"), "- bypass"),
-        (Log().say("Bypassing FX Graph Cache because 'no'"), "- bypass"),
-        (Log().details("a1").outcome("a1", "hit").say("Bypassing autograd cache due to: no"), "a1 hit, - bypass"),
-        (Log().outcome("a1", "miss").say("Bypassing autograd cache due to: no", "1/0"), "a1 full_miss, - bypass"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("log", "wanted"), [
+    (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), "a1 full_miss, f1 full_miss"),
+    (Log().outcome("a1", "miss").outcome("f1", "miss"), "a1 full_miss, f1 full_miss"),
+    (Log().details("a1").details("f1").outcome("f1", "hit").outcome("a1", "hit"), "a1 hit, f1 hit"),
+    # The line of its outcome is lost, and perhaps others: the graph may be of a later lookup.
+    (Log().details("a1").details("f1").outcome("f1", "miss"), "a1 unknown, f1 full_miss"),
+    # Its entry names a graph that is gone: no line says that it missed, and the graph is looked up twice.
+    (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss"), "a1 full_miss, f1 full_miss, f1 full_miss"),
+    (Log().details("a1").outcome("f1", "miss").details("f2").outcome("f2", "miss"), "a1 unknown, f1 full_miss, f2 full_miss"),
+    (Log().details("a1").details("f1").outcome("f1", "hit"), "a1 unknown, f1 hit"),
+    (Log().details("a1").details("f1"), "a1 unknown, f1 unknown"),
+    (Log().details("a1").details("f1", "1/0").outcome("f1", "miss", "1/0"), "a1 unknown, f1 full_miss"),
+    # A graph that is looked up twice by another compile says nothing of this one.
+    (Log().details("a1").outcome("f1", "miss", "1/0").details("f1", "1/0").outcome("f1", "miss", "1/0"), "a1 unknown, f1 full_miss, f1 full_miss"),
+    (Log().details("f0").outcome("f0", "miss").details("a1").details("f1").outcome("f1", "hit"), "f0 full_miss, a1 unknown, f1 hit"),
+    (Log().details("a1").details("a2").details("f2").outcome("f2", "miss").outcome("a2", "miss"), "a1 unknown, a2 full_miss, f2 full_miss"),
+    # It was written: so it had missed.
+    (Log().details("a1").say(writing("a1")), "a1 full_miss"),
+    (Log().details("a1").say(writing("a9")), "a1 unknown"),
+    (Log().details("a1").say(writing("a1"), "1/0"), "a1 unknown"),
+    # What cannot be stored is no second lookup.
+    (Log().details("a1").outcome("a1", "miss").say("Bypassing autograd cache due to: no"), "a1 full_miss"),
+    (Log().say("Bypassing autograd cache due to: no"), "- bypass"),
+    (Log().say("Bypassing FX Graph Cache because 'no'"), "- bypass"),
+    (Log().details("a1").outcome("a1", "hit").say("Bypassing autograd cache due to: no"), "a1 hit, - bypass"),
+    (Log().outcome("a1", "miss").say("Bypassing autograd cache due to: no", "1/0"), "a1 full_miss, - bypass"),
+])  # fmt: skip
 def test_what_was_looked_up(log: Log, wanted: str, tmp_path: Path) -> None:
     (found,) = told(log.read(tmp_path))
     assert sorted(found) == sorted(wanted.split(", "))
@@ -122,36 +119,33 @@ CANNOT_WRITE = "fx graph unable to write to cache\nTraceback\nOSError: full"
 OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
 
 
-@pytest.mark.parametrize(
-    ("log", "column", "wanted"),
-    [
-        # Guards belong to the next outcome of their key.
-        (Log().details("f1").say(guards("f1", False)).outcome("f1", "miss"), "guards_expr", "guard_miss L['t0'] > 4"),
-        (Log().details("f1").say(guards("f1", False)).outcome("f1", "hit"), "guards_expr", "hit None"),
-        # Those that held are no reason, and what waited for an outcome that never came is forgotten.
-        (Log().say(guards("f1", True)).outcome("f1", "miss"), "guards_expr", "full_miss None"),
-        (Log().say(guards("f1", False)).details("f1").outcome("f1", "miss"), "guards_expr", "full_miss None"),
-        # Some are checked after loading.
-        (Log().outcome("f2", "hit").outcome("f1", "hit").say(POST_LOAD).outcome("f3", "hit"), "guards_expr", "hit None, hit L['t0'] > 4, hit None"),
-        (Log().outcome("f1", "hit").outcome("f1", "hit").say(POST_LOAD), "guards_expr", "hit None, hit L['t0'] > 4"),
-        # Why an entry was not loaded or stored: the last line, where the first does not say it.
-        (Log().details("f1").say("fx graph unable to load compiled graph: EOFError: no").outcome("f1", "miss"), "load_error", "full_miss EOFError: no"),
-        (Log().say(CANNOT_LOAD).outcome("a1", "miss").outcome("f1", "miss"), "load_error", "full_miss EOFError: no, full_miss None"),
-        (Log().details("f1").outcome("f1", "miss").say("fx graph unable to write to cache: OSError: full"), "save_error", "full_miss OSError: full"),
-        (Log().outcome("f1", "miss").say("AOTAutograd cache unable to serialize compiled graph: E: x"), "save_error", "full_miss None"),
-        (Log().outcome("f1", "miss").outcome("f2", "miss", "1/0").outcome("a3", "miss").say(CANNOT_WRITE), "save_error", "full_miss OSError: full, full_miss None, full_miss None"),
-        (Log().outcome("f1", "miss").outcome("f1", "miss").say(CANNOT_WRITE), "save_error", "full_miss None, full_miss OSError: full"),
-        # What was bypassed when it was to be stored; if its outcome is lost, one or the other was.
-        (Log().outcome("a1", "miss").say(NO).say(NO), "save_bypass", "full_miss no, bypass None"),
-        (Log().outcome("a1", "miss").say(NO).say(NO), "bypass_reason", "full_miss None, bypass no"),
-        (Log().details("a1").say(NO), "save_bypass", "unknown None"),
-        (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").say(NO), "save_bypass", "full_miss no, full_miss None, full_miss None"),
-        (Log().outcome("a1", "miss").say(writing("a1")).say(NO), "save_bypass", "full_miss None, bypass None"),
-        (Log().outcome("f1", "miss").say("Bypassing FX Graph Cache because 'why'"), "bypass_reason", "full_miss None, bypass why"),
-        (Log().say(OF_2_4).details("f1").outcome("f1", "miss"), "cache", "full_miss aotautograd, full_miss fxgraph"),
-        (Log().say(OF_2_4).details("f1").outcome("f1", "hit"), "cache", "unknown aotautograd, hit fxgraph"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("log", "column", "wanted"), [
+    # Guards belong to the next outcome of their key.
+    (Log().details("f1").say(guards("f1", False)).outcome("f1", "miss"), "guards_expr", "guard_miss L['t0'] > 4"),
+    (Log().details("f1").say(guards("f1", False)).outcome("f1", "hit"), "guards_expr", "hit None"),
+    # Those that held are no reason, and what waited for an outcome that never came is forgotten.
+    (Log().say(guards("f1", True)).outcome("f1", "miss"), "guards_expr", "full_miss None"),
+    (Log().say(guards("f1", False)).details("f1").outcome("f1", "miss"), "guards_expr", "full_miss None"),
+    # Some are checked after loading.
+    (Log().outcome("f2", "hit").outcome("f1", "hit").say(POST_LOAD).outcome("f3", "hit"), "guards_expr", "hit None, hit L['t0'] > 4, hit None"),
+    (Log().outcome("f1", "hit").outcome("f1", "hit").say(POST_LOAD), "guards_expr", "hit None, hit L['t0'] > 4"),
+    # Why an entry was not loaded or stored: the last line, where the first does not say it.
+    (Log().details("f1").say("fx graph unable to load compiled graph: EOFError: no").outcome("f1", "miss"), "load_error", "full_miss EOFError: no"),
+    (Log().say(CANNOT_LOAD).outcome("a1", "miss").outcome("f1", "miss"), "load_error", "full_miss EOFError: no, full_miss None"),
+    (Log().details("f1").outcome("f1", "miss").say("fx graph unable to write to cache: OSError: full"), "save_error", "full_miss OSError: full"),
+    (Log().outcome("f1", "miss").say("AOTAutograd cache unable to serialize compiled graph: E: x"), "save_error", "full_miss None"),
+    (Log().outcome("f1", "miss").outcome("f2", "miss", "1/0").outcome("a3", "miss").say(CANNOT_WRITE), "save_error", "full_miss OSError: full, full_miss None, full_miss None"),
+    (Log().outcome("f1", "miss").outcome("f1", "miss").say(CANNOT_WRITE), "save_error", "full_miss None, full_miss OSError: full"),
+    # What was bypassed when it was to be stored; if its outcome is lost, one or the other was.
+    (Log().outcome("a1", "miss").say(NO).say(NO), "save_bypass", "full_miss no, bypass None"),
+    (Log().outcome("a1", "miss").say(NO).say(NO), "bypass_reason", "full_miss None, bypass no"),
+    (Log().details("a1").say(NO), "save_bypass", "unknown None"),
+    (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").say(NO), "save_bypass", "full_miss no, full_miss None, full_miss None"),
+    (Log().outcome("a1", "miss").say(writing("a1")).say(NO), "save_bypass", "full_miss None, bypass None"),
+    (Log().outcome("f1", "miss").say("Bypassing FX Graph Cache because 'why'"), "bypass_reason", "full_miss None, bypass why"),
+    (Log().say(OF_2_4).details("f1").outcome("f1", "miss"), "cache", "full_miss aotautograd, full_miss fxgraph"),
+    (Log().say(OF_2_4).details("f1").outcome("f1", "hit"), "cache", "unknown aotautograd, hit fxgraph"),
+])  # fmt: skip
 def test_what_is_said_of_a_lookup(log: Log, column: str, wanted: str, tmp_path: Path) -> None:
     (process,) = log.read(tmp_path)
     assert [f"{one.outcome} {getattr(one, column)}" for one in process.lookups] == wanted.split(", ")
@@ -199,20 +193,17 @@ MISSING = "the line of its outcome is missing"
 END = "the log ends before the outcome"
 
 
-@pytest.mark.parametrize(
-    ("log", "wanted"),
-    [
-        (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), []),
-        (Log().details("f1"), [("f1", END)]),
-        # Of AOTAutograd it may come much later.
-        (Log().details("a1"), []),
-        (Log().details("f1").details("f2").outcome("f2", "hit"), [("f1", MISSING)]),
-        (Log().details("a1").details("a2").outcome("a2", "hit"), [("a1", MISSING)]),
-        (Log().details("f1").details("a2").outcome("a2", "hit"), [("f1", MISSING)]),
-        # It had missed: nothing is lost.
-        (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").details("a2").outcome("a2", "hit"), []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("log", "wanted"), [
+    (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), []),
+    (Log().details("f1"), [("f1", END)]),
+    # Of AOTAutograd it may come much later.
+    (Log().details("a1"), []),
+    (Log().details("f1").details("f2").outcome("f2", "hit"), [("f1", MISSING)]),
+    (Log().details("a1").details("a2").outcome("a2", "hit"), [("a1", MISSING)]),
+    (Log().details("f1").details("a2").outcome("a2", "hit"), [("f1", MISSING)]),
+    # It had missed: nothing is lost.
+    (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").details("a2").outcome("a2", "hit"), []),
+])  # fmt: skip
 def test_an_outcome_that_is_lost_is_a_problem(
     log: Log, wanted: list[tuple[str, str]], tmp_path: Path
 ) -> None:
@@ -222,18 +213,15 @@ def test_an_outcome_that_is_lost_is_a_problem(
     assert {(one.kind, one.source) for one in reading.problems} <= {("truncated", str(tmp_path / "made.log"))}
 
 
-@pytest.mark.parametrize(
-    ("log", "wanted"),
-    [
-        (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), "a1 1, f1 1"),
-        (Log().details("a1").outcome("a1", "hit").details("a2").outcome("a2", "hit"), "a1 1, a2 2"),
-        (Log().details("a1").details("a2", "1/0").details("f1"), "a1 1, a2 1, f1 1"),
-        # Without details, a miss is logged before the lookups that follow it, a hit after those that it holds.
-        (Log().outcome("a1", "miss").outcome("f1", "miss").outcome("a2", "miss").outcome("f2", "miss"), "a1 1, f1 1, a2 2, f2 2"),
-        (Log().outcome("f1", "hit").outcome("a1", "hit").outcome("f2", "hit").outcome("a2", "hit"), "f1 0, a1 0, f2 1, a2 1"),
-        (Log().details("f1").outcome("f1", "miss").details("f2").outcome("f2", "miss"), "f1 0, f2 0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("log", "wanted"), [
+    (Log().details("a1").outcome("a1", "miss").details("f1").outcome("f1", "miss"), "a1 1, f1 1"),
+    (Log().details("a1").outcome("a1", "hit").details("a2").outcome("a2", "hit"), "a1 1, a2 2"),
+    (Log().details("a1").details("a2", "1/0").details("f1"), "a1 1, a2 1, f1 1"),
+    # Without details, a miss is logged before the lookups that follow it, a hit after those that it holds.
+    (Log().outcome("a1", "miss").outcome("f1", "miss").outcome("a2", "miss").outcome("f2", "miss"), "a1 1, f1 1, a2 2, f2 2"),
+    (Log().outcome("f1", "hit").outcome("a1", "hit").outcome("f2", "hit").outcome("a2", "hit"), "f1 0, a1 0, f2 1, a2 1"),
+    (Log().details("f1").outcome("f1", "miss").details("f2").outcome("f2", "miss"), "f1 0, f2 0"),
+])  # fmt: skip
 def test_which_compile_of_an_id_a_lookup_is_of(log: Log, wanted: str, tmp_path: Path) -> None:
     (process,) = log.read(tmp_path)
     found = [f"{name_of(one.cache_key)} {one.segment}" for one in process.lookups]
@@ -250,18 +238,15 @@ def waited(name: str, seconds: int, state: str = "hit", other: str | None = "1/0
     return log.outcome(name, state)
 
 
-@pytest.mark.parametrize(
-    ("log", "count"),
-    [
-        (waited("f1", 9), 3),
-        (waited("f1", 9, "miss"), 3),
-        (waited("a1", 9), 3),
-        # The graphs of a miss are compiled in between.
-        (waited("a1", 9, "miss"), 2),
-        (waited("f1", 9, other=None), 1),
-        (waited("f1", 9, other="0/0"), 3),
-    ],
-)
+@pytest.mark.parametrize(("log", "count"), [
+    (waited("f1", 9), 3),
+    (waited("f1", 9, "miss"), 3),
+    (waited("a1", 9), 3),
+    # The graphs of a miss are compiled in between.
+    (waited("a1", 9, "miss"), 2),
+    (waited("f1", 9, other=None), 1),
+    (waited("f1", 9, other="0/0"), 3),
+])  # fmt: skip
 def test_an_outcome_long_after_is_that_of_a_later_lookup(log: Log, count: int, tmp_path: Path) -> None:
     assert sum(len(process.lookups) for process in log.read(tmp_path)) == count
 
@@ -311,17 +296,14 @@ PREFIX = "I1120 10:00:00.000000 7 torch/_inductor/codecache.py:1646] "
 SAID = "fx graph cache hit for key "
 
 
-@pytest.mark.parametrize(
-    ("line", "wrong"),
-    [
-        (f"{PREFIX}[0/0] {SAID}", []),
-        (f"{PREFIX.replace('1120', '1320')}[0/0] {SAID}", ["the time of its prefix is none"]),
-        (f"{PREFIX.replace(' 7 ', f' {10**18} ')}[0/0] {SAID}", ["no process has the pid of its prefix"]),
-        (f"{PREFIX.replace(' 7 ', f' {LONG} ')}[0/0] {SAID}", ["no process has the pid of its prefix"]),
-        (f"[rank12345678901]:{PREFIX}[0/0] {SAID}", ["no process has the rank before its prefix"]),
-        (f"[rank{LONG}]:{PREFIX}[0/0] {SAID}", ["no process has the rank before its prefix"]),
-    ],
-)
+@pytest.mark.parametrize(("line", "wrong"), [
+    (f"{PREFIX}[0/0] {SAID}", []),
+    (f"{PREFIX.replace('1120', '1320')}[0/0] {SAID}", ["the time of its prefix is none"]),
+    (f"{PREFIX.replace(' 7 ', f' {10**18} ')}[0/0] {SAID}", ["no process has the pid of its prefix"]),
+    (f"{PREFIX.replace(' 7 ', f' {LONG} ')}[0/0] {SAID}", ["no process has the pid of its prefix"]),
+    (f"[rank12345678901]:{PREFIX}[0/0] {SAID}", ["no process has the rank before its prefix"]),
+    (f"[rank{LONG}]:{PREFIX}[0/0] {SAID}", ["no process has the rank before its prefix"]),
+])  # fmt: skip
 def test_a_prefix_that_is_wrong_is_a_problem_once(line: str, wrong: list[str], tmp_path: Path) -> None:
     reading = read_lines([f"{line}{key('f1')}", f"{line}{key('f2')}"], tmp_path)
     assert [(one.where, one.kind, one.message) for one in reading.problems] == [
@@ -331,16 +313,13 @@ def test_a_prefix_that_is_wrong_is_a_problem_once(line: str, wrong: list[str], t
     assert {one.time is None for one in reading.processes[0].lookups} == {"time" in "".join(wrong)}
 
 
-@pytest.mark.parametrize(
-    ("compile_id", "wanted"),
-    [
-        ("[0/0] ", "0/0"),
-        ("[-] ", None),
-        ("", None),
-        ("[!3/1/2_1] ", "!3/1/2_1"),
-        (f"[0/0_{LONG}] ", f"0/0_{LONG}"),
-    ],
-)
+@pytest.mark.parametrize(("compile_id", "wanted"), [
+    ("[0/0] ", "0/0"),
+    ("[-] ", None),
+    ("", None),
+    ("[!3/1/2_1] ", "!3/1/2_1"),
+    (f"[0/0_{LONG}] ", f"0/0_{LONG}"),
+])  # fmt: skip
 def test_the_compile_id_of_a_line(compile_id: str, wanted: str | None, tmp_path: Path) -> None:
     lines = [f"{PREFIX}{compile_id}{SAID}{key(name)}" for name in ("f1", "f2")]
     (process,) = read_lines(lines, tmp_path).processes

@@ -49,28 +49,22 @@ WRAPPER = frame("inner", "/lib/torch/_dynamo/external_utils.py")
 MODULE = frame("_call_impl", "/lib/torch/nn/modules/module.py")
 
 
-@pytest.mark.parametrize(
-    ("stack", "wanted"),
-    [
-        ([frame()], ("f", "/mine.py", 7)),
-        ([frame("main"), frame("g", "/other.py", 9)], ("g", "/other.py", 9)),
-        # What torch wraps is called by the user's code.
-        ([frame(), WRAPPER], ("f", "/mine.py", 7)),
-        ([frame(), MODULE, WRAPPER], ("f", "/mine.py", 7)),
-        (
-            [frame(), frame("g", "/lib/torch/nn/modules/linear.py")],
-            ("g", "/lib/torch/nn/modules/linear.py", 7),
-        ),
-        ([frame(), frame("g", "C:\\torch\\_dynamo\\utils.py")], ("f", "/mine.py", 7)),
-        # Nothing but wrappers.
-        ([MODULE, WRAPPER], ("inner", "/lib/torch/_dynamo/external_utils.py", 7)),
-        # A text that many stacks hold is written once.
-        ([frame(file=3)], ("f", "/interned.py", 7)),
-        ([frame(file=4)], ("f", None, 7)),
-        ([frame(), frame("w", 5)], ("f", "/mine.py", 7)),
-        ([], (None, None, None)),
-    ],
-)
+@pytest.mark.parametrize(("stack", "wanted"), [
+    ([frame()], ("f", "/mine.py", 7)),
+    ([frame("main"), frame("g", "/other.py", 9)], ("g", "/other.py", 9)),
+    # What torch wraps is called by the user's code.
+    ([frame(), WRAPPER], ("f", "/mine.py", 7)),
+    ([frame(), MODULE, WRAPPER], ("f", "/mine.py", 7)),
+    ([frame(), frame("g", "/lib/torch/nn/modules/linear.py")], ("g", "/lib/torch/nn/modules/linear.py", 7)),
+    ([frame(), frame("g", "C:\\torch\\_dynamo\\utils.py")], ("f", "/mine.py", 7)),
+    # Nothing but wrappers.
+    ([MODULE, WRAPPER], ("inner", "/lib/torch/_dynamo/external_utils.py", 7)),
+    # A text that many stacks hold is written once.
+    ([frame(file=3)], ("f", "/interned.py", 7)),
+    ([frame(file=4)], ("f", None, 7)),
+    ([frame(), frame("w", 5)], ("f", "/mine.py", 7)),
+    ([], (None, None, None)),
+])  # fmt: skip
 def test_the_code_of_a_compile(stack: list[dict[str, Any]], wanted: tuple[object, ...]) -> None:
     compiles = TraceCompiles()
     compiles.note_string("3", "/interned.py")
@@ -102,30 +96,27 @@ def ended(*steps: tuple[Any, ...]) -> list[LookupRow]:
     return lookups
 
 
-@pytest.mark.parametrize(
-    ("steps", "wanted"),
-    [
-        ([("look", fx())], [(False, None)]),
-        ([("look", fx()), ("end", "0/0")], [(True, None)]),
-        ([("look", fx()), ("end", "0/0", "E: why")], [(True, "E: why")]),
-        ([("over", fx())], [(True, None)]),
-        ([("over", fx()), ("end", "0/0", "E")], [(True, None)]),
-        ([("look", fx(None)), ("end", "0/0")], [(None, None)]),
-        ([("look", fx()), ("end", None)], [(False, None)]),
-        # After another has ended, it is not known whether this one did.
-        ([("look", fx()), ("end", "1/0")], [(None, None)]),
-        ([("look", fx()), ("end", "1/0"), ("end", "0/0")], [(True, None)]),
-        ([("look", fx()), ("end", "1/0"), ("look", fx("2/0"))], [(None, None), (False, None)]),
-        ([("look", fx()), ("end", "0/0"), ("look", fx())], [(True, None), (False, None)]),
-        ([("look", fx()), ("end", "1/0"), ("end", "0/0"), ("look", fx())], [(True, None), (False, None)]),
-        # Its entry is stored with the backward graph, which is compiled later.
-        ([("over", aot()), ("end", "0/0", "E")], [(True, "E")]),
-        ([("over", aot()), ("end", "0/0")], [(True, None)]),
-        ([("over", aot(outcome="hit")), ("end", "0/0", "E")], [(True, None)]),
-        ([("over", aot()), ("begin", "0/0"), ("end", "0/0", "E")], [(True, None)]),
-        ([("over", aot()), ("end", "1/0", "E")], [(True, None)]),
-    ],
-)
+@pytest.mark.parametrize(("steps", "wanted"), [
+    ([("look", fx())], [(False, None)]),
+    ([("look", fx()), ("end", "0/0")], [(True, None)]),
+    ([("look", fx()), ("end", "0/0", "E: why")], [(True, "E: why")]),
+    ([("over", fx())], [(True, None)]),
+    ([("over", fx()), ("end", "0/0", "E")], [(True, None)]),
+    ([("look", fx(None)), ("end", "0/0")], [(None, None)]),
+    ([("look", fx()), ("end", None)], [(False, None)]),
+    # After another has ended, it is not known whether this one did.
+    ([("look", fx()), ("end", "1/0")], [(None, None)]),
+    ([("look", fx()), ("end", "1/0"), ("end", "0/0")], [(True, None)]),
+    ([("look", fx()), ("end", "1/0"), ("look", fx("2/0"))], [(None, None), (False, None)]),
+    ([("look", fx()), ("end", "0/0"), ("look", fx())], [(True, None), (False, None)]),
+    ([("look", fx()), ("end", "1/0"), ("end", "0/0"), ("look", fx())], [(True, None), (False, None)]),
+    # Its entry is stored with the backward graph, which is compiled later.
+    ([("over", aot()), ("end", "0/0", "E")], [(True, "E")]),
+    ([("over", aot()), ("end", "0/0")], [(True, None)]),
+    ([("over", aot(outcome="hit")), ("end", "0/0", "E")], [(True, None)]),
+    ([("over", aot()), ("begin", "0/0"), ("end", "0/0", "E")], [(True, None)]),
+    ([("over", aot()), ("end", "1/0", "E")], [(True, None)]),
+])  # fmt: skip
 def test_whether_a_compile_ended(
     steps: list[tuple[Any, ...]], wanted: list[tuple[bool | None, str | None]]
 ) -> None:
@@ -169,48 +160,42 @@ def test_every_lookup_of_a_real_program_has_its_code(name: str, archive: Archive
 ROW = ["0/0", 1, "f", "/mine.py", 7, 2, None]
 
 
-@pytest.mark.parametrize(
-    ("rows", "wanted"),
-    [
-        ([ROW], 1),
-        ([["0/0", None, None, None, None, None, None]], 1),
-        ([[None, 1, "f", "/mine.py", 7, 2, None]], 0),
-        ([ROW[:-1]], 0),
-        ([[*ROW, None]], 1),
-        ([[*ROW, None, None]], 0),
-        ([[*ROW, 1]], 0),
-        ([["0/0", 1, "f", "/mine.py", True, 2, None]], 0),
-        ([["0/0", 1.5, "f", "/mine.py", 7, 2, None]], 0),
-        (["0/0"], 0),
-        ({"a": ROW}, 0),
-        ([ROW, 3, ROW], 2),
-    ],
-)
+@pytest.mark.parametrize(("rows", "wanted"), [
+    ([ROW], 1),
+    ([["0/0", None, None, None, None, None, None]], 1),
+    ([[None, 1, "f", "/mine.py", 7, 2, None]], 0),
+    ([ROW[:-1]], 0),
+    ([[*ROW, None]], 1),
+    ([[*ROW, None, None]], 0),
+    ([[*ROW, 1]], 0),
+    ([["0/0", 1, "f", "/mine.py", True, 2, None]], 0),
+    ([["0/0", 1.5, "f", "/mine.py", 7, 2, None]], 0),
+    (["0/0"], 0),
+    ({"a": ROW}, 0),
+    ([ROW, 3, ROW], 2),
+])  # fmt: skip
 def test_compiles_of_a_file_that_was_changed(rows: object, wanted: int) -> None:
     assert len(compiles_of(Process("/log", "trace", 1, compiles=json.dumps(rows)))) == wanted
     assert compiles_of(Process("/log", "trace", 1)) == []
 
 
-@pytest.mark.parametrize(
-    ("rows", "lookup", "wanted"),
-    [
-        ([("0/0", 0, 9)], (1, "0/0"), ("f0", True, None)),
-        ([("0/0", 0, 9, "E")], (1, "0/0"), ("f0", True, "E")),
-        ([("0/0", 0, None)], (1, "0/0"), ("f0", False, None)),
-        # Another one that ended later: this one may have ended without a record.
-        ([("0/0", 0, None), ("1/0", 0, 9)], (1, "0/0"), ("f0", None, None)),
-        ([("0/0", 0, None), ("1/0", 0, 1)], (1, "0/0"), ("f0", False, None)),
-        ([("1/0", 0, 9)], (1, "0/0"), (None, None, None)),
-        # The latest that had begun; one without a beginning began before the log.
-        ([("0/0", 0, 1), ("0/0", 2, 9)], (3, "0/0"), ("f1", True, None)),
-        ([("0/0", 0, 1), ("0/0", 4, 9)], (3, "0/0"), ("f0", True, None)),
-        ([("0/0", 3, 9)], (3, "0/0"), ("f0", True, None)),
-        ([("0/0", None, 9)], (3, "0/0"), ("f0", True, None)),
-        ([("0/0", 4, 9)], (3, "0/0"), (None, None, None)),
-        ([("0/0", 0, 9)], (None, "0/0"), (None, None, None)),
-        ([("0/0", 0, 9)], (1, None), (None, None, None)),
-    ],
-)
+@pytest.mark.parametrize(("rows", "lookup", "wanted"), [
+    ([("0/0", 0, 9)], (1, "0/0"), ("f0", True, None)),
+    ([("0/0", 0, 9, "E")], (1, "0/0"), ("f0", True, "E")),
+    ([("0/0", 0, None)], (1, "0/0"), ("f0", False, None)),
+    # Another one that ended later: this one may have ended without a record.
+    ([("0/0", 0, None), ("1/0", 0, 9)], (1, "0/0"), ("f0", None, None)),
+    ([("0/0", 0, None), ("1/0", 0, 1)], (1, "0/0"), ("f0", False, None)),
+    ([("1/0", 0, 9)], (1, "0/0"), (None, None, None)),
+    # The latest that had begun; one without a beginning began before the log.
+    ([("0/0", 0, 1), ("0/0", 2, 9)], (3, "0/0"), ("f1", True, None)),
+    ([("0/0", 0, 1), ("0/0", 4, 9)], (3, "0/0"), ("f0", True, None)),
+    ([("0/0", 3, 9)], (3, "0/0"), ("f0", True, None)),
+    ([("0/0", None, 9)], (3, "0/0"), ("f0", True, None)),
+    ([("0/0", 4, 9)], (3, "0/0"), (None, None, None)),
+    ([("0/0", 0, 9)], (None, "0/0"), (None, None, None)),
+    ([("0/0", 0, 9)], (1, None), (None, None, None)),
+])  # fmt: skip
 def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
     rows: list[tuple[Any, ...]], lookup: tuple[float | None, str | None], wanted: tuple[object, ...]
 ) -> None:
@@ -236,19 +221,16 @@ def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
 ID = {"frame_id": 1, "frame_compile_id": 2}
 
 
-@pytest.mark.parametrize(
-    ("ids", "wanted"),
-    [
-        (ID, "1/2"),
-        ({**ID, "attempt": 0}, "1/2"),
-        ({**ID, "attempt": 3}, "1/2_3"),
-        ({"compiled_autograd_id": 4, **ID}, "!4/1/2"),
-        ({"compiled_autograd_id": 4}, "!4"),
-        ({"compiled_autograd_id": 0}, "!0"),
-        ({"frame_id": 0, "frame_compile_id": 0}, "0/0"),
-        ({}, None),
-    ],
-)
+@pytest.mark.parametrize(("ids", "wanted"), [
+    (ID, "1/2"),
+    ({**ID, "attempt": 0}, "1/2"),
+    ({**ID, "attempt": 3}, "1/2_3"),
+    ({"compiled_autograd_id": 4, **ID}, "!4/1/2"),
+    ({"compiled_autograd_id": 4}, "!4"),
+    ({"compiled_autograd_id": 0}, "!0"),
+    ({"frame_id": 0, "frame_compile_id": 0}, "0/0"),
+    ({}, None),
+])  # fmt: skip
 def test_a_compile_id_is_printed_as_torch_prints_it(ids: dict[str, int], wanted: str | None) -> None:
     assert compile_id_of(Record(ids)) == wanted
     assert id_of_metrics(json.dumps({"compilation_metrics": {}, "rank": 7, **ids}).encode()) == wanted
@@ -257,33 +239,27 @@ def test_a_compile_id_is_printed_as_torch_prints_it(ids: dict[str, int], wanted:
     assert id_of_metrics(long) == (None if ids == {} else wanted)
 
 
-@pytest.mark.parametrize(
-    ("line", "wanted"),
-    [
-        (b'{"str": ["text", 3]}', ("3", "text")),
-        (b'{"str": ["a\\"b\\\\", 12]}', ("12", 'a"b\\')),
-        (b'{"str": ["\\x", 3]}', ("3", '"\\x"')),
-        (b'{"str": ["text"]}', None),
-        (b'{"str": [3, 3]}', None),
-        (b' {"str": ["text", 3]}', None),
-    ],
-)
+@pytest.mark.parametrize(("line", "wanted"), [
+    (b'{"str": ["text", 3]}', ("3", "text")),
+    (b'{"str": ["a\\"b\\\\", 12]}', ("12", 'a"b\\')),
+    (b'{"str": ["\\x", 3]}', ("3", '"\\x"')),
+    (b'{"str": ["text"]}', None),
+    (b'{"str": [3, 3]}', None),
+    (b' {"str": ["text", 3]}', None),
+])  # fmt: skip
 def test_a_text_that_is_written_once(line: bytes, wanted: tuple[str, str] | None) -> None:
     assert interned_string(line) == wanted
 
 
-@pytest.mark.parametrize(
-    ("metrics", "wanted"),
-    [
-        ({"fail_type": "E", "fail_reason": "why"}, "E: why"),
-        ({"fail_type": "E", "fail_reason": ""}, "E"),
-        ({"fail_type": "E", "fail_reason": None}, "E"),
-        ({"fail_type": "E"}, "E"),
-        ({"fail_type": None, "fail_reason": "why"}, None),
-        ({"fail_reason": "why"}, None),
-        ({}, None),
-    ],
-)
+@pytest.mark.parametrize(("metrics", "wanted"), [
+    ({"fail_type": "E", "fail_reason": "why"}, "E: why"),
+    ({"fail_type": "E", "fail_reason": ""}, "E"),
+    ({"fail_type": "E", "fail_reason": None}, "E"),
+    ({"fail_type": "E"}, "E"),
+    ({"fail_type": None, "fail_reason": "why"}, None),
+    ({"fail_reason": "why"}, None),
+    ({}, None),
+])  # fmt: skip
 def test_the_error_of_a_compile(metrics: dict[str, Any], wanted: str | None) -> None:
     assert error_of_metrics(json.dumps({"compilation_metrics": metrics}).encode()) == wanted
     assert error_of_metrics(json.dumps(metrics | {"x": 1}).encode()[:-3]) is None

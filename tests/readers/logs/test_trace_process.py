@@ -104,16 +104,13 @@ def test_a_lookup_and_its_details(tmp_path: Path) -> None:
     assert reading.problems == []
 
 
-@pytest.mark.parametrize(
-    ("components", "messages"),
-    [
-        ("text", ["components is no list of texts"]),
-        ([3], ["components is no list of texts"]),
-        ({"a": 1}, ["components is no list of texts"]),
-        (None, []),
-        ([], []),
-    ],
-)
+@pytest.mark.parametrize(("components", "messages"), [
+    ("text", ["components is no list of texts"]),
+    ([3], ["components is no list of texts"]),
+    ({"a": 1}, ["components is no list of texts"]),
+    (None, []),
+    ([], []),
+])  # fmt: skip
 def test_details_that_are_none(components: object, messages: list[str], tmp_path: Path) -> None:
     process, problems = one(looked_up(payload={"components": components}), folder=tmp_path)
     assert process.lookups[0].detail_set is None
@@ -128,31 +125,25 @@ def test_a_detail_that_is_none_is_named(tmp_path: Path) -> None:
     assert "no detail" in problems[0][2]
 
 
-@pytest.mark.parametrize(
-    ("records", "wanted"),
-    [
-        # The id of the envelope counts, and that of the payload where it has none.
-        ([looked_up(payload={"compile_id": "5/5"})], "0/0"),
-        ([looked_up(payload={"compile_id": "5/5"}, ids={})], "5/5"),
-        ([looked_up(ids={"frame_id": 1, "frame_compile_id": 2, "attempt": 1})], "1/2_1"),
-        ([looked_up(ids={})], None),
-    ],
-)
+@pytest.mark.parametrize(("records", "wanted"), [
+    # The id of the envelope counts, and that of the payload where it has none.
+    ([looked_up(payload={"compile_id": "5/5"})], "0/0"),
+    ([looked_up(payload={"compile_id": "5/5"}, ids={})], "5/5"),
+    ([looked_up(ids={"frame_id": 1, "frame_compile_id": 2, "attempt": 1})], "1/2_1"),
+    ([looked_up(ids={})], None),
+])  # fmt: skip
 def test_the_compile_of_a_lookup(records: list[str], wanted: str | None, tmp_path: Path) -> None:
     process, _ = one(*records, folder=tmp_path)
     assert process.lookups[0].compile_id == wanted
 
 
-@pytest.mark.parametrize(
-    ("records", "wanted"),
-    [
-        ([looked_up()], False),
-        ([looked_up(place=AFTER)], True),
-        ([looked_up(), metrics()], True),
-        ([looked_up(), metrics(kind="bwd_compilation_metrics")], True),
-        ([looked_up(), record({"compilation_metrics": 3, "frame_id": 0, "frame_compile_id": 0})], False),
-    ],
-)
+@pytest.mark.parametrize(("records", "wanted"), [
+    ([looked_up()], False),
+    ([looked_up(place=AFTER)], True),
+    ([looked_up(), metrics()], True),
+    ([looked_up(), metrics(kind="bwd_compilation_metrics")], True),
+    ([looked_up(), record({"compilation_metrics": 3, "frame_id": 0, "frame_compile_id": 0})], False),
+])  # fmt: skip
 def test_whether_its_compile_ended(records: list[str], wanted: bool, tmp_path: Path) -> None:
     process, _ = one(*records, folder=tmp_path)
     assert process.lookups[0].compile_ended is wanted
@@ -196,19 +187,16 @@ def aot_code(second: float) -> str:
     return record({"graph_dump": {"name": "inductor_aot_wrapper_code"}}, "code", second)
 
 
-@pytest.mark.parametrize(
-    ("records", "wanted"),
-    [
-        ([], [None]),
-        # The event says that its compile began at noon.
-        ([aot_code(1)], [True]),
-        ([aot_code(0)], [True]),
-        ([record({"graph_dump": {"name": "other"}}, "code", 1)], [None]),
-        ([event(1), aot_code(2), disabled(3, 3, cache_event_time=(NOON + 3) * 10**9)], [None, None]),
-        ([event(1), aot_code(2), disabled(3, 3)], [True, None]),
-        ([event(1), aot_code(2), disabled(3, 3, cache_event_time=None)], [None, None]),
-    ],
-)
+@pytest.mark.parametrize(("records", "wanted"), [
+    ([], [None]),
+    # The event says that its compile began at noon.
+    ([aot_code(1)], [True]),
+    ([aot_code(0)], [True]),
+    ([record({"graph_dump": {"name": "other"}}, "code", 1)], [None]),
+    ([event(1), aot_code(2), disabled(3, 3, cache_event_time=(NOON + 3) * 10**9)], [None, None]),
+    ([event(1), aot_code(2), disabled(3, 3)], [True, None]),
+    ([event(1), aot_code(2), disabled(3, 3, cache_event_time=None)], [None, None]),
+])  # fmt: skip
 def test_code_that_is_written_within_a_compile_was_compiled_ahead_of_time(
     records: list[str], wanted: list[bool | None], tmp_path: Path
 ) -> None:
@@ -230,24 +218,21 @@ def bypassing(compile_id: str = "0/0", **args: Any) -> str:
     return event(0, 3, args={**said, "compile_id": compile_id, **args})
 
 
-@pytest.mark.parametrize(
-    ("records", "expected"),
-    [
-        # torch looks up after it began.
-        ([bypass(NOON_NS + 300_000), bypassing()], [3]),
-        ([bypass(NOON_NS), bypassing()], [3]),
-        # Before its beginning, and after its end.
-        ([bypass(NOON_NS - 1), bypassing()], [None]),
-        ([bypass(NOON_NS + 3 * 10**9 + 1), bypassing()], [None]),
-        # Another compile, and a later attempt of the same.
-        ([bypass(NOON_NS + 1), bypassing("1/0")], [None]),
-        ([bypass(NOON_NS + 1, attempt=2), bypassing()], [3]),
-        # The latest of two, and one event for one.
-        ([bypass(NOON_NS + 1), bypass(NOON_NS + 2), bypassing()], [None, 3]),
-        ([bypass(NOON_NS + 1), bypassing(), bypassing()], [3]),
-        ([bypass(NOON_NS + 1), bypassing(cache_event_time=None)], [None]),
-    ],
-)
+@pytest.mark.parametrize(("records", "expected"), [
+    # torch looks up after it began.
+    ([bypass(NOON_NS + 300_000), bypassing()], [3]),
+    ([bypass(NOON_NS), bypassing()], [3]),
+    # Before its beginning, and after its end.
+    ([bypass(NOON_NS - 1), bypassing()], [None]),
+    ([bypass(NOON_NS + 3 * 10**9 + 1), bypassing()], [None]),
+    # Another compile, and a later attempt of the same.
+    ([bypass(NOON_NS + 1), bypassing("1/0")], [None]),
+    ([bypass(NOON_NS + 1, attempt=2), bypassing()], [3]),
+    # The latest of two, and one event for one.
+    ([bypass(NOON_NS + 1), bypass(NOON_NS + 2), bypassing()], [None, 3]),
+    ([bypass(NOON_NS + 1), bypassing(), bypassing()], [3]),
+    ([bypass(NOON_NS + 1), bypassing(cache_event_time=None)], [None]),
+])  # fmt: skip
 def test_the_event_of_a_bypass_says_how_long_it_took(
     records: list[str], expected: list[int | None], tmp_path: Path
 ) -> None:
@@ -267,34 +252,28 @@ def test_of_many_lookups_the_event_of_a_bypass_belongs_to_those_of_just_now(tmp_
 DISABLED = {"args": {"cache_state": "disabled"}}
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        event(**DISABLED, ph="B"),
-        event(**{**DISABLED, "name": "other"}),
-        event(args=None),
-        event(args={"cache_state": "hit"}),
-        artifact("fx_graph_cache_other", "no json"),
-        artifact("other", "no json"),
-    ],
-)
+@pytest.mark.parametrize("other", [
+    event(**DISABLED, ph="B"),
+    event(**{**DISABLED, "name": "other"}),
+    event(args=None),
+    event(args={"cache_state": "hit"}),
+    artifact("fx_graph_cache_other", "no json"),
+    artifact("other", "no json"),
+])  # fmt: skip
 def test_other_records_are_no_lookups(other: str, tmp_path: Path) -> None:
     process, problems = one(looked_up(), other, folder=tmp_path)
     assert (len(process.lookups), problems) == (1, [])
 
 
-@pytest.mark.parametrize(
-    ("records", "wanted"),
-    [
-        ([artifact("torch_version", {"pytorch_version": "2.13.0"})], ("2.13.0", None)),
-        ([metrics(pytorch_version="2.13.0", python_version="3.12.1 (main)")], ("2.13.0", "3.12.1")),
-        # What was said first stays; metrics fill what is missing.
-        ([artifact("torch_version", {"pytorch_version": "2.13.0"}), metrics(pytorch_version="2.12.0", python_version="3.12")], ("2.13.0", "3.12")),
-        ([metrics(pytorch_version="2.13.0"), metrics(pytorch_version="2.12.0", python_version="3.12")], ("2.13.0", "3.12")),
-        ([metrics(python_version="3.12"), metrics(pytorch_version="2.12.0", python_version="3.13")], ("2.12.0", "3.12")),
-        ([metrics()], (None, None)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("records", "wanted"), [
+    ([artifact("torch_version", {"pytorch_version": "2.13.0"})], ("2.13.0", None)),
+    ([metrics(pytorch_version="2.13.0", python_version="3.12.1 (main)")], ("2.13.0", "3.12.1")),
+    # What was said first stays; metrics fill what is missing.
+    ([artifact("torch_version", {"pytorch_version": "2.13.0"}), metrics(pytorch_version="2.12.0", python_version="3.12")], ("2.13.0", "3.12")),
+    ([metrics(pytorch_version="2.13.0"), metrics(pytorch_version="2.12.0", python_version="3.12")], ("2.13.0", "3.12")),
+    ([metrics(python_version="3.12"), metrics(pytorch_version="2.12.0", python_version="3.13")], ("2.12.0", "3.12")),
+    ([metrics()], (None, None)),
+])  # fmt: skip
 def test_the_versions_of_a_process(
     records: list[str], wanted: tuple[str | None, ...], tmp_path: Path
 ) -> None:
@@ -322,18 +301,15 @@ def test_the_script_of_a_graph_names_the_gpus_as_torch_writes_them(
     assert process.gpus == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "ranks", "wanted"),
-    [
-        ("t.log", [], None),
-        ("t.log", [3], 3),
-        ("t.log", [3, 4], 3),
-        ("dedicated_log_torch_trace_rank_5_x.log", [], 5),
-        ("dedicated_log_torch_trace_rank_5_x.log", [3], 5),
-        ("rank_1234567890.log", [], None),
-        ("t.log", [-1], None),
-    ],
-)
+@pytest.mark.parametrize(("name", "ranks", "wanted"), [
+    ("t.log", [], None),
+    ("t.log", [3], 3),
+    ("t.log", [3, 4], 3),
+    ("dedicated_log_torch_trace_rank_5_x.log", [], 5),
+    ("dedicated_log_torch_trace_rank_5_x.log", [3], 5),
+    ("rank_1234567890.log", [], None),
+    ("t.log", [-1], None),
+])  # fmt: skip
 def test_the_rank_of_a_process(name: str, ranks: list[int], wanted: int | None, tmp_path: Path) -> None:
     records = [looked_up(ids={"rank": rank}) for rank in ranks] or [looked_up()]
     assert one(*records, folder=tmp_path, name=name)[0].rank == wanted
@@ -385,30 +361,27 @@ def test_where_generated_code_was_written(tmp_path: Path) -> None:
     assert one(looked_up(), folder=tmp_path)[0].cache_dir is None
 
 
-@pytest.mark.parametrize(
-    ("made", "kind", "message"),
-    [
-        (looked_up(digest="0" * 32).replace('"key"', "key"), "truncated", "fx_graph_cache_hit: the payload is cut"),
-        (artifact("fx_graph_cache_hit", "no json"), "not_json", "fx_graph_cache_hit: the payload is no JSON"),
-        (artifact("fx_graph_cache_hit", [1]), "not_json", "the payload is no JSON object"),
-        (looked_up().replace('"frame_id"', "frame_id"), "not_json", ""),
-        (looked_up(payload={"key": 3}), "bad_value", "key is 3, not a text"),
-        (looked_up().replace('"encoding"', f'"x": {DEEP}, "encoding"'), "not_json", ""),
-        (looked_up(ids={"rank": "x", **IDS}), "bad_value", "rank is the text 'x'"),
-        # The tab before each line is not part of what torch hashed.
-        (artifact("fx_graph_cache_hit", '{\n  "key":\n}'), "not_json", "fx_graph_cache_hit: the payload is no JSON"),
-        (artifact("fx_graph_cache_hit", '{\n  "key":\n}', digest="0" * 32), "truncated", "fx_graph_cache_hit: the payload is cut"),
-        (artifact("torch_version", {"pytorch_version": 3}), "bad_value", ""),
-        (disabled().replace('"ph": "E"', '"ph" "E"'), "not_json", ""),
-        (disabled(cache_event_time=-1), "bad_value", ""),
-        (begins(stack="no list"), "bad_value", "stack is the text 'no list', not a list of objects"),
-        (begins(stack=[{"name": 3}]), "bad_value", ""),
-        (begins().replace('"frame_id"', "frame_id"), "not_json", ""),
-        (record({"dynamo_start": 3}), "bad_value", ""),
-        (record({"dynamo_start": None, "rank": "x"}), "bad_value", "rank is the text 'x', not a whole number"),
-        ("Segmentation fault\n", "not_a_record", "'Segmentation fault'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("made", "kind", "message"), [
+    (looked_up(digest="0" * 32).replace('"key"', "key"), "truncated", "fx_graph_cache_hit: the payload is cut"),
+    (artifact("fx_graph_cache_hit", "no json"), "not_json", "fx_graph_cache_hit: the payload is no JSON"),
+    (artifact("fx_graph_cache_hit", [1]), "not_json", "the payload is no JSON object"),
+    (looked_up().replace('"frame_id"', "frame_id"), "not_json", ""),
+    (looked_up(payload={"key": 3}), "bad_value", "key is 3, not a text"),
+    (looked_up().replace('"encoding"', f'"x": {DEEP}, "encoding"'), "not_json", ""),
+    (looked_up(ids={"rank": "x", **IDS}), "bad_value", "rank is the text 'x'"),
+    # The tab before each line is not part of what torch hashed.
+    (artifact("fx_graph_cache_hit", '{\n  "key":\n}'), "not_json", "fx_graph_cache_hit: the payload is no JSON"),
+    (artifact("fx_graph_cache_hit", '{\n  "key":\n}', digest="0" * 32), "truncated", "fx_graph_cache_hit: the payload is cut"),
+    (artifact("torch_version", {"pytorch_version": 3}), "bad_value", ""),
+    (disabled().replace('"ph": "E"', '"ph" "E"'), "not_json", ""),
+    (disabled(cache_event_time=-1), "bad_value", ""),
+    (begins(stack="no list"), "bad_value", "stack is the text 'no list', not a list of objects"),
+    (begins(stack=[{"name": 3}]), "bad_value", ""),
+    (begins().replace('"frame_id"', "frame_id"), "not_json", ""),
+    (record({"dynamo_start": 3}), "bad_value", ""),
+    (record({"dynamo_start": None, "rank": "x"}), "bad_value", "rank is the text 'x', not a whole number"),
+    ("Segmentation fault\n", "not_a_record", "'Segmentation fault'"),
+])  # fmt: skip
 def test_a_record_that_is_wrong_is_a_problem_at_its_byte(
     made: str, kind: str, message: str, tmp_path: Path
 ) -> None:
@@ -449,16 +422,13 @@ def test_half_a_character_is_an_escape(tmp_path: Path) -> None:
     assert (process.lookups[0].cache_key, problems) == ("\\ud800f", [])
 
 
-@pytest.mark.parametrize(
-    ("first", "kind", "message"),
-    [
-        ("\ufeff", "not_a_record", "the log begins with a byte order mark"),
-        ("\trest of a payload\n", "truncated", "the log begins within a record"),
-        ("a shell says something\n", "not_a_record", "'a shell says something'"),
-        # Of a long line, only the beginning is quoted.
-        ("s" * 1_000 + "\n", "not_a_record", repr("s" * 80)),
-    ],
-)
+@pytest.mark.parametrize(("first", "kind", "message"), [
+    ("\ufeff", "not_a_record", "the log begins with a byte order mark"),
+    ("\trest of a payload\n", "truncated", "the log begins within a record"),
+    ("a shell says something\n", "not_a_record", "'a shell says something'"),
+    # Of a long line, only the beginning is quoted.
+    ("s" * 1_000 + "\n", "not_a_record", repr("s" * 80)),
+])  # fmt: skip
 def test_what_is_before_the_first_record(first: str, kind: str, message: str, tmp_path: Path) -> None:
     process, problems = one(first, looked_up(), folder=tmp_path)
     assert (len(process.lookups), problems) == (1, [("byte 0", kind, message)])
@@ -508,24 +478,21 @@ def lookup(name: str = "fx_graph_cache_miss", **payload: Any) -> LookupRow:
     return lookup_from_artifact(name, Record(payload))
 
 
-@pytest.mark.parametrize(
-    ("name", "payload", "wanted"),
-    [
-        ("fx_graph_cache_hit", {}, ("hit", "hit")),
-        ("fx_graph_cache_miss", {}, ("full_miss", "miss")),
-        ("fx_graph_cache_miss", {"cache_status_detailed": "guard_miss"}, ("guard_miss", "miss")),
-        ("fx_graph_cache_miss", {"cache_status_detailed": "miss"}, ("full_miss", "miss")),
-        ("fx_graph_cache_hit", {"cache_status_detailed": "guard_miss"}, ("hit", "hit")),
-        ("aotautograd_cache_bypass", {}, ("bypass", "bypass")),
-        # One artifact for all: the state is in the payload.
-        ("fx_graph_cache_hash", {"cache_state": "hit"}, ("hit", "hit")),
-        ("fx_graph_cache_hash", {"cache_state": "bypass"}, ("bypass", "bypass")),
-        ("fx_graph_cache_hash", {"cache_state": "disabled"}, ("disabled", "disabled")),
-        ("fx_graph_cache_hash", {"cache_state": "other"}, ("full_miss", "other")),
-        ("fx_graph_cache_hash", {}, ("full_miss", None)),
-        ("fx_graph_cache_hit", {"cache_state": "miss"}, ("full_miss", "miss")),
-    ],
-)
+@pytest.mark.parametrize(("name", "payload", "wanted"), [
+    ("fx_graph_cache_hit", {}, ("hit", "hit")),
+    ("fx_graph_cache_miss", {}, ("full_miss", "miss")),
+    ("fx_graph_cache_miss", {"cache_status_detailed": "guard_miss"}, ("guard_miss", "miss")),
+    ("fx_graph_cache_miss", {"cache_status_detailed": "miss"}, ("full_miss", "miss")),
+    ("fx_graph_cache_hit", {"cache_status_detailed": "guard_miss"}, ("hit", "hit")),
+    ("aotautograd_cache_bypass", {}, ("bypass", "bypass")),
+    # One artifact for all: the state is in the payload.
+    ("fx_graph_cache_hash", {"cache_state": "hit"}, ("hit", "hit")),
+    ("fx_graph_cache_hash", {"cache_state": "bypass"}, ("bypass", "bypass")),
+    ("fx_graph_cache_hash", {"cache_state": "disabled"}, ("disabled", "disabled")),
+    ("fx_graph_cache_hash", {"cache_state": "other"}, ("full_miss", "other")),
+    ("fx_graph_cache_hash", {}, ("full_miss", None)),
+    ("fx_graph_cache_hit", {"cache_state": "miss"}, ("full_miss", "miss")),
+])  # fmt: skip
 def test_the_outcome_of_an_artifact(
     name: str, payload: dict[str, Any], wanted: tuple[str, str | None]
 ) -> None:

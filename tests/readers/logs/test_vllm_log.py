@@ -57,16 +57,13 @@ def test_why_a_stored_model_was_not_used_is_said(told: Recorded) -> None:
     assert starts["load_error"][0].startswith("Source code has changed since the last compilation")
 
 
-@pytest.mark.parametrize(
-    ("lead", "process", "pid"),
-    [
-        (LEAD, None, None),
-        (f"(EngineCore_0 pid=123) {LEAD}", "EngineCore_0", 123),
-        (f"\x1b[0;36m(Worker_TP1 pid=7)\x1b[0;0m \x1b[32mINFO\x1b[0m{LEAD[4:]}", "Worker_TP1", 7),
-        (f"2026-11-22T10:00:00Z stdout F (EngineCore pid=9) {LEAD}", "EngineCore", 9),
-        (f"(EngineCore pid=9) {LEAD}[eagle_head] ", "EngineCore", 9),
-    ],
-)
+@pytest.mark.parametrize(("lead", "process", "pid"), [
+    (LEAD, None, None),
+    (f"(EngineCore_0 pid=123) {LEAD}", "EngineCore_0", 123),
+    (f"\x1b[0;36m(Worker_TP1 pid=7)\x1b[0;0m \x1b[32mINFO\x1b[0m{LEAD[4:]}", "Worker_TP1", 7),
+    (f"2026-11-22T10:00:00Z stdout F (EngineCore pid=9) {LEAD}", "EngineCore", 9),
+    (f"(EngineCore pid=9) {LEAD}[eagle_head] ", "EngineCore", 9),
+])  # fmt: skip
 def test_leads_of_several_forms(lead: str, process: str | None, pid: int | None, tmp_path: Path) -> None:
     text = f"{lead}{COMPILED}\nother output\n{lead}{ENDS}\n"
     assert looks_like_vllm_log(text.encode())
@@ -143,25 +140,21 @@ def test_engines_that_run_in_parallel_stay_apart_in_json(tmp_path: Path) -> None
     assert {(row.process, row.pid) for row in rows} == {("EngineCore_DP0", 40), ("EngineCore_DP1", 41)}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        COMPILED,  # of no logger
-        f"User says: {COMPILED}",
-        f"{LEAD}the user asked: {COMPILED}",
-        f"{LEAD}{COMPILED} or so",
-        "I1122 10:00:00 123 torch/_inductor/x.py:1] " + COMPILED,
-        LEAD + "Compiling a graph for compile range (" * 100_000,
-        in_json(f"the user asked: {COMPILED}"),
-        in_json(COMPILED, pid=True),
-        in_json(COMPILED, pid="42"),
-        in_json(COMPILED, pid=10**12),
-        in_json(COMPILED)[:-20] + "\n",
-        in_json(COMPILED).replace("vllm.compilation.backends", "torch"),
-        in_json(COMPILED).replace("2026-11-22 10:00:00,410", "now"),
-        '{"asctime": "2026-11-22 10:00:00,410", "levelname": "INFO", "name": "vllm.x", "a": ' + "[" * 50_000,
-    ],
-    ids=range(14),
-)
+@pytest.mark.parametrize("line", [
+    COMPILED,  # of no logger
+    f"User says: {COMPILED}",
+    f"{LEAD}the user asked: {COMPILED}",
+    f"{LEAD}{COMPILED} or so",
+    "I1122 10:00:00 123 torch/_inductor/x.py:1] " + COMPILED,
+    LEAD + "Compiling a graph for compile range (" * 100_000,
+    in_json(f"the user asked: {COMPILED}"),
+    in_json(COMPILED, pid=True),
+    in_json(COMPILED, pid="42"),
+    in_json(COMPILED, pid=10**12),
+    in_json(COMPILED)[:-20] + "\n",
+    in_json(COMPILED).replace("vllm.compilation.backends", "torch"),
+    in_json(COMPILED).replace("2026-11-22 10:00:00,410", "now"),
+    '{"asctime": "2026-11-22 10:00:00,410", "levelname": "INFO", "name": "vllm.x", "a": ' + "[" * 50_000,
+], ids=range(14))  # fmt: skip
 def test_lines_of_others_are_no_start(line: str, tmp_path: Path) -> None:
     assert not read(line, tmp_path).vllm_starts

@@ -98,14 +98,11 @@ def test_without_names_one_after_the_other_is_known(tmp_path: Path) -> None:
     assert found == [(0, "compiled", 250_000_000), (1, "compiled", 1_250_000_000)]
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "torch.compile cache factors: env=e cfg=c comp=d code=f dir=/c/torch_compile_cache/aaaaa",
-        "Directly load AOT compilation from path /c/torch_compile_cache/torch_aot_compile/aaa/rank_1",
-        REFUSED.format("e" * 64),
-    ],
-)
+@pytest.mark.parametrize("message", [
+    "torch.compile cache factors: env=e cfg=c comp=d code=f dir=/c/torch_compile_cache/aaaaa",
+    "Directly load AOT compilation from path /c/torch_compile_cache/torch_aot_compile/aaa/rank_1",
+    REFUSED.format("e" * 64),
+])  # fmt: skip
 def test_a_last_line_that_may_be_cut_is_no_start(message: str, tmp_path: Path) -> None:
     assert not starts(tmp_path, *said(TP1, message), end="")
 
@@ -154,15 +151,12 @@ def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) ->
     assert (row.outcome, row.load_error) == ("compiled", "Source code has changed")
 
 
-@pytest.mark.parametrize(
-    ("before", "outcome"),
-    [
-        ([NAMED], "not_known"),
-        ([NAMED, COMPILED.format(3)], "compiled"),
-        ([NAMED, LOADED, COMPILED.format(3)], "compiled"),
-        (["Starting torch.compile", NAMED, LOADED], "loaded"),
-    ],
-)
+@pytest.mark.parametrize(("before", "outcome"), [
+    ([NAMED], "not_known"),
+    ([NAMED, COMPILED.format(3)], "compiled"),
+    ([NAMED, LOADED, COMPILED.format(3)], "compiled"),
+    (["Starting torch.compile", NAMED, LOADED], "loaded"),
+])  # fmt: skip
 def test_what_cannot_be_an_attempt_stays_a_start(before: list[str], outcome: str, tmp_path: Path) -> None:
     """Of a whole model that was tried, only the graphs can have been loaded."""
     rows = starts(tmp_path, *said(TP1, *before, REFUSED.format("e" * 64), COMPILED.format(3)))

@@ -179,18 +179,15 @@ def test_a_compile_that_failed_is_a_miss_with_its_reason(tmp_path: Path) -> None
     assert scope.vllm_starts.empty and len(scope.problems) == 1
 
 
-@pytest.mark.parametrize(
-    ("beginning", "release", "outcome"),
-    [
-        ("Cache the graph", "0.13.0", "compiled"),
-        ("Store the", "0.12.0", "compiled"),
-        ("store the", "0.7.0", "compiled"),
-        ("collected artifacts", "0.16.0", "compiled"),
-        ("saved AOT", "0.33.0", "compiled"),
-        ("unable to save", "0.33.0", "compiled"),
-        ("AOT compiled function was loaded", "0.33.0", "loaded"),
-    ],
-)
+@pytest.mark.parametrize(("beginning", "release", "outcome"), [
+    ("Cache the graph", "0.13.0", "compiled"),
+    ("Store the", "0.12.0", "compiled"),
+    ("store the", "0.7.0", "compiled"),
+    ("collected artifacts", "0.16.0", "compiled"),
+    ("saved AOT", "0.33.0", "compiled"),
+    ("unable to save", "0.33.0", "compiled"),
+    ("AOT compiled function was loaded", "0.33.0", "loaded"),
+])  # fmt: skip
 def test_one_line_proves_an_outcome(beginning: str, release: str, outcome: str, tmp_path: Path) -> None:
     """Where the others were lost."""
     text = said(release, beginning, debug=True)[0]

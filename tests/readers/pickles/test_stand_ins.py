@@ -31,21 +31,18 @@ def test_items_and_pairs_are_kept_in_their_order() -> None:
     assert made(b"K\x01K\x02s(K\x03K\x04u").pairs == [(1, 2), (3, 4)]
 
 
-@pytest.mark.parametrize(
-    ("state", "wanted"),
-    [
-        (b"}K\x01K\x02s", {1: 2}),
-        (b"}K\x01K\x02s}K\x03K\x04s\x86", {1: 2, 3: 4}),
-        (b"N}K\x03K\x04s\x86", {3: 4}),
-        (b"}K\x01K\x02sN\x86", {1: 2}),
-        (b"NN\x86", {}),
-        (b"}K\x01K\x02s\x85", {}),
-        (b"}}}\x87", {}),
-        (b"}K\x01\x86", {}),
-        (b"K\x01}\x86", {}),
-        (b"K\x07", {}),
-    ],
-)
+@pytest.mark.parametrize(("state", "wanted"), [
+    (b"}K\x01K\x02s", {1: 2}),
+    (b"}K\x01K\x02s}K\x03K\x04s\x86", {1: 2, 3: 4}),
+    (b"N}K\x03K\x04s\x86", {3: 4}),
+    (b"}K\x01K\x02sN\x86", {1: 2}),
+    (b"NN\x86", {}),
+    (b"}K\x01K\x02s\x85", {}),
+    (b"}}}\x87", {}),
+    (b"}K\x01\x86", {}),
+    (b"K\x01}\x86", {}),
+    (b"K\x07", {}),
+])  # fmt: skip
 def test_the_state_is_one_dict_or_none(state: bytes, wanted: dict[int, int]) -> None:
     assert made(state + b"b").state == wanted
     assert made(b"K\x05b").raw_state == 5
@@ -106,24 +103,21 @@ def test_an_error_names_its_byte() -> None:
     assert str(UnreadablePickle("why")) == "why"
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "is_refused"),
-    [
-        ("os", "system", True),
-        ("os.path", "join", True),
-        ("subprocess", "Popen", True),
-        ("builtins", "eval", True),
-        ("__builtin__", "eval", True),
-        ("builtins", "eval.__call__", True),
-        ("builtins", "set", False),
-        # A module of that name within another is the user's own, and so is a function.
-        ("mine.os", "system", False),
-        ("mine", "eval", False),
-        ("mine.builtins", "eval", False),
-        ("osmosis", "system", False),
-        ("torch._inductor.codecache", "CompiledFxGraph", False),
-    ],
-)
+@pytest.mark.parametrize(("module", "name", "is_refused"), [
+    ("os", "system", True),
+    ("os.path", "join", True),
+    ("subprocess", "Popen", True),
+    ("builtins", "eval", True),
+    ("__builtin__", "eval", True),
+    ("builtins", "eval.__call__", True),
+    ("builtins", "set", False),
+    # A module of that name within another is the user's own, and so is a function.
+    ("mine.os", "system", False),
+    ("mine", "eval", False),
+    ("mine.builtins", "eval", False),
+    ("osmosis", "system", False),
+    ("torch._inductor.codecache", "CompiledFxGraph", False),
+])  # fmt: skip
 def test_hostile_names(module: str, name: str, is_refused: bool) -> None:
     data = f"c{module}\n{name}\n.".encode()
     if is_refused:

@@ -126,13 +126,10 @@ def test_a_damaged_value_is_a_row_and_a_problem(value: object, tmp_path: Path) -
     assert scope.problems["source"].tolist() == [f"{tmp_path}/dump.jsonl/{FX_KEY}"]
 
 
-@pytest.mark.parametrize(
-    "cache",
-    [
-        "fx-graph-v1",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("autograd-experimental", "dynamo-pgo")),
-    ],
-)
+@pytest.mark.parametrize("cache", [
+    "fx-graph-v1",
+    *(pytest.param(one, marks=pytest.mark.slow) for one in ("autograd-experimental", "dynamo-pgo")),
+])  # fmt: skip
 def test_nothing_of_a_hostile_value_is_executed(cache: str, tmp_path: Path) -> None:
     mark = tmp_path / "executed"
     keys = {f"pt2:{cache}::{name}:c1": data for name, data in hostile(str(mark)).items()}
