@@ -79,7 +79,7 @@ class Check:
         facts = read.facts
         lines = {cause.cause: _cause_line(read, cause) for cause in facts.causes}
         unread = unread_sources(read)
-        problems = len(facts.problems) - len(unread)
+        problems = sum(row.count for row in facts.problems) - len(unread)
         unread += () if baseline is None else unread_sources(baseline)
         nothing = _why_nothing_was_checked(read)
         if nothing is not None:

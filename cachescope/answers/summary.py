@@ -111,7 +111,7 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     parts.append(f"not explained: {sum(unexplained):,}")
     unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
     parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
-    parts.append(f"problems: {len(facts.problems):,}")
+    parts.append(f"problems: {sum(row.count for row in facts.problems):,}")
     if operators := hits_call(read, facts.lookups.values()):
         parts.append(f"hits call {operators}")
     return "    ".join(parts)

@@ -25,7 +25,7 @@ from cachescope.frames.checks import AuditRow
 from cachescope.locking.lock_text import read_lock
 from cachescope.readers.directory.place_of import place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, UNKNOWN, Place
-from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
+from cachescope.readers.kinds import HEAD_BYTES, check_is_stored, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.stored import stored_in, stored_in_dump
@@ -126,6 +126,7 @@ def run_audit(paths: Iterable[str], lock: str | os.PathLike[str] | None = None) 
     for path in paths:
         path = without_password(path)
         run = _Run(path, vouched)
+        check_is_stored(path)
         if is_remote_cache(path):
             run.remote(path)
         else:

@@ -152,13 +152,14 @@ OF_ALL_LOGS = ("lookup", "run", "order", "direction", "aot_lookup", "details", "
 """What no single log tells of a lookup."""
 
 
-@row("problems")
+@row("problems", frozen=False)
 class ProblemRow:
-    """One thing that could not be read."""
+    """One thing that could not be read, or several alike."""
 
     source: str = col("the file")
-    where: str = col("byte, line or key")
+    where: str = col("byte, line or key, of the first")
     kind: str = col(
         "truncated, not_json, not_a_record, bad_value, hash_detail, damaged_entry, lost (no more bytes came), no_lookups (a "
         "cache was asked, but the log has no record of it, or an error of a lookup alone), quoted (a line of a cache that no row holds), …; for a whole source: missing, unreadable, empty, unknown_source")
-    message: str = col("what is wrong")
+    message: str = col("what is wrong, with the first")
+    count: int = col("how many there are: with this message or, of a kind that has more than a hundred, with any other", default=1)

@@ -28,6 +28,7 @@ from cachescope.locking.lock import (
     Rule,
     Variable,
 )
+from cachescope.readers.kinds import check_is_stored
 from cachescope.version import __version__
 from cachescope.whole_file import write_whole
 
@@ -49,15 +50,17 @@ class LockFormatError(Exception):
 def looks_like_lock(path: str | os.PathLike[str]) -> bool:
     """Whether this is a file that begins as a lock does: JSON whose first name is ``cachescope_lock``."""
     try:
+        check_is_stored(os.fspath(path))
         with open(path, "rb", buffering=0) as file:
             return _BEGINNING.match(file.read(_HEAD_BYTES) or b"") is not None
-    except OSError:
+    except (SourceError, OSError):
         return False
 
 
 def read_lock(path: str | os.PathLike[str]) -> CacheLock:
     """Read a lock; raises `SourceError` if it cannot be read, is no lock, or is one of another version."""
     name = os.fspath(path)
+    check_is_stored(name)
     try:
         with open(name, "rb") as file:
             data = file.read(MAX_BYTES + 1)

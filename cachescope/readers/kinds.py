@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import os
 import re
+import stat
+from functools import cache
 from typing import Final, Literal
 
 from cachescope.errors import SourceError
@@ -226,3 +229,43 @@ def is_log_file(path: str) -> bool:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
+
+
+# Linux, proc(5): `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS`.
+_MOUNTS: Final = "/proc/self/mountinfo"
+_TYPES: Final = frozenset((
+    "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue", "proc", "pstore", "securityfs",
+    "sysfs", "tracefs",
+))  # fmt: skip
+
+
+def check_is_stored(path: str) -> None:
+    """Refuse what waits for others, never ends or is not of a disk: pipes, devices, sockets, and what the kernel shows as files."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return  # whoever opens it says so
+    if stat.S_ISFIFO(found.st_mode):
+        raise SourceError(path, "cannot be read: a pipe; write it to a file first")
+    if found.st_dev in _devices():
+        # Links such as `/proc/1/root` lead out of them.
+        raise SourceError(
+            path,
+            "not looked into: the kernel shows its state there, and stores no cache or log",
+            "unknown_source",
+        )
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise SourceError(path, "not looked into: a device or a socket, and no file", "unknown_source")
+
+
+@cache
+def _devices() -> frozenset[int]:
+    """The device numbers of the kernel's own file systems; none where there is no list of mounts."""
+    devices = set()
+    with contextlib.suppress(OSError), open(_MOUNTS, encoding="utf-8", errors="replace") as mounts:
+        for mount in mounts:
+            where, _, what = mount.partition(" - ")
+            if what.split(" ", 1)[0] in _TYPES:
+                major, _, minor = where.split(" ")[2].partition(":")
+                devices.add(os.makedev(int(major), int(minor)))
+    return frozenset(devices)

@@ -6,6 +6,7 @@ be read go to `problems`, or raise at once under ``strict=True``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
@@ -157,6 +158,31 @@ class ListedEntry:
     fx_keys: tuple[str, ...] = ()  # the FX keys that an AOTAutograd entry points to
 
 
+_MOST_MESSAGES: Final = 100
+
+
+class Problems(list[ProblemRow]):
+    """Rows of problems. Like ones are one row: a megabyte may be half a million lines that are no records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[tuple[str, str, str | None], ProblemRow] = {}
+        self._messages: Counter[tuple[str, str]] = Counter()
+
+    def note(self, source: str, where: str, kind: str, message: str, count: int = 1) -> bool:
+        """Count a problem, or several alike; whether they got a row of their own."""
+        of_kind = source, kind
+        key = source, kind, message if self._messages[of_kind] < _MOST_MESSAGES else None
+        known = self._known.get((source, kind, message)) or self._known.get(key)
+        if known is not None:
+            known.count += count
+            return False
+        self._messages[of_kind] += 1
+        self._known[key] = one = ProblemRow(source, where, kind, message, count)
+        self.append(one)
+        return True
+
+
 @dataclass(slots=True)
 class Reading:
     """Everything read so far. Readers append to it; nothing is removed."""
@@ -174,7 +200,7 @@ class Reading:
     """Numbers that stand for values of secrets, by the value."""
     contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
     """Snapshots, each with the path that it was read from."""
-    problems: list[ProblemRow] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     cache_roots: list[str] = field(default_factory=list)
     """The cache directories that were read, even if there is no file in them."""
     details_of_key: dict[str, int] = field(default_factory=dict)
@@ -190,11 +216,11 @@ class Reading:
         """An empty reading that shares the hash details."""
         return Reading(self.strict, self.details, known_json=self.known_json, known_lines=self.known_lines)
 
-    def problem(self, source: str, where: str, kind: str, message: str) -> None:
-        """Note one thing that could not be read, or raise it under ``strict=True``."""
+    def problem(self, source: str, where: str, kind: str, message: str, count: int = 1) -> None:
+        """Note what could not be read, or raise it under ``strict=True``."""
         if self.strict:
             raise RecordError(source, where, kind, message)
-        self.problems.append(ProblemRow(source, where, kind, message))
+        self.problems.note(source, where, kind, message, count)
 
 
 def not_a_hash_detail(text: str) -> str:

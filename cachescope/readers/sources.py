@@ -7,7 +7,6 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -18,6 +17,7 @@ from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.vllm_places import TREE
 from cachescope.readers.kinds import (
     LOG_HEAD_BYTES,
+    check_is_stored,
     is_log_file,
     is_tar,
     kind_of_log,
@@ -235,14 +235,14 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
 
 def _children(folder: str, reading: Reading) -> list[str]:
     """The files and folders in a folder, by name."""
-    if is_of_kernel(folder):
-        message = "not looked into: its files show the state of the kernel, and are no caches or logs"
-        note_source(SourceError(folder, message, "unknown_source"), reading)
-        return []
     try:
+        check_is_stored(folder)
         names = sorted(os.listdir(folder))
         more = [one for one in SOURCES if one in names][1:]
         children = [os.path.join(folder, name) for name in names if name not in more]
+    except SourceError as error:
+        note_source(error, reading)
+        return []
     except OSError as error:
         note_source(SourceError(folder, f"cannot be read: {error.strerror or error}"), reading)
         return []
@@ -308,6 +308,7 @@ def _kind_of_file(path: str) -> Kind | None:
         raise SourceError(path, "this link leads nowhere", "missing")
     if not os.access(path, os.R_OK):
         raise SourceError(path, "cannot be read: permission denied")
+    check_is_stored(path)
     if is_log_file(path):
         return "logs in columns"
     head = read_head(path, _PROBE_BYTES)
@@ -325,31 +326,3 @@ def _kind_at_address(address: str) -> Kind | SourceError | None:
         return kind_of_log(address, read_head(address, _PROBE_BYTES))
     except SourceError as error:
         return error
-
-
-# Linux, proc(5): `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS`.
-_MOUNTS: Final = "/proc/self/mountinfo"
-_TYPES: Final = frozenset((
-    "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue", "proc", "pstore", "securityfs",
-    "sysfs", "tracefs",
-))  # fmt: skip
-
-
-def is_of_kernel(folder: str) -> bool:
-    """Whether a folder is in one of the kernel's own file systems; links such as `/proc/1/root` lead out of them."""
-    with contextlib.suppress(OSError, ValueError):
-        return os.stat(folder).st_dev in _devices()
-    return False
-
-
-@cache
-def _devices() -> frozenset[int]:
-    """The device numbers of the kernel's own file systems; none where there is no list of mounts."""
-    devices = set()
-    with contextlib.suppress(OSError), open(_MOUNTS, encoding="utf-8", errors="replace") as mounts:
-        for mount in mounts:
-            where, _, what = mount.partition(" - ")
-            if what.split(" ", 1)[0] in _TYPES:
-                major, _, minor = where.split(" ")[2].partition(":")
-                devices.add(os.makedev(int(major), int(minor)))
-    return frozenset(devices)

@@ -185,7 +185,8 @@ def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
     """The first problems with reading."""
     for row in problems[:_PROBLEMS_SHOWN]:
         where = f" ({row.where})" if row.where else ""
-        yield Line(harmless(short(f"{row.source}{where}: {row.kind}: {row.message}")), 2, "dim")
+        more = f"; and {row.count - 1:,} like it" if row.count > 1 else ""
+        yield Line(harmless(short(f"{row.source}{where}: {row.kind}: {row.message}") + more), 2, "dim")
     yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 

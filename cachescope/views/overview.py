@@ -100,7 +100,9 @@ def wrong(scope: Read) -> list[Any]:
         parts += [title, Table(rows, "possible false hits", page_size=10)]
     if problems:
         rows = ListedRows(PROBLEMS, list(enumerate(problems)))
-        title = heading(f"Problems: {len(problems):,}", "What could not be read; the rest was.")
+        title = heading(
+            f"Problems: {sum(row.count for row in problems):,}", "What could not be read; the rest was."
+        )
         parts += [title, Table(rows, "problems", page_size=10)]
     nothing = "No problems while reading, and no key that seems to stand for two things."
     return parts or [sentence(nothing, "faint")]

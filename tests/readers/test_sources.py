@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cachescope.cli import main
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_folder import write_logs
 from cachescope.readers.index.log_tables import LogTables
@@ -244,3 +245,22 @@ def test_files_of_the_kernel_are_not_looked_into(tmp_path: Path) -> None:
     assert [(one.source, one.kind) for one in reading.problems] == [("/proc/self", "unknown_source")]
     with pytest.raises(SourceError, match="not looked into"):
         read_sources(["/proc"], Reading())
+
+
+@pytest.mark.parametrize("command", ["explain", "entries", "contexts", "verify", "lock", "audit"])
+@pytest.mark.parametrize("source", ["/dev/random", "/dev/zero", "/proc/kmsg", "/proc/self/environ", "pipe"])
+def test_what_never_ends_is_one_error(
+    command: str,
+    source: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    if not os.path.exists(source):
+        pytest.skip(f"no {source} here")
+    assert main([command, source]) == (2 if command == "audit" else 1)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"cachescope: {source}: ")
+    assert "not looked into: " in line or "a pipe; write it to a file first" in line

@@ -36,7 +36,7 @@ _MAY_BE_NEGATIVE: Final = ("exit_status",)
 _NEVER_MISSING: Final = {
     "processes": ("kind", "is_cut", "looked_up", "lookups"),
     "lookups": ("cache", "outcome", "segment", "is_details_cut"),
-    "problems": ("where", "kind", "message"),
+    "problems": ("where", "kind", "message", "count"),
 }
 _WORDS: Final = {
     ("processes", "kind"): ("trace", "text"),

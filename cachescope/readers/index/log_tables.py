@@ -7,7 +7,7 @@ distinct text gets the same code as if the logs had been read one after the othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Sized
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from itertools import accumulate, chain, islice
 from typing import Any, Final
 
@@ -111,7 +111,7 @@ class LogTables:
                 if lookup.detail_set is not None:
                     lookup.detail_set = codes[lookup.detail_set]
         for problem in self.problems:
-            reading.problem(problem.source, problem.where, problem.kind, problem.message)
+            reading.problem(*astuple(problem))
         reading.processes += self.processes
 
     @classmethod

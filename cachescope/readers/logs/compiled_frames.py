@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.shape_symbols import Symbols
@@ -30,6 +29,7 @@ from cachescope.readers.logs.trace_compiles import (
     recompile_reasons,
 )
 from cachescope.readers.logs.trace_records import Records, Repeats, read_records
+from cachescope.readers.reading import Problems
 
 _RECORD: Final = re.compile(
     rb'\] \{"(?:(str|dynamo_start|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
@@ -94,7 +94,7 @@ class CompiledFrames:
     def __init__(self, path: str, size: int | None = None) -> None:
         self._path = path
         self.rows: list[CompiledFrame] = []
-        self.problems: list[ProblemRow] = []
+        self.problems = Problems()
         self._repeats = Repeats()
         self._stacks = Stacks()
         self._segments: Counter[str] = Counter()
@@ -225,7 +225,7 @@ class CompiledFrames:
         one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
 
     def _problem(self, at: int, kind: str, message: str) -> None:
-        self.problems.append(ProblemRow(self._path, f"byte {at}", kind, message))
+        self.problems.note(self._path, f"byte {at}", kind, message)
 
 
 def _time_taken(metrics: Record) -> int | None:

@@ -106,8 +106,8 @@ class TextProcesses:
         """A key with its hash details, whose outcome is still to come."""
         self._streams[number].begin(lookup, clock_us, is_2_4=is_2_4)
 
-    def _problem(self, where: str, kind: str, message: str) -> None:
-        self._reading.problem(self._source, where, kind, message)
+    def _problem(self, where: str, kind: str, message: str, count: int = 1) -> None:
+        self._reading.problem(self._source, where, kind, message, count)
 
 
 class _TextProcess:

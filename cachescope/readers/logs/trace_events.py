@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, Record, load_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
 from cachescope.readers.logs.trace_records import Records, Repeats, read_records
+from cachescope.readers.reading import Problems
 
 # In JSON a quote within a text is escaped, so no text can hold this.
 _EVENT: Final = b'] {"chromium_event"'
@@ -37,7 +37,7 @@ class TraceEvents:
     def __init__(self, path: str, size: int | None = None) -> None:
         self._path = path
         self._size = size
-        self.problems: list[ProblemRow] = []
+        self.problems = Problems()
         self._last_ns: int | None = None
         self._repeats = Repeats()
 
@@ -91,7 +91,7 @@ class TraceEvents:
         self._last_ns = event.time_ns
 
     def _problem(self, at: int, kind: str, message: str) -> None:
-        self.problems.append(ProblemRow(self._path, f"byte {at}", kind, message))
+        self.problems.note(self._path, f"byte {at}", kind, message)
 
 
 _KINDS: Final = {"B": True, "E": False, "i": None}

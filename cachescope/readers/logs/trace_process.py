@@ -100,8 +100,8 @@ class TraceProcess:
         process.compiles = self._compiles.of_process()
         self._reading.processes.append(process)
 
-    def _problem(self, at: int, kind: str, message: str) -> None:
-        self._reading.problem(self._source, f"byte {at}", kind, message)
+    def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
+        self._reading.problem(self._source, f"byte {at}", kind, message, count)
 
     def _first(self, at: int, pid: int | None, clock_us: int | None) -> None:
         """The first prefix that was read."""

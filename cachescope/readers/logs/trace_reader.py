@@ -39,7 +39,7 @@ from cachescope.readers.logs.trace_compiles import (
 )
 from cachescope.readers.logs.trace_process import wrong_values
 from cachescope.readers.logs.trace_records import Records, Span, Stray, read_records
-from cachescope.readers.reading import not_a_hash_detail
+from cachescope.readers.reading import Problems, not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
 # The metadata come first in the JSON object.
@@ -76,6 +76,7 @@ class TraceReader:
         self._emit = handle
         self.end = self._offset = start
         self._block = bytearray()
+        self._problems = Problems()
         self._has_prefix = self._has_clock = self._has_rank = False
         # The caches for which a lookup was read, or was reported missing.
         self._is_recorded: set[str] = set()
@@ -95,6 +96,10 @@ class TraceReader:
         if failure:
             self.can_go_on, self._is_cut = False, True
             self._problem(self.end - self._offset, *failure)
+        for one in self._problems:
+            if one.count:
+                self._emit("problem", int(one.where), one.kind, one.message, one.count)
+        self._problems = Problems()
         self._emit("last", self._last_us)
         self._emit("log_ended", self._is_cut, failure is not None)
 
@@ -108,8 +113,10 @@ class TraceReader:
             self._note_beginning(records)
         for span in records.spans():
             if isinstance(span, Stray):
-                if offset or span.start:
-                    self._problem(span.start, "not_a_record", self._quoted(span.start, span.end))
+                # Of the first line of the log, `_note_beginning` tells.
+                more = span.count - (not (offset or span.start))
+                if more:
+                    self._problem(span.start, "not_a_record", self._quoted(span.start, span.end), more)
             else:
                 self._read_span(span)
         self._is_cut = records.end == records.size and self._ends_cut(records)
@@ -205,8 +212,11 @@ class TraceReader:
         except ValueError:
             return None
 
-    def _problem(self, at: int, kind: str, message: str) -> None:
-        self._emit("problem", self._offset + at, kind, message)
+    def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
+        """Tell of the first of like problems at once, and of the others when all are counted."""
+        if self._problems.note("", str(self._offset + at), kind, message, count):
+            self._emit("problem", self._offset + at, kind, message, count)
+            self._problems[-1].count = 0
 
     def _envelope(self, span: Span) -> Record | None:
         try:

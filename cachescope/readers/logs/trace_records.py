@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,10 +31,11 @@ _FIRST_BLOCK_BYTES: Final = 1 << 18
 _MOST_BYTES_OF_A_RECORD: Final = 16 << 20
 """Torch's longest records are hash details with the code of a large graph: some megabytes."""
 RECORD_START: Final = re.compile(rb"\n[^\t]")
-_BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t])")
+# Empty lines end a record too, as many as there are.
+_BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t\n])|\n\n++")
 
 COMPILE_EVENT: Final = "inductor_compile"
-_IS_STRAY: Final = re.compile(rb"[^VIWEC\t\n]")
+_STRAYS: Final = re.compile(rb"(?:[^VIWEC\t\n][^\n]*+\n*+)++")
 _WORD_BYTES: Final = 8
 # The first eight letters after the brace and its quote distinguish the kinds.
 _KINDS: Final = {
@@ -91,10 +93,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A line that is neither a record nor part of a payload."""
+    """Lines that are neither records nor part of a payload: where the first begins and ends, and how many they are."""
 
     start: int
     end: int
+    count: int = 1
 
 
 class Repeats:
@@ -189,18 +192,26 @@ class Records:
     def spans(self) -> Iterator[Span | Stray]:
         """Yield every stray line and every record that may be about a cache, in their order."""
         is_whole = self.end < self.size or not self.is_cut
+        passed = 0
         for start, following in pairwise((*self.starts, self.end if is_whole else self.end + 1)):
-            if _IS_WANTED.match(self.buffer, start, self.size) is None:
+            if start < passed or _IS_WANTED.match(self.buffer, start, self.size) is None:
                 continue
             end = following - 1
+            if self.buffer[end - 1 : end] == b"\n":  # empty lines end it
+                end = start + len(self.buffer[start:end].rstrip(b"\n"))
             line_end = self.buffer.find(b"\n", start, end)
             line_end = end if line_end < 0 else line_end
-            is_stray = _IS_STRAY.match(self.buffer, start) is not None
-            prefix = None if is_stray else self.prefix(start, line_end)
+            if strays := _STRAYS.match(self.buffer, start, self.end):
+                passed = strays.end()
+                yield Stray(
+                    start, line_end, bisect_left(self.starts, passed) - bisect_left(self.starts, start)
+                )
+                continue
+            prefix = self.prefix(start, line_end)
             # A line without a prefix that names its kind is a record with a damaged prefix.
             brace = self.buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
             kind = None if brace < start else self._kind(brace, line_end)
-            if prefix is None and (kind is not None or is_stray):
+            if prefix is None and kind is not None:
                 yield Stray(start, line_end)
             elif prefix is not None and kind is not None:
                 yield Span(kind, prefix, line_end, end)

@@ -144,7 +144,8 @@ def test_nothing_of_a_hostile_value_is_executed(cache: str, tmp_path: Path) -> N
 def test_lines_that_are_none_are_problems(tmp_path: Path) -> None:
     lines = [line(BUNDLE, {}), "not JSON\n", '{"key": 1}\n', line(BUNDLE, []), line(BUNDLE, {})]
     scope = cachescope.read(written(tmp_path / "dump.jsonl", *lines))
-    assert scope.problems["where"].tolist() == ["line 2", "line 3", "line 4"]
+    assert scope.problems["where"].tolist() == ["line 2", "line 3"]
+    assert scope.problems["count"].tolist() == [1, 2]
     assert len(scope.entries) == 2
 
 
