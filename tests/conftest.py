@@ -20,7 +20,7 @@ from jupyter_lab import chromium, missing
 
 from cachescope.locking import machine, verifying
 from tests import suites
-from tests.readings import changed_readings, commands_read_once  # noqa: F401 - a fixture
+from tests.readings import changed_readings, commands_read_once, tour  # noqa: F401 - two are fixtures
 from tests.sampling import drawn
 
 # The same examples in every run, however slow the machine is just now.

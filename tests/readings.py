@@ -43,6 +43,12 @@ def _all_of(scope: cachescope.Scope) -> str:
     return "".join(repr(getattr(scope, name).to_dict("list")) for name in _FRAMES)
 
 
+@pytest.fixture(scope="session")
+def tour() -> cachescope.Scope:
+    """The sample of six runs, three of which changed something."""
+    return cachescope.read(cachescope.sample("tour"))
+
+
 @pytest.fixture
 def commands_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands that are given the same sources share what the first of them read: only what is said of it is tested."""

@@ -118,12 +118,8 @@ SCENARIOS: dict[str, list[Run]] = {
     "in_process": [[*COLD, *changed(FUSION), *HIT, *changed("inductor_config[shape_padding]")], HIT * 4],
     "cpp_wrapper": [
         COLD,
-        changed(
-            "inductor_config[cpp_wrapper]",
-            "inductor_config[triton.autotune_at_compile_time]",
-            "inductor_config[triton.store_cubin]",
-            fx_only=("fx_kwargs[cpp_wrapper]",),
-        ),
+        changed("inductor_config[cpp_wrapper]", "inductor_config[triton.autotune_at_compile_time]",
+            "inductor_config[triton.store_cubin]", fx_only=("fx_kwargs[cpp_wrapper]",)),
         HIT,
     ],
     "text_short": [COLD, changed(FUSION), HIT],

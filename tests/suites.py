@@ -38,25 +38,13 @@ SUITES = (
             "cachescope/scope", "tests/capture",
         ),
     ),
-    Suite(
-        "catalogues and locks beside torch",
-        "program",
-        ("tests/catalogue", "tests/locking"),
-        ("cachescope/catalogue", "cachescope/locking", "tests/catalogue", "tests/data"),
-    ),
+    Suite("catalogues and locks beside torch", "program", ("tests/catalogue", "tests/locking"),
+        ("cachescope/catalogue", "cachescope/locking", "tests/catalogue", "tests/data")),
     # What other versions of torch recorded is read by tests that always run; here the installed one records it again.
-    Suite(
-        "recordings made anew",
-        "program",
-        ("tests",),
-        ("cachescope/capture", "cachescope/readers", "tests/data"),
-    ),
-    Suite(
-        "the explorer in chromium",
-        "browser",
-        ("tests/views", "tests/test_notebooks_still.py"),
-        ("cachescope/figures", "cachescope/views", "notebooks", "tests/jupyter_lab.py", "tests/views"),
-    ),
+    Suite("recordings made anew", "program", ("tests",),
+        ("cachescope/capture", "cachescope/readers", "tests/data")),
+    Suite("the explorer in chromium", "browser", ("tests/views", "tests/test_notebooks_still.py"),
+        ("cachescope/figures", "cachescope/views", "notebooks", "tests/jupyter_lab.py", "tests/views")),
     Suite(
         "reports in chromium",
         "browser",

@@ -19,11 +19,9 @@ from cachescope.cli import COMMANDS
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
-    (
-        "version", "errors", "terms", "rows", "table", "verdict_kinds", "columns", "notebook_cells",
-        "wording", "json_types", "checked_json", "whole_file", "catalogue", "frames", "components",
-        "component_sets", "grouping", "collector", "details",
-    ),
+    ("version", "errors", "terms", "rows", "table", "verdict_kinds", "columns", "notebook_cells",
+     "wording", "json_types", "checked_json", "whole_file", "catalogue", "frames", "components",
+     "component_sets", "grouping", "collector", "details"),
     ("keys",),
     ("readers",),
     ("capture",),

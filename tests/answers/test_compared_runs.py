@@ -20,11 +20,6 @@ MIRRORED = {"regressed": "fixed", "only_before": "only_after"}
 MIRRORED |= {after: before for before, after in MIRRORED.items()}
 
 
-@pytest.fixture(scope="module")
-def tour() -> Scope:
-    return cachescope.read(cachescope.sample("tour"))
-
-
 def changes(scope: Scope, before: Any = (0,), after: Any = (1,)) -> list[str]:
     return [one.change for one in ComparedRuns.of(scope, before, after).aligned]
 

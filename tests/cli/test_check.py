@@ -28,12 +28,8 @@ def saved(flip: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("source", "bars", "status", "said"), [
-    (
-        "trace",
-        ["--min-hit-rate", "0.3", "--max-time-lost", "30s", "--no-new-cause", "--baseline", "saved"],
-        0,
-        ["check passed; 6 lookups in 3 runs"],
-    ),
+    ("trace", ["--min-hit-rate", "0.3", "--max-time-lost", "30s", "--no-new-cause", "--baseline", "saved"], 0,
+     ["check passed; 6 lookups in 3 runs"]),
     (
         "trace",
         ["--min-hit-rate", "0.9", "--max-time-lost", "30s"],

@@ -81,19 +81,13 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
             ("torch.nn.parameter", "Parameter", ()),
             ("torch.storage", "TypedStorage UntypedStorage", ()),
             ("torch.serialization", "_get_layout", ("call s",)),
-            (
-                "torch._utils",
-                "_rebuild_parameter _rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3",
-                TENSOR,
-            ),
+            ("torch._utils", "_rebuild_parameter _rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3",
+             TENSOR),
             ("torch._utils", "_rebuild_meta_tensor_no_storage _rebuild_sparse_tensor", TENSOR),
             ("torch._utils", "_rebuild_qtensor _rebuild_nested_tensor", TENSOR),
             ("torch", "BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage", ()),
-            (
-                "torch",
-                "HalfStorage IntStorage LongStorage ShortStorage ComplexDoubleStorage ComplexFloatStorage",
-                (),
-            ),
+            ("torch",
+             "HalfStorage IntStorage LongStorage ShortStorage ComplexDoubleStorage ComplexFloatStorage", ()),
         ),
         "torch/storage.py, UntypedStorage.__reduce__": (("torch.storage", "_load_from_bytes", ("call xo",)),),
     },
@@ -110,17 +104,11 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
             ("sympy.core.add", "Add", EXPRESSION),
             ("sympy.core.mul", "Mul", EXPRESSION),
             ("sympy.core.power", "Pow", EXPRESSION),
-            (
-                "sympy.core.numbers",
-                "Integer Rational Float Half NegativeOne One Zero Infinity NegativeInfinity",
-                EXPRESSION,
-            ),
+            ("sympy.core.numbers",
+             "Integer Rational Float Half NegativeOne One Zero Infinity NegativeInfinity", EXPRESSION),
             ("sympy.core.symbol", "Symbol", ("call sbdn", "build dltn")),
-            (
-                "sympy.core.relational",
-                "Equality Unequality GreaterThan LessThan StrictGreaterThan StrictLessThan",
-                EXPRESSION,
-            ),
+            ("sympy.core.relational",
+             "Equality Unequality GreaterThan LessThan StrictGreaterThan StrictLessThan", EXPRESSION),
             ("sympy.logic.boolalg", "And Or Not BooleanTrue BooleanFalse", EXPRESSION),
         ),
         "torch/utils/_sympy/functions.py": (
@@ -139,17 +127,12 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
     "kernels": {
         STATIC: (
             ("torch._inductor.triton_bundler", "StaticallyLaunchedAutotuner", OBJECT),
-            (
-                "torch._inductor.runtime.triton_heuristics",
-                "CachingAutotuner DebugAutotuner StaticTritonCompileResult _ConstRepr",
-                OBJECT,
-            ),
+            ("torch._inductor.runtime.triton_heuristics",
+             "CachingAutotuner DebugAutotuner StaticTritonCompileResult _ConstRepr", OBJECT),
             ("torch._inductor.runtime.static_cuda_launcher", "StaticallyLaunchedCudaKernel", OBJECT),
-            (
-                "torch._inductor.runtime.static_triton_launcher",
-                "StaticallyLaunchedCudaKernel StaticallyLaunchedXpuKernel StaticallyLaunchedTritonKernel",
-                OBJECT,
-            ),
+            ("torch._inductor.runtime.static_triton_launcher",
+             "StaticallyLaunchedCudaKernel StaticallyLaunchedXpuKernel StaticallyLaunchedTritonKernel",
+             OBJECT),
             ("torch._inductor.runtime.hints", "AutotuneHint HeuristicType ReductionHint TileHint", ENUM),
             ("torch._inductor.runtime.hints", "DeviceProperties", ("call nbis",)),
             ("torch._inductor.runtime.coordinate_descent_tuner", "CoordescTuner", OBJECT),
@@ -158,11 +141,8 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
             ("triton.runtime.jit", "JITFunction.create_binder", ()),
             ("triton.language.core", "constexpr", OBJECT),
             ("torch._guards", "CompileId", OBJECT),
-            (
-                "torch._inductor.runtime.autotune_cache",
-                "AutotuneCache LocalAutotuneCache _LocalAutotuneCacheBackend",
-                OBJECT,
-            ),
+            ("torch._inductor.runtime.autotune_cache",
+             "AutotuneCache LocalAutotuneCache _LocalAutotuneCacheBackend", OBJECT),
             ("torch._inductor.runtime.autotune_cache", "AutotuneCache.save", ()),
             ("torch._inductor.remote_cache", "RemoteCacheJsonSerde", OBJECT),
             ("triton.runtime.autotuner", "Config", OBJECT),
@@ -184,7 +164,7 @@ BY_HAND: dict[str, dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]]] = {
             ("_codecs", "encode", ("call s",)),
         )
     },
-}
+}  # fmt: skip
 
 
 def add(known: Known, kind: str, name: tuple[str, str], source: str, *forms: str) -> None:

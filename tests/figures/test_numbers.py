@@ -15,11 +15,6 @@ from tests.conftest import Directory
 pytestmark = pytest.mark.slow  # every figure is drawn
 
 
-@pytest.fixture(scope="module")
-def tour() -> cachescope.Scope:
-    return cachescope.read(cachescope.sample("tour"))
-
-
 def points(figure: object) -> int:
     total = 0
     for trace in figure.data:  # type: ignore[attr-defined]
@@ -279,10 +274,8 @@ def test_inputs_of_every_torch_are_shapes(name: str, directory: Directory) -> No
     ("[('cuda', 'torch.int8', 7, 1, 0)]", "7 of int8 on cuda"),
     ("[('cuda', 'torch.int8', 7, 1, 5)]", "7 from 5 of int8 on cuda"),
     ("[('cpu', 'torch.bool', 0)]", "a number of bool on cpu"),
-    (
-        "[('cpu', 'torch.int8', 7, 1, 0), ('cpu', 'torch.bool', 0)]",
-        "7 of int8 on cpu, a number of bool on cpu",
-    ),
+    ("[('cpu', 'torch.int8', 7, 1, 0), ('cpu', 'torch.bool', 0)]",
+     "7 of int8 on cpu, a number of bool on cpu"),
     ("[('cpu', 'torch.int8', 7, 1, 0)] and more", "[('cpu', 'torch.int8', 7, 1, 0)] and more"),
     ("", ""),
 ])  # fmt: skip

@@ -37,10 +37,8 @@ def test_a_short_run_is_clean(tmp_path: Path) -> None:
     ("__import__('os').system('true')", "os.system"),
     ("__import__('subprocess').run(['true'])", "subprocess.Popen"),
     ("__import__('socket').socket()", "socket"),
-    (
-        "__import__('pickle').loads(b'cos' + bytes([10]) + b'getcwd' + bytes([10]) + b'.')",
-        "pickle.find_class",
-    ),
+    ("__import__('pickle').loads(b'cos' + bytes([10]) + b'getcwd' + bytes([10]) + b'.')",
+     "pickle.find_class"),
     ("__import__('time').sleep(0) or [0 for _ in range(10**10)]", "goes on after"),
     ("len(bytearray(700 << 20))", "MB"),
     ("None", "nothing"),

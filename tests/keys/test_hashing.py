@@ -20,6 +20,7 @@ from cachescope.keys import (
     stored_code_hash,
     system_hash,
 )
+from tests.keys.test_isolation import JSON
 
 # Half surrogates cannot be encoded, by torch either.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -91,12 +92,6 @@ def test_the_cut_loses_only_the_last_bit() -> None:
     for character in sha256_hash(b""):
         kept = kept * 32 + alphabet.index(character)
     assert kept == full >> 1
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
 
 
 def test_this_machines_hash_is_torchs(codecache: ModuleType) -> None:

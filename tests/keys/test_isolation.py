@@ -274,10 +274,8 @@ def test_a_schema_cannot_be_changed() -> None:
     ({"runtime_context": None, "compile_context": True}, "not null"),
     ({"runtime_context": True, "compile_context": ["runtime"]}, "not list"),
     ({"runtime_context": 1, "compile_context": True}, "not int"),
-    (
-        {"runtime_context": {"inductor_config": True}, "compile_context": True},
-        "no form 'inductor_config'; it has inductor_configs, torch_determinism_configs",
-    ),
+    ({"runtime_context": {"inductor_config": True}, "compile_context": True},
+     "no form 'inductor_config'; it has inductor_configs, torch_determinism_configs"),
     ({"runtime_context": {"runtime": False}, "compile_context": True}, "no form 'runtime'"),
     ({"runtime_context": True, "compile_context": {"runtime": 1}}, r"\[runtime\].*not int"),
     (None, "mapping"),

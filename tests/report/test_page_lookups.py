@@ -3,17 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 import cachescope
 from cachescope.report.page.lookups import lookup_table, lookups_frame, lookups_object
 from cachescope.scope import Scope
 from cachescope.views.lookup_rows import LookupRows
-
-
-@pytest.fixture(scope="module")
-def tour() -> Scope:
-    return cachescope.read(cachescope.sample("tour"))
 
 
 def test_the_columns_are_those_of_the_explorer(tour: Scope) -> None:

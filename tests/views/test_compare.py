@@ -18,11 +18,6 @@ from tests.views.test_explorer import opened
 pytestmark = pytest.mark.slow  # whole explorers are built
 
 
-@pytest.fixture(scope="module")
-def tour() -> Scope:
-    return cachescope.read(cachescope.sample("tour"))
-
-
 @pytest.fixture
 def pane(tour: Scope) -> Any:
     return opened(tour.explore(), "Compare")

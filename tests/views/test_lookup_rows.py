@@ -20,11 +20,6 @@ FILTERS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def tour() -> cachescope.Scope:
-    return cachescope.read(cachescope.sample("tour"))
-
-
 def every_line(rows: LookupRows) -> list[tuple[int, int, int]]:
     """Each line that is seen: its lookup, its level, how many are below it."""
     lines = [lookup for lookup, _ in rows.page(0, len(rows))]

@@ -33,11 +33,6 @@ def opened(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
         yield found
 
 
-@pytest.fixture(scope="module")
-def scope() -> cachescope.Scope:
-    return cachescope.read(cachescope.sample("tour"))
-
-
 def pane(page: Any, name: str) -> None:
     page.get_by_role("tab", name=name, exact=True).click()
 
@@ -82,15 +77,15 @@ def test_why_opened_by_its_tab_leads_nowhere_back(opened: Opened) -> None:
     opened.page.locator(".cs-back").wait_for(state="hidden")
 
 
-def test_lookups_of_graphs_are_folded_below_that_of_autograd(opened: Opened, scope: cachescope.Scope) -> None:
+def test_lookups_of_graphs_are_folded_below_that_of_autograd(opened: Opened, tour: cachescope.Scope) -> None:
     page, table = opened.page, lookups(opened.page)
     ids = "rows => rows.map(row => [Number(row.dataset.id), Number(row.ariaLevel)])"
     rows = table.locator("tbody tr")
-    on_top = scope.lookups["lookup"][scope.lookups["aot_lookup"].isna()].tolist()
+    on_top = tour.lookups["lookup"][tour.lookups["aot_lookup"].isna()].tolist()
     assert rows.evaluate_all(ids) == [[lookup, 1] for lookup in on_top]
     table.get_by_role("button", name="1 lookup below lookup 24").click()
     table.locator("tr[data-id='25']").wait_for()
-    below = scope.lookups["lookup"][scope.lookups["aot_lookup"] == 24].tolist()
+    below = tour.lookups["lookup"][tour.lookups["aot_lookup"] == 24].tolist()
     assert [row for row in rows.evaluate_all(ids) if row[1] == 2] == [[lookup, 2] for lookup in below]
     # The keys of a tree.
     table.locator("tr[data-id='24']").focus()
@@ -99,7 +94,7 @@ def test_lookups_of_graphs_are_folded_below_that_of_autograd(opened: Opened, sco
     has_focus(page, "24")
 
 
-def test_all_rows_are_copied_whole(opened: Opened, scope: cachescope.Scope, tmp_path: Path) -> None:
+def test_all_rows_are_copied_whole(opened: Opened, tour: cachescope.Scope, tmp_path: Path) -> None:
     page = opened.page
     lookups(page)
     page.get_by_role("button", name="Copy all lookups").click()
@@ -110,9 +105,9 @@ def test_all_rows_are_copied_whole(opened: Opened, scope: cachescope.Scope, tmp_
         page.get_by_role("button", name="Keep all lookups as a CSV file").click()
     download.value.save_as(tmp_path / "lookups.csv")
     assert list(csv.DictReader((tmp_path / "lookups.csv").open(encoding="utf-8"))) == rows
-    assert [int(row["lookup"]) for row in rows] == scope.lookups["lookup"].tolist()
+    assert [int(row["lookup"]) for row in rows] == tour.lookups["lookup"].tolist()
     # The key in full, and not as it is shown.
-    assert [row["cache_key"] for row in rows] == scope.lookups["cache_key"].tolist()
+    assert [row["cache_key"] for row in rows] == tour.lookups["cache_key"].tolist()
 
 
 def test_filters_are_cleared_by_a_button_beside_their_result(opened: Opened) -> None:

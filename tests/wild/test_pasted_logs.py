@@ -49,10 +49,8 @@ NOT_STORED = traceback("fx graph unable to write to cache", "OSError: [Errno 28]
         (NOT_STORED, "compile 2/0: what was compiled could not be stored: OSError: [Errno 28] No space left"),
         # The words of 2.5, and those of 2.15.
         (traceback("Can't pickle", "TypeError: no"), "compile 2/0: bypassed, the key could not be pickled: TypeError: no"),
-        (
-            traceback("AOTAutogradCache unable to load compiled graph", "ValueError: x"),
-            "compile 2/0: an entry could not be loaded: ValueError: x",
-        ),
+        (traceback("AOTAutogradCache unable to load compiled graph", "ValueError: x"),
+         "compile 2/0: an entry could not be loaded: ValueError: x"),
     ],
 )  # fmt: skip
 def test_what_torch_says_at_its_default_level_is_told(lines: list[str], said: str, tmp_path: Path) -> None:

@@ -139,10 +139,8 @@ def test_long_values_are_cut() -> None:
 @pytest.mark.parametrize(("properties", "model"), [
     (H100, "H100 major=9 minor=0 multi_processor_count=132"),
     (H100.replace("H100", "Bob's"), "Bob's major=9 minor=0 multi_processor_count=132"),
-    (
-        "_CudaDeviceProperties(name='MI300', major=9, minor=4, gcnArchName='gfx942:a+', uuid=1)",
-        "MI300 major=9 minor=4 gcnArchName='gfx942:a+'",
-    ),
+    ("_CudaDeviceProperties(name='MI300', major=9, minor=4, gcnArchName='gfx942:a+', uuid=1)",
+     "MI300 major=9 minor=4 gcnArchName='gfx942:a+'"),
     ("another text", "another text"),
 ])  # fmt: skip
 def test_the_model_of_a_board(properties: str, model: str) -> None:

@@ -62,6 +62,8 @@ CPP_SOURCE = (
 )
 NOT_THERE = "the source of a kernel in the wrapper, of which there is no file"
 SAME_NAME = "the name, which what is compiled from it shares"
+NAMED = "the folder, in which there is one Triton kernel; torch's own key, part of the name, is not known"
+WINNER = "triton_cache_hash in the best configuration"
 
 
 @pytest.mark.parametrize(("files", "wanted"), [
@@ -89,16 +91,7 @@ SAME_NAME = "the name, which what is compiled from it shares"
     ([cpp(A), so(A), so(B)], [(0, "code", 1, SAME_NAME)]),
     ([cpp(A), so(A, root="/other")], []),
     ([so(A), entry("code", A, name="x.so")], []),
-])  # fmt: skip
-def test_links_of_generated_code(files: list[Stored], wanted: list[tuple[int, str, int | None, str]]) -> None:
-    assert links(*files) == wanted
-
-
-NAMED = "the folder, in which there is one Triton kernel; torch's own key, part of the name, is not known"
-WINNER = "triton_cache_hash in the best configuration"
-
-
-@pytest.mark.parametrize(("files", "wanted"), [
+    # Triton.
     ([fx(triton_hashes=(HASH,)), *triton()], [(0, "triton", 1, "kernel_hash in the bundle of the entry")]),
     # A bundle has its own copy.
     ([fx(triton_hashes=(HASH,)), *triton(key="8" * 64)], []),
@@ -113,7 +106,9 @@ WINNER = "triton_cache_hash in the best configuration"
     # Only metadata stands for a directory, and the group does not.
     ([fx(triton_hashes=(HASH,)), *triton("__grp__k.json", "k.ttir", "k.json")], [(0, "triton", 3, "kernel_hash in the bundle of the entry")]),
 ])  # fmt: skip
-def test_links_to_triton(files: list[Stored], wanted: list[tuple[int, str, int | None, str]]) -> None:
+def test_links_of_generated_code_and_to_triton(
+    files: list[Stored], wanted: list[tuple[int, str, int | None, str]]
+) -> None:
     assert links(*files) == wanted
 
 

@@ -167,12 +167,8 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     ),
     "begun anew": (
         (
-            run(
-                aot("a11", details=G, at=0),
-                aot("a12", details={**G, "x": "2"}, at=1, compile_id="0/0_1"),
-                graph("f12", at=2, compile_id="0/0_1"),
-                **HERE,
-            ),
+            run(aot("a11", details=G, at=0), aot("a12", details={**G, "x": "2"}, at=1, compile_id="0/0_1"),
+                graph("f12", at=2, compile_id="0/0_1"), **HERE),
             run(*pair("a11", at=100), **HERE),
         ),
         ("never stored", "recorded", "torch restarted its compile"),

@@ -39,10 +39,8 @@ ONE, TWO, SIX = {"gm": "g", "x": "1"}, {"gm": "g", "x": "2"}, {"gm": "g", "x": "
     ((ONE, ONE, None, TWO), [("x", (3,), True, 3, 2, "1", "2")]),
     # Of another graph only the graph is told, and its fields are compared with those of its own.
     ((ONE, ONE, {"gm": "h", "x": "9"}), [("gm", (2,), True, 3, 2, "g", "h")]),
-    (
-        (ONE, ONE, {"gm": "h", "x": "9"}, {"gm": "h", "x": "8"}, ONE),
-        [("gm", (2, 3), True, 5, 2, "g", "h"), ("x", (2, 3), False, 2, 2, None, "9")],
-    ),
+    ((ONE, ONE, {"gm": "h", "x": "9"}, {"gm": "h", "x": "8"}, ONE),
+     [("gm", (2, 3), True, 5, 2, "g", "h"), ("x", (2, 3), False, 2, 2, None, "9")]),
 ])  # fmt: skip
 def test_what_the_most_ranks_have_is_what_others_differ_from(
     details: tuple[dict[str, str] | None, ...], wanted: list[tuple[object, ...]]

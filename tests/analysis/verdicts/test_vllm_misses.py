@@ -10,10 +10,8 @@ import cachescope
 from cachescope.scope import Scope
 from tests.vllm_folders import ENV, folder_name, make_folder
 from tests.vllm_logs import NOON, said, start, write_log
-from tests.vllm_recordings import CHANGED, VERSIONS, Recorded, recorded, recorded_ranks
+from tests.vllm_recordings import CHANGED, LOADED, VERSIONS, Recorded, recorded, recorded_ranks
 
-# What was stored for these steps: by the release, as it counts other things.
-LOADED = {"0.13.0": {"again", "compiler", "files", "files_again"}, "0.33.0": {"again", "home", "files_again"}}
 OTHER = {**ENV, "VLLM_A": "2"}
 
 

@@ -1,17 +1,24 @@
-"""What directories held; made by hand."""
+"""What directories held, what is played into one, and which keys become equal without some fields; made by hand."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.cells import Cell
-from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER
+from cachescope.analysis.key_distance import KeyDistances
+from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Stored
+from cachescope.analysis.what_if.keys import KeyTable
+from cachescope.analysis.what_if.replay import Replay, play
+from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, UNKNOWN, Key
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.keys.key_fields import Removed
 from tests.analysis.plain_rows import run_row
 from tests.analysis.what_if.test_replay import row
+from tests.analysis.what_if.test_what_if_keys import INPUT, hash_of
 from tests.made import entry, fx, run, scope_of
 
 # The key, the outcome, the time until the next one, and how long a compile takes.
@@ -84,3 +91,135 @@ def test_what_was_there_before_and_what_went(found: list[Looked], early: list[in
     cells = replay_of(found).cells.every
     assert list(map(early_of, cells)) == early
     assert [cell.number for cell in cells if not cell.is_plain] == gone
+
+
+CELLS = 3
+guards = st.sampled_from([NOT_KNOWN, NO_GUARDS, 1, 2])
+
+
+@dataclass(frozen=True)
+class Miss:
+    """One miss, and what it stored."""
+
+    cell: int
+    is_nested: bool
+    stored_after: int | None
+    guards: int
+    stays: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    cell: int
+    since: int
+    gone: int
+    source: int
+    guards: int
+
+
+misses = st.lists(
+    st.builds(
+        Miss, cell=st.integers(0, CELLS - 1), is_nested=st.sampled_from([False] * 5 + [True]),
+        stored_after=st.none() | st.integers(1, 6), guards=guards, stays=st.integers(1, 8),
+    ),
+    max_size=20,
+)  # fmt: skip
+outside = st.lists(
+    st.builds(
+        Entry, cell=st.integers(0, CELLS - 1), since=st.integers(0, 20), gone=st.just(NEVER),
+        source=st.just(-1), guards=guards,
+    ),
+    max_size=3,
+)  # fmt: skip
+
+
+def entries_of(found: list[Miss], before: list[Entry], *, is_removed: bool) -> list[Entry]:
+    stored = [
+        Entry(m.cell, at + m.stored_after, at + m.stored_after + m.stays if is_removed and m.stays < 8 else NEVER, at, m.guards)
+        for at, m in enumerate(found)
+        if m.stored_after is not None and not m.is_nested
+    ]  # fmt: skip
+    return [*before, *stored]
+
+
+def slow(found: list[Miss], entries: list[Entry]) -> list[int]:
+    after: list[int] = []
+    for at, miss in enumerate(found):
+        others = [entry for entry in entries if entry.cell != miss.cell and entry.since <= at < entry.gone]
+        own = miss.guards if miss.stored_after is not None else NOT_KNOWN
+        exist = [e for e in others if e.source < 0 or after[e.source] == MISS]
+        if miss.is_nested or any(e.guards != NOT_KNOWN and e.guards in (NO_GUARDS, own) for e in exist):
+            after.append(HIT)
+        else:
+            may_exist = any(e.source < 0 or after[e.source] != HIT for e in others)
+            after.append(UNKNOWN if may_exist else MISS)
+    return after
+
+
+def played(found: list[Miss], entries: list[Entry]) -> list[int]:
+    cells = [Cell(number, number, 0, is_plain=False) for number in range(CELLS)]
+    for e in entries:
+        cells[e.cell].entries.append(Stored(e.since, e.source, e.gone, guards_code=e.guards))
+    for at, m in enumerate(found):
+        cells[m.cell].misses.append(at)
+    after = [HIT if m.is_nested else MISS for m in found]
+    play(cells, after)
+    return after
+
+
+def miss(cell: int, after: int | None, guards: int = NO_GUARDS, stays: int = 8) -> Miss:
+    return Miss(cell, False, after, guards, stays)
+
+
+# The second entry of the first cell has no guards, and was stored before another cell had any.
+@example([miss(0, 1, NOT_KNOWN), miss(0, 1), miss(1, None), miss(1, None)], [], False)
+# Gone just when it is looked for.
+@example([miss(0, 1, stays=1), miss(1, None), miss(1, None)], [], True)
+@given(misses, outside, st.booleans())
+def test_what_is_found_is_what_lay_there(found: list[Miss], before: list[Entry], is_removed: bool) -> None:
+    entries = entries_of(found, before, is_removed=is_removed)
+    assert played(found, entries) == slow(found, entries)
+
+
+FIELDS = ("gm", "config", "tag", "example_inputs[0]")
+SUBSETS = [frozenset(some) for n in range(len(FIELDS) + 1) for some in combinations(FIELDS, n)]
+# Parts before and after whole fields: what is kept of the one must not serve for the other.
+PARTS = [
+    Removed(fields, {"example_inputs[0]": frozenset({"device"})})
+    for fields in SUBSETS
+    if "example_inputs[0]" not in fields
+]
+REMOVED = [*PARTS, *map(Removed, SUBSETS[::-1]), *PARTS]
+# The hash of each field, None for a field that is not there; whether a text differs that is in no hash; and the cache.
+keys = st.tuples(
+    st.tuples(*[st.none() | st.integers(0, 2)] * len(FIELDS)),
+    st.booleans(),
+    st.sampled_from(["aotautograd", "fxgraph"]),
+    st.sampled_from([True] * 9 + [False]),
+)
+
+
+def table_of(found: list[tuple[tuple[int | None, ...], bool, str, bool]]) -> KeyTable:
+    store = HashDetails()
+    made = []
+    for at, (values, is_other_text, cache, has_details) in enumerate(found):
+        lines = [f"[{hash_of(cache)}] torch_version: {is_other_text}"]
+        for field, value in zip(FIELDS, values, strict=True):
+            text = INPUT.format(value % 2) if value is not None and field == FIELDS[-1] else str(value)
+            lines += [] if value is None else [f"[{hash_of(f'{field}{value}')}] {field}: {text}"]
+        detail_set = store.add(lines)[0] if has_details else None
+        made.append(Key(cache, None, f"key {at}", detail_set))
+    return KeyTable(KeyDistances(store), made)
+
+
+# Two inputs that differ in nothing that is printed are most often another, and a second field varies.
+@pytest.mark.slow
+@example([((0, config, 0, value), False, "fxgraph", True) for config, value in ((0, 0), (1, 2), (0, 2))])
+@given(st.lists(keys, min_size=1, max_size=12))
+def test_keys_that_become_equal_are_those_with_one_what_if_key(found: list[tuple[tuple[int | None, ...], bool, str, bool]]) -> None:  # fmt: skip
+    table = table_of(found)
+    for removed in REMOVED:
+        names = table.names(removed)
+        by_name = {name: {at for at, one in enumerate(names) if one == name} for name in names}
+        several = [keys for keys in by_name.values() if len(keys) > 1]
+        assert sorted(map(set, table.joined(removed)), key=min) == sorted(several, key=min), removed

@@ -190,10 +190,8 @@ OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
     (Log().details("a1").say("x").say(writing("a1")), ["full_miss"]),
     (Log().details("a1").say(writing("a1")).outcome("a1", "miss"), ["full_miss"]),
     # Of a graph that is looked up twice, the entry was there and named it in vain.
-    (
-        Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").outcome("f2", "hit"),
-        ["full_miss", "full_miss", "full_miss", "hit"],
-    ),
+    (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").outcome("f2", "hit"),
+     ["full_miss", "full_miss", "full_miss", "hit"]),
     # 2.4 says no outcome of AOTAutograd at all.
     (Log().say(OF_2_4).say("x").outcome("f1", "miss").outcome("f2", "hit"), ["full_miss", "full_miss", "hit"]),
     (Log().say(OF_2_4).outcome("f1", "hit").outcome("f1", "hit"), ["unknown", "hit", "hit"]),

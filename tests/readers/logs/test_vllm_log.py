@@ -11,17 +11,12 @@ import cachescope
 from cachescope.readers.kinds import looks_like_vllm_log
 from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
-from tests.vllm_recordings import VERSIONS, Recorded, recorded
+from tests.vllm_recordings import LOADED, VERSIONS, Recorded, recorded
 
 LEAD = "INFO 11-22 10:00:00 [backends.py:500] "
 COMPILED = "Compiling a graph for compile range (1, 2048) takes 7.50 s"
 ENDS = "torch.compile takes 9.25 s in total"
 DIRECTORY = "Using cache directory: /c/torch_compile_cache/{}/rank_{}_0/backbone for vLLM's torch.compile"
-# What was stored for these steps: by the release, as it counts other things.
-LOADED = {
-    "0.13.0": {"again", "compiler", "files", "files_again"},
-    "0.33.0": {"again", "home", "files_again"},
-}
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

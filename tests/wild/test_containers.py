@@ -1,8 +1,8 @@
-"""Two programs in one stream of lines, each pid 1 of its container: tests/data/container_scenarios.py.
+"""Containers that were restarted, pid 1 each time, one service or two in one stream of lines: tests/data/container_scenarios.py.
 
-What was done, of both: a cold start; then one with another option and the other as it was; then both as at first. torch
-counted the same in each process. The stream is as `docker compose logs` prints it, where a restarted container keeps its
-name, or as `kubectl logs --prefix` does, where a new pod has a new one.
+One service: a cold start, another config, the first config again. Of two: a cold start; then one with another option and the
+other as it was; then both as at first. torch counted the same in each process. The stream is as `docker compose logs` prints
+it, where a restarted container keeps its name, or as `kubectl logs --prefix` does, where a new pod has a new one.
 """
 
 import json
@@ -14,10 +14,95 @@ from scenarios import COLD, FUSION, HIT, Run, changed
 from test_scenarios import lookups_of, with_sorted_fields
 
 import cachescope
+from cachescope.columns import records
+from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.readings import read_once
 
 pytestmark = pytest.mark.slow
+
+
+VERSIONS = ["2.13.0", "2.6.0", "2.10.0", "2.15.0"]
+
+
+def tables(folder: Path, *, with_traces: bool) -> Tables:
+    reading = Reading()
+    for path in sorted((folder / "trace").iterdir()) if with_traces else ():
+        read_trace_log(str(path), reading)
+    read_text_log(str(folder / "text" / "all.log"), reading)
+    return assemble(reading)
+
+
+def outcomes(found: Tables) -> list[tuple[int, str, str]]:
+    return [(row["run"], row["cache"], row["outcome"]) for row in records(found.lookups.frame)]
+
+
+def counted(folder: Path) -> list[tuple[int, str, str]]:
+    """The same by torch's counters: one lookup of each cache in each process."""
+    found = []
+    for run, name in enumerate(("cold", "restarted", "restarted_again")):
+        counters = json.loads((folder / "steps" / f"{name}.json").read_text())["counters"]
+        hit = counters["aot_autograd"].get("autograd_cache_hit", 0)
+        assert counters["inductor"].get("fxgraph_cache_hit", 0) == hit
+        found += [(run, cache, "hit" if hit else "full_miss") for cache in ("aotautograd", "fxgraph")]
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_traces_tell_the_processes_of_one_pid_apart(version: str, recording: Recording) -> None:
+    folder = recording(version, "restarted_container")
+    found = tables(folder, with_traces=True)
+    assert outcomes(found) == counted(folder)
+    assert found.runs.frame["pid"].tolist() == [1, 1, 1]
+    # Each has a trace, and its part of the log.
+    assert [len(sources) for sources in found.runs.frame["sources"]] == [2, 2, 2]
+
+
+def test_the_address_of_a_function_tells_them_apart_where_only_the_log_is_there(recording: Recording) -> None:
+    folder = recording("2.13.0", "restarted_container")
+    found = tables(folder, with_traces=False)
+    # On a hit torch prints no details of an FX graph, and nothing shows that it is another process.
+    runs = {0: 0, 1: 1, 2: 1}
+    assert outcomes(found) == [(runs[run], cache, outcome) for run, cache, outcome in counted(folder)]
+
+
+def test_what_shows_nothing_stays_one_process(recording: Recording) -> None:
+    # 2.15 prints no details of FX graphs at all.
+    folder = recording("2.15.0", "restarted_container")
+    assert [row[1:] for row in outcomes(tables(folder, with_traces=False))] == [
+        row[1:] for row in counted(folder)
+    ]
+    assert len(tables(folder, with_traces=False).runs) == 1
+
+
+def test_a_reset_within_a_process_is_no_restart(recording: Recording) -> None:
+    folder = recording("2.13.0", "in_process")
+    for path in sorted((folder / "text").iterdir()):
+        reading = Reading()
+        read_text_log(str(path), reading)
+        (process,) = reading.processes
+        ids = [lookup.compile_id for lookup in process.lookups if lookup.cache == "aotautograd"]
+        # The same ids again and again: its program calls torch._dynamo.reset() in between.
+        assert len(ids) > len(set(ids)) > 0
+
+
+def test_a_clock_that_goes_back_begins_another_process(recording: Recording, tmp_path: Path) -> None:
+    cold = (recording("2.15.0", "cold_warm") / "text" / "00_cold.log").read_bytes()
+    hour = re.compile(rb"^([A-Z]\d{4}) (\d\d):", re.MULTILINE)
+    # By hand: what is written later says an earlier hour.
+    earlier = hour.sub(lambda found: b"%s %02d:" % (found[1], int(found[2]) - 2), cold)
+    assert earlier != cold
+    (tmp_path / "a.log").write_bytes(cold + earlier)
+    reading = Reading()
+    read_text_log(str(tmp_path / "a.log"), reading)
+    assert [len(process.lookups) for process in reading.processes] == [2, 2]
+    (tmp_path / "b.log").write_bytes(earlier + cold)
+    reading = Reading()
+    read_text_log(str(tmp_path / "b.log"), reading)
+    assert [len(process.lookups) for process in reading.processes] == [4]
 
 
 CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
@@ -45,7 +130,7 @@ def steps_of(folder: Path) -> dict[str, list[str]]:
     return {step["step"]: step["trace"] for step in steps}
 
 
-def outcomes(lines: Run) -> list[str]:
+def outcomes_said(lines: Run) -> list[str]:
     return [" ".join(line.split()[:2]) for line in lines]
 
 
@@ -77,7 +162,7 @@ def test_a_stream_tells_each_service(version: str, name: str, recording: Recordi
                 told += zip(lines, map(evidence.get, lookups["lookup"]), strict=True)
         wanted = with_sorted_fields([[line for step in steps for line in EXPECTED[step]]])[0]
         # No run has lookups of both, so none is left out.
-        assert outcomes([line for line, _ in told]) == outcomes(wanted), service
+        assert outcomes_said([line for line, _ in told]) == outcomes_said(wanted), service
         for (line, word), other in zip(told, wanted, strict=True):
             assert line == other or word == "not_known", (service, line, other)
 
@@ -97,7 +182,7 @@ def test_an_outcome_of_a_restarted_container_is_not_that_of_a_lookup_before(
     version: str, recording: Recording, tmp_path: Path
 ) -> None:
     lines = (recording(version, "two_services") / "text" / "all.log").read_bytes().splitlines(keepends=True)
-    # Of score.py the outcomes of the first process are lost, which missed, and the hash details of those after it, which hit.
+    # Of score.py the outcomes_said of the first process are lost, which missed, and the hash details of those after it, which hit.
     missed = [n for n, line in enumerate(lines) if re.search(rb"^score.*cache miss for key", line)]
     details = [n for n, line in enumerate(lines) if line.startswith(b"score") and b" | V" in line]
     lost = {*missed, *(n for n in details if n > max(missed))}
@@ -108,7 +193,7 @@ def test_an_outcome_of_a_restarted_container_is_not_that_of_a_lookup_before(
     assert len(hits) == 2 + 4
     keys = keys_of_services(recording(version, "two_services"))["score"]
     begun = lookups[lookups["cache_key"].isin(keys)].groupby("cache_key")["outcome"].apply(list)
-    assert all(outcomes[0] != "hit" for key, outcomes in begun.items() if key.startswith("f"))
+    assert all(outcomes_said[0] != "hit" for key, outcomes_said in begun.items() if key.startswith("f"))
 
 
 def test_a_copy_of_a_service_is_no_part_of_its_next_process(recording: Recording, tmp_path: Path) -> None:
