@@ -43,6 +43,7 @@ from cachescope.wording import readable
 
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
+_CAN_WRITE: Final = frozenset({"anyone-can-write", "group-can-write"})
 # What torch leaves next to the code of a kernel: a mark that a library was tried, a folder of g++.
 _BESIDE_CODE: Final = re.compile(rf"c{HASH}.*(?:\.load_ok|_CxxBuild)", re.DOTALL)
 # CUTLASS's packages, and the stand-ins for their imports, which torch links into the cache (maybe_fetch_ops and
@@ -147,6 +148,9 @@ class _Run:
         self._counts: Counter[str] = Counter()
         self._names_of: dict[tuple[int, int], list[Item]] = {}
         self._entries: dict[object, list[Finding]] = {}
+        self._writable: dict[
+            str, frozenset[tuple[str, int]]
+        ] = {}  # of each folder, who can replace what is in it
         self._is_of_a_cache = False
 
     def all(self) -> None:
@@ -159,7 +163,7 @@ class _Run:
             item = Disk().item(os.path.realpath(self.path))
             if item is None:
                 raise SourceError(self.path, "a link that leads nowhere", "missing")
-        self._keep(audit_rights(item.path, item.found))
+        self._rights(item)
         if item.is_folder:
             if not os.access(item.path, os.R_OK | os.X_OK):
                 raise SourceError(self.path, "cannot be read: no permission")
@@ -215,6 +219,16 @@ class _Run:
             if self._counts[one.rule] <= _MOST_OF_A_RULE:
                 self._found[one] = None
 
+    def _rights(self, item: Item) -> None:
+        """Keep who can write here; not that they can write below a folder in which they can replace everything anyway."""
+        above, group = os.path.dirname(item.path), item.found.st_gid
+        found = list(audit_rights(item.path, item.found))
+        writable = {(one.rule, group) for one in found if one.rule in _CAN_WRITE}
+        told = self._writable.get(above, frozenset())
+        self._keep(one for one in found if (one.rule, group) not in told)
+        if item.is_folder and not item.found.st_mode & stat.S_ISVTX:
+            self._writable[item.path] = frozenset(writable)
+
     def _single(self, item: Item) -> None:
         if not os.access(item.path, os.R_OK):
             raise SourceError(self.path, "cannot be read: no permission")
@@ -246,7 +260,7 @@ class _Run:
             if item.target is not None or not (item.is_folder or stat.S_ISREG(item.found.st_mode)):
                 self._thing(item)
                 continue
-            self._keep(audit_rights(item.path, item.found))
+            self._rights(item)
             if item.is_folder:
                 self._inner(item, place, key, depth)
             else:

@@ -193,3 +193,21 @@ def test_no_more_is_kept_than_anybody_reads(cache: Path, monkeypatch: pytest.Mon
     # The others are counted, at the level that they have.
     assert found["rule"].value_counts()["entry-odd-name"] == 3 + 1
     assert found.loc[found["rule"] == "entry-odd-name", "message"].tolist()[-1] == "7 more of these"
+
+
+@as_root
+def test_what_can_be_written_in_a_folder_that_can_be_written_is_told_once(cache: Path) -> None:
+    file = next(path for path in cache.rglob("*") if path.is_file())
+    for path in (file, *list(file.parents)[: len(file.relative_to(cache).parts)]):
+        os.chmod(path, 0o775)
+    found = cachescope.audit(cache)
+    assert found.loc[found["rule"] == "group-can-write", "path"].tolist() == [str(cache)]
+    # All can, where a group could.
+    os.chmod(file, 0o666)
+    found = cachescope.audit(cache)
+    assert found.loc[found["rule"] == "anyone-can-write", "path"].tolist() == [str(file)]
+    # In a folder with the sticky bit a group can add files, and replace none.
+    os.chmod(file, 0o664)
+    os.chmod(file.parent, 0o1775)
+    found = cachescope.audit(cache)
+    assert str(file) in set(found.loc[found["rule"] == "group-can-write", "path"])
