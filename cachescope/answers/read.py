@@ -112,7 +112,7 @@ class Read(Recording):
         from cachescope.analysis.vllm.changes import all_changes
         from cachescope.frames.vllm_folders import VllmChange
 
-        return _frame(all_changes(self._vllm_named), VllmChange)
+        return _frame(all_changes(self.named_of_vllm), VllmChange)
 
     @property
     def vllm_fragments(self) -> pd.DataFrame:

@@ -224,24 +224,25 @@ class Recording:
             return []
         from cachescope.analysis.vllm.folders import folders_of
 
-        return folders_of(self.tables.vllm_factors.rows, self.tables.entries.rows, self._vllm_named)
+        return folders_of(self.tables.vllm_factors.rows, self.tables.entries.rows, self.named_of_vllm)
 
     @property
     def fragments_of_vllm(self) -> list[FragmentRow]:
         """The factors that make folders of vLLM many."""
         from cachescope.analysis.vllm.folders import fragments
 
-        return fragments(self._vllm_named)
+        return fragments(self.named_of_vllm)
 
     @property
     def ranks_of_vllm(self) -> list[RankRow]:
         """The factors in which the folders of ranks with one vLLM configuration differ."""
         from cachescope.analysis.vllm.ranks import ranks_apart
 
-        return [*ranks_apart(self.tables.vllm_factors.rows, self._vllm_named)]
+        return [*ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm)]
 
     @cached_property
-    def _vllm_named(self) -> list[Named]:
+    def named_of_vllm(self) -> list[Named]:
+        """The folders of vLLM whose names follow from their factors."""
         from cachescope.analysis.vllm.factors import named_folders
 
         return named_folders(self.tables.vllm_factors.rows, self._factor_files)

@@ -1,8 +1,20 @@
-"""Which environment variables vLLM counts in the names of its folders, by release (vllm/envs.py, ``compile_factors``)."""
+"""Which environment variables vLLM counts in the names of its folders, and how it reads them (vllm/envs.py, ``compile_factors``)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
 from cachescope.catalogue.facts import document
+
+_FILE: Final = "vllm_variables.json"
+_SECRET: Final = re.compile(r"key|token(?!s|iz)|secret|passw|credential", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable is named like a secret: its values are compared, and never kept or shown."""
+    return _SECRET.search(name) is not None
 
 
 def no_longer_counted_by(name: str) -> str | None:
@@ -14,6 +26,52 @@ def no_longer_counted_by(name: str) -> str | None:
     ('0.33.0', None)
     """
     # The releases, the oldest first, and which of them count each variable.
-    found = document("vllm_variables.json")
+    found = document(_FILE)
     newest: str = found["releases"][-1]
-    return newest if newest not in found["counted_by"].get(name, [newest]) else None
+    counted, *_ = found["variables"].get(name, ([newest],))
+    return newest if newest not in counted else None
+
+
+def values_of(name: str, environment: Mapping[str, str]) -> tuple[list[object], list[object]] | None:
+    """What the releases that count a variable make of it, and what vLLM may set itself instead; None where that is not known.
+
+    Raises
+    ------
+    ValueError
+        If vLLM would not start with this value.
+
+    Examples
+    --------
+    >>> values_of("VLLM_USE_TRITON_AWQ", {}), values_of("VLLM_ALL2ALL_BACKEND", {"VLLM_ALL2ALL_BACKEND": "pplx"})
+    (([False], [True]), (['pplx'], []))
+    >>> values_of("VLLM_CONFIG_ROOT", {}) is None
+    True
+    """
+    _, forms, own = document(_FILE)["variables"].get(name, ((), (None,), ()))
+    if None in forms or None in own:
+        return None
+    return [_value(form, environment.get(name)) for form in forms], [
+        _value(form, text) for form in forms for text in own
+    ]
+
+
+def _value(form: tuple[Any, ...], text: str | None) -> object:
+    kind, unset, *true = form
+    text = unset if text is None else text
+    if text is None:
+        return None
+    match kind:
+        case "switch":
+            return bool(int(text))
+        case "int":
+            return int(text)
+        case "float":
+            return float(text)
+        case "is":
+            return text in true[0]
+        case "is_one_of":
+            return text.lower() in true[0]
+        case "bare_is_one_of":
+            return text.strip().lower() in true[0]
+        case _:
+            return {"lower": text.lower(), "upper": text.upper()}.get(kind, text)

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "explain": "cachescope.cli.explain", "what-if": "cachescope.cli.what_if", "time": "cachescope.cli.time",
     "compiles": "cachescope.cli.compiles", "diff": "cachescope.cli.diff", "entries": "cachescope.cli.entries",
     "audit": "cachescope.cli.audit", "contexts": "cachescope.cli.contexts", "devices": "cachescope.cli.devices",
+    "vllm": "cachescope.cli.vllm",
     "lock": "cachescope.cli.lock", "verify": "cachescope.cli.verify", "check": "cachescope.cli.check",
     "report": "cachescope.cli.report", "capture": "cachescope.cli.capture", "record": "cachescope.cli.record",
     "preflight": "cachescope.cli.preflight", "fix": "cachescope.cli.fix", "cache": "cachescope.cli.cache",

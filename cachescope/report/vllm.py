@@ -8,6 +8,7 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.vllm import Again, Apart, Started, VllmFolders
+from cachescope.answers.vllm_start import VllmStart
 from cachescope.frames.vllm import StartRow
 from cachescope.frames.vllm_folders import FragmentRow
 from cachescope.grouping import by_key
@@ -27,6 +28,11 @@ _FRAGMENTS_SHOWN: Final = 8
 _UNKNOWN_SHOWN: Final = 3
 _APART_SHOWN: Final = 4
 _FOLDERS_SHOWN: Final = 3
+_PROSPECTS_SHOWN: Final = 4
+_BEFORE_A_START: Final = (
+    "Not known before a start: the configuration (the model, its arguments, vLLM's version), the files that are traced, and torch with "
+    "the machine. vLLM keeps only their hashes."
+)
 _LONGEST_REASON: Final = 400
 _ROWS: Final = 5
 _BY_DESIGN: Final = (
@@ -150,3 +156,46 @@ def _left(found: VllmFolders) -> Iterator[Line]:
     if found.packages:
         what = plural(found.packages, "whole compiled model")
         yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing from which it made their names", 0, "dim")
+
+
+def prospect_lines(found: VllmStart) -> Iterator[Line]:
+    """Whether a start would use a folder, and what keeps it from each."""
+    count = plural(len(found.prospects), "folder")
+    if not found.prospects:
+        yield Line(
+            "not known whether a start of vLLM would use one: no folder here keeps its factors", style="bold"
+        )
+    elif found.may_hit:
+        free = [one.folder for one in found.prospects if not one.differing]
+        yield Line(
+            harmless(
+                f"nothing that is known keeps a start with this environment from {listed(free, _PROSPECTS_SHOWN)}"
+            ),
+            style="bold",
+        )
+    else:
+        yield Line(f"a start with this environment would use none of {count}", style="bold")
+    for one in found.prospects[:_PROSPECTS_SHOWN]:
+        yield Line()
+        yield Line(harmless(one.folder), style="bold", right=f"{plural(one.equal, 'variable')} equal")
+        for other in one.differing[:_PROSPECTS_SHOWN]:
+            set_to = "is not set" if other.here is None else f"is {other.here}"
+            kinds = (
+                f", apparently {' and '.join(other.kinds)}: each start makes a folder of its own"
+                if other.kinds
+                else ""
+            )
+            text = f"{other.name} {set_to}, which is {other.reads_as} to vLLM; the folder has {other.folder}{kinds}"
+            yield Line(harmless(text), 3, hang=3)
+        yield from rest(len(one.differing) - _PROSPECTS_SHOWN, "variable", "--json lists all")
+        if one.not_known:
+            yield Line(f"not known of {listed(one.not_known, _PROSPECTS_SHOWN)}", 3, "dim", hang=3)
+    yield from rest(len(found.prospects) - _PROSPECTS_SHOWN, "folder", "--json lists all", indent=0)
+    if found.prospects:
+        yield Line()
+        yield Line(_BEFORE_A_START, style="dim")
+    if found.without_factors:
+        yield Line(
+            f"not known of {plural(found.without_factors, 'further folder')}: their factors are not there",
+            style="dim",
+        )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from functools import lru_cache
 from typing import Final
 
+from cachescope.catalogue.vllm_variables import is_secret
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow
 from cachescope.json_types import JsonObject
@@ -31,7 +31,6 @@ _MOST_VARIABLES: Final = 5_000
 _MOST_HANDLE_BYTES: Final = 2 << 20
 _HASHES: Final = ("config_hash", "code_hash", "compiler_hash")
 _LONGEST_HASH: Final = 200
-_SECRET: Final = re.compile(r"key|token(?!s|iz)|secret|passw|credential", re.IGNORECASE)
 
 
 def fill_factors(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
@@ -75,16 +74,12 @@ def fill_factors(entry: EntryRow, name: str, data: bytes, reading: Reading) -> N
 
 def _without_secrets(env: JsonObject, reading: Reading) -> JsonObject:
     return {
-        name: _numbered(value, reading) if isinstance(value, str) and value and _is_secret(name) else value
+        name: _numbered(value, reading) if isinstance(value, str) and value and is_secret(name) else value
         for name, value in env.items()
     }
 
 
 @lru_cache(_MOST_VARIABLES)
-def _is_secret(name: str) -> bool:
-    return _SECRET.search(name) is not None
-
-
 def _numbered(value: str, reading: Reading) -> str:
     """Equal secrets have equal numbers."""
     number = reading.vllm_secrets.setdefault(value, len(reading.vllm_secrets) + 1)
