@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from cachescope.catalogue.facts import document
@@ -12,6 +13,7 @@ _FILE: Final = "vllm_variables.json"
 _SECRET: Final = re.compile(r"key|token(?!s|iz)|secret|passw|credential", re.IGNORECASE)
 
 
+@lru_cache(5_000)
 def is_secret(name: str) -> bool:
     """Whether a variable is named like a secret: its values are compared, and never kept or shown."""
     return _SECRET.search(name) is not None

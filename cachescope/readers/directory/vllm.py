@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from functools import lru_cache
 from typing import Final
 
 from cachescope.catalogue.vllm_variables import is_secret
@@ -27,7 +26,6 @@ from cachescope.wording import plural
 
 # Real ones have 10 KB and 250 variables, and 250 bytes for each compiled subgraph.
 _MOST_FACTOR_BYTES: Final = 4 << 20
-_MOST_VARIABLES: Final = 5_000
 _MOST_HANDLE_BYTES: Final = 2 << 20
 _HASHES: Final = ("config_hash", "code_hash", "compiler_hash")
 _LONGEST_HASH: Final = 200
@@ -79,7 +77,6 @@ def _without_secrets(env: JsonObject, reading: Reading) -> JsonObject:
     }
 
 
-@lru_cache(_MOST_VARIABLES)
 def _numbered(value: str, reading: Reading) -> str:
     """Equal secrets have equal numbers."""
     number = reading.vllm_secrets.setdefault(value, len(reading.vllm_secrets) + 1)
