@@ -26,6 +26,7 @@ from cachescope.wording import plural
 
 # Real ones have 10 KB and 250 variables, and 250 bytes for each compiled subgraph.
 _MOST_FACTOR_BYTES: Final = 4 << 20
+_MOST_VARIABLES: Final = 5_000
 _MOST_HANDLE_BYTES: Final = 2 << 20
 _HASHES: Final = ("config_hash", "code_hash", "compiler_hash")
 _LONGEST_HASH: Final = 200
