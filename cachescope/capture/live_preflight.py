@@ -6,6 +6,7 @@ import gzip
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
+from importlib.util import find_spec
 
 from cachescope.capture.fresh_caches import INDUCTOR_DIR, FreshCaches, clear_memory
 from cachescope.capture.live_trace import LiveTrace
@@ -33,7 +34,7 @@ class LivePreflight:
         self._trace.start()
         self._restore.callback(self._stop_trace)
         try:
-            for name in PATCHES:
+            for name in filter(find_spec, PATCHES):
                 torch_module(name)
             self._caches.start()
             self._restore.callback(self._caches.remove)

@@ -120,12 +120,13 @@ def answered(
     recorded = flown.recorded
     if flown.refused is not None or recorded.exit_status:
         why = flown.refused or _failure(recorded)
-        say(f"{why}; what follows is as far as it came", redaction_of(args))
+        say(f"{why}{'; what follows is as far as it came' * recorded.has_trace}", redaction_of(args))
     try:
         if recorded.has_trace:
             scope = read_preflight(str(recorded.folder), against)
             return scope, PreflightAnswer.of(scope)
-        say(_NOTHING, redaction_of(args))
+        if flown.refused is None:
+            say(_NOTHING, redaction_of(args))
     except SourceError as error:
         say(error, redaction_of(args))
     for remark in flown.remarks:

@@ -33,6 +33,9 @@ TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
     ),
     ("inductor_config[cpp.threads]", -1, 4,
      [["torch._inductor.config.cpp.threads = -1"], ['torch.compile(…, options={"cpp.threads": -1})']]),
+    ("inductor_config[custom_should_partition_ops]", ["a::b", "a::b"], [],
+     [["torch._inductor.config.custom_should_partition_ops = ['a::b', 'a::b']"],
+      ['torch.compile(…, options={"custom_should_partition_ops": [\'a::b\', \'a::b\']})']]),
     # A text is quoted again.
     (
         "inductor_config[max_autotune_gemm_backends]",

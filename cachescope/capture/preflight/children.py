@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -75,11 +76,14 @@ def _contain_children() -> None:
 
     def spawning(spawned: Callable[..., int]) -> Callable[..., int]:
         def spawn(path: Any, words: Any, given: Any, **more: Any) -> int:
-            return spawned(path, words, _contained(words, given.items()), **more)
+            return spawned(path, words, _contained(words, given and given.items()), **more)
 
         return spawn
 
     posix.fork_exec = fork_exec
+    imported: Any = sys.modules.get("subprocess")
+    if hasattr(imported, "_fork_exec"):
+        imported._fork_exec = fork_exec
     system.execve, system.execv, system.system = execve, execv, in_shell
     system.posix_spawn, system.posix_spawnp = spawning(os.posix_spawn), spawning(os.posix_spawnp)
 

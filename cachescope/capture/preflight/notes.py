@@ -15,7 +15,7 @@ import pickle
 import platform
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -123,29 +123,19 @@ def patch_dynamo_utils(module: Any, replace: Any) -> None:
     module.counters.update({name: _Counts(counts) for name, counts in module.counters.items()})
 
 
-class _Counts(Counter[str]):
-    """Counts of torch, which know that the program has read them."""
+def _noting(name: str) -> Callable[..., Any]:
+    read = getattr(Counter, name)
 
-    def __getitem__(self, name: str) -> int:
-        _note_reading()
-        return super().__getitem__(name)
+    def noting(self: Any, *args: Any) -> Any:
+        if not sys._getframe(1).f_globals.get("__name__", "").startswith(("torch.", "collections")):
+            _counts_read.append(True)
+        return read(self, *args)
 
-    def __iter__(self) -> Iterator[str]:
-        _note_reading()
-        return super().__iter__()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        _note_reading()
-        return super().get(name, default)
-
-    def items(self) -> Any:
-        _note_reading()
-        return super().items()
+    return noting
 
 
-def _note_reading() -> None:
-    if not sys._getframe(2).f_globals.get("__name__", "").startswith(("torch.", "collections")):
-        _counts_read.append(True)
+_READING: Final = ("__getitem__", "__iter__", "get", "items", "values")
+_Counts: Final = type("Counter", (Counter,), {name: _noting(name) for name in _READING})
 
 
 def patch_autograd_cache(module: Any, replace: Any) -> None:

@@ -34,7 +34,13 @@ PATCHES: Final[dict[str, tuple[Callable[[Any, Replace], None], ...]]] = {
     "torch.compiler": (refusals.patch_compiler,),
     "torch._library.utils": (skipped_work.patch_library_utils,),
     "torch.library": (skipped_work.patch_library,),
-    "torch._dynamo.aot_compile_types": (refusals.patch_aot_compile_types,),
+    "torch._dynamo.aot_compile_types": (
+        # torch/_dynamo/aot_compile.py, `save_compiled_function`.
+        refusals.refusing(
+            "BundledAOTAutogradSerializableCallable.serialize_compile_artifacts",
+            "a function that was compiled ahead",
+        ),
+    ),
     "torch._logging._internal": (notes.patch_logging,),
     "torch._dynamo.callback": (skipped_work.patch_callback,),
     "torch._dynamo.package": (refusals.patch_package,),
@@ -51,12 +57,16 @@ PATCHES: Final[dict[str, tuple[Callable[[Any, Replace], None], ...]]] = {
     "torch._inductor.compile_fx": (
         stand_in.patch_compile_fx,
         settings.patch_compile_fx,
-        refusals.patch_compile_fx,
+        refusals.refusing("compile_fx_aot", "an AOTInductor package"),
     ),
     "torch._inductor.codegen.common": (skipped_work.patch_common,),
     "torch._inductor.graph": (stand_in.patch_graph,),
     "torch._inductor.select_algorithm": (stand_in.patch_select_algorithm,),
-    "torch._inductor.standalone_compile": (refusals.patch_standalone_compile,),
+    "torch._inductor.standalone_compile": (
+        refusals.refusing("CacheCompiledArtifact.save", "CompiledArtifact.save"),
+        # Up to 2.9 it is one class.
+        refusals.refusing("CompiledArtifact.save", "CompiledArtifact.save"),
+    ),
     "torch._inductor.async_compile": (skipped_work.patch_async_compile,),
     "torch._inductor.cpp_builder": (skipped_work.patch_cpp_builder,),
     "torch._inductor.cpu_vec_isa": (skipped_work.patch_cpu_vec_isa,),

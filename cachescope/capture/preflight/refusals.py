@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from cachescope.capture.preflight.cache_folder import OWN_FOLDER, ours
@@ -50,34 +51,24 @@ def patch_compiler(module: Any, replace: Any) -> None:
     def save_cache_artifacts() -> Any:
         if sys._getframe(1).f_globals.get("__name__", "").startswith("torch."):
             return made_by_torch()
-        refuse("the program saves what was compiled: torch.compiler.save_cache_artifacts")
+        refuse("the program saves what was not compiled: torch.compiler.save_cache_artifacts")
 
     replace(module, "save_cache_artifacts", save_cache_artifacts)
 
 
-def _refused(what: str) -> Any:
+def refusing(name: str, what: str) -> Callable[[Any, Callable[[Any, str, Any], None]], None]:
+    """Makes a function of a module refuse, or a method of a class, if they are there."""
+    kind, _, method = name.rpartition(".")
+
     def refused(*args: Any, **kwargs: Any) -> NoReturn:
-        refuse(f"the program saves what was compiled: {what}")
+        refuse(f"the program saves what was not compiled: {what}")
 
-    return refused
+    def patch(module: Any, replace: Callable[[Any, str, Any], None]) -> None:
+        owner = getattr(module, kind, None) if kind else module
+        if method in vars(owner or object):
+            replace(owner, method, refused)
 
-
-def patch_standalone_compile(module: Any, replace: Any) -> None:
-    """Save no artifact (torch/_inductor/standalone_compile.py; 2.10 has one class)."""
-    for name in ("CacheCompiledArtifact", "CompiledArtifact"):
-        if name in vars(module):
-            replace(getattr(module, name), "save", _refused("CompiledArtifact.save"))
-
-
-def patch_aot_compile_types(module: Any, replace: Any) -> None:
-    """Save no function (torch/_dynamo/aot_compile_types.py)."""
-    kind = module.BundledAOTAutogradSerializableCallable
-    replace(kind, "serialize_compile_artifacts", classmethod(_refused("a function that was compiled ahead")))
-
-
-def patch_compile_fx(module: Any, replace: Any) -> None:
-    """Build no AOTInductor package (torch/_inductor/compile_fx.py)."""
-    replace(module, "compile_fx_aot", _refused("an AOTInductor package"))
+    return patch
 
 
 def patch_package(module: Any, replace: Any) -> None:
@@ -86,7 +77,7 @@ def patch_package(module: Any, replace: Any) -> None:
 
     def write(self: Any, *args: Any) -> None:
         if not isinstance(self, module.DiskDynamoCache):
-            refuse("the program saves what was compiled: DiskDynamoStore.save_package")
+            refuse("the program saves what was not compiled: DiskDynamoStore.save_package")
         written_by_torch(self, *args)
 
     replace(module.DiskDynamoStore, "write", write)

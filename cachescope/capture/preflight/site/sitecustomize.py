@@ -30,9 +30,10 @@ def _begin() -> None:
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == "cachescope"]:
             del sys.modules[name]
-    patches.children.begin()
-    patches.Patches().start()
-    patches.skipped_work.end_quickly()
+    if patches.children.VARIABLE in os.environ:
+        patches.children.begin()
+        patches.Patches().start()
+        patches.skipped_work.end_quickly()
 
 
 def _run_the_users_own() -> None:
