@@ -80,7 +80,7 @@ def verification_lines(found: verifying.Verification) -> list[Line]:
     lines += [Line(), Line("this machine, and what made the keys", style="bold")]
     for fact in found.facts:
         style, right = _STYLES.get(fact.state, ""), _STATES[fact.state]
-        lines.append(Line(_values(fact), 2, style, right, hang=_WIDTH_OF_A_NAME, label=fact.name))
+        lines.append(Line(_values(fact), 2, style, right, hang=_WIDTH_OF_A_NAME, label=f"{fact.name}  "))
         if fact.state != EQUAL:
             lines.append(Line(f"{fact.reason}{_cost(fact)}", 2 + _WIDTH_OF_A_NAME))
     if found.lost:

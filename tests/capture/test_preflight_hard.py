@@ -41,7 +41,7 @@ QUICK = {"own_environment", "set_by_default", "saved_artifacts", "dropout", "exi
 """Those that run whenever the slow tests do."""
 NOT_KNOWN = {
     "branches_on_counters": "the program has read torch's counts",
-    "capability": "built for another CPU",
+    "capability": "made for another CPU",
     "cleared": "they run at the same time",
     "errors": "its compile failed",
     "forked": "they run at the same time",
@@ -195,3 +195,27 @@ def test_what_an_earlier_run_left_is_taken_into_account(name: str, tmp_path: Pat
         assert open_of(told) and not known - went.counted
     else:
         assert known == went.counted and went.stored == stored | would_store(scope)
+
+
+SCRIPT = f"""#!/bin/sh
+unset PYTHONPATH TORCHINDUCTOR_CACHE_DIR TORCH_TRACE CACHESCOPE_PREFLIGHT
+{TORCH_PYTHON} {PROGRAM} one counters
+"""
+
+
+def test_what_is_not_contained_is_said_before_all_else(tmp_path: Path) -> None:
+    """A script of a shell empties the environment, where nothing sees it."""
+    world = World(tmp_path)
+    script = world.place / "escape.sh"
+    script.write_text(SCRIPT)
+    script.chmod(0o755)
+    code = "import subprocess; subprocess.run(['./escape.sh'], check=True); subprocess.run('ssh -V || true', shell=True)"
+    done = subprocess.run(
+        [sys.executable, "-m", "cachescope", "preflight", "--", TORCH_PYTHON, "-c", code],
+        env=world.variables(), cwd=world.place, capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    first, second = [
+        line for line in done.stderr.splitlines() if "meanwhile" in line or "ssh started" in line
+    ]
+    assert first.startswith("cachescope: meanwhile ") and "files appeared in" in first
+    assert second == "cachescope: what ssh started is not part of it"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
-from cachescope.analysis.contexts.cpu_safety import CpuSafety
+from cachescope.analysis.contexts.cpu_safety import vector_code
 from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
 from cachescope.analysis.preflight.would_find import (
     Candidate,
@@ -169,7 +169,6 @@ class PredictedRun:
         # A remote cache has one value under a key, the last one.
         self._remote: dict[Key, list[Candidate]] = {}
         self._lookups = lookups
-        self._safety: CpuSafety | None = None
         self._notes = {
             row.lookup: LookupNote.of_json(row.preflight_note)
             for row in lookups
@@ -286,15 +285,22 @@ class PredictedRun:
                 yield one
 
     def _on_this_cpu(self, one: Candidate, note: LookupNote) -> Candidate:
-        """A candidate, which may not load if its code was built for another CPU: no key holds that."""
+        """A candidate, which may not load if its code was made for another CPU: no key holds that."""
         if one.entry is None or note.cpu is None:
             return one
-        if self._safety is None:
-            capability, _, architecture = note.cpu.partition(" ")
-            width = vector_width({CPU_CAPABILITY: capability}, architecture)
-            self._safety = CpuSafety(source_of, width, capability)
-        safety = self._safety.of_graph(self._world.rows[one.entry])
-        return replace(one, is_there="maybe", why_not=safety.reason or "") if safety.is_unsafe else one
+        capability, _, architecture = note.cpu.partition(" ")
+        width = vector_width({CPU_CAPABILITY: capability}, architecture)
+        code = vector_code(source_of(self._world.rows[one.entry]) or "")
+        others = [kernel for kernel in code if width is not None and width not in kernel.widths]
+        if not others:
+            return one
+        bits = " or ".join(map(str, sorted(others[0].widths)))
+        return replace(
+            one,
+            is_there="maybe",
+            why_not=f"its code was made for another CPU, in vectors of {bits} bits, and the process ({capability}) has "
+            f"{f'{width} bits' if width else 'none'}: it may not compile, or compute wrong numbers",
+        )
 
     def _remotely_under(self, key: Key) -> list[Candidate]:
         return self._remote.get(key) or self._world.entries.remotely_under(key)
@@ -353,7 +359,7 @@ def stored_beside(stored: Iterable[StoredBeside], run: RunRow, note: LookupNote)
             why_not = "they run at the same time, and which is first is not known"
             candidate = replace(candidate, is_there="maybe", why_not=why_not)
         elif of_other.cpu != note.cpu:
-            why_not = f"it is built for another CPU: {of_other.cpu}, not {note.cpu}"
+            why_not = f"its code is made for another CPU: {of_other.cpu}, not {note.cpu}"
             candidate = replace(candidate, is_there="maybe", why_not=why_not)
         yield candidate
 

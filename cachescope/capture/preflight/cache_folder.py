@@ -19,6 +19,7 @@ OWN_FOLDER: Final = "CACHESCOPE_PREFLIGHT_CACHE"
 INDUCTOR_DIR: Final = "TORCHINDUCTOR_CACHE_DIR"
 BEFORE: Final = "before"
 """The folder in it that holds what lay in each directory that the program chose, before the first lookup there."""
+_PLACES: Final = ("aotautograd", "fxgraph", "triton")
 PROFILES: Final = "profiles"
 """The folder in it that holds the profiles of sizes that every directory gets, where they are not those that lie there."""
 
@@ -93,8 +94,14 @@ def note_before(root: str, own: str) -> None:
 
 
 def files_below(root: str) -> set[str]:
-    """The files in a directory, and in all that lie in it."""
-    return {os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names}
+    """The files that torch writes in a directory, which may hold much else: entries, and code in folders of two letters."""
+    found: set[str] = set()
+    for folder, folders, names in os.walk(root):
+        if folder == root:
+            folders[:] = [name for name in folders if len(name) == 2 or name in _PLACES]
+        else:
+            found.update(os.path.join(folder, name) for name in names)
+    return found
 
 
 def _copy_profiles(root: str, folder: str) -> None:

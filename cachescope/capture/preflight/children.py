@@ -25,6 +25,7 @@ _SITE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
 # Their processes run elsewhere, or in an environment of their own.
 _ELSEWHERE: Final = ("bsub", "docker", "kubectl", "podman", "qsub", "sbatch", "srun", "ssh", "sudo")
+_COMMANDS: Final = re.compile(r"[;&|\n]| -c ")
 # In the text of a shell nothing is replaced.
 _EMPTIED: Final = re.compile(r"\benv +(-\w*i\b|- |--ignore-environment)")
 _MOVED: Final = re.compile(rf"\b{_PATH}=(?!\S*\$\{{?{_PATH})")
@@ -70,7 +71,7 @@ def _contain_children() -> None:
         return executed(path, words, _contained(words))
 
     def in_shell(command: Any) -> int:
-        for name, value in _contained(["sh", command]).items():
+        for name, value in _contained(["sh", "-c", command]).items():
             os.putenv(name, value)
         return shell(command)
 
@@ -92,7 +93,9 @@ def _contained(words: Iterable[Any], given: Iterable[tuple[Any, Any]] | None = N
     """The environment of a command that the program starts, with one of its own or with that of the program."""
     text = [os.fsdecode(word) for word in words]
     command = " ".join(text)
-    if (name := os.path.basename(command.split(" ")[0])) in _ELSEWHERE:
+    # Of a shell's text, the first word of each command.
+    started = {os.path.basename(one.split()[0]) for one in _COMMANDS.split(command) if one.strip()}
+    for name in started.intersection(_ELSEWHERE):
         tell(UNREACHED, name)
     is_moved = _MOVED.search(command) and f"{INDUCTOR_DIR}=" in command
     if "python" in command and (is_moved or _EMPTIED.search(command)):
