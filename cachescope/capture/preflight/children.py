@@ -56,41 +56,48 @@ def begin() -> None:
 def _contain_children() -> None:
     posix: Any = importlib.import_module("_posixsubprocess")
     system: Any = os
-    forked, shell, executed = posix.fork_exec, os.system, os.execve
+    forked = posix.fork_exec
 
     # `subprocess`, and `multiprocessing` where it does not fork.
     def fork_exec(words: Any, names: Any, close: Any, keep: Any, cwd: Any, given: Any, *more: Any) -> Any:
-        pairs = None if given is None else (one.partition(b"=")[::2] for one in given)
-        listed = [os.fsencode(f"{name}={value}") for name, value in _contained(words, pairs).items()]
+        if given is None:
+            _renew(words)
+            return forked(words, names, close, keep, cwd, None, *more)
+        changed = _contained(words, (one.partition(b"=")[::2] for one in given))
+        listed = [os.fsencode(f"{name}={value}") for name, value in changed.items()]
         return forked(words, names, close, keep, cwd, listed, *more)
 
-    def execve(path: Any, words: Any, given: Any) -> Any:
-        return executed(path, words, _contained(words, given.items()))
+    def with_own(started: Callable[..., Any]) -> Callable[..., Any]:
+        def start(path: Any, words: Any, *given: Any, **more: Any) -> Any:
+            if not given or given[0] is None:
+                _renew(words)
+                return started(path, words, *given, **more)
+            return started(path, words, _contained(words, given[0].items()), *given[1:], **more)
 
-    def execv(path: Any, words: Any) -> Any:
-        return executed(path, words, _contained(words))
+        return start
 
     def in_shell(command: Any) -> int:
-        for name, value in _contained(["sh", "-c", command]).items():
-            os.putenv(name, value)
+        _renew(["sh", "-c", command])
         return shell(command)
 
-    def spawning(spawned: Callable[..., int]) -> Callable[..., int]:
-        def spawn(path: Any, words: Any, given: Any, **more: Any) -> int:
-            return spawned(path, words, _contained(words, given and given.items()), **more)
-
-        return spawn
-
+    shell, system.system = os.system, in_shell
+    for name in ("execv", "execve", "posix_spawn", "posix_spawnp"):
+        setattr(os, name, with_own(getattr(os, name)))
     posix.fork_exec = fork_exec
     imported: Any = sys.modules.get("subprocess")
     if hasattr(imported, "_fork_exec"):
         imported._fork_exec = fork_exec
-    system.execve, system.execv, system.system = execve, execv, in_shell
-    system.posix_spawn, system.posix_spawnp = spawning(os.posix_spawn), spawning(os.posix_spawnp)
 
 
-def _contained(words: Iterable[Any], given: Iterable[tuple[Any, Any]] | None = None) -> dict[str, str]:
-    """The environment of a command that the program starts, with one of its own or with that of the program."""
+def _renew(words: Iterable[Any]) -> None:
+    """Set the variables of the pre-flight again for a process that gets those of this one: the program may have removed them."""
+    found = _contained(words, os.environ.items())
+    for name in (*ours, _PATH, VARIABLE):
+        os.putenv(name, found[name])
+
+
+def _contained(words: Iterable[Any], given: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    """The environment of a command that the program starts with one of its own."""
     text = [os.fsdecode(word) for word in words]
     command = " ".join(text)
     # Of a shell's text, the first word of each command.
@@ -100,8 +107,7 @@ def _contained(words: Iterable[Any], given: Iterable[tuple[Any, Any]] | None = N
     is_moved = _MOVED.search(command) and f"{INDUCTOR_DIR}=" in command
     if "python" in command and (is_moved or _EMPTIED.search(command)):
         refuse(f"a shell starts Python without the variables of the pre-flight: {command}")
-    pairs = os.environ.items() if given is None else given
-    seen = {os.fsdecode(name): os.fsdecode(value) for name, value in pairs}
+    seen = {os.fsdecode(name): os.fsdecode(value) for name, value in given}
     named = named_in(seen)
     if named is not None:
         seen[INDUCTOR_DIR] = named
