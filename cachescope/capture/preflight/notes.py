@@ -134,8 +134,10 @@ def _noting(name: str) -> Callable[..., Any]:
     return noting
 
 
+# They are pickled as plain counts.
 _READING: Final = ("__getitem__", "__iter__", "get", "items", "values")
-_Counts: Final = type("Counter", (Counter,), {name: _noting(name) for name in _READING})
+_READ: Final = {"__reduce__": lambda counts: (Counter, (dict(counts),))}
+_Counts: Final = type("Counter", (Counter,), {name: _noting(name) for name in _READING} | _READ)
 
 
 def patch_autograd_cache(module: Any, replace: Any) -> None:
