@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bypass_page import bypasses_page
+from cache_table import caches_page
 from defect_page import defects_page
 from field_page import fields_page
 from make_demo import write_demo
@@ -164,6 +165,7 @@ def pages() -> dict[str, str]:
         "reference/fields.md": fields_page(),
         "reference/bypasses.md": bypasses_page(),
         "reference/defects.md": defects_page(),
+        "reference/caches.md": caches_page(),
         "reference/commands.md": commands_page(),
         "reference/scope.md": scope_page(),
         "reference/names.md": names_page(),

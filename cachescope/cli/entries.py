@@ -3,6 +3,7 @@
     cachescope entries DIR         files by kind and status, anything unusual, the newest entries
     cachescope entries KEY [DIR]   one entry, by a key of any kind or enough of its beginning: guards, links, kernels,
                                    past misses and its source. Without DIR, in the directory that torch would use here
+    cachescope entries --all       every compile cache of a serving start: torch's, Triton's, CUDA's, FlashInfer's, vLLM's …
 
 An existing path is a DIR, and so is redis://HOST:PORT/DB. DIRs are opened read-only; entries are parsed, never unpickled.
 Nothing is removed. --prune-list only prints paths of files that were read completely and are proven to be useless to any
@@ -12,6 +13,7 @@ lookup. Files that cannot be read, and everything that they may need, are never 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import glob
 import os
 from typing import TYPE_CHECKING
@@ -27,7 +29,13 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("names", nargs="+", metavar="DIR|KEY", help="cache directories; or a key in them")
+    parser.add_argument("names", nargs="*", metavar="DIR|KEY", help="cache directories; or a key in them")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="show the compile caches that this environment's variables and defaults name: size, age, what they are made for, "
+        "whether they outlast a container, what to mount or set",
+    )
     parser.add_argument(
         "--most", type=how_many, default=20, metavar="N", help="entries to list (20, the newest)"
     )
@@ -49,6 +57,10 @@ def run(args: argparse.Namespace) -> int:
     """Read, and print the table or the one entry."""
     from cachescope.cli.sources import read_given
 
+    if bool(args.names) == args.all or (args.all and (args.locks or args.prune_list)):
+        args.usage_error("give directories, or a key, or --all alone")
+    if args.all:
+        return _print_other_caches(args)
     # What is there as a path, or can be nothing else, is a source.
     paths = [name for name in args.names if os.path.lexists(name) or os.sep in name or glob.has_magic(name)]
     keys = [name for name in args.names if name not in paths]
@@ -60,6 +72,20 @@ def run(args: argparse.Namespace) -> int:
         raise NotFoundError(f"{keys[0]!r} is no path; --prune-list and --locks are for whole directories")
     scope, paths = _where(args, keys[0], paths)
     return _print_one(args, scope, paths, keys[0])
+
+
+def _print_other_caches(args: argparse.Namespace) -> int:
+    from cachescope.readers.other_caches import found_caches
+    from cachescope.report.other_caches import other_cache_lines, other_caches_object
+
+    mounts = ""
+    with (
+        contextlib.suppress(OSError),
+        open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file,
+    ):
+        mounts = file.read()
+    found = found_caches(os.environ, os.path.expanduser("~"), mounts)
+    return write_answer(args, lambda: other_caches_object(found), lambda: other_cache_lines(found))
 
 
 def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope, list[str]]:

@@ -20,8 +20,17 @@ def default_root() -> str:
 
 def unnamed_root() -> str:
     """The cache directory of a torch whose environment sets none."""
+    return os.path.join(tempfile.gettempdir(), "torchinductor_" + file_name_of(user_name()))
+
+
+def user_name() -> str:
+    """Who torch takes the user for."""
     try:
-        user = getpass.getuser()
+        return getpass.getuser()
     except (KeyError, ImportError, OSError):
-        user = f"uid_{os.getuid()}" if hasattr(os, "getuid") else "unknown_user"
-    return os.path.join(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
+        return f"uid_{os.getuid()}" if hasattr(os, "getuid") else "unknown_user"
+
+
+def file_name_of(user: str) -> str:
+    """The user's name in that of a folder."""
+    return re.sub(r'[\\/:*?"<>|]', "_", user)
