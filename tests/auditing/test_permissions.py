@@ -35,17 +35,14 @@ def test_a_cache_of_ours_is_clean(cache: Path) -> None:
     assert rules(cache) == set()
 
 
-@pytest.mark.parametrize(
-    ("mode", "rule"),
-    [
-        (0o755, None),
-        (0o700, None),
-        (0o777, "root-replaceable"),
-        (0o1777, "predictable-name"),
-        (0o733, "root-replaceable"),
-        (0o775, "group-can-write"),
-    ],
-)
+@pytest.mark.parametrize(("mode", "rule"), [
+    (0o755, None),
+    (0o700, None),
+    (0o777, "root-replaceable"),
+    (0o1777, "predictable-name"),
+    (0o733, "root-replaceable"),
+    (0o775, "group-can-write"),
+])  # fmt: skip
 def test_the_folder_above(cache: Path, mode: int, rule: str | None) -> None:
     os.chmod(cache.parent, mode)
     assert rules(cache.rename(cache.parent / "torchinductor_me")) == ({rule} if rule else set())

@@ -113,50 +113,47 @@ def without(name: str) -> dict[str, Any]:
     return {key: value for key, value in PLAIN.items() if key != name}
 
 
-@pytest.mark.parametrize(
-    ("values", "wanted", "said"),
-    [
-        (PLAIN, READ, None),
-        ({**PLAIN, "ph": "E"}, READ._replace(is_begin=False), None),
-        # What neither begins nor ends is no event of ours, and nothing is wrong with it.
-        ({**PLAIN, "ph": "i"}, None, None),
-        ({**PLAIN, "ph": "X"}, None, None),
-        ({**PLAIN, "args": {"compile_id": "None"}}, READ._replace(compile_id=None), None),
-        # As any writer of JSON may put it.
-        ({**PLAIN, "ts": 10**15}, READ, None),
-        ({**PLAIN, "ts": 10**15, "args": {"compile_id": "None"}}, READ._replace(compile_id=None), None),
-        ({**PLAIN, "ts": 10**15, "ph": "E"}, READ._replace(is_begin=False), None),
-        ({**PLAIN, "ts": 10**15, "ph": "i"}, None, None),
-        (without("args"), READ._replace(compile_id=None), None),
-        ({**PLAIN, "args": {}}, READ._replace(compile_id=None), None),
-        ({**PLAIN, "args": {"compile_id": None}}, READ._replace(compile_id=None), None),
-        # What is wrong is said, and the rest of it is read.
-        ({**PLAIN, "args": 3}, READ._replace(compile_id=None), "3 where an object belongs"),
-        ({**PLAIN, "args": {"compile_id": 3}}, READ._replace(compile_id=None), "compile_id is 3, not a text"),
-        (without("name"), None, "name is missing"),
-        ({**PLAIN, "name": 5}, None, "name is 5, not a text"),
-        (without("ts"), None, "ts is missing"),
-        ({**PLAIN, "ts": None}, None, "ts is missing"),
-        ({**PLAIN, "ts": "x"}, None, "ts is the text 'x', not microseconds since the epoch"),
-        (without("ph"), None, "ph is missing"),
-        ({**PLAIN, "ph": 5}, None, "ph is 5, not a text"),
-        ({}, None, "name is missing; ts is missing; ph is missing"),
-        ([1], None, "a list where an object belongs; name is missing; ts is missing; ph is missing"),
-        # The first and the last moment that a column holds.
-        ({**PLAIN, "ts": 0.0}, READ._replace(time_ns=0), None),
-        ({**PLAIN, "ts": float(MOST_US)}, READ._replace(time_ns=MOST_US * 1000), None),
-        ({**PLAIN, "ts": MOST_US}, READ._replace(time_ns=MOST_US * 1000), None),
-        ({**PLAIN, "ts": MOST_US + 1.0}, None, f"ts is {MOST_US + 1.0!r}, not microseconds since the epoch"),
-        ({**PLAIN, "ts": -1.0}, None, "ts is -1.0, not microseconds since the epoch"),
-        (with_stamp("1e400"), None, "ts is inf, not microseconds since the epoch"),
-        (with_stamp(LONG), None, "ts is inf, not microseconds since the epoch"),
-        (with_stamp("NaN"), None, "ts is nan, not microseconds since the epoch"),
-        (with_stamp("true"), None, "ts is true, not microseconds since the epoch"),
-        (with_stamp("[1]"), None, "ts is a list, not microseconds since the epoch"),
-        # Half a character is an escape.
-        ({**PLAIN, "name": "\ud800"}, READ._replace(name="\\ud800"), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "wanted", "said"), [
+    (PLAIN, READ, None),
+    ({**PLAIN, "ph": "E"}, READ._replace(is_begin=False), None),
+    # What neither begins nor ends is no event of ours, and nothing is wrong with it.
+    ({**PLAIN, "ph": "i"}, None, None),
+    ({**PLAIN, "ph": "X"}, None, None),
+    ({**PLAIN, "args": {"compile_id": "None"}}, READ._replace(compile_id=None), None),
+    # As any writer of JSON may put it.
+    ({**PLAIN, "ts": 10**15}, READ, None),
+    ({**PLAIN, "ts": 10**15, "args": {"compile_id": "None"}}, READ._replace(compile_id=None), None),
+    ({**PLAIN, "ts": 10**15, "ph": "E"}, READ._replace(is_begin=False), None),
+    ({**PLAIN, "ts": 10**15, "ph": "i"}, None, None),
+    (without("args"), READ._replace(compile_id=None), None),
+    ({**PLAIN, "args": {}}, READ._replace(compile_id=None), None),
+    ({**PLAIN, "args": {"compile_id": None}}, READ._replace(compile_id=None), None),
+    # What is wrong is said, and the rest of it is read.
+    ({**PLAIN, "args": 3}, READ._replace(compile_id=None), "3 where an object belongs"),
+    ({**PLAIN, "args": {"compile_id": 3}}, READ._replace(compile_id=None), "compile_id is 3, not a text"),
+    (without("name"), None, "name is missing"),
+    ({**PLAIN, "name": 5}, None, "name is 5, not a text"),
+    (without("ts"), None, "ts is missing"),
+    ({**PLAIN, "ts": None}, None, "ts is missing"),
+    ({**PLAIN, "ts": "x"}, None, "ts is the text 'x', not microseconds since the epoch"),
+    (without("ph"), None, "ph is missing"),
+    ({**PLAIN, "ph": 5}, None, "ph is 5, not a text"),
+    ({}, None, "name is missing; ts is missing; ph is missing"),
+    ([1], None, "a list where an object belongs; name is missing; ts is missing; ph is missing"),
+    # The first and the last moment that a column holds.
+    ({**PLAIN, "ts": 0.0}, READ._replace(time_ns=0), None),
+    ({**PLAIN, "ts": float(MOST_US)}, READ._replace(time_ns=MOST_US * 1000), None),
+    ({**PLAIN, "ts": MOST_US}, READ._replace(time_ns=MOST_US * 1000), None),
+    ({**PLAIN, "ts": MOST_US + 1.0}, None, f"ts is {MOST_US + 1.0!r}, not microseconds since the epoch"),
+    ({**PLAIN, "ts": -1.0}, None, "ts is -1.0, not microseconds since the epoch"),
+    (with_stamp("1e400"), None, "ts is inf, not microseconds since the epoch"),
+    (with_stamp(LONG), None, "ts is inf, not microseconds since the epoch"),
+    (with_stamp("NaN"), None, "ts is nan, not microseconds since the epoch"),
+    (with_stamp("true"), None, "ts is true, not microseconds since the epoch"),
+    (with_stamp("[1]"), None, "ts is a list, not microseconds since the epoch"),
+    # Half a character is an escape.
+    ({**PLAIN, "name": "\ud800"}, READ._replace(name="\\ud800"), None),
+])  # fmt: skip
 def test_an_event_by_its_values(
     values: object, wanted: TraceEvent | None, said: str | None, tmp_path: Path
 ) -> None:
