@@ -20,29 +20,20 @@ _STATES = {
 def other_cache_lines(found: Sequence[FoundCache]) -> list[Line]:
     """Each cache that is there, then what is not claimed, then what is not there."""
     there = [one for one in found if one.status == "cache"]
-    unclaimed = [one for one in found if one.status in _STATES]
-    absent = [one for one in found if one.status == "absent"]
     size = file_size(sum(one.size_bytes for one in there))
-    first = Line(
-        f"{plural(len(there), 'compile cache')} of {len(found)} that are known: {size}", style="bold"
-    )
-    lost = [one.known.name for one in there if one.mount is not None and one.mount.outlasts is False]
-    headline = (
-        [first, Line(f"Lost with the container: {', '.join(lost)}", style="yellow")] if lost else [first]
-    )
-    not_there = titled(
-        "Not there:", (Line(harmless(f"{one.known.name}: {one.path}"), 3, whole=True) for one in absent)
-    )
-    return [
-        *headline,
-        *parted(
-            (
-                *map(_cache_lines, there),
-                titled("Nothing is claimed of:", map(_unclaimed, unclaimed)),
-                not_there,
-            )
-        ),
+    lines = [
+        Line(f"{plural(len(there), 'compile cache')} of {len(found)} that are known: {size}", style="bold")
     ]
+    if lost := [one.known.name for one in there if one.mount and one.mount.outlasts is False]:
+        lines.append(Line(f"Lost with the container: {', '.join(lost)}", style="yellow"))
+    unclaimed = titled("Nothing is claimed of:", (_place(one) for one in found if one.status in _STATES))
+    absent = titled("Not there:", (_place(one) for one in found if one.status == "absent"))
+    return [*lines, *parted((*map(_cache_lines, there), unclaimed, absent))]
+
+
+def _place(one: FoundCache) -> Line:
+    text = f"{one.known.name}: {one.path} {_STATES.get(one.status, '')}"
+    return Line(harmless(text.rstrip()), 3, whole=True)
 
 
 def _cache_lines(one: FoundCache) -> Iterator[Line]:
@@ -62,33 +53,29 @@ def _cache_lines(one: FoundCache) -> Iterator[Line]:
         )
     if one.switched_off_by:
         yield Line(f"switched off here by {one.switched_off_by}: nothing reads it", 3, "yellow")
-    yield Line(f"lasts: {lasting(one)}", 3)
-    yield Line(f"keep: {to_keep(one)}", 3)
+    yield Line(_lasting(one), 3)
+    yield Line(f"keep: {_to_keep(one)}", 3)
     yield Line(f"made again after: {one.known.stale}", 3)
 
 
-def lasting(one: FoundCache) -> str:
+def _lasting(one: FoundCache) -> str:
     """Whether what is in it is there for the next container."""
     if one.mount is None:
-        return "not known: nothing says which file system it is on"
+        return "how long it lasts is not known: nothing says which file system it is on"
     of = harmless(f"{one.mount.kind} at {one.mount.point}")
     if one.mount.outlasts is None:
-        return f"as long as the root file system ({of}); if that is an image's, as long as the container"
+        return f"kept as long as the root file system ({of}); if that is an image's, as long as the container"
     if one.mount.outlasts:
         return f"on a mount of its own ({of}), which outlasts the container unless it was made for it"
     return f"lost with the container ({of})"
 
 
-def to_keep(one: FoundCache) -> str:
+def _to_keep(one: FoundCache) -> str:
     """What to mount or set."""
     if one.mount is not None and one.mount.outlasts:
         return "mount the same at the next start"
     volume = re.sub(r"[^a-z0-9]+", "-", one.known.name.lower())
     return harmless(f"docker run -v {volume}:{one.path} …, or {one.known.variable}=/a/mounted/folder")
-
-
-def _unclaimed(one: FoundCache) -> Line:
-    return Line(harmless(f"{one.known.name}: {one.path} {_STATES[one.status]}"), 3, whole=True)
 
 
 def other_caches_object(found: Sequence[FoundCache]) -> JsonObject:
@@ -98,7 +85,6 @@ def other_caches_object(found: Sequence[FoundCache]) -> JsonObject:
 
 def _object(one: FoundCache) -> JsonObject:
     times = {"oldest_time": one.oldest_ns, "newest_time": one.newest_ns}
-    is_there = one.status == "cache"
     return {
         "name": one.known.name,
         "status": one.status,
@@ -116,7 +102,7 @@ def _object(one: FoundCache) -> JsonObject:
         "file_system": one.mount.kind if one.mount else None,
         "mount_point": one.mount.point if one.mount else None,
         "outlasts_container": one.mount.outlasts if one.mount else None,
-        "keep": to_keep(one) if is_there else None,
+        "keep": _to_keep(one) if one.status == "cache" else None,
         "made_again_after": one.known.stale,
         "variable": one.known.variable,
         "source": one.known.source,
