@@ -140,3 +140,12 @@ def test_a_log_that_goes_while_others_are_collected_is_told_of(
     problems = cachescope.read(tmp_path / "fleet").problems
     assert problems["source"].tolist() == [str(second)]
     assert json.loads(problems.to_json())["kind"] == {"0": "unreadable"}
+
+
+def test_one_value_in_a_million_rows_is_refused(saved: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(saved, tmp_path / "scope")
+    file = copied / "problems.parquet"
+    one = parquet.read_table(file).slice(0, 1)
+    parquet.write_table(pa.concat_tables([one] * 1_000_000).combine_chunks(), file)
+    with pytest.raises(SourceError, match="unpacks to more than 200 times its size"):
+        cachescope.read(copied)

@@ -18,11 +18,11 @@ import io
 import json
 import lzma
 import re
+import sys
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 
 from cachescope.errors import SourceError
@@ -194,6 +194,14 @@ _KEYS_AT_ONCE: Final = 1000
 _VALUES_AT_ONCE: Final = 100
 _BYTES_AT_ONCE: Final = 16 << 20
 _MOST_KEYS: Final = 1_000_000
+_MOST_BYTES_OF_KEYS: Final = 256 << 20
+# What an answer may have besides the values: a page of keys, or what grew since its size was asked for.
+_MOST_BYTES_BESIDE: Final = 16 << 20
+# For a hundred million keys, of which torch may have stored a few.
+_MOST_SCANS: Final = 100_000
+_LEAST_BYTES_A_SECOND: Final = 100_000
+_NOT_OF_REDIS: Final = (ValueError, TypeError, AttributeError, RecursionError)
+"""What redis-py and what is done with its answers raise when a server answers as no Redis does."""
 
 
 def read_redis(address: str, reading: Reading, *, may_be_empty: bool = False) -> None:
@@ -212,50 +220,109 @@ def stored_in(address: str, *, may_be_empty: bool = False) -> Iterator[Stored]:
     address = RedisAddress.of(address)
     redis = _redis(address)
     try:
-        with contextlib.closing(_client(redis, address)) as client:
-            listed = set(islice(client.scan_iter(match="pt2:*", count=_KEYS_AT_ONCE), _MOST_KEYS + 1))
-            if not listed and not may_be_empty:
+        meter = _Meter(address)
+        with contextlib.closing(_client(redis, address, meter)) as client:
+            keys = _keys(client, meter)
+            if not keys and not may_be_empty:
                 raise SourceError(address, "this Redis holds no key of torch (pt2:…)", "empty")
-            if len(listed) > _MOST_KEYS:
-                raise SourceError(address, f"more than {_MOST_KEYS:,} keys: not read")
-            keys = sorted(listed)
             for at in range(0, len(keys), _VALUES_AT_ONCE):
-                yield from _values(client, keys[at : at + _VALUES_AT_ONCE])
+                yield from _values(client, meter, keys[at : at + _VALUES_AT_ONCE])
     except redis.RedisError as error:
         raise SourceError(address, _error_text(redis, error)) from None
+    except _NOT_OF_REDIS:
+        raise SourceError(address, "the server does not answer as a Redis does") from None
 
 
-def _values(client: Any, keys: Sequence[bytes]) -> Iterator[Stored]:
+class _Meter:
+    """The socket of a server, which may send no more than was asked for, and not so slowly that it never ends."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.expect(0)
+
+    def expect(self, size: int) -> None:
+        """Allow an answer of about this many bytes."""
+        self._most, self._received, self._start_s = size + _MOST_BYTES_BESIDE, 0, time.monotonic()
+
+    def connect(self, connection: Any) -> None:
+        """Stand between a connection and its socket, as its `redis_connect_func`."""
+        self._socket, connection._sock = connection._sock, self
+        connection.on_connect()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def recv(self, size: int) -> bytes:
+        """Receive as a socket does."""
+        data: bytes = self._socket.recv(size)
+        self._count(len(data))
+        return data
+
+    def recv_into(self, *space: Any) -> int:
+        """Receive as a socket does."""
+        size: int = self._socket.recv_into(*space)
+        self._count(size)
+        return size
+
+    def _count(self, size: int) -> None:
+        self._received += size
+        if self._received > self._most:
+            raise SourceError(self.address, "the server sends more than it was asked for")
+        if time.monotonic() - self._start_s > _TIMEOUT_S + self._received / _LEAST_BYTES_A_SECOND:
+            raise SourceError(self.address, f"no whole answer within {_TIMEOUT_S} seconds")
+
+
+def _keys(client: Any, meter: _Meter) -> list[bytes]:
+    """The keys of torch, in their order."""
+    found: set[bytes] = set()
+    cursor = size = 0
+    for _ in range(_MOST_SCANS):
+        meter.expect(0)
+        cursor, keys = client.scan(cursor, match="pt2:*", count=_KEYS_AT_ONCE)
+        found.update(keys)
+        size += sum(map(len, keys))
+        if len(found) > _MOST_KEYS or size > _MOST_BYTES_OF_KEYS:
+            raise SourceError(
+                meter.address,
+                f"more than {_MOST_KEYS:,} keys, or {_MOST_BYTES_OF_KEYS:,} bytes of them: not read",
+            )
+        if not cursor:
+            return sorted(found)
+    raise SourceError(meter.address, f"its keys do not end: {_MOST_SCANS:,} times asked for more")
+
+
+def _values(client: Any, meter: _Meter, keys: Sequence[bytes]) -> Iterator[Stored]:
     """The values of some keys, in their order; those that were deleted meanwhile are left out."""
     waiting: list[bytes] = []
     waiting_bytes = 0
-    for key, size in zip(keys, _ask(client, "strlen", keys), strict=True):
+    for key, size in zip(keys, _ask(client, meter, "strlen", keys), strict=True):
         shown = _shown(key)
         if kind_and_key(shown)[0] == OTHER:
-            yield Stored(shown, None, size if isinstance(size, int) else None)
-        elif not isinstance(size, int):
+            yield Stored(shown, None, size if isinstance(size, int) and 0 <= size <= sys.maxsize else None)
+        elif not isinstance(size, int) or not 0 <= size <= sys.maxsize:
             yield Stored(shown, None, None, "the server gives no text for it")
         elif size > MOST_BYTES:
             yield Stored(shown, None, size, f"more than {MOST_BYTES} bytes: not read")
         else:
             if waiting and waiting_bytes + size > _BYTES_AT_ONCE:
-                yield from _read(client, waiting)
+                yield from _read(client, meter, waiting, waiting_bytes)
                 waiting, waiting_bytes = [], 0
             waiting.append(key)
             waiting_bytes += size
-    yield from _read(client, waiting)
+    yield from _read(client, meter, waiting, waiting_bytes)
 
 
-def _read(client: Any, keys: Sequence[bytes]) -> Iterator[Stored]:
-    for key, value in zip(keys, _ask(client, "get", keys), strict=True):
+def _read(client: Any, meter: _Meter, keys: Sequence[bytes], size: int) -> Iterator[Stored]:
+    for key, value in zip(keys, _ask(client, meter, "get", keys, size), strict=True):
         if isinstance(value, bytes):
             yield Stored(_shown(key), value)
         elif value is not None:
             yield Stored(_shown(key), None, None, "the server gives no text for it")
 
 
-def _ask(client: Any, command: str, keys: Sequence[bytes]) -> list[Any]:
-    """The answers of one command for some keys; of a key that it is wrong for, an exception."""
+def _ask(client: Any, meter: _Meter, command: str, keys: Sequence[bytes], size: int = 0) -> list[Any]:
+    """The answers of one command for some keys, of this size together; of a key that it is wrong for, an exception."""
+    meter.expect(size)
     pipeline = client.pipeline(transaction=False)
     for key in keys:
         getattr(pipeline, command)(key)
@@ -267,7 +334,7 @@ def _shown(key: bytes) -> str:
     return key.decode("utf-8", "backslashreplace")
 
 
-def _client(redis: Any, address: RedisAddress) -> Any:
+def _client(redis: Any, address: RedisAddress, meter: _Meter) -> Any:
     try:
         return redis.Redis.from_url(
             address.url,
@@ -276,6 +343,7 @@ def _client(redis: Any, address: RedisAddress) -> Any:
             retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),
             # Every server speaks it.
             protocol=2,
+            redis_connect_func=meter.connect,
         )
     except (ValueError, TypeError):
         raise SourceError(address, "no address of a Redis: redis://HOST:PORT/DB") from None

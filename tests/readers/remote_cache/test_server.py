@@ -217,8 +217,8 @@ def test_a_server_that_goes_away_leaves_what_was_read(dump: Path, monkeypatch: p
     with redis_server() as port:
         other = fill(port, dump)
 
-        def until_it_goes(client: Any, command: str, keys: Any) -> list[Any]:
-            answers = ask(client, command, keys)
+        def until_it_goes(client: Any, meter: Any, command: str, *about: Any) -> list[Any]:
+            answers = ask(client, meter, command, *about)
             if command == "get":
                 other.shutdown(nosave=True)
             return answers
