@@ -12,6 +12,7 @@ import os
 import re
 import zlib
 from bisect import bisect_right
+from collections import Counter
 from typing import IO, Final
 
 from cachescope.details import HashDetails
@@ -309,8 +310,8 @@ class TraceReader:
             self._problem(at, "hash_detail", "components is no list of texts")
             components = []
         set_code, rejected = self._details.add_or_join(components)
-        for text in rejected:
-            self._problem(at, "hash_detail", not_a_hash_detail(text))
+        for text, count in Counter(rejected).items():
+            self._problem(at, "hash_detail", not_a_hash_detail(text), count)
         return set_code
 
     def _read_event(self, span: Span) -> None:

@@ -171,6 +171,8 @@ def stored_in_dump(path: str, reading: Reading) -> Iterator[Stored]:
         try:
             while line := stream.readline(_MOST_LINE_BYTES):
                 number += 1
+                if not line.strip():
+                    continue
                 try:
                     yield _stored(line)
                 except (DamagedContent, NotRead) as error:

@@ -1,0 +1,164 @@
+"""No input is worth more than five times what as many bytes of a real recording cost, in processor time and in memory."""
+
+import gzip
+import json
+import random
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from tests.conftest import Recording
+
+pytestmark = pytest.mark.slow
+
+SIZE = 1 << 20
+TIMES = 5
+# Below them noise and what is the same for every file, as the space into which a snapshot is read, weigh more than the input.
+FLOOR_S = 1
+FLOOR_BYTES = 72 << 20
+
+PREFIX = b"V1115 10:00:00.000000 1234 torch/_logging/structured.py:22] "
+TRACE = PREFIX + b'{"str": ["a", 1]}\n'
+TEXT = b"V1115 10:00:00.000000 1234 torch/_inductor/codecache.py:1] "
+KEY = b"f" + b"a" * 51
+MISS = b'{"artifact": {"name": "fx_graph_cache_miss", "encoding": "json"}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0, "has_payload": "0"}\n\t'
+CRI = b"2026-11-15T10:00:00.0Z stdout "
+VLLM = b"INFO 11-15 10:00:00 [backends.py:1] "
+
+
+def filled(line: bytes, head: bytes = b"") -> bytes:
+    return head + line * ((SIZE - len(head)) // len(line))
+
+
+def numbered(line: bytes, head: bytes = b"") -> bytes:
+    """Lines that are all different."""
+    return head + b"".join(line % number for number in range((SIZE - len(head)) // (len(line) + 4)))
+
+
+def noise(alphabet: bytes, head: bytes = b"") -> bytes:
+    return head + bytes(random.Random(1).choices(alphabet, k=SIZE - len(head)))
+
+
+LOGS: dict[str, Callable[[], bytes]] = {
+    "empty lines": lambda: filled(b"\n", TRACE),
+    "empty lines between records": lambda: filled(TRACE + b"\n" * 100),
+    "short lines": lambda: filled(b"x\n", TRACE),
+    "different short lines": lambda: numbered(b"%d\n", TRACE),
+    "lines that may be records": lambda: filled(b"V\n", TRACE),
+    "lines of both": lambda: filled(b"V\nx\n", TRACE),
+    "lines of payload": lambda: filled(b"\t\n", TRACE),
+    "short payloads": lambda: filled(b"x\n\ty\n", TRACE),
+    "prefixes alone": lambda: filled(PREFIX + b"\n"),
+    "records without JSON": lambda: filled(PREFIX + b'{"artifact": {"name": "fx_graph_cache_miss"\n'),
+    "different records without JSON": lambda: numbered(PREFIX + b'{"compilation_metrics": %d\n', TRACE),
+    "lookups without payload": lambda: filled(PREFIX + MISS + b"\n"),
+    "lookups with empty payload": lambda: filled(PREFIX + MISS + b"{}\n"),
+    "lookups of many keys": lambda: numbered(PREFIX + MISS + b'{"key": "f%051d"}\n'),
+    "one lookup of short details": lambda: (
+        TRACE + PREFIX + MISS + b'{"key": "%b", "components": [' % KEY + b'"[a] b: c", ' * (SIZE // 12) + b'""]}\n'
+    ),
+    "one lookup of details that are none": lambda: TRACE + PREFIX + MISS + b'{"components": [' + b'"",' * (SIZE // 3) + b'""]}\n',
+    "one lookup of numbers": lambda: TRACE + PREFIX + MISS + b'{"components": [' + b"1," * (SIZE // 2) + b"1]}\n",
+    "nested lists": lambda: TRACE + PREFIX + MISS + b"[" * SIZE + b"\n",
+    "strings": lambda: filled(PREFIX + b'{"str": ["", 0]}\n'),
+    "starts of compiles": lambda: filled(PREFIX + b'{"dynamo_start": {"stack": []}, "frame_id": 0, "frame_compile_id": 0}\n'),
+    "starts of many compiles": lambda: numbered(PREFIX + b'{"dynamo_start": {"stack": []}, "frame_id": %d, "frame_compile_id": 0}\n'),
+    "events": lambda: filled(PREFIX + b'{"chromium_event": {}}\n\t{"name": "a", "ts": 1, "ph": "B", "args": {}}\n'),
+    "damaged events": lambda: filled(PREFIX + b'{"chromium_event": {}}\n\t{\n'),
+    "a line without end": lambda: TRACE + b"x" * SIZE,
+    "zeros": lambda: TRACE + bytes(SIZE),
+    "noise": lambda: noise(bytes(range(256)), TRACE),
+    "noise of few letters": lambda: noise(b'VIW\t\n]{}" :1', TRACE),
+    "tabs and line ends": lambda: noise(b"\t\n", TRACE),
+    "carriage returns": lambda: filled(b"\r\n", TRACE.replace(b"\n", b"\r\n")),
+    "UTF-16": lambda: b"\xff\xfe" + filled(b"x\n", TRACE).decode()[: SIZE // 2].encode("utf-16-le"),
+    "a text log of empty messages": lambda: filled(TEXT + b"\n"),
+    "a text log of short lines": lambda: filled(b"x\n", TEXT + b"x\n"),
+    "a text log of details": lambda: filled(TEXT + b"[0/0] [a] b: c\n"),
+    "a text log of keys": lambda: numbered(TEXT + b"[0/0] FX graph cache hash details for key f%051d:\n"),
+    "a text log of processes": lambda: numbered(b"V1115 10:00:00.000000 %d torch/_inductor/codecache.py:1] x\n"),
+    "a text log of errors": lambda: filled(TEXT + b"[0/0] fx graph cache miss for key\n"),
+    "docker lines": lambda: filled(b'{"log":"\\n"}\n', b'{"log":"' + TEXT + b'"}\n'),
+    "lines of containers": lambda: filled(CRI + b"F \n", CRI + b"F " + TRACE),
+    "parts of lines": lambda: filled(CRI + b"P x\n", CRI + b"F " + TRACE),
+    "a vLLM log": lambda: filled(VLLM + b"x\n"),
+    "starts of vLLM": lambda: filled(VLLM + b"Dynamo bytecode transform time: 1.00 s\n"),
+    "a dump of empty lines": lambda: filled(b"\n", b'{"key": "pt2:a", "value": {}}\n'),
+    "a dump of empty objects": lambda: filled(b"{}\n", b'{"key": "pt2:a", "value": {}}\n'),
+    "a dump of small values": lambda: numbered(b'{"key": "pt2:fx-graph-v1::f%051d:c1", "value": {}}\n'),
+    "a snapshot of numbers": lambda: b'{"cachescope_snapshot": 1, "x": [' + b"1," * (SIZE // 2) + b"1]}",
+    "a snapshot of settings": lambda: json.dumps({"cachescope_snapshot": 1, "settings": {str(n): "" for n in range(SIZE // 12)}}).encode(),
+    "an entry of small numbers": lambda: b"\x80\x04(" + b"K\x01" * (SIZE // 2) + b"l.",
+    "an entry of empty lists": lambda: b"\x80\x04(" + b"]" * SIZE + b"l.",
+    "an entry of marks": lambda: b"\x80\x04" + b"(" * SIZE + b".",
+}  # fmt: skip
+
+COSTLY = (
+    "lines of both", "lines that may be records", "short payloads", "one lookup of short details",
+    "one lookup of details that are none",
+    "a text log of processes", "a dump of empty objects", "an entry of marks",
+)  # fmt: skip
+"""What still costs more: two to four microseconds a line, or twenty a detail, of very short ones."""
+
+
+def cost(path: Path) -> tuple[float, int]:
+    """Seconds of the processor, and the most bytes of Python's at once, of a source and its frames."""
+
+    def read() -> None:
+        try:
+            scope = cachescope.read(path)
+        except cachescope.SourceError:
+            return
+        for name in ("lookups", "causes", "entries", "compiles", "problems"):
+            getattr(scope, name)
+
+    start_s = time.process_time()
+    read()
+    seconds = time.process_time() - start_s
+    tracemalloc.start()
+    read()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return seconds, most
+
+
+@pytest.fixture(scope="module")
+def ordinary(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> tuple[float, int]:
+    """What as many bytes of a real trace cost, each of whose processes is another."""
+    log = min((recording("2.13.0", "config_flip") / "trace").iterdir()).read_bytes()
+    path = tmp_path_factory.mktemp("ordinary") / "log"
+    hours = (log.replace(b" 1", b" %d" % (n % 9 + 1), 1) for n in range(SIZE // len(log) + 1))
+    path.write_bytes(b"".join(hours)[:SIZE])
+    cost(path)
+    return cost(path)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [pytest.param(form, marks=pytest.mark.xfail(strict=False)) if form in COSTLY else form for form in LOGS],
+)
+def test_no_bytes_cost_more_than_five_times_real_ones(
+    form: str, ordinary: tuple[float, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CACHESCOPE_NO_INDEX", "1")
+    path = tmp_path / (f"fxgraph/aa/{KEY.decode()}/entry" if form.startswith("an entry") else "log")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(LOGS[form]())
+    seconds, most = cost(tmp_path)
+    print(f"{form}: {seconds:.2f} s, {most >> 20} MB; ordinary {ordinary[0]:.2f} s, {ordinary[1] >> 20} MB")
+    assert seconds <= max(TIMES * ordinary[0], FLOOR_S)
+    assert most <= max(TIMES * ordinary[1], FLOOR_BYTES)
+
+
+@pytest.mark.parametrize("form", ["empty lines", "short lines", "noise of few letters"])
+def test_what_is_packed_costs_what_it_unpacks_to(
+    form: str, ordinary: tuple[float, int], tmp_path: Path
+) -> None:
+    (tmp_path / "log.gz").write_bytes(gzip.compress(LOGS[form]()))
+    seconds, most = cost(tmp_path)
+    assert seconds <= max(TIMES * ordinary[0], FLOOR_S)
+    assert most <= max(TIMES * ordinary[1], FLOOR_BYTES)
