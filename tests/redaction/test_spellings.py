@@ -104,6 +104,21 @@ def test_what_tells_who_and_where_is_replaced(text: str, expected: str) -> None:
     assert redact(text) == expected
 
 
+@pytest.mark.parametrize("text", [
+    "192.168.17.23", "4111111111111111", "4111-1111-1111-1111", "password=data", "correct horse battery staple",
+])  # fmt: skip
+def test_what_the_docs_promise_is_hidden(text: str) -> None:
+    assert not set(text.removeprefix("password=").split()) & set(redact(text).split())
+
+
+@pytest.mark.parametrize("text", [
+    "3232239895", "192 168 17 23", "4111 1111 1111 1111", "0170 1234567", "1984-03-17", "data max", "mfrggzdf" * 6 + "mfrg",
+])  # fmt: skip
+def test_what_the_docs_say_stays_does(text: str) -> None:
+    """It could be a size, a shape, a time, a key or a word of torch's: hiding it would hide the answer."""
+    assert redact(text) == text
+
+
 def test_a_name_is_hidden_with_all_that_is_joined_to_it() -> None:
     assert redact(["/home/annabel/x", "cache_key_tag -> annabel_exp1"])[1] == "cache_key_tag -> <name-1>"
 
