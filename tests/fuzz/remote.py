@@ -99,7 +99,7 @@ class Remote:
         reading = Reading()
         read_dump(str(path), reading)
         if data.startswith(b'{"key": "pt2:'):
-            lines = data.removesuffix(b"\n").split(b"\n")
+            lines = [line for line in data.split(b"\n") if line.strip()]
             _check(reading, len(lines), sum(line in self._whole for line in lines))
         answered = Reading()
         with _server(self._answers):
@@ -124,10 +124,12 @@ def _line(key: str, value: bytes) -> bytes:
 def _check(reading: Reading, stored: int, whole: int) -> None:
     """All that was stored is told: what cannot be read by a problem."""
     statuses = [entry.status for entry in reading.entries]
-    without_row = sum((problem.where or "").startswith("line ") for problem in reading.problems)
+    without_row = sum(problem.count for problem in reading.problems if problem.where.startswith("line "))
     assert len(statuses) + without_row == stored, "what was stored is neither an entry nor a problem"
     broken = sum(status in ("damaged", "unreadable") for status in statuses)
-    assert broken + without_row <= len(reading.problems), "damage that no problem tells of"
+    assert broken + without_row <= sum(problem.count for problem in reading.problems), (
+        "damage that no problem tells of"
+    )
     assert statuses.count("ok") >= whole, "what was not touched is not read"
     assert not any("pa55word" in problem.source for problem in reading.problems)
 
@@ -150,8 +152,8 @@ class _Client:
         self._answers = answers
         self._asked: list[object] = []
 
-    def scan_iter(self, **_: object) -> Iterator[bytes]:
-        return iter(self._answers)
+    def scan(self, *_: object, **__: object) -> tuple[int, list[bytes]]:
+        return 0, list(self._answers)
 
     def pipeline(self, **_: object) -> _Client:
         return _Client(self._answers)

@@ -35,7 +35,7 @@ RECORD_START: Final = re.compile(rb"\n[^\t]")
 _BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t\n])|\n\n++")
 
 COMPILE_EVENT: Final = "inductor_compile"
-_STRAYS: Final = re.compile(rb"(?:[^VIWEC\t\n][^\n]*+\n*+)++")
+_STRAYS: Final = re.compile(rb"([^VIWEC\t\n][^\n]*+)(?:\n++\1(?=\n))*+\n*+")
 _WORD_BYTES: Final = 8
 # The first eight letters after the brace and its quote distinguish the kinds.
 _KINDS: Final = {
@@ -93,7 +93,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """Lines that are neither records nor part of a payload: where the first begins and ends, and how many they are."""
+    """Equal lines that are neither records nor part of a payload: where the first begins and ends, and how many they are."""
 
     start: int
     end: int
@@ -177,7 +177,8 @@ class Records:
         """Whether the block ends within a line."""
         # A block begins with a record, or with the rest of one.
         self.starts = [0, *[found.end() for found in _BEFORE_RECORD.finditer(buffer, 0, size)]]
-        self.end = size if is_last else self.starts.pop()
+        # Behind empty lines, the last one is complete.
+        self.end = size if is_last or self.starts[-1] == size else self.starts.pop()
 
     def prefix(self, start: int, end: int | None = None) -> re.Match[bytes] | None:
         """The prefix of the record at this offset."""
