@@ -211,7 +211,7 @@ class Records:
             prefix = self.prefix(start, line_end)
             # A line without a prefix that names its kind is a record with a damaged prefix.
             brace = self.buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
-            kind = None if brace < start else self._kind(brace, line_end)
+            kind = None if brace < start + 2 else self._kind(brace, line_end)
             if prefix is None and kind is not None:
                 yield Stray(start, line_end)
             elif prefix is not None and kind is not None:
