@@ -123,9 +123,8 @@ class Recording:
 
         tables = self.tables
         runs = [run for run in tables.runs.rows if run.run not in self.of_vllm_alone]
-        return Table(
-            ContextRow, all_contexts(tables.contexts.rows, runs, self.lookup_rows, tables.hash_details)
-        )
+        read = (runs, self.lookup_rows, tables.hash_details, tables.entries.rows)
+        return Table(ContextRow, all_contexts(tables.contexts.rows, *read))
 
     @cached_property
     def known_contexts(self) -> list[KnownContext]:

@@ -38,8 +38,8 @@ class ContextRow:
         "paths of values that JSON cannot represent, kept as text: torch itself makes no key from them",
         torch_name="not_json of the snapshot")
     known_from: str | None = col(
-        "torch (its _isolation_context), rebuilt (2.6 to 2.9: the same forms, from which these versions make no key), or "
-        "hash_details",
+        "torch (its _isolation_context), rebuilt (2.6 to 2.9: the same forms, from which these versions make no key), "
+        "hash_details, or entries (of directories alone: one context for all entries that agree)",
         missing="a bare context")
     torch_version: str | None = col("version of torch", missing="not recorded")
     python_version: str | None = col("version of Python", missing="not recorded")

@@ -25,6 +25,7 @@ _KNOWN_FROM: Final = {
     "torch": "captured",
     "rebuilt": "rebuilt: this torch makes no isolation key itself",
     "hash_details": "reconstructed from hash details",
+    "entries": "reconstructed from entries",
     None: "a bare context",
 }
 

@@ -1,4 +1,4 @@
-"""Isolation contexts of recorded runs, reconstructed from the hash details of their lookups.
+"""Isolation contexts of recorded runs, reconstructed from the hash details of their lookups, or of entries.
 
 Nothing is guessed. A printed value counts only if hashing it gives the hash that torch printed with it, and a
 form only if all lookups of the run agree. The rest stays in ``missing_forms``.
@@ -15,7 +15,9 @@ from typing import Any, Final
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.keys.detail_hash import torch_detail_hashes
 from cachescope.keys.json_values import json_ready, sorted_json
 from cachescope.keys.key_fields import matmul_settings
@@ -46,9 +48,13 @@ Codes = tuple[int, ...]
 
 
 def all_contexts(
-    captured: list[ContextRow], runs: Iterable[RunRow], lookups: Iterable[LookupRow], details: HashDetails
+    captured: list[ContextRow],
+    runs: Iterable[RunRow],
+    lookups: Iterable[LookupRow],
+    details: HashDetails,
+    entries: Iterable[EntryRow] = (),
 ) -> list[ContextRow]:
-    """The captured contexts, and one more for each run.
+    """The captured contexts, and one more for each run; of directories alone one for all entries that agree.
 
     Notes
     -----
@@ -65,15 +71,35 @@ def all_contexts(
         if row.detail_set is not None:
             sets_of_run[row.run].setdefault(row.detail_set)
     reader = _Reader(details)
-    of_runs = (
-        _row(number, run, reader.forms(sets_of_run[run.run]), torch_of_hash)
-        for number, run in enumerate(runs, len(captured))
-    )
-    return [*captured, *of_runs]
+    found = [(_of_run(run), sets_of_run[run.run]) for run in runs]
+    if not captured and not found:
+        stored = {row.detail_set: row.root for row in entries if row.detail_set is not None}
+        alike = by_key((tuple(reader.forms((one,)).items()), (root, one)) for one, root in stored.items())
+        found = [
+            ({"source": of[0][0], "known_from": "entries"}, dict.fromkeys(one for _, one in of))
+            for of in alike.values()
+        ]
+    told = enumerate(found, len(captured))
+    return [*captured, *(_row(number, of, reader.forms(sets), torch_of_hash) for number, (of, sets) in told)]
+
+
+def _of_run(run: RunRow) -> dict[str, Any]:
+    return {
+        "source": run.source,
+        "run": run.run,
+        "torch_version": run.torch_version,
+        "python_version": run.python_version,
+        "pid": run.pid,
+        "time": run.start_time,
+        "known_from": "hash_details",
+    }
 
 
 def _row(
-    number: int, run: RunRow, forms: Mapping[str, str | None], torch_of_hash: Mapping[str, ContextRow]
+    number: int,
+    of: Mapping[str, Any],
+    forms: Mapping[str, str | None],
+    torch_of_hash: Mapping[str, ContextRow],
 ) -> ContextRow:
     found = dict(forms)
     torch_hash = found.get("torch_detail_hash")
@@ -86,19 +112,12 @@ def _row(
     nothing = dict.fromkeys(one.name for one in fields(ContextRow))
     told: dict[str, Any] = {
         "context": number,
-        "source": run.source,
-        "run": run.run,
         "missing_forms": tuple(form for form in (*RUNTIME_FORMS, *COMPILE_FORMS) if form not in found),
         "hashed_forms": (_TORCH,) if torch_hash and twin is None else (),
         "text_only": (),
-        "known_from": "hash_details",
-        "torch_version": run.torch_version,
-        "python_version": run.python_version,
-        "pid": run.pid,
-        "time": run.start_time,
         "device_properties": (),
     }
-    return ContextRow(**{**nothing, **found, **told})
+    return ContextRow(**{**nothing, **found, **told, **of})
 
 
 class _Reader:

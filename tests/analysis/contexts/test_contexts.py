@@ -143,10 +143,28 @@ def test_contexts_survive_saving(recording: Recording, tmp_path: Path) -> None:
 
 
 def test_a_scope_of_nothing_recorded_has_no_groups(recording: Recording) -> None:
-    scope = cachescope.read(recording("2.13.0", "isolation_context") / "cache")
+    # Entries keep their hash details since 2.8.
+    scope = cachescope.read(recording("2.6.0", "config_flip") / "cache")
     assert scope.contexts.empty
     assert scope.context_groups().empty
     assert scope.context_pairs().empty
+
+
+@pytest.mark.parametrize("scenario", ["config_flip", "cold_warm", "two_ranks_cold_shapes"])
+def test_of_a_directory_alone_the_contexts_are_those_of_the_runs_that_filled_it(
+    scenario: str, recording: Recording
+) -> None:
+    folder = recording("2.13.0", scenario)
+    alone, runs = (cachescope.read(folder / what).contexts for what in ("cache", "trace"))
+    assert set(alone["known_from"]) == {"entries"} and alone["run"].isna().all()
+    forms = ["inductor_configs", "torch_determinism_configs", "runtime", "system"]
+    shown = [form for form in forms if form in alone]
+    stored = set(alone[shown].astype(str).itertuples(index=False))
+    assert stored and stored <= set(runs[shown].astype(str).itertuples(index=False))
+    if scenario == "config_flip":
+        assert len(alone) == 2
+    # With a run, its context says it.
+    assert len(cachescope.read(folder / "cache", folder / "trace").contexts) == len(runs)
 
 
 @pytest.mark.slow
