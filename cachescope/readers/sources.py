@@ -24,7 +24,6 @@ from cachescope.readers.kinds import (
     looks_like_dump,
     looks_like_snapshot,
     looks_like_vllm_log,
-    packed_in_tar,
     shipped_kind,
 )
 from cachescope.readers.logs.byte_source import read_head
@@ -46,6 +45,13 @@ if TYPE_CHECKING:
 _PROBE_BYTES: Final = 1 << 14
 # A key of `torch._dynamo.utils.counters["inductor"]`, as a program prints it.
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
+# What looks like a line of torch's caches, whatever stands before it: the words of a lookup, or a logger of the caches.
+_OF_A_CACHE: Final = re.compile(
+    rb"^.*(?:fx graph cache|AOTAutograd(?:Cache)?|autograd_cache) ?.{0,9}(?:hit|miss|unable|bypass).*$"
+    rb"|^(?=.*(?:DEBUG|INFO|WARN|ERROR)).*torch\._(?:inductor\.codecache|functorch\._aot_autograd\.autograd_cache)\b.*$",
+    re.MULTILINE,
+)
+_LONGEST_QUOTE: Final = 300
 _PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
@@ -179,23 +185,24 @@ def _nothing_in(path: str) -> SourceError:
     with contextlib.suppress(OSError):
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
             return SourceError(path, f"this {what} is empty", "empty")
-        if what == "file" and is_tar(read_head(path, _PROBE_BYTES)):
-            return packed_in_tar(path)
     message = f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile"
-    if what == "file" and (counted := _counters_in(path)):
+    head = b""
+    with contextlib.suppress(SourceError):
+        head = b"" if what == "directory" else read_head(path, LOG_HEAD_BYTES)
+    if counted := _counters_in(head):
         message = (
             "no line of a lookup stands in this file: TORCH_LOGS was not set, standard error went elsewhere, or loggers were disabled, "
             f"which of these is not known. torch's counters, printed there, say of the FX cache: {counted}"
         )
+    elif line := _OF_A_CACHE.search(head):
+        # A program may give torch's loggers a form of its own.
+        quoted = line[0].decode("utf-8", "backslashreplace").strip()[:_LONGEST_QUOTE]
+        message = f"a line of torch's caches stands in this file, in a form that is not torch's, so that nothing of it is read: {quoted}"
     return SourceError(path, f"{message}; {HOW_TO_RECORD}", "unknown_source")
 
 
-def _counters_in(path: str) -> str:
+def _counters_in(text: bytes) -> str:
     """What a program printed of ``torch._dynamo.utils.counters["inductor"]``: a log without a lookup may have it."""
-    try:
-        text = read_head(path, LOG_HEAD_BYTES)
-    except SourceError:
-        return ""
     # They are printed again and again, also by another process, which counts from the beginning.
     found = (
         ", ".join(f"{int(count):,} {state.decode()}" for state, count in _COUNTER.findall(printed))
@@ -205,6 +212,10 @@ def _counters_in(path: str) -> str:
 
 
 def _expand(path: str) -> list[str]:
+    if os.path.isfile(path) and is_tar(read_head(path, _PROBE_BYTES)):
+        from cachescope.readers.archives import unpacked
+
+        return [unpacked(path)]
     if is_address(path) or os.path.lexists(path):
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []

@@ -163,14 +163,30 @@ def test_folders_may_be_nested_more_deeply_than_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["trace", "text", "notes"])
-@pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_an_archive_says_that_it_has_to_be_unpacked(kind: str, mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
+def test_an_archive_is_read_as_its_folder(kind: str, mode: str, tmp_path: Path) -> None:
     put(tmp_path, f"a:{kind}")
     with tarfile.open(tmp_path / "a.tar", mode) as archive:
+        archive.add(tmp_path / "a", "in/it/a")
+        archive.add("/etc/passwd", "../../outside")
+    sources, problems = found(tmp_path, "a.tar")
+    assert [(one, path.endswith("/a.tar/in/it/a")) for one, path in sources] == [(kind, True)] * (
+        kind != "notes"
+    )
+    assert len(problems) == (kind == "notes")
+    assert not any(name.endswith("outside") for name in os.listdir(tmp_path))
+
+
+@pytest.mark.parametrize("what", ["cut", "zeros"])
+def test_an_archive_that_cannot_be_unpacked_says_so(what: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(1 << 24) if what == "zeros" else os.urandom(1 << 17))
+    with tarfile.open(tmp_path / "a.tar", "w:gz") as archive:
         archive.add(tmp_path / "a", "a")
+    if what == "cut":
+        data = (tmp_path / "a.tar").read_bytes()
+        (tmp_path / "a.tar").write_bytes(data[: len(data) // 2])
     sources, (problem,) = found(tmp_path, "a.tar")
-    assert not sources
-    assert problem == ("a.tar", "unknown_source", "this is a tar archive: unpack it, and give its folder")
+    assert not sources and problem[2].endswith("unpack it, and give its folder")
 
 
 def test_a_folder_that_may_not_be_listed_is_a_problem_beside_the_others(

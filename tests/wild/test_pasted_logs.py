@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.answers.summary import counts_text
 from cachescope.catalogue import messages
 from cachescope.errors import SourceError
@@ -109,6 +111,36 @@ def test_counters_that_a_program_prints_are_quoted(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as error:
         scope_of(tmp_path, "epoch 0")
     assert "FX cache" not in str(error.value) and "TORCH_TRACE" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"2026-11-01 10:00:00,123 - torch._inductor.codecache - INFO - fx graph cache hit for key {KEY}",
+        "10:00 WARNING torch._functorch._aot_autograd.autograd_cache: words of a later release",
+        json.dumps({"name": "codecache", "message": f"fx graph cache miss for key {KEY}"}),
+    ],
+)
+def test_what_a_formatter_of_the_program_wrote_is_quoted(line: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as error:
+        scope_of(tmp_path, "epoch 0", line, "epoch 1")
+    assert f"so that nothing of it is read: {line};" in str(error.value)
+
+
+def test_a_program_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="holds no trace"):
+        scope_of(tmp_path, "from torch._inductor.codecache import FxGraphCache")
+
+
+def test_a_large_log_with_all_its_lookups_says_that_none_missed(tmp_path: Path) -> None:
+    lines = [torch_line(f"fx graph cache hit for key {KEY}", f"{at}/0", "I") for at in range(3000)]
+    scope = scope_of(tmp_path, *lines)
+    assert counts_text(scope).startswith("3,000 lookups in 1 run: 3,000 hit, 0 missed (100 % by count)")
+    assert scope.problems.empty and scope.misses.empty
+    assert headline(Chosen(scope)).startswith("All 3,000 lookups hit")
+    # One more line that is not understood, and it is not said.
+    told = torch_line("fx graph cache of a later release did something for key", "1/0", "W")
+    assert not scope_of(tmp_path, *lines, told).problems.empty
 
 
 VLLM = "INFO 10-02 08:11:40 [backends.py:508]"

@@ -173,8 +173,9 @@ class _TextReader:
         state.last = message.head
         state.is_behind_details = False
         whole = b"\n".join(message.lines)
-        if not may_be_known(whole):
-            if message.level in _AT_DEFAULT_LEVEL:
+        if not (may_be_known(whole) and begins_message(message.lines[0])):
+            # What begins as words on a lookup do, at whatever level, may be one in the words of another release.
+            if message.level in _AT_DEFAULT_LEVEL or may_be_known(whole):
                 self._quote(message)
             return
         if message.said in state.said:
@@ -199,8 +200,9 @@ class _TextReader:
         first, last = (message.lines[at].decode("utf-8", "replace")[:_SHOWN] for at in (0, -1))
         known = next((one for one in messages("torch") if one.pattern.fullmatch(first)), None)
         text = first if len(message.lines) == 1 else f"{first}: {last}"
-        if (message.stream, text) not in self._wrong and (known is None or known.means):
-            self._wrong.add((message.stream, text))
+        alike = text.partition(" for key ")[0]
+        if (message.stream, alike) not in self._wrong and (known is None or known.means):
+            self._wrong.add((message.stream, alike))
             problem = (
                 f"torch's log says of its caches: {'' if known else 'not understood: '}{well_formed(text)}"
             )
