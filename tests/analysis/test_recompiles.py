@@ -26,13 +26,20 @@ GUARD = re.compile(r"\[__recompiles\]     - (?P<before>\d+/\d+): (?P<guard>.*?) 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recompiles")
-    (folder / "counted.json").write_text(traced(PROGRAM, folder).splitlines()[-1])
+    return compiled(PROGRAM, tmp_path_factory.mktemp("recompiles"))
+
+
+def compiled(program: Path, folder: Path) -> Path:
+    (folder / "counted.json").write_text(traced(program, folder).splitlines()[-1])
     return folder
 
 
 @pytest.fixture(scope="module")
 def told(folder: Path) -> dict[str, re.Match[str]]:
+    return told_in(folder)
+
+
+def told_in(folder: Path) -> dict[str, re.Match[str]]:
     """What torch itself says of each recompile, by its compile id."""
     return {match["compile"]: match for match in TOLD.finditer((folder / "log").read_text())}
 
@@ -50,19 +57,37 @@ def recompiled(scope: cachescope.Scope) -> pd.DataFrame:
 def test_misses_of_recompiles_say_what_torch_says(
     scope: cachescope.Scope, told: dict[str, re.Match[str]]
 ) -> None:
+    assert agreeing(scope, told) >= 20 and len(told) >= 11
+
+
+def test_programs_after_those_of_torch_itself_say_what_torch_says(tmp_path: Path) -> None:
+    folder = compiled(PROGRAM.with_name("public_recompiles_program.py"), tmp_path)
+    told = told_in(folder)
+    assert len({one["function"] for one in told.values()}) == 10
+    for kind in ("trace", "log"):
+        scope = cachescope.read(folder / kind)
+        # The last of a function is beyond the limit, and was not compiled.
+        assert agreeing(scope, told) >= 2 * (len(told) - 1)
+        torch_counts_as_many_misses(scope, folder)
+        titles = [row for row in scope.causes["summary"] if row.startswith("compiled again: ")]
+        assert {title.split()[2] for title in titles} == {one["function"] for one in told.values()}
+
+
+def agreeing(scope: cachescope.Scope, told: dict[str, re.Match[str]]) -> int:
+    """How many misses of recompiles there are; each says the guard, the function and the line that torch says."""
     missed = scope.lookups[scope.lookups["outcome"].eq("full_miss")]
     again = missed[~missed["compile_id"].str.endswith("/0")]
-    assert len(again) >= 20 and len(told) >= 11
     found = recompiled(scope)
     assert set(found["lookup"]) == set(again["lookup"])
     for row in found.itertuples():
-        by_torch = told[row.compile_id]
+        by_torch = told[row.compile_id.partition("_")[0]]
         guards = GUARD.findall(by_torch["guards"])
         assert any(
             row.reason.startswith(f"a guard of compile {before} failed: {guard}") for before, guard in guards
         )
         assert f"{by_torch['function']} ({by_torch['file']})" in row.kind
         assert row.evidence == "recorded"
+    return len(again)
 
 
 def test_a_function_with_a_guard_is_one_cause(
@@ -84,6 +109,10 @@ def test_a_function_with_a_guard_is_one_cause(
 
 
 def test_torch_counts_as_many_misses(scope: cachescope.Scope, folder: Path) -> None:
+    torch_counts_as_many_misses(scope, folder)
+
+
+def torch_counts_as_many_misses(scope: cachescope.Scope, folder: Path) -> None:
     counted = json.loads((folder / "counted.json").read_text())
     found = Counter(scope.lookups[scope.lookups["outcome"].eq("full_miss")]["cache"])
     assert found["fxgraph"] == counted["inductor"]["fxgraph_cache_miss"]

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cachescope.analysis.phases.names import is_vector_test, phase_of
+from cachescope.analysis.phases.names import (
+    COMPILER,
+    HEADERS,
+    LOADING_CODE,
+    VECTOR_TEST,
+    WAITING_FOR_CODE,
+    is_vector_test,
+    phase_of,
+)
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps
@@ -41,7 +49,7 @@ class Place(NamedTuple):
     compile_id: str | None
     segment: int
     event: str
-    is_test: bool = False  # of the CPU's vector instructions
+    inferred: str = ""  # the phase that it was, where not its name says so but what it is in
 
 
 @dataclass(slots=True)
@@ -53,11 +61,20 @@ class Spent:
     time_ns: int = 0  # the time in which at least one of them was open
     self_time_ns: int = 0  # the part of it in which no later event was open
 
+    def add(self, own_ns: int, count: int) -> None:
+        """Add some events, or the part of one, in which no later event was open."""
+        self.count += count
+        self.time_ns += own_ns
+        self.self_time_ns += own_ns
+
 
 @dataclass(slots=True, eq=False)
 class _Open:
     place: Place
     is_ended: bool = False
+    # Of code that is loaded: its own time, and the compiler's, before the compiler first ran in it; and from there until kernels are waited for.
+    before: tuple[int, int, int] | None = None
+    meanwhile: tuple[int, int, int] | None = None
 
 
 class _Thread:
@@ -126,12 +143,15 @@ class Sweep:
         if event.name == FRAME_COMPILE and event.compile_id is not None:
             self._segments[event.compile_id] += 1
         thread = self._thread_of(event)
-        is_test = bool(thread.open) and is_vector_test(event.name, thread.open[-1].place.event)
+        above = thread.open[-1].place.event if thread.open else ""
+        inferred = VECTOR_TEST if is_vector_test(event.name, above) else ""
+        if thread.open and event.name in (COMPILER, WAITING_FOR_CODE):
+            self._find_headers(thread.open, event.name)
         if event.compile_id is not None:
-            place = Place(event.compile_id, self._segments[event.compile_id], event.name, is_test)
+            place = Place(event.compile_id, self._segments[event.compile_id], event.name, inferred)
         elif thread.open:
             # A thread of the pool knows of no compile.
-            place = thread.open[-1].place._replace(event=event.name, is_test=is_test)
+            place = thread.open[-1].place._replace(event=event.name, inferred=inferred)
         else:
             place = Place(None, 0, event.name)
         self.spent.setdefault(place, Spent()).count += 1
@@ -139,6 +159,30 @@ class Sweep:
             self._since[place] = self._passed
         self._times_open[place] += 1
         thread.begin(_Open(place))
+
+    def _find_headers(self, opened: list[_Open], event: str) -> None:
+        """Book the time of headers where a kernel is compiled at last: torch waits for that, and for nothing else that it compiles.
+
+        What the headers are made of is compiled before, in an event; the headers themselves are in none.
+        """
+        loading = next((one for one in reversed(opened[-2:]) if one.place.event == LOADING_CODE), None)
+        if loading is None:
+            return
+        compiler = self.spent.get(loading.place._replace(event=COMPILER), Spent())
+        now = self.spent[loading.place].self_time_ns, compiler.self_time_ns, compiler.count
+        if loading is opened[-1]:
+            if event == COMPILER:
+                loading.before = loading.before or now
+            elif loading.before is not None:
+                own, by_compiler, runs = (one - was for one, was in zip(now, loading.before, strict=True))
+                loading.meanwhile = own, by_compiler, runs
+        elif event == COMPILER and opened[-1].place.event == WAITING_FOR_CODE and loading.meanwhile:
+            own, by_compiler, runs = loading.meanwhile
+            loading.meanwhile = None
+            for name, ns, count in ((LOADING_CODE, own, 0), (COMPILER, by_compiler, runs)):
+                place = loading.place._replace(event=name)
+                self.spent[place].add(-ns, -count)
+                self.spent.setdefault(place._replace(inferred=HEADERS), Spent()).add(ns, count)
 
     def _thread_of(self, event: TraceEvent) -> _Thread:
         """The thread in which an event begins: that of its compile, which works now unless it waits for the lock."""
@@ -202,7 +246,7 @@ def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[Pro
 
 def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:
     for place, one in spent.items():
-        phase = _named(place.event, is_test=place.is_test)
+        phase = _named(place.event, place.inferred)
         yield PhaseRow(
             run=run,
             compile_id=place.compile_id,

@@ -27,6 +27,13 @@ VECTOR_TEST: Final = "vector instruction test"
 """The compiler runs with which torch tests what vector instructions the CPU has (torch/_inductor/cpu_vec_isa.py, `VecISA.check_build`)."""
 
 
+HEADERS: Final = "precompiled headers"
+"""What torch 2.8 and later build before they compile a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
+LOADING_CODE: Final = "PyCodeCache.load_by_key_path"
+WAITING_FOR_CODE: Final = "async_compile.wait"
+COMPILER: Final = "compile_file"
+
+
 def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
     return Phase(name, is_skipped_by_hit, events)
 
@@ -60,6 +67,8 @@ PHASES: Final = (
         r"aoti_serialize_constants"),
     # Once a folder of code, by whichever graph comes first; a hit asks for the instructions, too.
     _phase(VECTOR_TEST, False),
+    # Once a folder of code, too; what they are made of is put together and hashed in every process.
+    _phase(HEADERS, False),
     _phase("C++ compiler", True, r"compile_file", r"run_command_and_check", r"AotCodeCompiler\.compile",
         r"cpp_wrapper_compile", r"aoti_(?:compile_fatbin|precompile_header)"),
     _phase("Triton compiler", True, r"async_compile\.precompile", r"CachingAutotuner\.slow_precompile_config",
@@ -81,7 +90,7 @@ PHASES: Final = (
 # fmt: on
 _PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES if phase.events]
 _LONGEST: Final = 200
-_VECTOR_TEST: Final = next(phase for phase in PHASES if phase.name == VECTOR_TEST)
+_INFERRED: Final = {phase.name: phase for phase in PHASES if not phase.events}
 
 
 def is_vector_test(event: str, above: str) -> bool:
@@ -90,13 +99,13 @@ def is_vector_test(event: str, above: str) -> bool:
     Kernels and headers are compiled when the generated code is loaded; while the scheduler generates it, torch asks for
     vector instructions and compiles nothing else. So it is in the traces of torch 2.6 to 2.15.
     """
-    return event == "compile_file" and above == "Scheduler.codegen"
+    return event == COMPILER and above == "Scheduler.codegen"
 
 
-def phase_of(event: str, *, is_test: bool = False) -> Phase | None:
-    """The phase of an event by its name; None if torch of no known version writes it."""
-    if is_test:
-        return _VECTOR_TEST
+def phase_of(event: str, inferred: str = "") -> Phase | None:
+    """The phase of an event by its name, or the one that was inferred; None if torch of no known version writes it."""
+    if inferred:
+        return _INFERRED[inferred]
     if len(event) > _LONGEST:
         return None
     return next((phase for pattern, phase in _PATTERNS if pattern.fullmatch(event)), None)

@@ -173,7 +173,8 @@ class _TextReader:
         state.last = message.head
         state.is_behind_details = False
         whole = b"\n".join(message.lines)
-        if not (may_be_known(whole) and begins_message(message.lines[0])):
+        # Those of a key's details are long, and known by their first line.
+        if not (begins_message(message.lines[0]) or begins_message(whole)):
             # What begins as words on a lookup do, at whatever level, may be one in the words of another release.
             if message.level in _AT_DEFAULT_LEVEL or may_be_known(whole):
                 self._quote(message)

@@ -30,7 +30,7 @@ from cachescope.readers.logs.text_messages import (
     WRITING,
     cache_dir_of,
 )
-from cachescope.readers.logs.trace_compiles import squeezed
+from cachescope.readers.logs.trace_compiles import first_attempt, squeezed
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
@@ -218,7 +218,8 @@ class _TextProcess:
         lookup.segment = self._segments[lookup.compile_id]
         if lookup.compile_id is not None and lookup.compile_id in self._places:
             lookup.function, lookup.file, lookup.line = self._places[lookup.compile_id]
-        lookup.recompile_reasons = self._reasons.get(lookup.compile_id)
+        # Said once, before anything is attempted.
+        lookup.recompile_reasons = self._reasons.get(lookup.compile_id and first_attempt(lookup.compile_id))
         self._lookups.append(lookup)
         self._clocks.append(clock_us)
         return lookup

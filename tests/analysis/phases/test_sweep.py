@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.phases.frame import Place, Sweep
+from cachescope.analysis.phases.names import COMPILER, HEADERS, LOADING_CODE, WAITING_FOR_CODE
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
 from cachescope.readers.logs.trace_events import TraceEvent
 
@@ -63,6 +64,43 @@ def test_self_times_are_those_of_a_slow_sweep(steps: list[Step]) -> None:
     assert {name: time for name, time in found.items() if time} == {n: t for n, t in times.items() if t}
     assert sum(found.values()) == covered
     assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
+
+
+LOADED = [LOADING_CODE, COMPILER, WAITING_FOR_CODE, "a"]
+
+
+@given(lists_of(LOADED, [None, "0/0"]))
+def test_no_moment_of_headers_counts_twice(steps: list[Step]) -> None:
+    made = events(steps)
+    spent = swept(made).spent
+    times, _ = slow_self_times(made)
+    found: dict[str, int] = {}
+    for place, one in spent.items():
+        found[place.event] = found.get(place.event, 0) + one.self_time_ns
+        assert 0 <= one.self_time_ns <= one.time_ns and one.count >= 0
+    assert {name: time for name, time in found.items() if time} == {n: t for n, t in times.items() if t}
+    assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
+
+
+BEFORE = [(LOADING_CODE, 1, True), (COMPILER, 2, True), (COMPILER, 10, False), (WAITING_FOR_CODE, 100, True)]
+AFTER = [(WAITING_FOR_CODE, 5, False), (LOADING_CODE, 3, False)]
+KERNEL = [(COMPILER, 7, True), (COMPILER, 40, False)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "headers"),
+    [
+        ([*BEFORE, *KERNEL, *AFTER], 110),
+        # Where no kernel is compiled it may be one that was, and without the headers' own sources nothing says that there are any.
+        ([*BEFORE, *AFTER], 0),
+        ([BEFORE[0], BEFORE[3], *KERNEL, *AFTER], 0),
+        # What is compiled meanwhile is a kernel.
+        ([*BEFORE[:2], BEFORE[3], *KERNEL, AFTER[0], BEFORE[2], AFTER[1]], 0),
+    ],
+)
+def test_headers_are_what_comes_before_a_kernel(steps: list[tuple[str, int, bool]], headers: int) -> None:
+    spent = swept(events([(*step, "0/0") for step in steps])).spent
+    assert sum(one.self_time_ns for place, one in spent.items() if place.inferred == HEADERS) == headers
 
 
 @given(lists_of(["dynamo", "entire_backward_compile", "a"], [None, "0/0", "1/0", "2/0"]))
