@@ -212,10 +212,12 @@ def _counters_in(text: bytes) -> str:
 
 
 def _expand(path: str) -> list[str]:
-    if os.path.isfile(path) and is_tar(read_head(path, _PROBE_BYTES)):
-        from cachescope.readers.archives import unpacked
+    if os.path.isfile(path):
+        check_is_stored(path)
+        if is_tar(read_head(path, _PROBE_BYTES)):
+            from cachescope.readers.archives import unpacked
 
-        return [unpacked(path)]
+            return [unpacked(path)]
     if is_address(path) or os.path.lexists(path):
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []

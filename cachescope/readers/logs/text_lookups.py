@@ -216,10 +216,11 @@ class _TextProcess:
 
     def _add(self, lookup: LookupRow, clock_us: int | None) -> LookupRow:
         lookup.segment = self._segments[lookup.compile_id]
-        if lookup.compile_id is not None and lookup.compile_id in self._places:
-            lookup.function, lookup.file, lookup.line = self._places[lookup.compile_id]
         # Said once, before anything is attempted.
-        lookup.recompile_reasons = self._reasons.get(lookup.compile_id and first_attempt(lookup.compile_id))
+        compiled = lookup.compile_id and first_attempt(lookup.compile_id)
+        if compiled is not None and compiled in self._places:
+            lookup.function, lookup.file, lookup.line = self._places[compiled]
+        lookup.recompile_reasons = self._reasons.get(compiled)
         self._lookups.append(lookup)
         self._clocks.append(clock_us)
         return lookup
