@@ -14,12 +14,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, TRITON_DIR
 from cachescope.capture.torch_modules import torch_module
-
-INDUCTOR_DIR: Final = "TORCHINDUCTOR_CACHE_DIR"
-TRITON_DIR: Final = "TRITON_CACHE_DIR"
 
 
 class FreshCaches:

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from importlib.util import find_spec
 
-from cachescope.capture.fresh_caches import INDUCTOR_DIR, FreshCaches, clear_memory
+from cachescope.capture.fresh_caches import FreshCaches, clear_memory
 from cachescope.capture.live_trace import LiveTrace
-from cachescope.capture.preflight.cache_folder import OWN_FOLDER, PROFILES, meant, ours
+from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, OWN_FOLDER, PROFILES, meant, ours
 from cachescope.capture.preflight.patches import PATCHES, Patches
 from cachescope.capture.preflight_command import copy_profiles
 from cachescope.capture.torch_modules import torch_module

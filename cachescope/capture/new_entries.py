@@ -6,7 +6,7 @@ Names are compared, never times. Entries of other users of the directories are i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cachescope.readers.directory.default_root import default_root, unnamed_root
@@ -43,25 +43,18 @@ def _new(root: str, before: set[Name] | None, after: set[Name] | None) -> NewEnt
 
 
 def _names(root: str) -> set[Name] | None:
-    """Key and file of every entry; None if a folder cannot be listed."""
+    """Key and file of every entry, ``aotautograd/<key>/<file>`` and ``fxgraph/<two letters>/<key>/<file>``; None if a folder cannot be listed."""
+    names: set[Name] = set()
     try:
-        return {name for cache in CACHES for name in _entries(os.path.join(root, cache))}
+        for cache in CACHES:
+            for folder, _, files in os.walk(os.path.join(root, cache), onerror=_unless_gone):
+                # Temporary files begin with a dot.
+                names.update((os.path.basename(folder), file) for file in files if not file.startswith("."))
     except OSError:
         return None
+    return names
 
 
-def _entries(folder: str) -> Iterator[Name]:
-    """``aotautograd/<key>/<file>`` and ``fxgraph/<two letters>/<key>/<file>``; temporary files begin with a dot."""
-    for found in _scan(folder):
-        if found.is_dir():
-            yield from _entries(found.path)
-        elif not found.name.startswith("."):
-            yield os.path.basename(folder), found.name
-
-
-def _scan(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except FileNotFoundError:  # never made, or removed meanwhile
-        return []
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -15,8 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cachescope.capture.fresh_caches import INDUCTOR_DIR, TRITON_DIR
-from cachescope.capture.preflight.cache_folder import BEFORE, OWN_FOLDER, PROFILES, files_below, note_before
+from cachescope.capture.preflight.cache_folder import (
+    BEFORE,
+    INDUCTOR_DIR,
+    OWN_FOLDER,
+    PROFILES,
+    TRITON_DIR,
+    files_below,
+    note_before,
+)
 from cachescope.capture.preflight.children import contained
 from cachescope.capture.preflight.notes import TRACE_DIR
 from cachescope.capture.preflight.refusals import REFUSED, UNREACHED

@@ -17,6 +17,7 @@ from typing import Any, Final
 OWN_FOLDER: Final = "CACHESCOPE_PREFLIGHT_CACHE"
 """The variable that names the folder of the pre-flight, in which the directories are."""
 INDUCTOR_DIR: Final = "TORCHINDUCTOR_CACHE_DIR"
+TRITON_DIR: Final = "TRITON_CACHE_DIR"
 BEFORE: Final = "before"
 """The folder in it that holds what lay in each directory that the program chose, before the first lookup there."""
 _PLACES: Final = ("aotautograd", "fxgraph", "triton")

@@ -14,12 +14,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, meant, named_in, ours, show
+from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, TRITON_DIR, meant, named_in, ours, show
 from cachescope.capture.preflight.refusals import UNREACHED, refuse, tell
 
 VARIABLE: Final = "CACHESCOPE_PREFLIGHT"
 """The variable that holds, as JSON, those that a pre-flight sets, and what the program would see of them."""
-TRITON_DIR: Final = "TRITON_CACHE_DIR"
 _PATH: Final = "PYTHONPATH"
 _SITE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
