@@ -13,8 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Never, Self, cast
 
-from cachescope.readers.pickles.machine import UnreadablePickle
-from cachescope.readers.pickles.pickle_check import Limits, NotRead, check_program
+from cachescope.readers.pickles.pickle_check import Limits, NotRead, UnreadablePickle, check_program
 
 __all__ = [
     "InertUnpickler", "Limits", "NotRead", "Stub", "UnreadablePickle", "global_name", "loads_inert",

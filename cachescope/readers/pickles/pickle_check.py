@@ -1,16 +1,17 @@
 """One pass over a pickle's opcodes that refuses a harmful program before the C unpickler runs it.
 
 The unpickler trusts its input: it allocates any declared length, grows its memo to any index, and hashes keys
-however nested they are. So a program is first followed with numbers in place of objects.
+however nested they are. So a program is first followed with numbers in place of objects. Opcodes as in CPython's
+Modules/_pickle.c, Lib/pickle.py and Lib/pickletools.py, protocols 0 to 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final, TypeAlias
 
-from cachescope.readers.pickles.machine import STEPS, Machine, Step, UnreadablePickle
+from cachescope.errors import CachescopeError
 
 # An object is represented by its depth in units of _LEVEL, plus the number of parts that its hash visits. Strings and
 # numbers are 0. Lists and dicts have no hash and therefore only a depth.
@@ -26,6 +27,15 @@ _SIZE = [0] * 256
 for _code, _bytes in {b"N": 1, b"\x88": 1, b"\x89": 1, b"K": 2, b"M": 3, b"J": 5, b"G": 9}.items():
     _SIZE[_code[0]] = _bytes
 _EMPTY: Final = {**dict.fromkeys(b"]}\x8f", _LEVEL), ord(")"): _LEVEL + 1}
+
+
+class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers say it
+    """A pickle that was not read: damaged, hostile, or over a limit."""
+
+    def __init__(self, what: str, offset: int | None = None) -> None:
+        super().__init__(what if offset is None else f"{what} (byte {offset})")
+        self.what = what
+        self.offset = offset
 
 
 class NotRead(UnreadablePickle):
@@ -87,45 +97,16 @@ def _has_parts(values: list[int]) -> bool:
     return values.count(0) != len(values)
 
 
-def _frame(cost: Cost) -> None:
-    cost.frames.append(cost.op_at)
-    # Like `pickle.loads`, which torch calls: it only requires that the whole frame is there.
-    if cost.number(8) > len(cost.data) - cost.at:
-        raise cost.truncated()
-
-
-def _refused(what: str) -> Step:
-    def step(cost: Machine) -> None:
-        raise UnreadablePickle(what, cost.op_at)
-
-    return step
-
-
-def _persistent(cost: Cost) -> None:
-    if not cost.limits.persistent_ids:
-        raise UnreadablePickle("persistent id", cost.op_at)
-    if cost.data[cost.op_at] == ord("P"):
-        cost.line()
-    else:
-        cost.stack.pop()
-    cost.stack.append(0)
-
-
-class Cost(Machine):
+class Cost:
     """What loading a pickle costs, and the limits of it; the numbers on the stack are explained at the top."""
 
-    steps: ClassVar[Mapping[int, Step]] = {
-        **STEPS,
-        0x95: _frame,
-        **dict.fromkeys(b"PQ", _persistent),
-        **dict.fromkeys(b"\x82\x83\x84", _refused("extension code")),
-        **dict.fromkeys(b"\x97\x98", _refused("buffer from outside the pickle")),
-        **dict.fromkeys(b"STU", _refused("string of Python 2")),
-    }
-
     def __init__(self, data: bytes, limits: Limits) -> None:
-        super().__init__(data)
+        self.data = data
         self.limits = limits
+        self.at = 0  # the offset of the next byte to read
+        self.op_at = 0  # the offset of the opcode that is followed
+        self.stack: list[int] = []
+        self.below: list[list[int]] = []  # the stacks below each mark
         self.memo: list[int] = []
         self.frames: list[int] = []  # the offsets of the FRAME opcodes
         self.work = 0
@@ -133,7 +114,7 @@ class Cost(Machine):
     def run(self) -> None:
         """Follow the opcodes up to STOP; raise LookupError if one takes an item that does not exist."""
         # Eight of ten opcodes are strings and their MEMOIZE, so these and other frequent ones are followed here.
-        data, pos, sizes, steps = self.data, 0, _SIZE, self.steps
+        data, pos, sizes, steps = self.data, 0, _SIZE, _STEPS
         stack, memo, size_of_all = self.stack, self.memo, len(data)
         push, remember = stack.append, memo.append
         try:
@@ -176,12 +157,71 @@ class Cost(Machine):
         """An error because the current opcode exceeds a limit; an unpickler without limits might run it."""
         return NotRead(what, self.op_at)
 
+    def truncated(self) -> UnreadablePickle:
+        """An error because the bytes end within an opcode or before STOP."""
+        return UnreadablePickle("truncated", len(self.data))
+
+    # The arguments of opcodes.
+
+    def skip(self, count: int) -> int:
+        """Pass over bytes, and return the offset of the first."""
+        start = self.at
+        if start + count > len(self.data):
+            raise self.truncated()
+        self.at += count
+        return start
+
+    def number(self, size: int) -> int:
+        """Read an unsigned number of `size` bytes."""
+        start = self.skip(size)
+        return int.from_bytes(self.data[start : self.at], "little")
+
+    def text_line(self) -> bytes:
+        """The line that a text opcode has as its argument."""
+        start, end = self.at, self.data.find(b"\n", self.at)
+        if end < 0:
+            raise self.truncated()
+        self.at = end + 1
+        return self.data[start:end]
+
+    def line(self) -> bytes:
+        """The same of a number or a name, up to a limit."""
+        line = self.text_line()
+        if len(line) > self.limits.line_bytes:
+            raise self.beyond(f"a line of {len(line)} bytes")
+        return line
+
+    def memo_index(self) -> int:
+        """A line that is an index, of digits only."""
+        line = self.line()
+        if not line.isdigit() or len(line) > 10:
+            raise UnreadablePickle("a memo index that is no number", self.op_at)
+        return int(line)
+
+    # The stack and the memo.
+
+    def pop(self, count: int) -> list[int]:
+        """Remove and return the items on top of the stack."""
+        first = len(self.stack) - count
+        if first < 0:
+            raise IndexError(count)
+        taken = self.stack[first:]
+        del self.stack[first:]
+        return taken
+
+    def pop_mark(self) -> list[int]:
+        """Remove and return the items above the last mark."""
+        taken, self.stack = self.stack, self.below.pop()
+        return taken
+
     def put(self, index: int) -> None:
         """Store the top of the stack in the memo, at the next index or one in use."""
         # The unpickler's memo is an array as long as the largest index. Every pickler uses indexes in order.
         if index > len(self.memo):
             raise self.beyond(f"memo index {index} where {len(self.memo)} are in use")
         self.memo[index : index + 1] = [self.stack[-1]]
+
+    # What hashing and copying costs, and how deep what is made nests.
 
     def spend(self, amount: int) -> None:
         """Use up some of `Limits.work`."""
@@ -235,56 +275,148 @@ class Cost(Machine):
         self.hash_keys(pairs[::2])
         self.add(pairs)
 
-    def build(self, state: int) -> None:
-        """Add the state to the object."""
-        self.add([state])
-
-    def called(self, target: int, arguments: int) -> int:
-        """Spend the copy that REDUCE and NEWOBJ make of arguments: the memo can supply the same ones again and again."""
+    def called(self, target: int, arguments: int, keywords: int | None = None) -> int:
+        """Spend the copies that REDUCE and NEWOBJ make of arguments: the memo can supply the same ones again and again."""
+        if keywords is not None:
+            self.spend(_KEY_COST)
         self.spend(arguments & _PARTS)
-        return self.list_of([arguments, target])
+        return self.list_of([arguments, target] if keywords is None else [arguments, target, keywords])
 
-    def called_with_keywords(self, target: int, arguments: int, keywords: int) -> int:
-        """Spend a copy of the keywords as well."""
-        self.spend(_KEY_COST)
-        made = self.called(target, arguments)
-        return max(made, self.list_of([keywords])) if keywords else made
 
-    def made(self, target: int, arguments: list[int]) -> int:
-        """The depth of the object."""
-        return self.list_of([target, *arguments])
+Step: TypeAlias = Callable[[Cost], object]
 
-    def named(self, module: int | bytes, name: int | bytes) -> int:
-        """Globals have no parts."""
-        return 0
 
-    def plain(self, parts: int = 0) -> int:
-        """Only a long number has parts."""
-        return parts
+def _frame(cost: Cost) -> None:
+    cost.frames.append(cost.op_at)
+    # Like `pickle.loads`, which torch calls: it only requires that the whole frame is there.
+    if cost.number(8) > len(cost.data) - cost.at:
+        raise cost.truncated()
 
-    def long(self, length: int) -> int:
-        """A long number, up to a limit."""
-        if length > self.limits.int_bytes:
-            raise self.beyond(f"an int of {length} bytes")
-        return length // 8
 
-    def text(self, start: int, end: int, *, is_line: bool = False) -> int:
-        """Only a long text has parts."""
-        return (end - start) >> _KIB
+def _refused(what: str) -> Step:
+    def step(cost: Cost) -> None:
+        raise UnreadablePickle(what, cost.op_at)
 
-    def raw(self, start: int, end: int) -> int:
-        """Only long bytes have parts."""
-        return (end - start) >> _KIB
+    return step
 
-    def line(self) -> bytes:
-        """The line, up to a limit."""
-        line = super().line()
-        if len(line) > self.limits.line_bytes:
-            raise self.beyond(f"a line of {len(line)} bytes")
-        return line
 
-    def memo_index(self, line: bytes) -> int:
-        """The index, of digits only."""
-        if not line.isdigit() or len(line) > 10:
-            raise UnreadablePickle("a memo index that is no number", self.op_at)
-        return int(line)
+def _persistent(cost: Cost) -> None:
+    if not cost.limits.persistent_ids:
+        raise UnreadablePickle("persistent id", cost.op_at)
+    if cost.data[cost.op_at] == ord("P"):
+        cost.line()
+    else:
+        cost.stack.pop()
+    cost.stack.append(0)
+
+
+def _pop(cost: Cost) -> None:
+    if cost.stack:
+        cost.stack.pop()
+    else:
+        cost.pop_mark()
+
+
+def _mark(cost: Cost) -> None:
+    cost.below.append(cost.stack)
+    cost.stack = []
+
+
+def _long(size: int) -> Step:
+    def step(cost: Cost) -> None:
+        length = cost.number(size)
+        if length > cost.limits.int_bytes:
+            raise cost.beyond(f"an int of {length} bytes")
+        cost.stack.append(length // 8)
+        cost.skip(length)
+
+    return step
+
+
+def _counted(size: int) -> Step:
+    """The step of a text or bytes that are preceded by their length, a number of `size` bytes; only long ones have parts."""
+
+    def step(cost: Cost) -> None:
+        start = cost.at + size
+        length = int.from_bytes(cost.data[cost.at : start], "little")
+        cost.at = start + length
+        if cost.at > len(cost.data):
+            raise cost.truncated()
+        cost.stack.append(length >> _KIB)
+
+    return step
+
+
+def _of_top(count: int, make: Callable[..., int]) -> Step:
+    return lambda cost: cost.stack.append(make(cost, *cost.pop(count)))
+
+
+def _of_mark(make: Callable[[Cost, list[int]], int]) -> Step:
+    def step(cost: Cost) -> None:
+        made = make(cost, cost.pop_mark())  # replaces the stack
+        cost.stack.append(made)
+
+    return step
+
+
+def _global(cost: Cost) -> None:
+    cost.line()
+    cost.line()
+    cost.stack.append(0)
+
+
+def _inst(cost: Cost) -> None:
+    _global(cost)
+    target = cost.stack.pop()
+    made = cost.list_of([target, *cost.pop_mark()])
+    cost.stack.append(made)
+
+
+# What each opcode does that `Cost.run` does not follow by itself.
+_STEPS: Final[dict[int, Step]] = {
+    ord(code): step
+    for code, step in {
+        "\x80": lambda cost: cost.skip(1),
+        "\x95": _frame,
+        **dict.fromkeys("FIL", lambda cost: cost.stack.append(len(cost.line()) // 20)),
+        "\x8a": _long(1),
+        "\x8b": _long(4),
+        "C": _counted(1),
+        **dict.fromkeys("XB", _counted(4)),
+        **dict.fromkeys("\x8d\x8e\x96", _counted(8)),
+        "V": lambda cost: cost.stack.append(len(cost.text_line()) >> _KIB),
+        "(": _mark,
+        "0": _pop,
+        "1": Cost.pop_mark,
+        "2": lambda cost: cost.stack.append(cost.stack[-1]),
+        "\x85": lambda cost: cost.stack.append(cost.tuple_of(cost.pop(1))),
+        "\x86": lambda cost: cost.stack.append(cost.tuple_of(cost.pop(2))),
+        "\x87": lambda cost: cost.stack.append(cost.tuple_of(cost.pop(3))),
+        "t": _of_mark(Cost.tuple_of),
+        "l": _of_mark(Cost.list_of),
+        "\x91": _of_mark(Cost.set_of),
+        "d": _of_mark(Cost.dict_of),
+        "a": lambda cost: cost.add(cost.pop(1)),
+        "e": lambda cost: cost.add(cost.pop_mark()),
+        "\x90": lambda cost: cost.add(cost.pop_mark(), is_set=True),
+        "s": lambda cost: cost.set_items(cost.pop(2)),
+        "u": lambda cost: cost.set_items(cost.pop_mark()),
+        "b": lambda cost: cost.add([cost.stack.pop()]),
+        "c": _global,
+        "\x93": _of_top(2, lambda cost, module, name: 0),
+        **dict.fromkeys("R\x81", _of_top(2, Cost.called)),
+        "\x92": _of_top(3, Cost.called),
+        "i": _inst,
+        "o": _of_mark(lambda cost, parts: cost.list_of([parts[0], *parts[1:]])),
+        "q": lambda cost: cost.put(cost.number(1)),
+        "r": lambda cost: cost.put(cost.number(4)),
+        "p": lambda cost: cost.put(cost.memo_index()),
+        "h": lambda cost: cost.stack.append(cost.memo[cost.number(1)]),
+        "j": lambda cost: cost.stack.append(cost.memo[cost.number(4)]),
+        "g": lambda cost: cost.stack.append(cost.memo[cost.memo_index()]),
+        **dict.fromkeys("PQ", _persistent),
+        **dict.fromkeys("\x82\x83\x84", _refused("extension code")),
+        **dict.fromkeys("\x97\x98", _refused("buffer from outside the pickle")),
+        **dict.fromkeys("STU", _refused("string of Python 2")),
+    }.items()
+}
