@@ -14,6 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Final
 
 from cachescope.analysis.directory.linked_files import Files, is_cpp, is_python
@@ -55,54 +56,6 @@ _CHOICE: Final = re.compile(rf"(?:.*-)?(c{HASH})", re.DOTALL)
 _TORCH_KEY_BYTES: Final = 32
 
 
-class LockOwners:
-    """Finds the files that a lock guards.
-
-    torch/_inductor/codecache.py locks ``<key>``, PGO ``code_state_….pkl``, the on-disk cache the first four
-    characters of a name; the caching package locks a folder with ``dir.lock``.
-    """
-
-    def __init__(self, rows: Iterable[EntryRow]) -> None:
-        self._rows = {row.entry: row for row in rows}
-        every = self._rows.values()
-        self._folders = by_key((os.path.dirname(row.path), row) for row in every)
-        named = ((row, name) for row in every for name in (os.path.basename(row.path), row.cache_key))
-        self._names = by_key((row.root, (name, row.entry)) for row, name in named if name is not None)
-        for names in self._names.values():
-            names.sort()
-
-    def of(self, lock: EntryRow, key: str) -> list[EntryRow]:
-        """The files in the lock's cache directory that match the key of its name."""
-        if key == "dir":
-            return self._folders.get(os.path.dirname(lock.path), [])
-        names = self._names.get(lock.root, [])
-        at = bisect_left(names, (key, -1))
-        found: dict[int, EntryRow] = {}
-        while at < len(names) and names[at][0].startswith(key):
-            found[names[at][1]] = self._rows[names[at][1]]
-            at += 1
-        return list(found.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A key that a file names, its kind, where the name comes from, and the files of that key."""
-
-    parent: EntryRow
-    kind: str
-    key: str
-    known_by: str
-    children: Sequence[EntryRow]
-
-    def rows(self) -> Iterator[LinkRow]:
-        """Rows of the frame links: one for each child, or one without a child if there is none."""
-        entry, cache = self.parent.entry, self.parent.cache
-        for child in self.children:
-            yield LinkRow(entry, cache, child.entry, child.cache, self.key, self.known_by)
-        if not self.children:
-            yield LinkRow(entry, cache, None, self.kind, self.key, self.known_by)
-
-
 @dataclass(frozen=True, slots=True)
 class NameParts:
     """The parts of a best configuration's name besides the kernel, as far as any source contains them."""
@@ -111,13 +64,25 @@ class NameParts:
     torch_keys: Sequence[bytes] = ()
 
 
+def _links(
+    parent: EntryRow, kind: str, key: str, known_by: str, children: Sequence[EntryRow]
+) -> Iterator[LinkRow]:
+    """For a key of a kind that a file names, and the files of that key: a row for each, or one without a child if there is none."""
+    for child in children:
+        yield LinkRow(parent.entry, parent.cache, child.entry, child.cache, key, known_by)
+    if not children:
+        yield LinkRow(parent.entry, parent.cache, None, kind, key, known_by)
+
+
 Kernels = dict[str, EntryRow]
 """By the key of the file of a kernel's source, the file that holds it: that one, else a wrapper."""
 
 
-def triton_links(files: Files, parts: NameParts) -> Iterator[Link]:
+def triton_links(files: Files, parts: NameParts) -> Iterator[LinkRow]:
     """All links to best configurations and to Triton directories."""
-    made_from = _made_from(files)
+    # The ``.ttir`` of each Triton directory that names the file it was compiled from.
+    compiled = (row for row in files.rows if row.cache == TRITON and row.code_key is not None)
+    made_from = {row.cache_key: row for row in compiled if row.cache_key is not None}
     for folder, best_configs in files.best_configs_in.items():
         files_of = {
             row.cache_key or "": row for row in files.kernels_in.get(folder, []) if row.name is not None
@@ -129,36 +94,30 @@ def triton_links(files: Files, parts: NameParts) -> Iterator[Link]:
             yield from _to_directories(files, row)
     for triton_hash, row in made_from.items():
         for kernel in files.python(row.root, row.code_key or ""):
-            yield Link(kernel, TRITON, triton_hash, LOCATION, files.triton(row.root, triton_hash))
+            yield from _links(kernel, TRITON, triton_hash, LOCATION, files.triton(row.root, triton_hash))
 
 
-def _made_from(files: Files) -> dict[str, EntryRow]:
-    """The ``.ttir`` of each Triton directory that names the file it was compiled from."""
-    compiled = (row for row in files.rows if row.cache == TRITON and row.code_key is not None)
-    return {row.cache_key: row for row in compiled if row.cache_key is not None}
-
-
-def _to_directories(files: Files, row: EntryRow) -> Iterator[Link]:
+def _to_directories(files: Files, row: EntryRow) -> Iterator[LinkRow]:
     for triton_hash in row.triton_hashes:
         found = files.triton(row.root, triton_hash)
         known_by = WINNER if row.cache == BEST_CONFIG else BUNDLE
         if found:
             elsewhere = "" if found[0].root == row.root else ELSEWHERE
-            yield Link(row, TRITON, triton_hash, known_by + elsewhere, found)
+            yield from _links(row, TRITON, triton_hash, known_by + elsewhere, found)
         elif row.cache == BEST_CONFIG and row.root in files.roots_with_triton:
             # A bundle contains its own copy. If no Triton directory was read, the copy may be anywhere.
-            yield Link(row, TRITON, triton_hash, known_by, [])
+            yield from _links(row, TRITON, triton_hash, known_by, [])
 
 
 def _of_folder(
     kernels: Kernels, best_configs: list[EntryRow], parts: NameParts, made_from: dict[str, EntryRow]
-) -> Iterator[Link]:
+) -> Iterator[LinkRow]:
     named = _names(kernels, parts)
     for best in best_configs:
         matched = named.get(os.path.basename(best.path)) or _weaker(kernels, best, made_from)
         if matched is not None:
             kernel, known_by = matched
-            yield Link(kernel, BEST_CONFIG, os.path.basename(best.path), known_by, [best])
+            yield from _links(kernel, BEST_CONFIG, os.path.basename(best.path), known_by, [best])
 
 
 def _names(kernels: Kernels, parts: NameParts) -> dict[str, tuple[EntryRow, str]]:
@@ -185,7 +144,7 @@ def _weaker(kernels: Kernels, best: EntryRow, made_from: dict[str, EntryRow]) ->
     return kernel, ONE_IN_FOLDER if key == kernel.cache_key else IN_WRAPPER
 
 
-def code_links(files: Files) -> Iterator[Link]:
+def code_links(files: Files) -> Iterator[LinkRow]:
     """The links whose parent is a file of generated code."""
     for row in files.rows:
         if row.cache != CODE or row.status == UNREADABLE or row.cache_key is None:
@@ -195,25 +154,27 @@ def code_links(files: Files) -> Iterator[Link]:
                 yield from _kernel(files, row, key)
         elif is_cpp(row):
             if row.code_key is not None:
-                yield Link(row, CODE, row.code_key, INCLUDE, files.of_key(row.root, CODE, row.code_key))
+                yield from _links(
+                    row, CODE, row.code_key, INCLUDE, files.of_key(row.root, CODE, row.code_key)
+                )
             compiled = [other for other in files.of_key(row.root, CODE, row.cache_key) if other is not row]
             if compiled:
-                yield Link(row, CODE, row.cache_key, SAME_NAME, compiled)
+                yield from _links(row, CODE, row.cache_key, SAME_NAME, compiled)
 
 
-def _kernel(files: Files, row: EntryRow, key: str) -> Iterator[Link]:
+def _kernel(files: Files, row: EntryRow, key: str) -> Iterator[LinkRow]:
     found = [other for other in files.kernels(row.root, key) if other is not row]
     if not found:
-        yield Link(row, CODE, key, NOT_THERE, [])
+        yield from _links(row, CODE, key, NOT_THERE, [])
     elif is_python(found[0]):
-        yield Link(row, CODE, key, TRITON_SOURCE, found)
+        yield from _links(row, CODE, key, TRITON_SOURCE, found)
     else:
         # Kernels of equal source compiled by several commands: which one a process takes is not stored.
         many = "" if len(found) == 1 else f"; one of {len(found)} compiled by different commands"
-        yield Link(row, CODE, key, CPP_SOURCE + many, found)
+        yield from _links(row, CODE, key, CPP_SOURCE + many, found)
 
 
-def choice_links(files: Files, timings: Iterable[tuple[int, str]]) -> Iterator[Link]:
+def choice_links(files: Files, timings: Iterable[tuple[int, str]]) -> Iterator[LinkRow]:
     """Links from a file of timings to the code of its choices, if that code still exists.
 
     `timings` are the entry and the choice of each. The hash covers the source alone; a choice from a library has the hash of its name, and no file.
@@ -227,7 +188,7 @@ def choice_links(files: Files, timings: Iterable[tuple[int, str]]) -> Iterator[L
             continue
         seen.add((entry, named[1]))
         if found := files.kernels(parent.root, named[1]):
-            yield Link(parent, CODE, named[1], CHOICE, found)
+            yield from _links(parent, CODE, named[1], CHOICE, found)
 
 
 def link_rows(
@@ -237,26 +198,42 @@ def link_rows(
     details: HashDetails,
 ) -> list[LinkRow]:
     """The rows of the frame links; a reference to a missing file has one without a child."""
+    files = Files(entries)
     parts = NameParts(_cache_key_tags(entries, details), _torch_keys(contexts))
-    made = all_links(entries, ((row.entry, row.choice) for row in timings), parts)
-    return [row for link in made for row in link.rows()]
+    return [
+        *_entry_links(entries, files),
+        *code_links(files),
+        *triton_links(files, parts),
+        *choice_links(files, ((row.entry, row.choice) for row in timings)),
+        *_lock_links(entries, files),
+    ]
 
 
-def all_links(rows: list[EntryRow], timings: Iterable[tuple[int, str]], parts: NameParts) -> Iterator[Link]:
-    """The links between files; `timings` are the entry and the choice of each."""
-    files = Files(rows)
-    yield from _entry_links(rows, files)
-    yield from code_links(files)
-    yield from triton_links(files, parts)
-    yield from choice_links(files, timings)
-    owners = LockOwners(files.rows)
+def _lock_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
+    """Links from locks to the files in their cache directory that match the keys of their names.
+
+    torch/_inductor/codecache.py locks ``<key>``, PGO ``code_state_….pkl``, the on-disk cache the first four
+    characters of a name; the caching package locks a folder with ``dir.lock``.
+    """
+    of_entry = {row.entry: row for row in files.rows}
+    folders = by_key((os.path.dirname(row.path), row) for row in files.rows)
+    named = ((row, name) for row in files.rows for name in (os.path.basename(row.path), row.cache_key))
+    names_in = by_key((row.root, (name, row.entry)) for row, name in named if name is not None)
+    for names in names_in.values():
+        names.sort()
     for row in rows:
-        if row.cache == LOCK and row.status == "ok" and row.cache_key is not None:
-            key = row.cache_key
-            yield Link(row, LOCK, key, "the name of the lock", owners.of(row, key))
+        if row.cache != LOCK or row.status != "ok" or row.cache_key is None:
+            continue
+        names, key = names_in.get(row.root, []), row.cache_key
+        begin = bisect_left(names, (key, -1))
+        numbers = takewhile(lambda one: one[0].startswith(key), islice(names, begin, None))  # noqa: B023
+        found = [of_entry[number] for number in dict.fromkeys(number for _, number in numbers)]
+        if key == "dir":
+            found = folders.get(os.path.dirname(row.path), [])
+        yield from _links(row, LOCK, key, "the name of the lock", found)
 
 
-def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[Link]:
+def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
     for row in rows:
         # torch may still load files called damaged or temporary; a file that was not read at all names nothing.
         root, code_key = row.root, row.code_key
@@ -264,13 +241,15 @@ def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[Link]:
             case "aotautograd" if code_key is not None:
                 # Its graphs are in the entry itself: torch._functorch.config.bundled_autograd_cache.
                 known_by = "cache_key of the graph bundled in the entry"
-                yield Link(row, CODE, code_key, known_by, files.of_key(root, CODE, code_key))
+                yield from _links(row, CODE, code_key, known_by, files.of_key(root, CODE, code_key))
             case "aotautograd":
                 for key in row.fx_keys:
                     found = files.of_key(root, FXGRAPH, key)
-                    yield Link(row, FXGRAPH, key, "fx_graph_cache_info in the entry", found)
+                    yield from _links(row, FXGRAPH, key, "fx_graph_cache_info in the entry", found)
             case "fxgraph" if code_key is not None:
-                yield Link(row, CODE, code_key, "cache_key in the entry", files.of_key(root, CODE, code_key))
+                yield from _links(
+                    row, CODE, code_key, "cache_key in the entry", files.of_key(root, CODE, code_key)
+                )
 
 
 def _cache_key_tags(entries: list[EntryRow], details: HashDetails) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cachescope.analysis.history.history import History, is_miss
@@ -30,13 +29,8 @@ _SPREAD_NS: Final = 3 * _SECOND_NS
 _RESOLUTIONS_NS: Final = (2 * _SECOND_NS, _SECOND_NS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Clock:
-    """How to read the times of one directory."""
-
-    resolution_ns: int
-    shift_ns: int | None
-    """What to add to the times; None if they do not show when an entry was stored."""
+_Clock = tuple[int, int | None]
+"""The resolution of the times of one directory, and what to add to them; None if they do not show when an entry was stored."""
 
 
 class EntryTimes:
@@ -51,11 +45,11 @@ class EntryTimes:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
         if entry.cache in self._predicted_remotely and is_in_remote_cache(entry.path):
             return LONG_AGO, LONG_AGO
-        clock = self._clocks[entry.root]
-        if clock.shift_ns is None or entry.modified_time is None:
+        resolution, shift = self._clocks[entry.root]
+        if shift is None or entry.modified_time is None:
             return LONG_AGO, NEVER
-        begin = entry.modified_time + clock.shift_ns
-        return begin, begin + clock.resolution_ns
+        begin = entry.modified_time + shift
+        return begin, begin + resolution
 
 
 class _Stored(NamedTuple):
@@ -143,7 +137,7 @@ def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
 def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     resolution = resolution_ns(entries)
     if resolution is None:
-        return _Clock(1, None)
+        return 1, None
     # How long before its miss, and before the end of the compile, an entry seems to have been written.
     before_miss, before_end = [], []
     for entry in entries:
@@ -157,6 +151,6 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
         if history.timeline.has_ended(wrote[0]) and end is not None:
             before_end.append(end - entry.modified_time)
     if all(ns <= 0 for ns in before_miss) and all(ns >= -_LATE_NS for ns in before_end):
-        return _Clock(resolution, 0)
+        return resolution, 0
     is_one_shift = len(before_end) > 1 and max(before_end) - min(before_end) <= _SPREAD_NS + resolution
-    return _Clock(resolution, sorted(before_end)[(len(before_end) - 1) // 2] if is_one_shift else None)
+    return resolution, sorted(before_end)[(len(before_end) - 1) // 2] if is_one_shift else None

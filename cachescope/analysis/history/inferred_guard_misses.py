@@ -56,7 +56,10 @@ def _inferred_guard_misses(history: History) -> list[int]:
             continue
         detail_set = row.detail_set
         if detail_set is not None and detail_set not in symbolic:
-            symbolic[detail_set] = _is_symbolic(detail_set, history.details)
+            inputs = (
+                one for one in history.details.details(detail_set) if one.field.startswith("example_inputs")
+            )
+            symbolic[detail_set] = any(shows_symbol(one.value_text) for one in inputs)
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
         may_have_guards = symbolic[detail_set] or history.aot[at] in found
         if may_have_guards and _is_there(was_stored.get(at, False), stored):
@@ -79,8 +82,3 @@ def _is_there(stored: bool, entries: list[EntryRow]) -> bool:
     sound = {entry.guards_expr for entry in entries if entry.status == "ok"}
     unread = sum(entry.status == "unreadable" for entry in entries)
     return stored and len(sound) + unread > 1
-
-
-def _is_symbolic(detail_set: int, details: HashDetails) -> bool:
-    texts = (d.value_text for d in details.details(detail_set) if d.field.startswith("example_inputs"))
-    return any(shows_symbol(text) for text in texts)

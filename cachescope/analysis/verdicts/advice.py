@@ -29,7 +29,14 @@ _MOST_OPTIONS: Final = 3
 # A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
 _TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
 _DEFAULT: Final = re.compile(r"torchinductor_.*")
-_SHORT: Final = slice(0, 2)
+_IN_TEMPORARY: Final = (
+    "The directory may be one of torch._inductor.utils.fresh_cache(), which begins empty and is deleted at its "
+    "end, whatever TORCHINDUCTOR_CACHE_DIR says: compile outside of it."
+)
+_IN_DEFAULT: Final = (
+    "The default directory lies where temporary files do, which may be wiped or private to a job; "
+    "TORCHINDUCTOR_CACHE_DIR names another place."
+)
 # torch/_functorch/_aot_autograd/autograd_cache.py, `BypassAOTAutogradCache`.
 _OWN: Final = "Bypass"
 _ERROR: Final = (
@@ -105,7 +112,10 @@ def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str 
             were_graphs_found=bool(were_found) and all(were_found),
             are_lines_missing=row.details == "incomplete",
             cache_dir=None if run is None else run.cache_dir,
-            has_mesh=_has_mesh(history, row.detail_set),
+            has_mesh=row.detail_set is not None
+            and any(
+                _MESH_INPUT in history.details.components[one] for one in history.details.sets[row.detail_set]
+            ),
         )
     )
     signs = [
@@ -118,11 +128,6 @@ def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str 
     return " ".join(one for one in (known and sentence(known), found) if one) or None
 
 
-def _has_mesh(history: History, code: int | None) -> bool:
-    details = history.details
-    return code is not None and any(_MESH_INPUT in details.components[one] for one in details.sets[code])
-
-
 def _bypass_reason(root: Miss) -> str | None:
     """Why torch would not look it up; of a key that it had looked up before, why it would not store it then."""
     if root.row.outcome == "bypass":
@@ -133,6 +138,7 @@ def _bypass_reason(root: Miss) -> str | None:
 def cause_advice(facts: AdviceFacts) -> str | None:
     """Advice for a cause, from what is known of its root miss; None if nothing is certain."""
     kind, found = kind_of(facts), None
+    folder = os.path.basename((facts.cache_dir or "").rstrip("/\\"))
     match kind.advice_from:
         case "changes":
             found = _key_advice(facts)
@@ -140,12 +146,12 @@ def cause_advice(facts: AdviceFacts) -> str | None:
             found = bypass_advice(facts.bypass_reason, facts.cache, facts.bypass_exception)
         case "save":
             found = _never_stored_advice(facts)
-        case "directory":
-            found = _fresh_advice(facts.cache_dir) or _default_advice(facts.cache_dir)
-        case "other directory":
-            found = _fresh_advice(facts.cache_dir)
-            if found is None and _DEFAULT.fullmatch(_name(facts.cache_dir)):
-                found = f"{kind.advice} {_SET_TOO_LATE}"
+        case "directory" | "other directory" if _TEMPORARY.fullmatch(folder):
+            found = _IN_TEMPORARY
+        case "directory" if _DEFAULT.fullmatch(folder):
+            found = _IN_DEFAULT
+        case "other directory" if _DEFAULT.fullmatch(folder):
+            found = f"{kind.advice} {_SET_TOO_LATE}"
         case "mesh" if facts.has_mesh:
             found = _MESH
         case "lines" if facts.are_lines_missing:
@@ -180,28 +186,6 @@ def _never_stored_advice(facts: AdviceFacts) -> str | None:
     return None
 
 
-def _fresh_advice(cache_dir: str | None) -> str | None:
-    if _TEMPORARY.fullmatch(_name(cache_dir)):
-        return (
-            "The directory may be one of torch._inductor.utils.fresh_cache(), which begins empty and is deleted at its "
-            "end, whatever TORCHINDUCTOR_CACHE_DIR says: compile outside of it."
-        )
-    return None
-
-
-def _default_advice(cache_dir: str | None) -> str | None:
-    if _DEFAULT.fullmatch(_name(cache_dir)):
-        return (
-            "The default directory lies where temporary files do, which may be wiped or private to a job; "
-            "TORCHINDUCTOR_CACHE_DIR names another place."
-        )
-    return None
-
-
-def _name(cache_dir: str | None) -> str:
-    return os.path.basename((cache_dir or "").rstrip("/\\"))
-
-
 def is_error(exception: str | None) -> bool:
     """Whether a bypass is due to an error, by the class of the exception: not to a decision of torch."""
     return exception is not None and not exception.startswith(_OWN)
@@ -213,18 +197,14 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
         return _ERROR
     facts = bypass_facts(reason or "", cache)
     if facts is None:
-        return _not_known()
+        return (
+            f"Not known: the caches of torch {_minor(versions()[0])} to {_minor(versions()[-1])} give no such reason of their own. It "
+            "may be the text of an error that ended the lookup."
+        )
     if reason is not None and "pickl" in facts.message and reason.strip() != facts.message:
         return _NOT_PICKLED
     operator = operator_of(reason or "")
     return facts.advice if operator is None else f"{_about(operator)} {facts.advice}"
-
-
-def _not_known() -> str:
-    return (
-        f"Not known: the caches of torch {_spanned()} give no such reason of their own. It may be the text of an error that ended the "
-        "lookup."
-    )
 
 
 def _about(operator: str) -> str:
@@ -234,10 +214,5 @@ def _about(operator: str) -> str:
     return f"Torch {_minor(since)} and later cache graphs with {operator}."
 
 
-def _spanned() -> str:
-    covered = versions()
-    return f"{_minor(covered[0])} to {_minor(covered[-1])}"
-
-
 def _minor(version: str) -> str:
-    return ".".join(version.split(".")[_SHORT])
+    return ".".join(version.split(".")[:2])

@@ -33,18 +33,14 @@ def judge_by_graphs(history: History, found: VerdictsSoFar, autograd: Sequence[i
     for at in autograd:
         why = found.why[at]
         assert why is not None
-        is_first = kind_of(why).may_be_first
-        if is_first or _is_compared_within_its_process(history, found, at):
+        is_first, baseline = kind_of(why).may_be_first, found.baseline[at]
+        if is_first or (
+            isinstance(baseline, int) and history.lookups[baseline].run == history.lookups[at].run
+        ):
             # That its process compiled another form of the graph is no reason where an entry of this form is there.
             by_graphs = above.why(at)
             if by_graphs is not None and (is_first or by_graphs.changed):
                 found.record(at, by_graphs)
-
-
-def _is_compared_within_its_process(history: History, found: VerdictsSoFar, at: int) -> bool:
-    """Whether it is compared with an earlier compile of the same process."""
-    baseline = found.baseline[at]
-    return isinstance(baseline, int) and history.lookups[baseline].run == history.lookups[at].run
 
 
 class _EntriesAbove:

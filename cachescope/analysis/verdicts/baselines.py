@@ -114,10 +114,9 @@ class Baselines:
             if self._hold_a_rank(found, at):
                 return found
             found = self._nearest_of_same_graph(at, is_finished=True)
-        return self._of_another_graph(at) if found is None else found
-
-    def _of_another_graph(self, at: int) -> int | None:
-        """An earlier form of the graph of a lookup."""
+        if found is not None:
+            return found
+        # An earlier form of its graph.
         found = self.replaced.by(at)
         return self._recompiles.before(at) if found is None and self._choice.mode == "auto" else found
 
@@ -196,7 +195,9 @@ class Baselines:
         The baseline differs in its inputs alone.
         """
         row, group, keys = self._lookups[at], self._group[at], self._history.keys
-        if self._choice.mode != "auto" or group is None or self._direction_of(found) != row.direction:
+        of_entry = self._history.details.direction
+        direction = found.direction if isinstance(found, LookupRow) else of_entry(_set_of(found))
+        if self._choice.mode != "auto" or group is None or direction != row.direction:
             return None
         own = _set_of(row)
         best, fewest = None, keys.parts(_set_of(found), own)
@@ -232,13 +233,6 @@ class Baselines:
             is_one = (found.function, code_file(found.file)) == (row.function, code_file(row.file))
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
-
-    def _direction_of(self, found: Candidate) -> str | None:
-        return (
-            found.direction
-            if isinstance(found, LookupRow)
-            else self._history.details.direction(_set_of(found))
-        )
 
     def _ranks_apart(self, before: int, after: int) -> int | None:
         """How far apart the ranks of two lookups are, if both are known."""
@@ -326,11 +320,6 @@ class Baselines:
         end = self._place[at]
         return max(end - _NEARER_TRIED, 0), end
 
-    def _other_calls(self, at: int, group: _Group) -> set[int]:
-        """Earlier lookups of an equal graph elsewhere in the same run on other inputs: other calls, and none has changed."""
-        earlier = group.of_run.get(self._lookups[at].run, ())
-        return {one for one in earlier if one < at and self._is_another_call(one, at)}
-
     def _is_another_call(self, one: int, at: int) -> bool:
         other, row = self._lookups[one], self._lookups[at]
         if other.run != row.run or other.compile_id == row.compile_id:
@@ -345,7 +334,9 @@ class Baselines:
         entries = [] if is_of_run else self.stored.of_graph(at)
         if group is None:
             return self._or_entry(at, None, 0, entries)
-        other_calls = self._other_calls(at, group)
+        # Earlier lookups of an equal graph elsewhere in the same run on other inputs: other calls, and none has changed.
+        of_run = group.of_run.get(self._lookups[at].run, ())
+        other_calls = {one for one in of_run if one < at and self._is_another_call(one, at)}
         if not (is_of_run or is_finished or other_calls):
             return self._or_entry(at, *self._nearest_of(group, group.lookups, at), entries)
         lookups = group.of_run.get(self._choice.run, []) if is_of_run else group.lookups

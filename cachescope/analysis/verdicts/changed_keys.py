@@ -157,7 +157,11 @@ class ChangeKinds:
                 return UPGRADE + self._versions(*runs)
             if name == "gm":
                 graph = old, new
-        return "" if graph is None else self._edit(*graph)
+        if graph is None:
+            return ""
+        if graph not in self._edits:
+            self._edits[graph] = _edit_of(*map(self._text, graph))
+        return self._edits[graph]
 
     def changed_besides(self, before: int, after: int, runs: tuple[int | None, int]) -> tuple[str, ...]:
         """Options that had torch's default before an upgrade but not the default of the new torch: the user set them."""
@@ -195,12 +199,6 @@ class ChangeKinds:
     def _version(self, run: int | None) -> str | None:
         found = None if run is None else self._runs.get(run)
         return None if found is None else found.torch_version
-
-    def _edit(self, before: int | None, after: int | None) -> str:
-        pair = before, after
-        if pair not in self._edits:
-            self._edits[pair] = _edit_of(*(self._text(code) for code in pair))
-        return self._edits[pair]
 
     def _text(self, component: int | None) -> str:
         found = self._details.parsed(component)

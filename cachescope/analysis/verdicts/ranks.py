@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from cachescope.details import HashDetails
@@ -19,53 +19,28 @@ from cachescope.grouping import by_key
 _GRAPH: Final = "gm"
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """One field at one place: what ranks differ in it from the majority, if there is one."""
-
-    field: str
-    ranks: tuple[int, ...]
-    compared: int
-    values: int
-    misses: int
-    majority_set: int | None
-    """The details of the first lookup that has the value of the majority."""
-    other_set: int
-
-    @property
-    def what(self) -> tuple[str, tuple[int, ...], bool]:
-        """The identity of a difference: the same field of the same ranks is one, at however many places."""
-        return self.field, self.ranks, self.majority_set is not None
-
-
 def rank_differences(
     lookups: Iterable[LookupRow], runs: Iterable[RunRow], details: HashDetails
 ) -> list[RankDifference]:
     """See ``describe("rank_differences")``: the field that most places differ in comes first."""
     rank_of = {run.run: run.rank for run in runs if run.rank is not None}
+    # The same field of the same ranks is one difference, at however many places.
     same = by_key(
-        (difference.what, difference)
+        ((row.field, row.ranks, row.has_majority), row)
         for members in _of_several_ranks(lookups, rank_of)
-        for difference in _differences(members, rank_of, details)
+        for row in _differences(members, rank_of, details)
     )
-    rows = [_row(differences, details) for differences in same.values()]
+    rows = [
+        replace(
+            of_places[0],
+            ranks_compared=max(row.ranks_compared for row in of_places),
+            values=max(row.values for row in of_places),
+            graphs=len(of_places),
+            misses=sum(row.misses for row in of_places),
+        )
+        for of_places in same.values()
+    ]
     return sorted(rows, key=lambda row: (-row.graphs, -row.misses, len(row.ranks), row.field))
-
-
-def _row(differences: Sequence[_Difference], details: HashDetails) -> RankDifference:
-    first = differences[0]
-    field, ranks, has_majority = first.what
-    return RankDifference(
-        field=field,
-        ranks=ranks,
-        has_majority=has_majority,
-        ranks_compared=max(one.compared for one in differences),
-        values=max(one.values for one in differences),
-        graphs=len(differences),
-        misses=sum(one.misses for one in differences),
-        majority_value=_text(details, first.majority_set, field),
-        other_value=_text(details, first.other_set, field),
-    )
 
 
 def _text(details: HashDetails, detail_set: int | None, field: str) -> str | None:
@@ -88,20 +63,20 @@ def _of_several_ranks(lookups: Iterable[LookupRow], rank_of: Mapping[int, int]) 
 
 def _differences(
     members: Sequence[LookupRow], rank_of: Mapping[int, int], details: HashDetails
-) -> Iterator[_Difference]:
+) -> Iterator[RankDifference]:
     """The differences at one place. For another graph only the graph is reported; other fields are compared within a graph."""
     varying = _values(members, details)
     graphs = next((held for field, held in varying.items() if details.fields[field] == _GRAPH), None)
     if graphs is None:
         of_graph = [members]
     else:
-        yield _difference(_GRAPH, members, graphs, rank_of)
+        yield _difference(_GRAPH, members, graphs, rank_of, details)
         by_graph = by_key(zip(graphs, members, strict=True))
         of_graph = [by_graph[graph] for graph in sorted(by_graph)]
     for mine in of_graph:
         within = varying if mine is members else _values(mine, details)
         for field in sorted(within):
-            yield _difference(details.fields[field], mine, within[field], rank_of)
+            yield _difference(details.fields[field], mine, within[field], rank_of, details)
 
 
 def _values(members: Sequence[LookupRow], details: HashDetails) -> dict[int, list[int]]:
@@ -121,22 +96,26 @@ def _hash_of(component: int | None, details: HashDetails) -> int:
 
 
 def _difference(
-    field: str, members: Sequence[LookupRow], values: Sequence[int], rank_of: Mapping[int, int]
-) -> _Difference:
-    """What differs in one field: of some lookups, each has a value."""
+    field: str,
+    members: Sequence[LookupRow],
+    values: Sequence[int],
+    rank_of: Mapping[int, int],
+    details: HashDetails,
+) -> RankDifference:
+    """What differs in one field at one place: of some lookups, each has a value."""
     counts = Counter(values)
     ((value, count),) = counts.most_common(1)
     majority = value if 2 * count > len(values) else None
     most = [row for row, held in zip(members, values, strict=True) if held == majority]
     others = [row for row, held in zip(members, values, strict=True) if held != majority]
-    other_set = others[0].detail_set
-    assert other_set is not None
-    return _Difference(
+    return RankDifference(
         field=field,
         ranks=tuple(sorted(rank_of[row.run] for row in others)),
-        compared=len(members),
+        has_majority=bool(most),
+        ranks_compared=len(members),
         values=len(counts),
+        graphs=1,
         misses=sum(row.outcome not in ("hit", "unknown") for row in others),
-        majority_set=most[0].detail_set if most else None,
-        other_set=other_set,
+        majority_value=_text(details, most[0].detail_set, field) if most else None,
+        other_value=_text(details, others[0].detail_set, field),
     )

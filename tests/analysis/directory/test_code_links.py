@@ -124,8 +124,9 @@ def test_links_of_timings(
     rows: list[EntryRow], timings: list[tuple[int, str]], wanted: list[tuple[int, list[int]]]
 ) -> None:
     found = list(choice_links(Files(rows), timings))
-    assert [(link.parent.entry, [one.entry for one in link.children]) for link in found] == wanted
-    assert {(link.kind, link.key, link.known_by) for link in found} <= {("code", A_KEY, CHOICE)}
+    of_parents = [(parent, child) for parent, children in wanted for child in children]
+    assert [(link.parent, link.child) for link in found] == of_parents
+    assert {(link.child_kind, link.child_key, link.known_by) for link in found} <= {("code", A_KEY, CHOICE)}
 
 
 @pytest.fixture
