@@ -69,7 +69,7 @@ ONLY_ON_SOME_SYSTEMS = {"_posixsubprocess", "fcntl", "grp", "pwd"}
 OWN_AND_HEAVY = {
     # pandas; a frame is made for whoever asks for one
     "cachescope.columns": {"table", "catalogue", "analysis", "answers", "report"},
-    # pyarrow: a small log, which is not kept, does without it
+    # numpy: a small log, which is not kept, does without it
     "cachescope.readers.index.log_tables": {"readers"},
     "cachescope.readers.index.log_folder": {"readers"},
     "cachescope.readers.parquet_folder": {"answers"},

@@ -1,6 +1,6 @@
 """Tells the kind of a source by its first bytes, before any reader is loaded: names prove nothing.
 
-Only what cachescope itself wrote (saved scopes, the logs of a fleet in columns) has its own names; reading it needs pyarrow.
+Only what cachescope itself wrote (saved scopes, the logs of a fleet in columns) has its own names.
 """
 
 from __future__ import annotations
@@ -210,8 +210,9 @@ def shipped_kind(path: str, head: bytes) -> str | None:
 
 
 MANIFEST: Final = "cachescope.json"
-LOGS_SUFFIX: Final = ".logs.parquet"
-_MAGIC: Final = b"PAR1"
+LOGS_SUFFIX: Final = ".cachescope_logs"
+LOGS_SUFFIX_BEFORE: Final = ".logs.parquet"
+_MAGICS: Final = {LOGS_SUFFIX: b"\x28\xb5\x2f\xfd", LOGS_SUFFIX_BEFORE: b"PAR1"}
 
 
 def is_saved_scope(path: str) -> bool:
@@ -221,12 +222,13 @@ def is_saved_scope(path: str) -> bool:
 
 
 def is_log_file(path: str) -> bool:
-    """Whether `write_logs` wrote a file."""
-    if not path.endswith(LOGS_SUFFIX):
+    """Whether `write_logs` wrote a file, in this version or before."""
+    magic = next((magic for suffix, magic in _MAGICS.items() if path.endswith(suffix)), None)
+    if magic is None:
         return False
     try:
         with open(path, "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(len(magic)) == magic
     except OSError:
         return False
 

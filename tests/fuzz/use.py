@@ -10,7 +10,7 @@ import cachescope
 from cachescope.answers.why import Why
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
-from cachescope.readers.index.log_tables import LogTables, to_arrow
+from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.reading import Reading
 from cachescope.report.as_json import entries_object, explain_object
 from cachescope.report.json_text import json_text
@@ -29,7 +29,7 @@ MOST_PRINTED = 4 << 20
 def check_reading(reading: Reading) -> None:
     """What is read of logs fits its columns, and every text can be written."""
     if reading.processes or reading.problems:
-        assert to_arrow([LogTables.of("source", reading)]) is not None, "a value that no column holds"
+        assert LogTables.of("source", reading).to_json() is not None, "a value that no column holds"
 
 
 def use(scope: Scope, folder: Path | None = None) -> None:

@@ -1,15 +1,14 @@
 """Keeps logs that were read before under the user's cache folder: opening them again is instant.
 
-There is a file per log: a line that identifies the log, and the log's row of `log_tables.SCHEMA` in Arrow's format. A
-file that does not match the current log or its own checksum is ignored, and the log is read again from the start. If the log has only
-grown, reading continues where it ended. No failure here is an error.
+There is a file per log: a line that identifies the log, and the line of `log_tables` that holds it, compressed. A file
+that does not match the current log or its own checksum is ignored, and the log is read again from the start. If the log
+has only grown, reading continues where it ended. No failure here is an error.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import tempfile
@@ -19,8 +18,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from cachescope.readers.directory.default_root import default_root
 from cachescope.readers.index.log_state import LogState, has_grown, is_quiet, log_state
+from cachescope.readers.logs.byte_source import zstd
 
 if TYPE_CHECKING:
     from cachescope.readers.index.log_tables import LogTables
@@ -153,49 +155,31 @@ class Kept:
             return False
 
     def _load(self, about: _About, source: str) -> LogTables | None:
-        import pyarrow as pa
-
-        from cachescope.readers.index.log_tables import SCHEMA, LogTables
+        from cachescope.readers.index.log_tables import LogTables
 
         try:
             data = self.file.read_bytes()
             body = memoryview(data)[data.index(b"\n", len(_MAGIC)) + 1 :]
             if about.checksum_with(body) != about.checksum:
                 return None
-            options = pa.ipc.IpcReadOptions(use_threads=False)
-            with pa.ipc.open_file(pa.BufferReader(body), options=options) as file:
-                table = file.read_all()
-            if table.schema != SCHEMA:
-                return None
             os.utime(self.file)
-        except (OSError, ValueError, pa.ArrowException):
+        except (OSError, ValueError):
             return None
-        (tables,) = LogTables.from_arrow(table, source)
-        return tables
+        return LogTables.from_json(orjson.loads(zstd.decompress(body)), source)
 
     def store(self, log: LogTables) -> None:
         """Store the log, unless it was written to since it was requested; a failure is no error.
 
         A log that was written to just now is stored only as a start for a later reading, and none that fits no columns.
         """
-        import pyarrow as pa
-
-        from cachescope.readers.index.log_tables import to_arrow
-
         is_settled = is_quiet(self.log)
         ends = [process.end_state for process in log.processes]
         can_go_on = bool(ends) and None not in ends
-        table = to_arrow([log])
+        line = log.to_json()
         try:
-            if table is None or log_state(self.path) != self.log or not (is_settled or can_go_on):
+            if line is None or log_state(self.path) != self.log or not (is_settled or can_go_on):
                 return
-            stream = io.BytesIO()
-            # Not Parquet: it takes ten times as long to open, for columns as nested as these.
-            with pa.ipc.new_file(
-                stream, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")
-            ) as file:
-                file.write_table(table)
-            body = stream.getbuffer()
+            body = zstd.compress(line)
             about = _About(self.log, is_settled, can_go_on)
             head = json.dumps(asdict(replace(about, checksum=about.checksum_with(body)))).encode()
             self.index.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -223,7 +207,7 @@ class _About:
     can_go_on: bool
     checksum: str = ""
 
-    def checksum_with(self, body: memoryview) -> str:
+    def checksum_with(self, body: bytes | memoryview) -> str:
         """The checksum of the columns and of the other facts in the first line."""
         found = hashlib.blake2b(body, digest_size=16)
         facts = asdict(self)

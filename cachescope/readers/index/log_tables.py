@@ -1,60 +1,41 @@
-"""The contents of a log as columns: for the results of workers, for the index and for the folder of a fleet.
+"""The contents of a log as plain columns: for the results of workers, for the index and for the folder of a fleet.
 
-One log is one row. Its hash details remain integer codes into its own texts until the log is merged. Then each
+One log is one line of JSON. Its hash details remain integer codes into its own texts until the log is merged. Then each
 distinct text gets the same code as if the logs had been read one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
-from itertools import accumulate, chain, islice
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+import orjson
 
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow, ProblemRow
 from cachescope.readers.reading import Process, Reading
 
-_TYPES: Final = {
-    "str": pa.string(),
-    "int": pa.int64(),
-    "bool": pa.bool_(),
-    "Time": pa.int64(),
-    "tuple[str,": pa.list_(pa.string()),
-}
+_TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "Time": int, "tuple[str,": list}
+_STORED_CODES: Final = np.dtype("<i4")
 
 
-def _columns(row: type, without: Sequence[str]) -> dict[str, pa.DataType]:
+def _columns(row: type, without: Sequence[str]) -> dict[str, type]:
     """The fields of a row and their types, from its annotations: a new field needs no change here."""
     return {f.name: _TYPES[str(f.type).split()[0]] for f in fields(row) if f.name not in without}
 
 
-# Every row of a log has the source of the log.
-_PROCESS: Final = _columns(Process, ["source", "lookups", "sources", "kinds"])
-_LOOKUP: Final = _columns(LookupRow, OF_ALL_LOGS)
-_PROBLEM: Final = _columns(ProblemRow, ["source"])
-
-
-def _list_of(columns: dict[str, pa.DataType], **more: pa.DataType) -> pa.DataType:
-    return pa.list_(pa.struct(list((columns | more).items())))
-
-
-SCHEMA: Final = pa.schema(
-    {
-        "source": pa.string(),
-        "processes": _list_of(_PROCESS, lookups=pa.int64()),
-        "lookups": _list_of(_LOOKUP),
-        "problems": _list_of(_PROBLEM),
-        "components": pa.large_list(pa.large_string()),
-        "set_sizes": pa.list_(pa.int32()),
-        "set_codes": pa.large_list(pa.int32()),
-    }
-)
+# Every row of a log has the source of the log; of the lookups of a process, its row says how many there are.
+COLUMNS: Final = {
+    "processes": _columns(Process, ["source", "lookups", "sources", "kinds"]) | {"lookups": int},
+    "lookups": _columns(LookupRow, OF_ALL_LOGS),
+    "problems": _columns(ProblemRow, ["source"]),
+}
 
 
 class KnownCodes:
@@ -90,7 +71,14 @@ class LogTables:
 
     def merge_into(self, reading: Reading) -> None:
         """Append the log as if it had been read into `reading`, which then owns its rows."""
-        self.append_to(reading, self.add_details_to(reading.details))
+        codes = self.add_details_to(reading.details)
+        for process in self.processes:
+            for lookup in process.lookups:
+                if lookup.detail_set is not None:
+                    lookup.detail_set = codes[lookup.detail_set]
+        for problem in self.problems:
+            reading.problem(*astuple(problem))
+        reading.processes += self.processes
 
     def add_details_to(self, details: HashDetails) -> list[int]:
         """Add its hash details to another store, and return the codes of its sets there."""
@@ -104,65 +92,48 @@ class LogTables:
         known.sets += [details.add_codes(known.components[np.asarray(own)].tobytes()) for own in self.sets]
         return known.sets
 
-    def append_to(self, reading: Reading, codes: Sequence[int]) -> None:
-        """Append its rows, with these codes for its sets of hash details."""
-        for process in self.processes:
-            for lookup in process.lookups:
-                if lookup.detail_set is not None:
-                    lookup.detail_set = codes[lookup.detail_set]
-        for problem in self.problems:
-            reading.problem(*astuple(problem))
-        reading.processes += self.processes
+    def to_json(self) -> bytes | None:
+        """The log as one line, without its end; None if it has a value that fits no column, such as a huge pid."""
+        lookups = [lookup for process in self.processes for lookup in process.lookups]
+        processes = _by_column(self.processes, COLUMNS["processes"])
+        codes = b"".join(np.asarray(own, _STORED_CODES).tobytes() for own in self.sets)
+        held = {
+            "source": self.source,
+            "processes": processes | {"lookups": [len(process.lookups) for process in self.processes]},
+            "lookups": _by_column(lookups, COLUMNS["lookups"]),
+            "problems": _by_column(self.problems, COLUMNS["problems"]),
+            "components": self.components,
+            "set_sizes": [len(own) for own in self.sets],
+            "set_codes": b64encode(codes).decode(),
+        }
+        try:
+            return orjson.dumps(held)
+        except TypeError:
+            return None
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, source: str | None = None) -> Iterator[LogTables]:
-        """Yield the logs of a table of `SCHEMA`, row by row, with the source they are read from now."""
-        for at, row in enumerate(table.drop_columns(["set_codes"]).to_pylist()):
-            own = row["source"] if source is None else source
-            lookups = iter([LookupRow(**told) for told in row["lookups"]])
-            processes = []
-            for told in row["processes"]:
-                count = told.pop("lookups")
-                processes.append(Process(own, lookups=list(islice(lookups, count)), **told))
-            problems = [ProblemRow(own, **told) for told in row["problems"]]
-            # Not as a list: these are hundreds for each lookup.
-            codes = table["set_codes"][at].values.to_numpy()
-            sets = np.split(codes, np.cumsum(row["set_sizes"])[:-1]) if row["set_sizes"] else []
-            yield cls(own, processes, problems, row["components"], sets)
-
-
-def to_arrow(logs: Sequence[LogTables]) -> pa.Table | None:
-    """A table of `SCHEMA` with a row for each log; None if a log has a value that fits no column, such as a huge pid."""
-    lookups = [[lookup for process in log.processes for lookup in process.lookups] for log in logs]
-    counts = [len(process.lookups) for log in logs for process in log.processes]
-    components = [log.components for log in logs]
-    sizes = [[len(own) for own in log.sets] for log in logs]
-    # A log without sets has nothing to concatenate.
-    codes = [np.concatenate(log.sets) if log.sets else np.empty(0, dtype=np.int32) for log in logs]
-    try:
-        columns = [
-            pa.array([log.source for log in logs]),
-            _rows([log.processes for log in logs], _PROCESS, lookups=counts),
-            _rows(lookups, _LOOKUP),
-            _rows([log.problems for log in logs], _PROBLEM),
-            _lists(components, pa.array(list(chain(*components)), pa.large_string()), pa.LargeListArray),
-            _lists(sizes, pa.array(list(chain(*sizes)), pa.int32()), pa.ListArray),
-            _lists(codes, pa.array(np.concatenate(codes)), pa.LargeListArray),
+    def from_json(cls, held: dict[str, Any], source: str | None = None) -> LogTables:
+        """The log in what a line holds, with the source that it is read from now."""
+        own = held["source"] if source is None else source
+        lookups = (LookupRow(**told) for told in _rows(held["lookups"]))
+        processes = [
+            Process(own, lookups=list(islice(lookups, told.pop("lookups"))), **told)
+            for told in _rows(held["processes"])
         ]
-    except (pa.ArrowException, OverflowError, UnicodeError):
-        return None
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+        problems = [ProblemRow(own, **told) for told in _rows(held["problems"])]
+        ends = np.cumsum(held["set_sizes"], dtype=np.int64)
+        sets = np.split(codes_of(held), ends[:-1]) if held["set_sizes"] else []
+        return cls(own, processes, problems, held["components"], sets)
 
 
-def _rows(
-    rows: Sequence[Sequence[object]], columns: dict[str, pa.DataType], **more: list[int]
-) -> pa.ListArray:
-    flat = list(chain(*rows))
-    arrays = [pa.array([getattr(row, name) for row in flat], kind) for name, kind in columns.items()]
-    arrays += [pa.array(values, pa.int64()) for values in more.values()]
-    return _lists(rows, pa.StructArray.from_arrays(arrays, names=[*columns, *more]), pa.ListArray)
+def codes_of(held: dict[str, Any]) -> npt.NDArray[np.int32]:
+    """The codes of all sets of a log, one set after the other."""
+    return np.frombuffer(b64decode(held["set_codes"], validate=True), _STORED_CODES).astype(np.int32)
 
 
-def _lists(rows: Sequence[Sized], values: pa.Array, kind: Any) -> pa.Array:
-    """A column of lists: the values in order, split by the lengths of the rows."""
-    return kind.from_arrays([0, *accumulate(map(len, rows))], values)
+def _by_column(rows: Sequence[object], names: Iterable[str]) -> dict[str, list[Any]]:
+    return {name: [getattr(row, name) for row in rows] for name in names}
+
+
+def _rows(columns: dict[str, list[Any]]) -> Iterable[dict[str, Any]]:
+    return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))

@@ -29,9 +29,9 @@ from cachescope.readers.logs import tlparse
 from cachescope.readers.logs.remote import address_modified_s, is_address, open_address
 
 if sys.version_info >= (3, 14):
-    from compression import zstd
+    from compression import zstd as zstd
 else:
-    from backports import zstd
+    from backports import zstd as zstd
 
 # A longer line is returned in parts: docker and container runtimes split lines at 16 kB.
 _MOST_BYTES_OF_A_LINE: Final = 16 << 20
@@ -52,7 +52,7 @@ _PIECE_BYTES: Final = 1 << 17
 _AHEAD_BYTES: Final = 8 << 20
 # A docker log may itself contain a docker log; nesting without end is an attack.
 _MOST_PACKINGS: Final = 4
-_FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+FAILURES: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 def unpacking(head: bytes) -> Unpack | None:
@@ -259,7 +259,7 @@ _COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
 def _first_bytes(read: Callable[[int], bytes]) -> bytes:
     try:
         return read(_HEAD_BYTES)
-    except _FAILURES:
+    except FAILURES:
         return b""
 
 
@@ -268,7 +268,7 @@ def read_head(path: str, size: int = 1 << 16) -> bytes:
     try:
         with open_bytes(path, ahead_bytes=size) as stream:
             return stream.read(size)
-    except _FAILURES:
+    except FAILURES:
         return b""
 
 
@@ -314,7 +314,7 @@ class Pieces:
         while have < len(space) and self._failure is None:
             try:
                 read = self._stream.readinto(space[have : have + step])  # type: ignore[attr-defined]
-            except _FAILURES as error:
+            except FAILURES as error:
                 self._failure = error
                 break
             if not read:

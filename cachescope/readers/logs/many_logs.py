@@ -12,6 +12,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import orjson
+
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_state import is_large_enough
 from cachescope.readers.logs.log_events import Fold, fold_events
@@ -248,33 +250,32 @@ def _size(path: str) -> int:
         return _TASK_BYTES
 
 
-def read_together(logs: list[tuple[ReadLog, str]]) -> Any:
-    """Read logs into one table, a row per log with only its new components and sets; a list if one fits no table."""
-    from cachescope.readers.index.log_tables import LogTables, to_arrow
+def read_together(logs: list[tuple[ReadLog, str]]) -> list[bytes | LogTables]:
+    """Read logs, each with only its new components and sets: a line of JSON, or itself if it fits none."""
+    from cachescope.readers.index.log_tables import LogTables
 
     reading = Reading()
-    found = []
+    found: list[bytes | LogTables] = []
     for read, path in logs:
         reading = reading.with_same_details()
         components, sets = len(reading.details.components), len(reading.details.sets)
         read_or_note(read, path, reading)
-        found.append(LogTables.of(path, reading, components, sets))
-    table = to_arrow(found)
-    return found if table is None else table
+        log = LogTables.of(path, reading, components, sets)
+        found.append(log.to_json() or log)
+    return found
 
 
-def read_into_file(logs: list[tuple[ReadLog, str]], folder: str) -> Any:
-    """Like `read_together`, but write the table to a file in `folder` and return its path."""
-    import pyarrow as pa
-
-    result = read_together(logs)
-    if not isinstance(result, pa.Table):
-        return result
+def read_into_file(logs: list[tuple[ReadLog, str]], folder: str) -> str | list[bytes | LogTables]:
+    """Like `read_together`, but write the lines to a file in `folder` and return its path."""
     from tempfile import mkstemp
 
+    found = read_together(logs)
+    lines = [line for line in found if isinstance(line, bytes)]
+    if len(lines) < len(found):
+        return found
     descriptor, path = mkstemp(dir=folder)
-    with open(descriptor, "wb") as file, pa.ipc.new_file(file, result.schema) as stream:
-        stream.write_table(result)
+    with open(descriptor, "wb") as file:
+        file.write(b"\n".join(lines))
     return path
 
 
@@ -289,20 +290,13 @@ def _from_worker(future: Future[Any]) -> deque[LogTables] | None:
         _warn(error)
         return None
     if isinstance(result, str):
-        result = _out_of_file(result)
+        path = result
+        with open(path, "rb") as file:
+            result = file.read().split(b"\n")
+        os.unlink(path)
     known = KnownCodes()
-    logs = result if isinstance(result, list) else LogTables.from_arrow(result)
+    logs = (LogTables.from_json(orjson.loads(log)) if isinstance(log, bytes) else log for log in result)
     return deque(replace(log, known=known) for log in logs)
-
-
-def _out_of_file(path: str) -> Any:
-    import pyarrow as pa
-
-    with open(path, "rb") as file:
-        data = file.read()
-    os.unlink(path)
-    with pa.ipc.open_file(pa.py_buffer(data), options=pa.ipc.IpcReadOptions(use_threads=False)) as stream:
-        return stream.read_all()
 
 
 def read_alone(read: ReadLog, path: str) -> LogTables:

@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from cachescope.frames.recorded_rows import ProblemRow
-from cachescope.readers.index import log_state, log_tables
+from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import OFF, Index, Kept, index_of_user
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.reading import Process
@@ -208,18 +207,6 @@ def test_no_other_content_is_believed_than_what_was_stored(log: Path, index: Ind
     grown = place(index, log)
     assert grown.is_of_use()
     assert grown.as_it_was("now") is None
-
-
-def test_columns_of_another_form_are_of_no_use(
-    log: Path, index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = log_tables.to_arrow([tables(log)])
-    assert table is not None
-    monkeypatch.setattr(log_tables, "to_arrow", lambda _: table.append_column("more", pa.array([1])))
-    kept = place(index, log)
-    kept.store(tables(log))
-    assert kept.is_of_use()
-    assert kept.as_it_is("now") is None
 
 
 def test_a_folder_that_cannot_be_made_is_no_error(log: Path, tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 """A folder that many processes collect logs into reads back as one Scope."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pandas as pd
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 import cachescope
 from cachescope.errors import RecordError, SourceError
@@ -16,6 +16,7 @@ from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.readers.index.log_folder import read_log_file, write_logs
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.kinds import is_log_file
+from cachescope.readers.logs.byte_source import open_bytes, zstd
 from cachescope.readers.reading import Process, Reading
 from tests.conftest import Recording
 from tests.made import component
@@ -84,7 +85,7 @@ def test_many_processes_write_at_once(logs: list[Path], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_not_whole_is_not_read(fleet: Path, logs: list[Path]) -> None:
-    (fleet / "0123.unfinished").write_bytes(b"PAR1 and no more")
+    (fleet / "0123.unfinished").write_bytes(b"no more")
     assert len(cachescope.read(fleet).lookups) == 48
 
     with pytest.raises(SourceError):
@@ -148,64 +149,68 @@ def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
     (file,) = (tmp_path / "logs").iterdir()
     (tmp_path / "logs" / "notes.txt").write_text("beside it")
     assert is_log_file(str(file))
-    (tmp_path / "other.parquet").write_bytes(file.read_bytes())
-    (tmp_path / "x.logs.parquet").write_bytes(b"PAR2" + b"x" * 99)
-    (tmp_path / "folder.logs.parquet").mkdir()
-    for name in ("other.parquet", "x.logs.parquet", "folder.logs.parquet", "absent.logs.parquet"):
+    (tmp_path / "other.zst").write_bytes(file.read_bytes())
+    (tmp_path / "x.cachescope_logs").write_bytes(b"PAR2" + b"x" * 99)
+    (tmp_path / "folder.cachescope_logs").mkdir()
+    for name in ("other.zst", "x.cachescope_logs", "folder.cachescope_logs", "absent.cachescope_logs"):
         assert not is_log_file(str(tmp_path / name))
 
 
-def stored(folder: Path, table: pa.Table, name: str = "a") -> str:
-    parquet.write_table(table, folder / f"{name}.logs.parquet", write_page_checksum=True)
-    return str(folder)
+def test_a_file_of_logs_that_an_earlier_version_wrote(tmp_path: Path) -> None:
+    file = tmp_path / "a-1.logs.parquet"
+    file.write_bytes(b"PAR1" + b"x" * 99)
+    assert is_log_file(str(file))
+    with pytest.raises(SourceError, match="another version of cachescope: collect the logs again"):
+        read_log_file(str(file), Reading())
 
 
-def table_of(folder: Path, *logs: LogTables) -> pa.Table:
+def line_of(folder: Path, *logs: LogTables) -> bytes:
     """What would be stored in a folder, which is empty again."""
     write_logs(folder, logs)
     (file,) = folder.iterdir()
-    table = parquet.read_table(file)
+    with open_bytes(str(file)) as stream:
+        data = stream.read()
     file.unlink()
-    return table
+    return data
+
+
+def stored(folder: Path, data: bytes) -> str:
+    (folder / "a.cachescope_logs").write_bytes(zstd.compress(data))
+    return str(folder)
 
 
 def assert_refused(folder: str, why: str) -> None:
     with pytest.raises(SourceError, match=why):
-        read_log_file(f"{folder}/a.logs.parquet", Reading())
+        read_log_file(f"{folder}/a.cachescope_logs", Reading())
 
 
 def test_what_another_version_wrote_is_refused(tmp_path: Path) -> None:
-    table = table_of(tmp_path, one_log("/a", A))
-    folder = stored(tmp_path, table)
-    assert found(read_folder(folder)) == {"/a": ["1"]}
-    for other in (
-        table.append_column("more", pa.array([1])),
-        table.drop_columns(["set_codes"]),
-        table.rename_columns(["other", *table.column_names[1:]]),
-    ):
-        assert_refused(stored(tmp_path, other), "was written by another version")
+    line = line_of(tmp_path, one_log("/a", A))
+    assert found(read_folder(stored(tmp_path, line))) == {"/a": ["1"]}
+    assert_refused(
+        stored(tmp_path, line.replace(b'"set_codes"', b'"codes"')), "was written by another version"
+    )
 
 
 def test_a_value_that_no_reader_returns_is_refused(tmp_path: Path) -> None:
     """Which these are, `test_log_table_check.py` says."""
-    table = table_of(tmp_path, one_log("/a", A))
-    folder = stored(tmp_path, table.set_column(0, "source", pa.array([None], table.schema.field(0).type)))
-    assert table.schema.field(0).name == "source"
-    assert_refused(folder, "source is missing in a log")
+    line = line_of(tmp_path, one_log("/a", A))
+    assert orjson.loads(line)["source"] == "/a"
+    assert_refused(stored(tmp_path, line.replace(b'"/a"', b"null")), "source is no str")
+    assert_refused(stored(tmp_path, line[:-9]), "cannot be read")
 
 
-def test_a_changed_byte_of_a_page_is_not_believed(tmp_path: Path) -> None:
+def test_a_changed_byte_is_not_believed(tmp_path: Path) -> None:
     write_logs(tmp_path, [one_log("/a", A)])
     (file,) = tmp_path.iterdir()
-    pages = parquet.read_metadata(file).row_group(0)
     data = file.read_bytes()
-    at = {pages.column(number).path_in_schema: pages.column(number) for number in range(pages.num_columns)}
-    for name in ("source", "components.list.element"):
-        end = at[name].data_page_offset + at[name].total_compressed_size
-        end -= at[name].data_page_offset - (at[name].dictionary_page_offset or at[name].data_page_offset)
-        file.write_bytes(data[: end - 1] + bytes([data[end - 1] ^ 1]) + data[end:])
+    for at in (len(data) // 2, len(data) - 9, len(data) - 1):
+        file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         with pytest.raises(SourceError, match="cannot be read"):
             read_log_file(str(file), Reading())
+    file.write_bytes(data[:-5])
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_log_file(str(file), Reading())
 
 
 def test_a_folder_without_a_log_and_one_whose_log_has_a_problem(tmp_path: Path) -> None:
@@ -226,3 +231,13 @@ def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="holds a value that no column can"):
         write_logs(tmp_path, [one_log("/a", A), huge])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_equal_logs_are_no_bomb(tmp_path: Path) -> None:
+    text = random.Random(0).randbytes(50_000).hex()
+    long = LogTables("/a", [], [ProblemRow("/a", "byte 1", "unreadable", text)], [], [])
+    write_logs(tmp_path, [long] * 400)
+    (file,) = tmp_path.iterdir()
+    reading = Reading()
+    read_log_file(str(file), reading)
+    assert sum(problem.count for problem in reading.problems) == 400

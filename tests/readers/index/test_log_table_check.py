@@ -1,16 +1,18 @@
 """Logs in columns that somebody changed: one value in, what is said of it out; and what is kept of a log, as columns."""
 
+import struct
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import orjson
 import pytest
 
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.index.log_folder import check_logs, write_logs
-from cachescope.readers.index.log_tables import SCHEMA, KnownCodes, LogTables, to_arrow
+from cachescope.readers.index.log_folder import check_log, is_of_this_version, write_logs
+from cachescope.readers.index.log_tables import KnownCodes, LogTables
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
@@ -32,48 +34,59 @@ def test_so_many_logs_are_written(tmp_path: Path) -> None:
         assert write_logs(tmp_path / f"{count}", [log(f"/{at}") for at in range(count)]) == count
 
 
-def rows() -> list[dict[str, Any]]:
-    table = to_arrow([log("/one"), log("/two", ("c",))])
-    assert table is not None
-    return table.to_pylist()
+def held(log: LogTables) -> dict[str, Any]:
+    """What the line of a log holds."""
+    line = log.to_json()
+    assert line is not None and b"\n" not in line
+    found: dict[str, Any] = orjson.loads(line)
+    return found
 
 
-def checked(rows: list[dict[str, Any]]) -> str | None:
+def checked(held: dict[str, Any]) -> str | None:
+    assert is_of_this_version(held)
     try:
-        check_logs(pa.Table.from_pylist(rows, schema=SCHEMA))
+        check_log(held)
     except ValueError as error:
         return str(error)
     return None
 
 
 def test_what_a_reader_returns_is_right() -> None:
-    assert checked(rows()) is None
-    assert checked([]) is None
+    assert checked(held(log())) is None
+    assert checked(held(LogTables.of("/log", Reading()))) is None
 
 
 Change = Callable[[dict[str, Any]], None]
 
 
 def of(where: str, name: str, value: object, at: int = 0) -> Change:
-    def change(row: dict[str, Any]) -> None:
-        row[where][at][name] = value
+    def change(held: dict[str, Any]) -> None:
+        held[where][name][at] = value
 
     return change
 
 
 def whole(name: str, value: object) -> Change:
-    def change(row: dict[str, Any]) -> None:
-        row[name] = value
+    def change(held: dict[str, Any]) -> None:
+        held[name] = value
 
     return change
+
+
+def codes(*numbers: int) -> str:
+    return b64encode(struct.pack(f"<{len(numbers)}i", *numbers)).decode()
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (whole("source", None), "source is missing in a log"),
-        (whole("problems", None), "problems is missing in a log"),
-        (whole("processes", [None, None]), "processes has missing rows"),
+        (whole("source", None), "source is no str"),
+        (whole("components", "ab"), "components is no list"),
+        (lambda held: held["problems"].update(kind="other"), "problems has what is no list"),
+        (lambda held: held["problems"].update(kind=[]), "problems has columns of several lengths"),
+        (of("processes", "kind", 1), "processes has a kind of another type"),
+        (of("processes", "pid", True), "processes has a pid of another type"),
+        (of("lookups", "cache", ["fxgraph"]), "lookups has a cache of another type"),
         (of("processes", "kind", None), "processes has no kind in a row"),
         (of("processes", "kind", "other"), "processes has a kind that is none"),
         (of("processes", "is_cut", None), "processes has no is_cut in a row"),
@@ -99,48 +112,43 @@ def whole(name: str, value: object) -> Change:
         (of("lookups", "detail_set", 2), "detail_set point nowhere"),
         (of("lookups", "detail_set", -1), f"lookups has a detail_set beyond 0 and {MOST_OF_A_COLUMN}"),
         (of("problems", "kind", None), "problems has no kind in a row"),
-        (whole("set_sizes", [2, None]), "set_sizes has missing values"),
-        (whole("set_sizes", [5, -1]), "set_sizes has a negative one"),
+        (whole("set_sizes", [2, None]), "set_sizes has what is no size"),
+        (whole("set_sizes", [5, -1]), "set_sizes has what is no size"),
         (whole("set_sizes", [4, 0]), None),
         (whole("set_sizes", [2, 1]), "set_codes are not as many as said"),
-        (whole("set_codes", [0, 1, 2, None]), "set_codes has missing values"),
-        (whole("set_codes", [0, 1, 2, 3]), "set_codes point nowhere"),
-        (whole("set_codes", [0, 1, 2, -1]), "set_codes point nowhere"),
+        (whole("set_codes", codes(0, 1, 2, 0)), None),
+        (whole("set_codes", codes(0, 1, 2)), "set_codes are not as many as said"),
+        (whole("set_codes", codes(0, 1, 2, 3)), "set_codes point nowhere"),
+        (whole("set_codes", codes(0, 1, 2, -1)), "set_codes point nowhere"),
+        (whole("set_codes", "AAA="), "buffer size must be a multiple of element size"),
         (whole("components", ["a", "b"]), "set_codes point nowhere"),
-        (whole("components", ["a", None, "b"]), "components has missing values"),
+        (whole("components", ["a", None, "b"]), "components has what is no text"),
     ],
 )  # fmt: skip
 def test_a_value_that_no_reader_returns(change: Change, said: str | None) -> None:
-    for at in (0, 1):
-        both = rows()
-        if at == 1:
-            both.reverse()
-        change(both[at])
-        assert checked(both) == said
+    changed = held(log())
+    change(changed)
+    assert checked(changed) == said
 
 
-def test_codes_and_counts_are_those_of_each_log() -> None:
-    """What one log lacks does not come from its neighbour."""
-    both = rows()
-    both[1]["lookups"][0]["detail_set"] = 1
-    assert checked(both) == "detail_set point nowhere"
-    both = rows()
-    both[1]["set_codes"][0] = 2
-    assert checked(both) == "set_codes point nowhere"
-    both = rows()
-    both[0]["processes"][0]["lookups"], both[1]["processes"][0]["lookups"] = 1, 2
-    assert checked(both) == "lookups are not as many as said"
-    both = rows()
-    both[1]["set_sizes"], both[1]["set_codes"] = [1], [0, 1]
-    assert checked(both) == "set_codes are not as many as said"
+def test_what_another_version_wrote() -> None:
+    for change in (
+        lambda held: held.pop("set_codes"),
+        lambda held: held.update(more=1),
+        lambda held: held["lookups"].pop("order", None) or held["lookups"].pop("segment"),
+        lambda held: held["processes"].update(more=[1, 2]),
+        lambda held: held.update(problems=None),
+    ):
+        other = held(log())
+        change(other)
+        assert not is_of_this_version(other)
+    assert not is_of_this_version([])
 
 
 def test_a_log_comes_back_out_of_columns() -> None:
-    table = to_arrow([log("/one"), log("/two", ("c",))])
-    assert table is not None and table.schema == SCHEMA
     reading = Reading()
-    for one in LogTables.from_arrow(table):
-        one.merge_into(reading)
+    for one in (log("/one"), log("/two", ("c",))):
+        LogTables.from_json(held(one)).merge_into(reading)
     processes = [(one.source, one.kind, len(one.lookups)) for one in reading.processes]
     assert processes[:2] == [("/one", "trace", 2), ("/one", "text", 0)]
     assert processes[2:] == [("/two", "trace", 1), ("/two", "text", 0)]
@@ -154,21 +162,17 @@ def test_a_log_comes_back_out_of_columns() -> None:
     problems = [(problem.source, problem.where) for problem in reading.problems]
     assert problems == [("/one", "line 1"), ("/two", "line 1")]
     # Under the source that it is read from now.
-    (again,) = LogTables.from_arrow(table.slice(0, 1), "/now")
+    again = LogTables.from_json(held(log("/one")), "/now")
     assert {one.source for one in (*again.processes, *again.problems)} == {"/now"}
-    assert list(LogTables.from_arrow(table.slice(0, 0))) == []
 
 
 def test_what_fits_no_column_is_not_kept() -> None:
     huge = log()
     huge.processes[0].pid = 1 << 70
-    assert to_arrow([huge]) is None
+    assert huge.to_json() is None
     half = log()
     half.processes[0].command = "\ud800"
-    assert to_arrow([half]) is None
-    nothing = LogTables.of("/log", Reading())
-    table = to_arrow([nothing])
-    assert table is not None and table.to_pylist()[0]["set_sizes"] == []
+    assert half.to_json() is None
 
 
 def test_logs_that_one_worker_read_build_on_those_before() -> None:

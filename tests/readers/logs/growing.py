@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import orjson
 import pandas as pd
-import pyarrow as pa
 
 import cachescope
-from cachescope.readers.index.log_tables import LogTables, to_arrow
+from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
@@ -51,37 +51,40 @@ def _readers(path: Path) -> logs.EventReaders:
     return logs.event_readers(read_trace_log if is_trace else read_text_log)
 
 
-def keep(path: Path) -> pa.Table:
+def keep(path: Path) -> bytes:
     """What is kept of a log: its events."""
-    return _in_columns(read_alone(_readers(path).read, str(path)))
+    return _line_of(read_alone(_readers(path).read, str(path)))
 
 
-def _in_columns(log: LogTables) -> pa.Table:
-    table = to_arrow([log])
-    assert table is not None
-    return table
+def _line_of(log: LogTables) -> bytes:
+    line = log.to_json()
+    assert line is not None
+    return line
 
 
-def can_go_on(kept: pa.Table) -> bool:
-    ends = kept["processes"].chunk(0).flatten().field("end_state")
-    return len(ends) > 0 and not ends.null_count
+def _log_in(line: bytes, path: Path) -> LogTables:
+    return LogTables.from_json(orjson.loads(line), str(path))
 
 
-def read_on(path: Path, kept: pa.Table) -> pa.Table | None:
+def can_go_on(kept: bytes) -> bool:
+    ends = orjson.loads(kept)["processes"]["end_state"]
+    return bool(ends) and None not in ends
+
+
+def read_on(path: Path, kept: bytes) -> bytes | None:
     """What is kept of a log that has grown since; None if it has to be read anew."""
     reading = Reading()
-    (before,) = LogTables.from_arrow(kept, str(path))
-    before.merge_into(reading)
+    _log_in(kept, path).merge_into(reading)
     if not _readers(path).read_on(str(path), reading):
         return None
-    return _in_columns(LogTables.of(str(path), reading))
+    return _line_of(LogTables.of(str(path), reading))
 
 
-def folded(path: Path, *parts: pa.Table, strict: bool = False) -> Reading:
+def folded(path: Path, *parts: bytes, strict: bool = False) -> Reading:
     """The reading that the kept events of a log give."""
     reading = Reading(strict)
     fold = _readers(path).fold(str(path), str(path), reading)
-    fold_events(fold, reading, [log for part in parts for log in LogTables.from_arrow(part, str(path))])
+    fold_events(fold, reading, [_log_in(part, path) for part in parts])
     return reading
 
 
@@ -95,7 +98,7 @@ def read_anew(path: Path) -> Reading:
 def in_parts(path: Path, places: Sequence[tuple[int, int | None]], strict: bool = False) -> Reading:
     """The parts of a trace as workers tell them, the last one read first."""
     told = [
-        _in_columns(read_alone(partial(read_trace_events, start=start, end=end), str(path)))
+        _line_of(read_alone(partial(read_trace_events, start=start, end=end), str(path)))
         for start, end in reversed(places)
     ]
     return folded(path, *reversed(told), strict=strict)
