@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from html import escape
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from cachescope.report.layout import Line, wrapped
@@ -17,9 +19,6 @@ CODE_STYLE = (
 )
 FAINT_STYLE = "opacity: .75"
 _WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
-_CODE_LINE: Final = (
-    "font-family: var(--jp-code-font-family, monospace); font-size: .9em; white-space: pre; overflow-x: auto"
-)
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -92,17 +91,26 @@ def answer_html(lines: Iterable[Line], below: str = "") -> str:
 
 
 def lines_html(lines: Iterable[Line]) -> str:
-    """Lines below each other."""
-    return "".join(map(line_html, lines))
+    """Lines below each other; lines of code are one block, whose spaces stay where styles are taken out, as on GitHub."""
+    groups = ((is_code, list(group)) for is_code, group in groupby(lines, attrgetter("verbatim")))
+    return "".join(
+        _code_html(group) if is_code else "".join(map(_line_html, group)) for is_code, group in groups
+    )
 
 
-def line_html(line: Line) -> str:
+def _code_html(lines: list[Line]) -> str:
+    texts = (
+        f"<b>{safe(line.text)}</b>" if line.text.startswith(("+", "-")) else safe(line.text) for line in lines
+    )
+    body = "\n".join(texts)
+    return f"<pre style='{CODE_STYLE}; margin-left: {lines[0].indent / 2}em'>{body}</pre>"
+
+
+def _line_html(line: Line) -> str:
     """A line of an answer: weight and shade say what colours say in a terminal."""
     text = safe(line.text) or "&nbsp;"
-    if "bold" in line.style or (line.verbatim and line.text.startswith(("+", "-"))):
+    if "bold" in line.style:
         text = f"<b>{text}</b>"
-    if line.verbatim:
-        return f"<div style='margin-left: {line.indent / 2}em; {_CODE_LINE}'>{text}</div>"
     if line.label:
         label = f"<span style='flex: 0 0 {line.hang / 2}em; {FAINT_STYLE}'>{safe(line.label)}</span>"
         text = f"{label}<span>{text}</span>"

@@ -28,7 +28,7 @@ begun = time.time()
 display(HTML(f"<i id=begun data-at='{{begun * 1000}}'></i>"))
 {shown}"""
 SHOWN = {
-    "explorer": ("scope.explore()", ".cs-numbers", ".cs-plot:has(svg)", 3),
+    "explorer": ("scope.explore()", ".cs-worklist", ".cs-plot:has(svg)", 3),
     "plotly": (
         "from cachescope import figures; figures.timeline(scope.lookups, scope.runs)",
         ".js-plotly-plot",

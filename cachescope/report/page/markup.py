@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cachescope.report.cards import CardText
-from cachescope.report.html import diff_html, line_html, safe, value_html
+from cachescope.report.html import diff_html, lines_html, safe, value_html
 from cachescope.report.layout import Line
 from cachescope.report.page.lookups import lookups_html
 from cachescope.report.page.parts import (
@@ -95,7 +95,7 @@ def _part(part: Part) -> str:
         case Numbers():
             return _numbers(part)
         case Lines():
-            return f"<div class='lines'>{''.join(_line(line) for line in part.lines)}</div>"
+            return f"<div class='lines'>{lines_html(map(_shortened, part.lines))}</div>"
         case Diff():
             return _diff(part)
         case Table():
@@ -143,10 +143,10 @@ def _numbers(part: Numbers) -> str:
     return f"<dl class='numbers'>{cells}</dl>"
 
 
-def _line(line: Line) -> str:
+def _shortened(line: Line) -> Line:
     # Two spaces separate a number from its title.
     text = "\u2002".join(shortened(part, _SENTENCE) for part in line.text.split("  "))
-    return line_html(line.with_texts(text, shortened(line.right, _CELL)))
+    return line.with_texts(text, shortened(line.right, _CELL))
 
 
 def _diff(part: Diff) -> str:
