@@ -93,7 +93,7 @@ def describe(name: str | None = None) -> pd.DataFrame:
     --------
     >>> import cachescope
     >>> cachescope.describe("problems")["column"].tolist()
-    ['source', 'where', 'kind', 'message']
+    ['source', 'where', 'kind', 'message', 'count']
     """
     if name is None:
         frames = FRAMES.items()

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Final, Literal
 
 from cachescope.errors import SourceError
-from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.log_prefix import PREFIX, LauncherPrefixes
 from cachescope.terms import AOT_COMPILE, AOT_KEY, AOTINDUCTOR, MEGA_CACHE, STANDALONE
 
@@ -75,6 +74,9 @@ def kind_of_log(path: str, head: bytes) -> Literal["trace", "text"] | None:
     """Which log of torch a file with these first bytes is; None if it is none. Raises `SourceError` if several are packed in it."""
     for begins in (head, b""):
         # A log may begin with foreign text, or with the rest of a record that is larger than the head.
+        # Checking a lock asks what files are, and loads nothing that reads logs.
+        from cachescope.readers.logs.byte_source import read_head
+
         begins = begins or read_head(path, LOG_HEAD_BYTES)
         is_trace = looks_like_trace_log(begins)
         if is_trace or looks_like_text_log(begins):

@@ -7,7 +7,7 @@ from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
 
-NOT_TRACED = "this torch writes no event for Dynamo's tracing"
+NOT_TRACED = "no event of Dynamo's tracing"
 ALIKE = (
     "alike in inductor_configs, torch_determinism_configs, cuda_matmul_precision_configs, torch_version_hash"
 )
@@ -45,7 +45,8 @@ ALIKE = (
     ("entries four_processes/cache", ["6 duplicates of", "4 files of which 1 would be enough"], []),
     ("contexts isolation_context/trace", ["no key", "torch_version_hash (its hash is), triton_version_hash"], []),
     ("contexts isolation_context/trace", [f"{ALIKE}, which is known of all: 0 | 1"], []),
-    ("contexts isolation_context/cache", ["cachescope capture"], []),
+    ("contexts isolation_context/cache", ["reconstructed from entries"], ["cachescope capture"]),
+    ("contexts 2.6.0:config_flip/cache", ["cachescope capture"], []),
     ("check --help", ["3 a bar is not met"], []),
 ])  # fmt: skip
 def test_what_is_said(given: str, said: list[str], unsaid: list[str], run: Run, recording: Recording) -> None:
