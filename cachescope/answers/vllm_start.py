@@ -9,7 +9,7 @@ from typing import Self
 
 from cachescope.analysis.vllm.factors import HASHES, Named, name_of_variable, process_kinds
 from cachescope.answers.recording import Recording
-from cachescope.catalogue.vllm_variables import is_secret, values_of
+from cachescope.catalogue.vllm_variables import is_secret, release_of, values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,8 @@ class Prospect:
     folder: str
     equal: int  # how many variables have the folder's value here
     differing: tuple[Differing, ...]
-    not_known: tuple[
-        str, ...
-    ]  # variables that vLLM reads by a function of its own, or that its releases read differently
+    # Variables that vLLM reads by a function of its own, or may set itself; in a folder of another release also those not set here.
+    not_known: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +51,23 @@ class VllmStart:
     @classmethod
     def of(cls, read: Recording, environment: Mapping[str, str]) -> Self:
         """Hold an environment against every folder that was read."""
-        found = [_prospect(folder, environment) for folder in read.named_of_vllm]
+        found = [prospect_of(folder, environment) for folder in read.named_of_vllm]
         found.sort(key=lambda one: (len(one.differing), one.folder))
         others = {row.folder for row in read.folders_of_vllm} - {one.folder for one in found}
         return cls(tuple(found), len(others))
 
 
-def _prospect(folder: Named, environment: Mapping[str, str]) -> Prospect:
+def prospect_of(folder: Named, environment: Mapping[str, str]) -> Prospect:
+    """Hold an environment against one folder."""
     equal, differing, not_known = 0, [], []
+    release = release_of(name for one in folder.values if (name := name_of_variable(one)) is not None)
     for factor, value in folder.values.items():
         name = name_of_variable(factor)
         if factor in HASHES or name is None:
             continue
         here = environment.get(name)
         try:
-            values = values_of(name, environment)
+            values = values_of(name, environment, release)
         except ValueError:
             values = None
         if values is None or (is_secret(name) and here and value != "null"):

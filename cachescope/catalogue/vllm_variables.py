@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -34,8 +34,21 @@ def no_longer_counted_by(name: str) -> str | None:
     return newest if newest not in counted else None
 
 
-def values_of(name: str, environment: Mapping[str, str]) -> tuple[list[object], list[object]] | None:
-    """What the releases that count a variable make of it, and what vLLM may set itself instead; None where that is not known.
+def release_of(names: Iterable[str]) -> str | None:
+    """The release that counts these variables and no others; None if none that is known does."""
+    found, own = document(_FILE), set(names)
+    counted = {
+        one: {name for name, row in found["variables"].items() if one in row[0]} for one in found["releases"]
+    }
+    return next((one for one, variables in counted.items() if variables == own), None)
+
+
+def values_of(
+    name: str, environment: Mapping[str, str], release: str | None
+) -> tuple[list[object], list[object]] | None:
+    """What vLLM makes of a variable, and what it may set itself instead; None where that is not known.
+
+    Of a release that is not known it is what the known ones make of a text; what an unset variable is, differs between releases.
 
     Raises
     ------
@@ -44,13 +57,15 @@ def values_of(name: str, environment: Mapping[str, str]) -> tuple[list[object], 
 
     Examples
     --------
-    >>> values_of("VLLM_USE_TRITON_AWQ", {}), values_of("VLLM_ALL2ALL_BACKEND", {"VLLM_ALL2ALL_BACKEND": "pplx"})
+    >>> values_of("VLLM_USE_TRITON_AWQ", {}, "0.33.0"), values_of("VLLM_ALL2ALL_BACKEND", {"VLLM_ALL2ALL_BACKEND": "pplx"}, None)
     (([False], [True]), (['pplx'], []))
-    >>> values_of("VLLM_CONFIG_ROOT", {}) is None
-    True
+    >>> values_of("VLLM_CONFIG_ROOT", {}, "0.13.0"), values_of("VLLM_USE_TRITON_AWQ", {}, None)
+    (None, None)
     """
-    _, forms, own = document(_FILE)["variables"].get(name, ((), (None,), ()))
-    if None in forms or None in own:
+    counted, forms, own = document(_FILE)["variables"].get(name, ((), (None,), ()))
+    if release in counted and len(forms) > 1:
+        forms = [forms[counted.index(release)]]
+    if None in forms or None in own or (release is None and name not in environment):
         return None
     return [_value(form, environment.get(name)) for form in forms], [
         _value(form, text) for form in forms for text in own

@@ -166,13 +166,9 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
             "not known whether a start of vLLM would use one: no folder here keeps its factors", style="bold"
         )
     elif found.may_hit:
-        free = [one.folder for one in found.prospects if not one.differing]
-        yield Line(
-            harmless(
-                f"nothing that is known keeps a start with this environment from {listed(free, _PROSPECTS_SHOWN)}"
-            ),
-            style="bold",
-        )
+        free = listed((one.folder for one in found.prospects if not one.differing), _PROSPECTS_SHOWN)
+        text = f"nothing that is known keeps a start with this environment from {free}"
+        yield Line(harmless(text), style="bold")
     else:
         yield Line(f"a start with this environment would use none of {count}", style="bold")
     for one in found.prospects[:_PROSPECTS_SHOWN]:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.answers.vllm_start import VllmStart
+from cachescope.analysis.vllm.factors import Named
+from cachescope.answers.vllm_start import VllmStart, prospect_of
 from cachescope.cli import main
 from tests.vllm_recordings import CHANGED, VERSIONS, Recorded, recorded
 
@@ -88,3 +89,11 @@ def test_without_factors_nothing_is_said(capsys: pytest.CaptureFixture[str], tmp
     assert main(["vllm", str(tmp_path)]) == 3
     text = " ".join(capsys.readouterr().out.split())
     assert "no folder here keeps its factors" in text and "not known of 1 further folder" in text
+
+
+def test_of_another_release_what_is_not_set_is_not_known() -> None:
+    """Defaults change from release to release; a folder of none that is known has another set of variables."""
+    values = {"env[VLLM_TARGET_DEVICE]": '"cpu"', "env[VLLM_USE_TRITON_AWQ]": "true"}
+    one = prospect_of(Named("f", values, 0), {"VLLM_TARGET_DEVICE": "tpu"})
+    assert [other.name for other in one.differing] == ["VLLM_TARGET_DEVICE"]
+    assert one.not_known == ("VLLM_USE_TRITON_AWQ",)
