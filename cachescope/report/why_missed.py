@@ -186,7 +186,8 @@ def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
     for row in problems[:_PROBLEMS_SHOWN]:
         where = f" ({row.where})" if row.where else ""
         more = f"; and {row.count - 1:,} like it" if row.count > 1 else ""
-        yield Line(harmless(short(f"{row.source}{where}: {row.kind}: {row.message}") + more), 2, "dim")
+        # The message is cut alone: a long path would leave nothing of it.
+        yield Line(harmless(f"{row.source}{where}: {row.kind}: {short(row.message)}{more}"), 2, "dim")
     yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 
