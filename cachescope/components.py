@@ -55,10 +55,10 @@ def join_components(lines: Iterable[str]) -> list[str]:
     >>> join_components(["[" + "a" * 51 + "] gm: def f():", "    return 1"])[0][-24:]
     'm: def f():\n    return 1'
     """
-    components: list[str] = []
+    components: list[list[str]] = []
     for line in lines:
         if components and not _COMPONENT_START.match(line):
-            components[-1] += "\n" + line
+            components[-1].append(line)
         else:
-            components.append(line)
-    return components
+            components.append([line])
+    return ["\n".join(parts) for parts in components]

@@ -141,7 +141,7 @@ def _mark(entry: EntryRow, status: str, kind: str, what: str, offset: int | None
 def load_json(data: bytes) -> object:
     """Parse the bytes of a JSON file as torch and Triton write it: Python's own dialect, with ``Infinity``."""
     try:
-        value: object = json.loads(data)
+        value: object = json.loads(data.decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
         raise DamagedContent(f"no JSON: {error.msg}", error.pos) from error
     except (ValueError, RecursionError) as error:  # bad UTF-8, a number of too many digits, nested too deep

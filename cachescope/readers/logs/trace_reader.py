@@ -115,7 +115,7 @@ class TraceReader:
         for span in records.spans():
             if isinstance(span, Stray):
                 # Of the first line of the log, `_note_beginning` tells.
-                more = span.count - (not (offset or span.start))
+                more = span.lines - (not (offset or span.start))
                 if more:
                     self._problem(span.start, "not_a_record", self._quoted(span.start, span.end), more)
             else:

@@ -10,9 +10,8 @@ import codecs
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_prefix import PREFIX
@@ -36,6 +35,7 @@ _BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t\n])|\n\n++")
 
 COMPILE_EVENT: Final = "inductor_compile"
 _STRAYS: Final = re.compile(rb"([^VIWEC\t\n][^\n]*+)(?:\n++\1(?=\n))*+\n*+")
+_LINE_END: Final = ord("\n")
 _WORD_BYTES: Final = 8
 # The first eight letters after the brace and its quote distinguish the kinds.
 _KINDS: Final = {
@@ -77,12 +77,11 @@ _WANTED: Final = b"|".join(
 )
 # A stray line, or a record that is not plainly of another kind. It is not plain if the path in its prefix has a brace.
 _IS_WANTED: Final = re.compile(
-    rb'[^VIWEC\t\n]|[VIWEC](?![^\n{]*+(?<=[0-9]\] )\{"(?!%b))' % _WANTED, re.DOTALL
+    rb'[^VIWEC\t\n]|[VIWEC](?=[^\n{]*+\{)(?![^\n{]*+(?<=[0-9]\] )\{"(?!%b))' % _WANTED, re.DOTALL
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """One record: its prefix, the end of its line, and the end of its payload."""
 
     kind: str
@@ -91,13 +90,12 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stray:
+class Stray(NamedTuple):
     """Equal lines that are neither records nor part of a payload: where the first begins and ends, and how many they are."""
 
     start: int
     end: int
-    count: int = 1
+    lines: int = 1
 
 
 class Repeats:
@@ -193,24 +191,24 @@ class Records:
     def spans(self) -> Iterator[Span | Stray]:
         """Yield every stray line and every record that may be about a cache, in their order."""
         is_whole = self.end < self.size or not self.is_cut
-        passed = 0
-        for start, following in pairwise((*self.starts, self.end if is_whole else self.end + 1)):
-            if start < passed or _IS_WANTED.match(self.buffer, start, self.size) is None:
+        buffer, passed = self.buffer, 0
+        ends = pairwise((*self.starts, self.end if is_whole else self.end + 1))
+        for at, (start, following) in enumerate(ends):
+            if start < passed or _IS_WANTED.match(buffer, start, self.size) is None:
                 continue
             end = following - 1
-            if self.buffer[end - 1 : end] == b"\n":  # empty lines end it
-                end = start + len(self.buffer[start:end].rstrip(b"\n"))
-            line_end = self.buffer.find(b"\n", start, end)
+            if end > start and buffer[end - 1] == _LINE_END:  # empty lines end it
+                end = start + len(buffer[start:end].rstrip(b"\n"))
+            line_end = buffer.find(b"\n", start, end)
             line_end = end if line_end < 0 else line_end
-            if strays := _STRAYS.match(self.buffer, start, self.end):
+            if strays := _STRAYS.match(buffer, start, self.end):
                 passed = strays.end()
-                yield Stray(
-                    start, line_end, bisect_left(self.starts, passed) - bisect_left(self.starts, start)
-                )
+                lines = 1 if passed <= following else bisect_left(self.starts, passed, at) - at
+                yield Stray(start, line_end, lines)
                 continue
             prefix = self.prefix(start, line_end)
             # A line without a prefix that names its kind is a record with a damaged prefix.
-            brace = self.buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
+            brace = buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
             kind = None if brace < start + 2 else self._kind(brace, line_end)
             if prefix is None and kind is not None:
                 yield Stray(start, line_end)

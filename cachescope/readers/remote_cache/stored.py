@@ -184,7 +184,9 @@ def stored_in_dump(path: str, reading: Reading) -> Iterator[Stored]:
 
 
 def _stored(line: bytes) -> Stored:
-    record = object_in(line)
+    # Parsing a line costs more than half of what a line of nothing costs.
+    is_other = line.startswith(b"{") and b'"key"' not in line
+    record = {} if is_other else object_in(line)
     key, value = record.get("key"), record.get("value")
     if not isinstance(key, str) or not isinstance(value, dict):
         raise DamagedContent("no key with an object as its value")

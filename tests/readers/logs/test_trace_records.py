@@ -71,7 +71,7 @@ def told(data: bytes) -> Told:
     for offset, records in read_records(Pieces(io.BufferedReader(io.BytesIO(data)))):  # type: ignore[type-var]
         for span in records.spans():
             if isinstance(span, Stray):
-                found.append(("stray", offset + span.start, offset + span.end, b"%d" % span.count))
+                found.append(("stray", offset + span.start, offset + span.end, b"%d" % span.lines))
             else:
                 payload = bytes(records.buffer[span.line_end : span.end])
                 found.append((span.kind, offset + span.prefix.start(), offset + span.line_end, payload))
