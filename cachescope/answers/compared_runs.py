@@ -10,7 +10,7 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.phases.readings import self_times
+from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.aligned_lookups import CHANGES, Aligned, Change, aligned_lookups
 from cachescope.answers.chosen import Chosen

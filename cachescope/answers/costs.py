@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from cachescope.analysis.differences import is_input
-from cachescope.analysis.phases.readings import self_times
+from cachescope.analysis.phases.frame import self_times
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import short_field
 from cachescope.answers.recording import Recording

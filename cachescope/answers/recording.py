@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.inferred_guard_misses import is_open, settled_history
+from cachescope.analysis.history.past_of_keys import is_open, settled_history
 from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
@@ -235,7 +235,7 @@ class Recording:
     @property
     def ranks_of_vllm(self) -> list[RankRow]:
         """The factors in which the folders of ranks with one vLLM configuration differ."""
-        from cachescope.analysis.vllm.ranks import ranks_apart
+        from cachescope.analysis.vllm.folders import ranks_apart
 
         return [*ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm)]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cachescope.analysis.phases.frame import Readings, readings_of_runs, self_times
 from cachescope.analysis.phases.names import WAITING_FOR_RANKS
-from cachescope.analysis.phases.readings import Readings, readings_of_runs, self_times
 from cachescope.answers.difference import runs_below
 from cachescope.answers.names import run_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart

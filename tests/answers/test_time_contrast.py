@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.phases.readings import Readings
+from cachescope.analysis.phases.frame import Readings
 from cachescope.answers.time_spent import (
     Besides,
     Contrast,

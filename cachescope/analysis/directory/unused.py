@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Final
 
-from cachescope.analysis.directory.linked_files import is_cpp, is_metadata
+from cachescope.analysis.directory.links import is_cpp, is_metadata
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow, OrphanRow, RemovableRow
 from cachescope.grouping import by_key

@@ -22,7 +22,7 @@ from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
-from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank
+from cachescope.analysis.verdicts.ranks import all_hold_a_rank
 from cachescope.analysis.verdicts.recompiles import Recompiles
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.frames.directory_rows import EntryRow

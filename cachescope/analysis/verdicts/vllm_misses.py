@@ -9,32 +9,220 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from operator import ne
+from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
-from cachescope.analysis.verdicts.vllm_reasons import (
-    COLD_START,
-    DISABLED,
-    NO_FOLDER,
-    NO_HASHES,
-    PARTLY_STORED,
-    SEVERAL_TREES,
-    Judged,
-    beside_kept,
-    beside_logged,
-    not_loaded,
-    used_before,
-)
-from cachescope.analysis.vllm.changes import Beside, between, field_changes_of
+from cachescope.analysis.vllm.changes import Beside, between, field_changes_of, hash_change
 from cachescope.analysis.vllm.factors import CODE, CONFIGURATION, Named, named_folders
-from cachescope.analysis.vllm.starts import LOGGED, Parts, Started, clock_off, part_of
+from cachescope.analysis.vllm.folders import reason_of
+from cachescope.analysis.vllm.starts import LOGGED, Parts, Started, StoredPart, clock_off, part_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.grouping import by_key
-from cachescope.terms import VLLM
-from cachescope.verdict_kinds import kind_of
+from cachescope.terms import VLLM, Evidence
+from cachescope.verdict_kinds import NOT_KNOWN, kind_of
+from cachescope.wording import duration
+
+# `_verify_source_unchanged` of vllm/compilation/decorators.py (0.13.0 and 0.33.0).
+_SOURCE_CHANGED: Final = "Source code has changed since the last compilation"
+_OTHER_MODEL: Final = "vLLM keeps only the hash of the configuration, so it may be another model"
+_OF_CONFIGURATION: Final = LOGGED.index(CONFIGURATION)
+_OF_FACTORS: Final = "vLLM wrote the factors of both folders"
+
+
+class Judged(NamedTuple):
+    """Why a start compiled, the index of the lookup or else the entry that it is compared with, and what changed."""
+
+    why: Why
+    baseline: int | None = None
+    entry: int | None = None
+    changes: tuple[FieldChange, ...] = ()
+
+
+DISABLED: Final = Why(
+    "disabled",
+    "vLLM's compile cache was switched off",
+    "recorded",
+    "vLLM says that it is switched off",
+    kind=VLLM,
+)
+PARTLY_STORED: Final = Judged(
+    Why(
+        "entry_unavailable",
+        "some of what had been compiled was loaded, and some of it was not there and was compiled",
+        "recorded",
+        "vLLM logged both",
+        kind="partly stored",
+    )
+)
+NO_FOLDER: Final = Judged(
+    Why(
+        "details_not_recorded",
+        "its log does not name the folder, so nothing says what was in its key",
+        "not_known",
+        'the line "Using cache directory" is missing (vLLM writes it at the level INFO)',
+        kind=VLLM,
+    )
+)
+NO_HASHES: Final = Judged(
+    Why(
+        "details_not_recorded",
+        "this part of a model is in another folder as well, and nothing says what the name of this one was made of: read vLLM's "
+        "torch_compile_cache beside its log, or set VLLM_LOGGING_LEVEL=DEBUG",
+        "not_known",
+        "cache_key_factors.json of this folder was not read, and the hashes were not logged",
+        kind=VLLM,
+    )
+)
+SEVERAL_TREES: Final = Judged(
+    Why(
+        "details_not_recorded",
+        "several caches that were read have this folder, and nothing says which of them this process used",
+        "not_known",
+        "none of them is where the log says that the folder is",
+        kind=VLLM,
+    )
+)
+COLD_START: Final = Judged(
+    Why(
+        "first_lookup",
+        "nothing earlier to compare with: this rank had not compiled this part of a model before, as far as was read",
+        "inferred",
+        "no earlier start and no folder that was there before was read",
+        kind=VLLM,
+    )
+)
+_EDITED: Final = Why(
+    "key_changed",
+    "a whole compiled model was there for all other factors, and the files that it was compiled from had changed since",
+    "recorded",
+    "vLLM compared the files with those that the model was compiled from, and says so",
+    (CODE,),
+)
+
+
+def not_loaded(error: str, changed: Judged | None) -> Judged:
+    """Why a whole compiled model that was there was not used; `changed` is what its folder says."""
+    if error.startswith(_SOURCE_CHANGED):
+        is_one = changed is not None and changed.why.changed == (CODE,)
+        return (
+            changed._replace(why=_EDITED)
+            if changed and is_one
+            else Judged(_EDITED, changes=(hash_change(CODE),))
+        )
+    reason = f"a whole compiled model was there and could not be loaded: {error}"
+    if changed is not None and changed.why.changed:
+        reason += f"; of its graphs, {changed.why.reason}"
+    return Judged(Why("entry_unavailable", reason, "recorded", "vLLM wrote the error", kind="load error"))
+
+
+def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
+    """What had become of a folder that other starts named; None if none of them had used it before."""
+    row = start.row
+    here = [other for other in others if other.row.path == row.path]
+    if before := [other for other in here if other.is_stored and other.ended_before(start)]:
+        if (error := before[-1].row.save_error) is not None:
+            reason = f"run {before[-1].run} had used the same folder and could not save the whole compiled model: {error}"
+            why = "vLLM wrote the error; that nothing else was there that this start could have used, is not said"
+            return Judged(Why("entry_unavailable", reason, "inferred", why, kind="not saved"), before[-1].at)
+        why = "why what it had stored was not used, the log does not say"
+        reason = f"run {before[-1].run} had used the same folder, and it was compiled again: {why}"
+        return Judged(Why("entry_unavailable", reason, "not_known", why, kind=NOT_KNOWN), before[-1].at)
+    if racing := [other for other in here if other.run != start.run and other.was_running_at(start)]:
+        reason = f"run {racing[0].run} had begun to compile into the same folder and had not ended"
+        why = "by the times in the logs, which are whole seconds"
+        return Judged(Why("compiled_concurrently", reason, "inferred", why), racing[0].at)
+    if here and any(one.times is None for one in (start, *here)):
+        reason = "several starts named this folder, and the logs have no times: which was first is not known"
+        return Judged(Why("first_lookup", reason, "not_known", reason, kind=NOT_KNOWN))
+    if elsewhere := [one for one in others if one not in here and one.is_stored and one.ended_before(start)]:
+        there = elsewhere[-1]
+        reason = f"the same folder had been made in another directory: {there.row.path}, not {row.path}"
+        why = "the logs name both directories"
+        return Judged(Why("entry_unavailable", reason, "recorded", why, kind="another directory"), there.at)
+    return None
+
+
+def beside_kept(start: Started, kept: StoredPart, earlier: Sequence[Started]) -> Judged | None:
+    """In what the factors of its folder differ from those of the nearest that had been there before.
+
+    That two folders differ tells why there are two. That one of them was new to this start takes more: that it wrote the
+    factors itself, or that no earlier start of the same part is known to have used the folder and another one used the other.
+    """
+    made = start.made(kept.written)
+    if made == "before":
+        why = (
+            "its factors were written before, by their time of modification (unless the log is of another time zone), and no log "
+            "of the start that wrote them was read"
+        )
+        reason = f"its folder had been there before this start, and what was in it was not used: {why}"
+        return Judged(Why("entry_unavailable", reason, "not_known", why, kind=NOT_KNOWN))
+    beside = kept.beside
+    if beside is None:
+        return None
+    name = beside.baseline.name
+    used = [one for one in earlier if one.row.folder == name and one.is_stored]
+    if used:
+        kind: Evidence = "recorded" if made == "by it" else "inferred"
+        which = _made_here(start) if made == "by it" else "no earlier start into this one was read"
+        text = f"{_OF_FACTORS}; run {used[-1].run} had used the other before, and {which}"
+        return changed_from(beside, (kind, text), used[-1].at, None)
+    if made == "by it" and beside.is_order_known:
+        text = f"{_OF_FACTORS}; by their times of modification the other was there before, and {_made_here(start)}"
+        return changed_from(beside, ("inferred", text), None, kept.baseline_entry)
+    reason = f"the nearest folder is {name}; whether it was there before this start is not known"
+    why = "no log of a start that used it before was read, and times of modification do not tell"
+    return Judged(Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN))
+
+
+def _made_here(start: Started) -> str:
+    off = f" (the log's clock is {duration(abs(start.off))} off that of the files)" if start.off else ""
+    return f"this one was made by this start{off}"
+
+
+def beside_logged(start: Started, earlier: Sequence[Started]) -> Judged | None:
+    """In which of the four hashes it differs from the nearest start before it that logged them, by the rule of `nearest`."""
+    own, folder = start.hashes, start.row.folder
+    known = [one for one in earlier if one.hashes and one.is_stored and one.row.folder not in (None, folder)]
+    if own is None or not known:
+        return None
+
+    def distance(one: Started) -> int:
+        differs: list[bool] = list(map(ne, one.hashes or own, own))
+        return sum(differs) + len(own) * differs[_OF_CONFIGURATION]
+
+    before = min(reversed(known), key=distance)
+    mine, other = (
+        Named(one.row.folder or "", dict(zip(LOGGED, one.hashes or own, strict=True)), one.began)
+        for one in (start, before)
+    )
+    changed = tuple(name for name in LOGGED if mine.values[name] != other.values[name])
+    text = "vLLM logged the hashes of both, and the other start had ended before"
+    return changed_from(Beside(mine, other, True, changed), ("recorded", text), before.at, None)
+
+
+def changed_from(
+    beside: Beside, evidence: tuple[Evidence, str], baseline: int | None, entry: int | None
+) -> Judged | None:
+    """A key that differs from another in some factors; of two that may be of two models it is not known."""
+    kind, text = evidence
+    changed = beside.changed
+    if not changed:
+        return None
+    if CONFIGURATION in changed and CODE in changed:
+        reason = (
+            "both the configuration and the files that were traced differ from those of the nearest folder, "
+            f"{beside.baseline.name}"
+        )
+        return Judged(Why("first_lookup", reason, "not_known", _OTHER_MODEL, kind=NOT_KNOWN))
+    if CONFIGURATION in changed:
+        kind, text = "inferred", f"{text}; {_OTHER_MODEL}"
+    reason = f"folder {beside.folder.name} beside {beside.baseline.name}: {reason_of(beside)}"
+    return Judged(Why("key_changed", reason, kind, text, changed), baseline, entry, field_changes_of(beside))
 
 
 class VllmMisses:

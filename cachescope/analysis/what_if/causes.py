@@ -1,18 +1,24 @@
-"""By cause, what a replay does; and what leaving out the changed fields of each cause would do."""
+"""By cause, what a replay does, and what leaving out the changed fields of each cause would do; and why misses stay.
+
+They stay because no key became equal, or one did and its entry did not help.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import UNKNOWN, Outcomes
-from cachescope.analysis.what_if.still_missing import why_still
+from cachescope.analysis.what_if.cells import Cell
+from cachescope.analysis.what_if.replay import Replay, first_entry, still_missed
+from cachescope.analysis.what_if.replay_columns import MISS, NEVER, UNKNOWN, Outcomes
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
+from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
+from cachescope.wording import plural
 
 # Each takes as long as a replay.
 _EXPLAINED: Final = 20
@@ -93,3 +99,126 @@ def _positions(replay: Replay, misses: Iterable[MissRow]) -> dict[int, list[int]
     for positions in found.values():
         positions.sort()
     return found
+
+
+_CONCURRENT: Final = "concurrent"
+"""Another run was compiling what it needed and had not stored it."""
+_DIFFERS: Final = "differs"
+_SENTENCES: Final = {
+    "guards": "of {} the entry was there and its guards did not hold",
+    "gone": "the entry of {} was gone by then",
+    "pending": "{} came before the same process had stored the entry",
+    "not stored": "nothing had been stored for {}",
+    "elsewhere": "the entry of {} was in another cache directory",
+    "first": "{} would be the first of the key, which has to be compiled once",
+    _DIFFERS: "no key becomes equal to that of {}: more than these fields tells them apart",
+}  # fmt: skip
+_OF_VLLM: Final = "vLLM's own lookups are not replayed: vllm_fragments says what fewer factors would do"
+# torch/_inductor/codecache.py: keys of a forward, a backward and an inference graph.
+_KINDS_OF_GRAPH: Final = frozenset({"fx_kwargs[is_inference]", "fx_kwargs[is_backward]"})
+_OTHER_KIND: Final = "the graph of {} is of another kind (forward, backward or inference), and keys of two kinds never become one"
+
+
+class Kept(NamedTuple):
+    """What keeps misses of a cause from hitting."""
+
+    why: str | None  # in words; None if all of them are known to hit
+    # The misses that would hit if the first compile of each key had ended before the others began.
+    staggered: list[int]
+
+
+def why_still(
+    replay: Replay, equal: Mapping[int, list[int]], after: Outcomes, cause: CauseRow, at: list[int]
+) -> Kept:
+    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do.
+
+    `equal` has the keys that become equal to a key, itself among them.
+    """
+    if (text := kind_of(cause).why_still) is not None:
+        return Kept(text.format(kind=cause.kind), [])
+    if at and all(replay.history.lookups[one].cache == VLLM for one in at):
+        return Kept(_OF_VLLM, [])
+    mine = {one for one in at if after[one] == MISS}
+    undecided = [one for one in at if after[one] == UNKNOWN]
+    if not mine and not undecided:
+        return Kept(None, [])
+    asked = dict.fromkeys(tuple(equal.get(key := replay.cell_of(one).key, [key])) for one in mine)
+    missed = {at: one for keys in asked for at, one in _missed(replay, keys, after)}
+    count = Counter(missed[one].why for one in mine)
+    sentences = _SENTENCES | ({_DIFFERS: _OTHER_KIND} if _KINDS_OF_GRAPH & set(cause.fields) else {})
+    texts = [
+        text.format(plural(count[word], "miss", "misses")) for word, text in sentences.items() if count[word]
+    ]
+    concurrent = [one for one in sorted(mine) if missed[one].why == _CONCURRENT]
+    if concurrent:
+        groups = {missed[one].group for one in concurrent}
+        texts.insert(0, _staggered(replay, {at: one for at, one in missed.items() if one.group in groups}))
+    texts += _not_known(replay, undecided)
+    # Guards may keep it from hitting even then.
+    return Kept("; ".join(texts), [one for one in concurrent if not replay.cell_of(one).has_guards])
+
+
+def _not_known(replay: Replay, undecided: list[int]) -> Iterator[str]:
+    """Why it cannot be known whether some misses would hit."""
+    blind = len(set(undecided).intersection(replay.unknown))
+    for text, count in (
+        ("whether the guards of an entry would hold for {} is not recorded", len(undecided) - blind),
+        ("the fields of the key of {} are not recorded", blind),
+    ):
+        if count:
+            yield text.format(plural(count, "miss", "misses"))
+
+
+def _staggered(replay: Replay, missed: Mapping[int, _Missed]) -> str:
+    """What a staggered start would do for all misses of some groups, of which some are concurrent."""
+    groups = len({one.group for one in missed.values()})
+    cells = [replay.cell_of(at) for at in missed]
+    keys = len({cell.key for cell in cells})
+    become = "their keys are equal already" if keys == groups else f"{plural(keys, 'key')} become {groups}"
+    may = "may" if any(cell.has_guards for cell in cells) else "would"
+    hits = sum(one.why == _CONCURRENT for one in missed.values())
+    return f"the runs were concurrent: {become}; with a staggered start, {hits} of {len(missed)} {may} hit"
+
+
+class _Missed(NamedTuple):
+    """A miss that stays one."""
+
+    why: str  # a word of `_SENTENCES`, or that its run was not alone
+    group: tuple[int, int]  # its what-if key, by the first of the keys that become it, and its directory
+
+
+def _missed(replay: Replay, keys: Sequence[int], after: Outcomes) -> Iterator[tuple[int, _Missed]]:
+    """The misses of some keys that become one, in each directory."""
+    cells = [cell for key in keys for cell in replay.cells.of_key.get(key, ())]
+    of_directory = by_key((cell.directory, cell) for cell in cells)
+    # Where there was an entry first, and where next.
+    stored = sorted((first_entry(found, after), directory) for directory, found in of_directory.items())
+    nowhere = "first" if len({cell.key for cell in cells}) > 1 else _DIFFERS
+    for directory, found in of_directory.items():
+        elsewhere = next((since for since, other in stored if other != directory), NEVER)
+        for at, why, _ in still_missed(replay, found, after):
+            word: str = why
+            if replay.history.lookups[at].outcome == "guard_miss":
+                word = "guards"
+            elif why == "nothing":
+                word = "elsewhere" if elsewhere <= at else nowhere
+            yield at, _Missed(word, (keys[0], directory))
+
+
+def concurrent_misses(replay: Replay, groups: Iterable[list[Cell]], after: Outcomes) -> list[int]:
+    """The misses of some groups of cells that would hit unless runs compile at the same time.
+
+    Those of which another run was compiling the very key are left out: no field keeps these from hitting. With guards, an entry
+    that is there need not serve.
+    """
+    found = []
+    for group in groups:
+        missed = [at for cell in group for at in cell.misses if after[at] == MISS]
+        # Once there is an entry, none of them is concurrent.
+        if len(missed) > 1 and sorted(missed)[1] < first_entry(group, after):
+            found += [
+                at
+                for at, why, is_compiled in still_missed(replay, group, after)
+                if why == _CONCURRENT and not is_compiled and not replay.cell_of(at).has_guards
+            ]
+    return sorted(found)

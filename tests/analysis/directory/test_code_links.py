@@ -11,7 +11,6 @@ import pytest
 
 import cachescope
 from cachescope.analysis.directory import links as module
-from cachescope.analysis.directory.linked_files import Files
 from cachescope.analysis.directory.links import (
     CHOICE,
     CPP_SOURCE,
@@ -19,6 +18,7 @@ from cachescope.analysis.directory.links import (
     NOT_THERE,
     SAME_NAME,
     TRITON_SOURCE,
+    Files,
     choice_links,
 )
 from cachescope.analysis.directory.unused import OTHER_PATHS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.directory.linked_files import Files
+from cachescope.analysis.directory.links import Files
 from cachescope.analysis.directory.unused import Unread
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.terms import OTHER_NAME, OTHER_TEXT

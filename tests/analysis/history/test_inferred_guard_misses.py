@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.inferred_guard_misses import settled_history
+from cachescope.analysis.history.past_of_keys import settled_history
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.phases.readings import Readings, compile_of, readings_of_runs
+from cachescope.analysis.phases.frame import Readings, compile_of, readings_of_runs
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import lookup_row

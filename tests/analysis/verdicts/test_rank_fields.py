@@ -2,7 +2,7 @@
 
 import pytest
 
-from cachescope.analysis.verdicts.rank_fields import all_hold_a_rank
+from cachescope.analysis.verdicts.ranks import all_hold_a_rank
 from cachescope.details import HashDetails
 from tests.made import component
 

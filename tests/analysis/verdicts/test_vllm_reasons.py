@@ -3,7 +3,7 @@
 import pytest
 
 from cachescope.analysis.verdicts.misses import Why
-from cachescope.analysis.verdicts.vllm_reasons import Judged, not_loaded
+from cachescope.analysis.verdicts.vllm_misses import Judged, not_loaded
 
 EDITED = "Source code has changed since the last compilation. Recompiling the model."
 CODE_CHANGED, OTHER_CHANGED = (

@@ -4,8 +4,7 @@ import pytest
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.verdicts.advice import AdviceFacts
-from cachescope.analysis.vllm.advice import vllm_advice
-from cachescope.analysis.vllm.changes import between, field_changes_of
+from cachescope.analysis.vllm.changes import between, field_changes_of, vllm_advice
 from cachescope.analysis.vllm.factors import Named
 
 
