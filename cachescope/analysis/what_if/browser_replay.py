@@ -116,13 +116,13 @@ class ReplayCodes:
 
 
 def _misses(replay: Replay, chosen: Sequence[Cell]) -> MissCodes:
-    place_of_cell = {cell.number: place for place, cell in enumerate(chosen)}
+    place_of_cell = {cell: place for place, cell in enumerate(chosen)}
     place = {at: number for number, at in enumerate(replay.misses)}
     aot = {at: place[above] for at, above in replay.graphs.items()}
     is_open = set(replay.unknown)
     return MissCodes(
         replay.misses,
-        [place_of_cell.get(replay.cell_of(at).number, -1) for at in replay.misses],
+        [place_of_cell.get(replay.cell_of(at), -1) for at in replay.misses],
         [aot.get(at, -1) for at in replay.misses],
         [at in is_open for at in replay.misses],
         [replay.columns.stored_since[at] for at in replay.misses],

@@ -6,7 +6,7 @@ explains.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final, Literal, NamedTuple
@@ -27,13 +27,10 @@ class Stored:
     """One entry under a key in a directory, from the position at which it was stored until it was gone."""
 
     since: int
-    # Position of the miss that stored it; -1 if it existed before, or came from elsewhere.
-    source: int
+    source: int  # position of the miss that stored it; -1 if it existed before, or came from elsewhere
     gone: int = NEVER
-    guards: str | None = None
-    has_known_guards: bool = False
-    # Its guards as a number, as `Directory` takes them.
-    guards_code: int = NOT_KNOWN
+    guards: str | None = None  # empty if it has none; None if they are not known
+    guards_code: int = NOT_KNOWN  # the same as a number, as `Directory` takes them
 
 
 class Difference(NamedTuple):
@@ -43,34 +40,17 @@ class Difference(NamedTuple):
     kind: Literal["gone", "came"]
 
 
-Event = tuple[int, bool, int, int, int, int]
-"""Something to be played into a directory: its position, whether it is a lookup, its key, the guards of the entry or of what the lookup
-compiled, and of an entry when it is gone and the position of the miss that stored it, or -1. At one position, entries come first.
-"""
-
-
 @dataclass(slots=True, eq=False)
 class Cell:
     """One key in one directory."""
 
-    number: int
     key: int
     directory: int
     lookups: list[int] = field(default_factory=list)
     misses: list[int] = field(default_factory=list)
     entries: list[Stored] = field(default_factory=list)
-    # Whether its entries may have guards.
-    has_guards: bool = False
-    # Whether the first entry alone determines what exists at any time.
-    is_plain: bool = True
-
-    def events(self) -> Iterator[Event]:
-        """Its entries and misses, to be played into a directory."""
-        for entry in self.entries:
-            yield entry.since, False, self.key, entry.guards_code, entry.gone, entry.source
-        compiled = {entry.source: entry.guards_code for entry in self.entries}
-        for at in self.misses:
-            yield at, True, self.key, compiled.get(at, NOT_KNOWN), NEVER, -1
+    has_guards: bool = False  # whether its entries may have guards
+    is_plain: bool = True  # whether the first entry alone determines what exists at any time
 
 
 class Cells:
@@ -83,12 +63,12 @@ class Cells:
         self.of_key: dict[int, list[Cell]] = {}
         self.differences: list[Difference] = []
         self._columns = columns
-        self._guards: dict[str | None, int] = {None: NO_GUARDS}
+        self._guards = {"": NO_GUARDS}
         entries = self._numbered()
         for cell in self.every:
-            self._walk(cell, entries.get(cell.number, []), is_symbolic[cell.key])
+            self._walk(cell, entries.get(cell, []), is_symbolic[cell.key])
 
-    def _numbered(self) -> Mapping[int, list[EntryRow]]:
+    def _numbered(self) -> Mapping[Cell, list[EntryRow]]:
         """Make the cells; return the sound entries of those that have any."""
         columns, directories = self._columns, self._columns.run_directories
         known: dict[tuple[int, int], Cell] = {}
@@ -96,7 +76,7 @@ class Cells:
         def cell_of(key: int, directory: int) -> Cell:
             cell = known.get((key, directory))
             if cell is None:
-                cell = known[key, directory] = Cell(len(known), key, directory)
+                cell = known[key, directory] = Cell(key, directory)
                 self.every.append(cell)
                 self.of_key.setdefault(key, []).append(cell)
             return cell
@@ -111,7 +91,7 @@ class Cells:
             if outcome == MISS:
                 cell.misses.append(at)
         return by_key(
-            (cell_of(key, directory).number, entry)
+            (cell_of(key, directory), entry)
             for entry, key in zip(columns.history.entries, columns.key_of_entry, strict=True)
             if entry.status == "ok"
             for directory in directories.of_root[entry.root]
@@ -121,134 +101,115 @@ class Cells:
         columns = self._columns
         before, guards_of = self._entries_before(cell, entries)
         walk = CellWalk(before, guards_of)
-        rows, outcome, since = columns.history.lookups, columns.outcome, columns.stored_since
-        walk.walk(Step(at, rows[at], outcome[at] == HIT, since[at]) for at in cell.lookups)
+        walk.walk((at, columns.history.lookups[at], columns.stored_since[at]) for at in cell.lookups)
         cell.entries = walk.entries
         self.differences += walk.differences
         # Guards that no log shows: unless every entry is known to have none.
-        is_open = is_symbolic and not all(entry.has_known_guards for entry in walk.entries)
+        is_open = is_symbolic and any(entry.guards is None for entry in walk.entries)
         cell.has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
         cell.is_plain = not (cell.has_guards or walk.was_removed)
         for entry in walk.entries:
             if entry.source >= 0:
                 columns.stored_since[entry.source] = entry.since
-            if entry.has_known_guards or not cell.has_guards:
-                entry.guards_code = self._guards.setdefault(entry.guards, len(self._guards))
+            if entry.guards is not None or not cell.has_guards:
+                entry.guards_code = self._guards.setdefault(entry.guards or "", len(self._guards))
 
-    def _entries_before(
-        self, cell: Cell, entries: list[EntryRow]
-    ) -> tuple[list[Stored], Mapping[int, str | None]]:
+    def _entries_before(self, cell: Cell, entries: list[EntryRow]) -> tuple[list[Stored], Mapping[int, str]]:
         """The entries that no recorded miss stored, and the guards of those that one did, by its position."""
         if not entries:
             return [], {}
         in_order = sorted(entries, key=lambda entry: entry.modified_time or 0)
-        guards = [entry.guards_expr or None for entry in in_order]
+        guards = [entry.guards_expr or "" for entry in in_order]
         columns = self._columns
         if storing := [at for at in cell.lookups if columns.stored_since[at] < NEVER]:
             # The same number, in time order: each is the result of one miss.
             is_each = len(storing) == len(guards)
             return [], dict(zip(storing, guards, strict=True)) if is_each else {}
         since = [columns.position_of(entry.modified_time) for entry in in_order]
-        return [Stored(at, -1, NEVER, shown, True) for at, shown in zip(since, guards, strict=True)], {}
-
-
-class Step(NamedTuple):
-    """One lookup, as far as it says what was stored."""
-
-    at: int
-    row: LookupRow
-    is_hit: bool
-    since: int  # from which position its result exists; `NEVER` if it stored nothing
+        return [Stored(at, -1, NEVER, shown) for at, shown in zip(since, guards, strict=True)], {}
 
 
 class CellWalk:
     """The walk through one cell: its entries, and what nothing explains."""
 
-    def __init__(self, entries: Iterable[Stored], guards_of: Mapping[int, str | None]) -> None:
+    def __init__(self, entries: Iterable[Stored], guards_of: Mapping[int, str]) -> None:
         self.entries = list(entries)
         # Whether some lookup shows guards, and whether entries came or went from outside.
         self.has_guards = False
         self.was_removed = False
         self.differences: list[Difference] = []
         self._guards_of = guards_of
-        self._first = NEVER
-        self._there = _StoredNow()
         self._coming = [(entry.since, number, entry) for number, entry in enumerate(self.entries)]
         heapify(self._coming)
+        # The entries that exist; of these, the guards that are known, and those whose guards are not.
+        self._there: list[Stored] = []
+        self._known: set[str] = set()
+        self._unknown: list[Stored] = []
 
-    def walk(self, steps: Iterable[Step]) -> None:
-        """Follow the lookups in time order, and record what does not follow from what was stored."""
-        for step in steps:
-            self._first = min(self._first, step.at)
-            while self._coming and self._coming[0][0] <= step.at:
-                self._there.add(heappop(self._coming)[2])
-            before = self._there
-            if not step.is_hit:
-                self._miss(step)
-            elif not before.entries:
-                before.add(self._found_nevertheless(step.at))
-            self.has_guards |= bool(step.row.guards_expr)
-            before.learn_guards(step)
+    def walk(self, lookups: Iterable[tuple[int, LookupRow, int]]) -> None:
+        """Follow the lookups in time order, and record what does not follow from what was stored.
 
-    def _miss(self, step: Step) -> None:
-        if step.row.outcome == "guard_miss":
-            self.has_guards = True
-            if not self.entries:
-                self._there.add(self._add(Stored(0, -1)))
-        elif self._there.entries:
-            self.differences.append(Difference(step.at, "gone"))
-            self.was_removed = True
-            for entry in self._there.entries:
-                entry.gone = step.at
-            self._there = _StoredNow()
-        if step.since < NEVER:
-            is_known = step.at in self._guards_of
-            entry = Stored(step.since, step.at, NEVER, self._guards_of.get(step.at), is_known)
-            heappush(self._coming, (step.since, len(self.entries), self._add(entry)))
+        Each has its position, and that from which its result exists, which is `NEVER` if it stored nothing.
+        """
+        is_first = True
+        for at, row, since in lookups:
+            while self._coming and self._coming[0][0] <= at:
+                self._take(heappop(self._coming)[2])
+            if row.outcome == "hit" and not self._there:
+                self._take(self._found_nevertheless(at, is_first))
+            elif row.outcome == "guard_miss" and not self.entries:
+                self._take(self._add(Stored(0, -1)))
+            self._learn_guards(row)
+            if row.outcome == "full_miss" and self._there:
+                self._lose_all(at)
+            if since < NEVER:
+                stored = self._add(Stored(since, at, NEVER, self._guards_of.get(at)))
+                heappush(self._coming, (since, len(self.entries), stored))
+            is_first = False
 
-    def _found_nevertheless(self, at: int) -> Stored:
+    def _found_nevertheless(self, at: int, is_first: bool) -> Stored:
         """The entry of a recorded hit for which no stored entry is known."""
         if self._coming and self._coming[0][2].source >= 0:
             # It was stored sooner than the records show.
             first = heappop(self._coming)[2]
             first.since = at
             return first
-        if self._first == at:
+        if is_first:
             # It existed before the recording; a copied directory has the times of the copy.
             entry = heappop(self._coming)[2] if self._coming else self._add(Stored(0, -1))
             entry.since = 0
             return entry
-        self.differences.append(Difference(at, "came"))
-        self.was_removed = True
+        self._differs(at, "came")
         return self._add(Stored(at, -1))
 
     def _add(self, entry: Stored) -> Stored:
         self.entries.append(entry)
         return entry
 
-
-class _StoredNow:
-    """The entries that exist at one time, and what is known of their guards: they come one by one and go together."""
-
-    def __init__(self) -> None:
-        self.entries: list[Stored] = []
-        self._known: set[str | None] = set()
-        self._unknown: list[Stored] = []
-
-    def add(self, entry: Stored) -> None:
-        self.entries.append(entry)
-        if entry.has_known_guards:
-            self._known.add(entry.guards)
-        else:
+    def _take(self, entry: Stored) -> None:
+        self._there.append(entry)
+        if entry.guards is None:
             self._unknown.append(entry)
+        else:
+            self._known.add(entry.guards)
 
-    def learn_guards(self, step: Step) -> None:
+    def _lose_all(self, at: int) -> None:
+        self._differs(at, "gone")
+        for entry in self._there:
+            entry.gone = at
+        self._there, self._known, self._unknown = [], set(), []
+
+    def _differs(self, at: int, kind: Literal["gone", "came"]) -> None:
+        self.differences.append(Difference(at, kind))
+        self.was_removed = True
+
+    def _learn_guards(self, row: LookupRow) -> None:
         """Record the guards that a lookup shows, if only one candidate's are unknown."""
-        guards = step.row.guards_expr
+        guards = row.guards_expr or ""
+        self.has_guards |= bool(guards) or row.outcome == "guard_miss"
         if len(self._unknown) != 1 or guards in self._known:
             return
         # For a miss, torch prints the guards of a candidate; for a hit without guards, nothing (2.8 and later).
-        if guards or (step.is_hit and step.row.status_detailed == "hit"):
-            entry = self._unknown.pop()
-            entry.guards, entry.has_known_guards = guards or None, True
-            self._known.add(entry.guards)
+        if guards or (row.outcome == "hit" and row.status_detailed == "hit"):
+            self._unknown.pop().guards = guards
+            self._known.add(guards)

@@ -9,15 +9,15 @@ stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
-from itertools import chain
+from operator import itemgetter
 from typing import Final, Literal
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import rates
-from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Cells, Event
+from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Cells
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, UNKNOWN, Outcomes, ReplayColumns
 from cachescope.frames.answer_rows import RateRow
@@ -31,83 +31,60 @@ WhyNot = Literal["guards", "gone", "concurrent", "pending", "not stored", "nothi
 
 
 class Directory:
-    """The entries that exist at one time, under keys that differed when they were recorded and count as one.
+    """The entries that some cells have at one time, under keys that differed when they were recorded and count as one.
 
     Lookups of these keys are played into it in time order. Guards are numbers. Whether the guards of an entry hold is known if
     the entry has none, or if the lookup compiled the same guards itself. In all other cases it depends on sizes, which no log has.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cells: Iterable[Cell], after: Mapping[int, int] | Outcomes) -> None:
+        self._after = after
+        # What is still to come, the next one last; and what goes, the next one first.
+        coming = [(entry.since, cell.key, entry) for cell in cells for entry in cell.entries]
+        self._coming = sorted(coming, key=itemgetter(0), reverse=True)
+        self._going: list[tuple[int, int, int]] = []
         # How many entries there are: by guards, and by guards and key.
         self._count: Counter[tuple[int, int | None]] = Counter()
-        self._going: list[tuple[int, int, int]] = []
-        # How many compiles go on: by key and run, None for any of them.
-        self._compiling: Counter[tuple[int | None, int | None]] = Counter()
-        # Whether an entry is gone, and whether a compile stored nothing.
-        self._has_lost = False
-        self._was_kept_back = False
-
-    def store(self, key: int, guards: int, gone: int = NEVER, by: int | None = None) -> None:
-        """Store an entry under a key, which is there until something from outside removes it; `by` is the run that `compile` began for it."""
-        self._change(key, guards, 1)
-        if gone < NEVER:
-            heappush(self._going, (gone, key, guards))
-        if by is not None:
-            self._begin(key, by, -1)
-
-    def compile(self, key: int, run: int, *, is_stored: bool) -> None:
-        """Begin the compile after a miss, whose result is stored later, or never."""
-        if is_stored:
-            self._begin(key, run, 1)
-        else:
-            self._was_kept_back = True
+        self.has_lost = False  # whether an entry is gone
 
     def would_find(self, key: int, at: int, guards: int) -> int:
         """What a lookup that missed its own key finds among the entries of the others: `HIT`, `MISS` or `UNKNOWN`.
 
         It is made `at` a time not before any lookup made earlier, and compiled the `guards` itself.
         """
-        self._remove(at)
+        self._move_to(at)
         if self._has_other(key, NO_GUARDS) or (guards != NOT_KNOWN and self._has_other(key, guards)):
             return HIT
         return UNKNOWN if self._has_other(key, _ANY) else MISS
 
-    def why_not(self, at: int, run: int) -> WhyNot:
-        """Why a lookup of a run that finds nothing does not."""
-        self._remove(at)
-        if self._count[_ANY, None]:
-            return "guards"
-        if self._has_lost:
-            return "gone"
-        if self.is_compiled_elsewhere(run):
-            return "concurrent"
-        if self._compiling[None, None]:
-            return "pending"
-        return "not stored" if self._was_kept_back else "nothing"
+    def holds_any(self, at: int) -> bool:
+        """Whether there is an entry of any of the keys at a time."""
+        self._move_to(at)
+        return self._count[_ANY, None] > 0
 
-    def is_compiled_elsewhere(self, run: int, key: int | None = None) -> bool:
-        """Whether another run compiles a key, or any of them, and has not stored it."""
-        return self._compiling[key, None] > self._compiling[key, run]
-
-    def _has_other(self, key: int, guards: int) -> bool:
-        count = self._count
-        return count[guards, None] > count[guards, key]
-
-    def _remove(self, at: int) -> None:
+    def _move_to(self, at: int) -> None:
+        while self._coming and self._coming[-1][0] <= at:
+            _, key, entry = self._coming.pop()
+            by = MISS if entry.source < 0 else self._after[entry.source]
+            if by == HIT:
+                continue
+            # What a lookup that may have hit would have stored may not exist.
+            guards = entry.guards_code if by == MISS else NOT_KNOWN
+            self._change(key, guards, 1)
+            if entry.gone < NEVER:
+                heappush(self._going, (entry.gone, key, guards))
         while self._going and self._going[0][0] <= at:
             _, key, guards = heappop(self._going)
             self._change(key, guards, -1)
-            self._has_lost = True
+            self.has_lost = True
+
+    def _has_other(self, key: int, guards: int) -> bool:
+        return self._count[guards, None] > self._count[guards, key]
 
     def _change(self, key: int, guards: int, more: int) -> None:
         for kind in (_ANY,) if guards == NOT_KNOWN else (_ANY, guards):
             self._count[kind, None] += more
             self._count[kind, key] += more
-
-    def _begin(self, key: int, run: int, more: int) -> None:
-        for one in (None, key):
-            self._compiling[one, None] += more
-            self._compiling[one, run] += more
 
 
 class Replay:
@@ -217,16 +194,11 @@ def play(group: list[Cell], after: Outcomes) -> None:
                 if at >= since:
                     after[at] = HIT
         return
-    directory = Directory()
-    for position, is_lookup, key, guards, gone, source in _events(group):
-        if is_lookup:
-            if after[position] != HIT:
-                after[position] = directory.would_find(key, position, guards)
-            continue
-        by = MISS if source < 0 else after[source]
-        if by != HIT:
-            # What a lookup that may have hit would have stored may not exist.
-            directory.store(key, guards if by == MISS else NOT_KNOWN, gone)
+    directory = Directory(group, after)
+    compiled = {entry.source: entry.guards_code for cell in group for entry in cell.entries}
+    for at, key in sorted((at, cell.key) for cell in group for at in cell.misses):
+        if after[at] != HIT:
+            after[at] = directory.would_find(key, at, compiled.get(at, NOT_KNOWN))
 
 
 def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
@@ -243,18 +215,33 @@ def still_missed(
     replay: Replay, group: Sequence[Cell], after: Outcomes
 ) -> Iterator[tuple[int, WhyNot, bool]]:
     """Each miss of some cells that stays one, why, and whether another run was compiling its very key."""
-    directory, lookups = Directory(), replay.history.lookups
-    last = max((at for cell in group for at in cell.misses if after[at] == MISS), default=-1)
-    for position, is_lookup, key, guards, gone, source in _events(group):
-        if position > last:
-            return
-        if is_lookup and after[position] == MISS:
-            run = lookups[position].run
-            yield position, directory.why_not(position, run), directory.is_compiled_elsewhere(run, key)
-            directory.compile(key, run, is_stored=replay.columns.stored_since[position] < NEVER)
-        elif not is_lookup and (source < 0 or after[source] == MISS):
-            directory.store(key, guards, gone, None if source < 0 else lookups[source].run)
+    lookups, stored_since = replay.history.lookups, replay.columns.stored_since
+    misses = {at: cell.key for cell in group for at in cell.misses}
+    # What a lookup that may have hit would have stored is left out.
+    directory = Directory(group, {at: MISS if after[at] == MISS else HIT for at in misses})
+    # How many compiles go on, by key and run, None for any of them; when each ends; and whether one stored nothing.
+    compiling: Counter[tuple[int | None, int | None]] = Counter()
+    ends: list[tuple[int, int, int]] = []
+    was_kept_back = False
+    for at in sorted(at for at in misses if after[at] == MISS):
+        while ends and ends[0][0] <= at:
+            compiling.subtract(_counted(*heappop(ends)[1:]))
+        key, run = misses[at], lookups[at].run
+        why: WhyNot = "not stored" if was_kept_back else "nothing"
+        if directory.holds_any(at):
+            why = "guards"
+        elif directory.has_lost:
+            why = "gone"
+        elif compiling[None, None]:
+            why = "concurrent" if compiling[None, None] > compiling[None, run] else "pending"
+        yield at, why, compiling[key, None] > compiling[key, run]
+        if (since := stored_since[at]) < NEVER:
+            heappush(ends, (since, key, run))
+            compiling.update(_counted(key, run))
+        else:
+            was_kept_back = True
 
 
-def _events(group: Iterable[Cell]) -> list[Event]:
-    return sorted(chain.from_iterable(cell.events() for cell in group))
+def _counted(key: int, run: int) -> list[tuple[int | None, int | None]]:
+    """What a compile of a key by a run is counted as."""
+    return [(None, None), (None, run), (key, None), (key, run)]

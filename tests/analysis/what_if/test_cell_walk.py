@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.what_if.cells import CellWalk, Step, Stored
+from cachescope.analysis.what_if.cells import CellWalk, Stored
 from cachescope.analysis.what_if.replay_columns import NEVER
+from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import lookup_row
 
 
-def steps(text: str, **guards: str) -> list[Step]:
+def steps(text: str, **guards: str) -> list[tuple[int, LookupRow, int]]:
     """h hit, H hit that would show guards, m miss, g guard miss, each one position on; `guards` are by position."""
     found = []
     for at, word in enumerate(text.split()):
@@ -20,11 +21,11 @@ def steps(text: str, **guards: str) -> list[Step]:
         outcome = {"h": "hit", "H": "hit", "m": "full_miss", "g": "guard_miss"}[kind]
         told = {"outcome": outcome, "guards_expr": guards.get(f"at{at}")}
         row = lookup_row(**told, status_detailed="hit" if kind == "H" else None)
-        found.append(Step(at, row, outcome == "hit", since))
+        found.append((at, row, since))
     return found
 
 
-def walked(text: str, *before: Stored, known: dict[int, str | None] | None = None, **guards: str) -> CellWalk:
+def walked(text: str, *before: Stored, known: dict[int, str] | None = None, **guards: str) -> CellWalk:
     walk = CellWalk(before, known or {})
     walk.walk(steps(text, **guards))
     return walk
@@ -87,7 +88,7 @@ def test_entries_there(text: str, since: tuple[int, ...], entries: list[tuple[in
 
 def guards(walk: CellWalk) -> list[Any]:
     """The guards of each entry; Ellipsis if they are not known."""
-    return [one.guards if one.has_known_guards else ... for one in walk.entries]
+    return [... if one.guards is None else one.guards for one in walk.entries]
 
 
 @pytest.mark.parametrize(("text", "told", "wanted", "has_guards"), [
@@ -95,7 +96,7 @@ def guards(walk: CellWalk) -> list[Any]:
     ("m1 h", {"at1": "a"}, ["a"], True),
     ("m1 g", {"at1": "a"}, ["a"], True),
     # Shows none: it has none, if a hit would show them.
-    ("m1 H", {}, [None], False),
+    ("m1 H", {}, [""], False),
     ("m1 h", {}, [...], False),
     ("m1 g", {}, [...], True),
     ("h", {"at0": "a"}, ["a"], True),
@@ -104,8 +105,8 @@ def guards(walk: CellWalk) -> list[Any]:
     ("m1 h g3 h", {"at1": "a", "at3": "b"}, ["a", "b"], True),
     ("m1 h g3 h", {"at1": "a", "at3": "a"}, ["a", ...], True),
     ("m1 h g3 h h", {"at1": "a", "at3": "a", "at4": "b"}, ["a", "b"], True),
-    ("m1 H g3 H", {"at3": "b"}, [None, "b"], True),
-    ("m1 h g3 H", {"at1": "a"}, ["a", None], True),
+    ("m1 H g3 H", {"at3": "b"}, ["", "b"], True),
+    ("m1 h g3 H", {"at1": "a"}, ["a", ""], True),
     # Of what has gone it says nothing.
     ("m1 m2 h", {"at2": "a"}, [..., "a"], True),
     # A miss that shows guards where nothing is there yet.
@@ -117,7 +118,7 @@ def test_guards_of_lookups(text: str, told: dict[str, str], wanted: list[Any], h
 
 
 def test_guards_that_a_directory_shows() -> None:
-    assert guards(walked("m2 m2 h", known={0: "a", 1: None})) == ["a", None]
+    assert guards(walked("m2 m2 h", known={0: "a", 1: ""})) == ["a", ""]
     assert guards(walked("m2 m2 h", known={1: "b"}, at2="a")) == ["a", "b"]
     assert guards(walked("m2 m2 h", known={1: "a"}, at2="a")) == [..., "a"]
-    assert guards(walked("h h", Stored(0, -1, NEVER, "a", True), at1="b")) == ["a"]
+    assert guards(walked("h h", Stored(0, -1, NEVER, "a"), at1="b")) == ["a"]

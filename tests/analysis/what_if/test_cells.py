@@ -90,7 +90,7 @@ def looked_up(key: int, outcome: str, wait: int = 1, taken: int = 4) -> Looked:
 def test_what_was_there_before_and_what_went(found: list[Looked], early: list[int], gone: list[int]) -> None:
     cells = replay_of(found).cells.every
     assert list(map(early_of, cells)) == early
-    assert [cell.number for cell in cells if not cell.is_plain] == gone
+    assert [at for at, cell in enumerate(cells) if not cell.is_plain] == gone
 
 
 CELLS = 3
@@ -157,7 +157,7 @@ def slow(found: list[Miss], entries: list[Entry]) -> list[int]:
 
 
 def played(found: list[Miss], entries: list[Entry]) -> list[int]:
-    cells = [Cell(number, number, 0, is_plain=False) for number in range(CELLS)]
+    cells = [Cell(number, 0, is_plain=False) for number in range(CELLS)]
     for e in entries:
         cells[e.cell].entries.append(Stored(e.since, e.source, e.gone, guards_code=e.guards))
     for at, m in enumerate(found):

@@ -72,8 +72,11 @@ def test_of_several_entries_of_a_key_the_first_counts() -> None:
 def test_the_guards_of_what_each_lookup_stored() -> None:
     lookups = [miss("f1", 100), hit("f1", 200, guards_expr="a"), miss("f2", 300), hit("f3", 400)]
     cells = Replay(history(*lookups)).cells.every
-    compiled = {at: guards for cell in cells for at, is_lookup, _, guards, *_ in cell.events() if is_lookup}
-    assert compiled == {0: A, 2: NO_GUARDS}
+    assert {entry.source: entry.guards_code for cell in cells for entry in cell.entries} == {
+        0: A,
+        2: NO_GUARDS,
+        -1: NO_GUARDS,
+    }
 
 
 def recorded(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> ReplayColumns:
