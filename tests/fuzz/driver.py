@@ -18,9 +18,9 @@ from fuzz.tables import table_kinds
 from fuzz.vllm_logs import VllmLogs
 from fuzz.watch import Watch
 
-# How often a kind comes, by what it takes: a directory takes as long as hundreds of pickles.
+# How often a kind comes. No medium has most of them, and what takes long comes seldom: a directory takes as long as hundreds of pickles.
 WEIGHTS = {
-    "pickles": 8_500,
+    "pickles": 2_000,
     "trace records": 500,
     "traces in parts": 100,
     "text lines": 500,
