@@ -17,12 +17,13 @@ from cachescope.auditing.contents import LEFT, audit_content, is_code
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
 from cachescope.auditing.remote_caches import audit_value, is_remote_cache
-from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, is_archive, place_here
+from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, place_here
 from cachescope.columns import frame_of
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES, UNPROVEN
 from cachescope.frames.checks import AuditRow
 from cachescope.locking.lock_text import read_lock
+from cachescope.readers.archives import is_archive
 from cachescope.readers.directory.place_of import place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, UNKNOWN, Place
 from cachescope.readers.kinds import HEAD_BYTES, check_is_stored, shipped_kind

@@ -5,22 +5,19 @@ Nothing is opened for the list, and no link is followed.
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
 import stat
 import tarfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
-from typing import Final
+from typing import IO, Final
 
 from cachescope.auditing.permissions import me
 from cachescope.errors import SourceError
 from cachescope.keys.vllm import RANK_FOLDER
+from cachescope.readers.archives import BROKEN, members
 from cachescope.readers.cache_file import read_steady
 from cachescope.readers.directory.place_of import KEY_FOLDERS
 from cachescope.readers.directory.places import (
@@ -44,11 +41,6 @@ from cachescope.terms import AOT_KEY, FX_KEY, HASH
 MOST_BYTES: Final = 256 << 20
 _MOST_MEMBERS: Final = 1_000_000
 _MOST_UNPACKED: Final = 512 << 20
-_BROKEN: Final = (
-    tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError, zlib.error,
-)  # fmt: skip
-# These archives torch reads as they are.
-_OF_TORCH: Final = re.compile(r"(?:[^/]+/)?(?:data\.pkl|archive_format|data/aotinductor/.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +97,17 @@ class Archive:
         self._contents: dict[str, bytes] = {}
         unpacked = 0
         try:
-            for number, (member, read) in enumerate(_members(path)):
+            for number, (member, opened) in enumerate(members(path)):
                 unpacked += member.size
                 if number >= _MOST_MEMBERS or unpacked > _MOST_UNPACKED:
                     raise SourceError(
                         path, "an archive of more than is looked at: unpack it and audit the folder"
                     )
-                self._take(member, read)
-        except _BROKEN as error:
+                self._take(member, opened)
+        except BROKEN as error:
             raise SourceError(path, f"an archive that cannot be read: {error}") from error
 
-    def _take(self, member: tarfile.TarInfo, read: Callable[[], bytes]) -> None:
+    def _take(self, member: tarfile.TarInfo, opened: Callable[[], IO[bytes] | None]) -> None:
         parts = [part for part in member.name.split("/") if part not in ("", ".")]
         if member.name.startswith("/") or ".." in parts:
             self.outside.append(member.name)
@@ -138,7 +130,8 @@ class Archive:
         if kind == stat.S_IFREG:
             if path in self._contents:
                 self.twice.append(member.name)
-            self._contents[path] = read()
+            stream = opened()
+            self._contents[path] = b"" if stream is None else stream.read(MOST_BYTES + 1)
 
     def items(self, path: str) -> list[Item]:
         """The items in a folder, by name."""
@@ -155,42 +148,6 @@ Tree = Disk | Archive
 
 def _made(mode: int, group: int, size: int) -> os.stat_result:
     return os.stat_result((mode, 0, 0, 1, me(), group, size, 0, 0, 0))
-
-
-def _members(path: str) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:
-    """The members of an archive, and what reads each."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            for one in archive.infolist():
-                member = tarfile.TarInfo(one.filename)
-                mode = one.external_attr >> 16
-                member.size, member.mode = one.file_size, stat.S_IMODE(mode) or 0o644
-                if one.is_dir():
-                    member.type = tarfile.DIRTYPE
-                elif stat.S_ISLNK(mode):
-                    member.type, member.linkname = (
-                        tarfile.SYMTYPE,
-                        archive.read(one).decode("utf-8", "replace"),
-                    )
-                yield member, partial(archive.read, one)
-        return
-    # As a stream: every byte is unpacked once, and counted before it is stored.
-    with tarfile.open(path, "r|*") as members:
-        for member in members:
-            stream = members.extractfile(member) if member.isfile() else None
-            yield member, (lambda: b"") if stream is None else partial(stream.read, MOST_BYTES + 1)
-
-
-def is_archive(path: str) -> bool:
-    """Whether a file is a tar file, compressed or not, or a zip file that torch does not read itself."""
-    try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                return not any(map(_OF_TORCH.fullmatch, archive.namelist()))
-        with tarfile.open(path, "r|*") as members:
-            return members.next() is not None
-    except _BROKEN:
-        return False
 
 
 def below(tree: Tree, item: Item) -> Iterator[Item]:

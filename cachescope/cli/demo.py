@@ -24,18 +24,15 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
     from cachescope.report.why_missed import answer_lines
-    from cachescope.samples import archive, is_packed, sample, sample_names
+    from cachescope.samples import sample_names, shipped
 
-    path = str(sample(args.name))
+    path = str(shipped(args.name))
     scope = read_scope([path])
     redaction_of(args, scope, [path])
     others = ", ".join(name for name in sample_names() if name != args.name)
     further = [
         Line(),
-        # What was unpacked for this process is gone with it.
-        Line(f"To read its files: tar -xf {archive(args.name)}; cachescope explain {args.name}", whole=True)
-        if is_packed(args.name)
-        else Line(f"This was: cachescope explain {path}", whole=True),
+        Line(f"This was: cachescope explain {path}", whole=True),
         Line(f"Other recordings: cachescope demo NAME, with NAME one of {others}"),
         Line("In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"),
         Line("On your own program: cachescope record -- python train.py"),

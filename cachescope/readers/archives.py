@@ -1,43 +1,107 @@
-"""A tar archive is read as the folder that it was made of: unpacked into a temporary one that goes when the process ends."""
+"""Tar and zip archives: their members, and one read as the folder that it was made of.
+
+It is unpacked into a temporary folder, which goes when the process ends.
+"""
 
 from __future__ import annotations
 
 import atexit
-import contextlib
+import lzma
 import os
+import re
 import shutil
+import stat
 import tarfile
 import tempfile
+import zipfile
 import zlib
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import IO, Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.kinds import packed_in_tar
+from cachescope.readers.kinds import in_an_archive
 
 # Logs shrink to a thirtieth.
 _MOST_TIMES: Final = 200
 _MOST_MEMBERS: Final = 100_000
+BROKEN: Final = (
+    tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError, zlib.error,
+)  # fmt: skip
+"""What reading an archive raises that is damaged, cut, or encrypted."""
+# These archives torch reads as they are.
+_OF_TORCH: Final = re.compile(r"(?:[^/]+/)?(?:data\.pkl|archive_format|data/aotinductor/.*)", re.DOTALL)
+# Zip's own times have no zone. In this field stand its number, its size, which of three times it has, and the first.
+_ZIP_TIME: Final = re.compile(rb"UT..[\1\3\5\7](....)", re.DOTALL)
+
+
+def is_archive(path: str) -> bool:
+    """Whether a file is a tar file, compressed or not, or a zip file that torch does not read itself."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                return not any(map(_OF_TORCH.fullmatch, archive.namelist()))
+        with tarfile.open(path, "r|*") as archive_of_tar:
+            return archive_of_tar.next() is not None
+    except BROKEN:
+        return False
+
+
+def members(path: str) -> Iterator[tuple[tarfile.TarInfo, Callable[[], IO[bytes] | None]]]:
+    """The members of an archive, in its order, and what opens each before the next is taken; raises one of `BROKEN`."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for one in archive.infolist():
+                yield _as_in_tar(one, archive), partial(archive.open, one)
+        return
+    # As a stream: every byte is unpacked once, and counted before it is stored.
+    with tarfile.open(path, "r|*") as archive_of_tar:
+        for member in archive_of_tar:
+            yield member, partial(archive_of_tar.extractfile, member)
+
+
+def _as_in_tar(one: zipfile.ZipInfo, archive: zipfile.ZipFile) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(one.filename)
+    mode, written = one.external_attr >> 16, _ZIP_TIME.match(one.extra)
+    member.size, member.mode = one.file_size, stat.S_IMODE(mode) or 0o644
+    member.mtime = int.from_bytes(written[1], "little") if written else 0
+    if one.is_dir():
+        member.type = tarfile.DIRTYPE
+    elif stat.S_ISLNK(mode):
+        member.type, member.linkname = tarfile.SYMTYPE, archive.read(one).decode("utf-8", "replace")
+    return member
 
 
 def unpacked(path: str) -> str:
-    """The folder with the files of an archive; links and devices in it are left out."""
+    """The folder with the files of an archive; links and devices in it are left out, and what would lie outside of it."""
     room = tempfile.mkdtemp(prefix="cachescope-")
     atexit.register(shutil.rmtree, room, ignore_errors=True)
     folder = os.path.join(room, os.path.basename(path))
+    os.mkdir(folder)
     left = _MOST_TIMES * (os.path.getsize(path) + 1)
     try:
-        with tarfile.open(path, "r|*") as archive:
-            for number, member in enumerate(archive):
-                left -= member.size
-                if left < 0 or number == _MOST_MEMBERS:
-                    raise SourceError(
-                        path,
-                        f"this tar archive holds more than {_MOST_TIMES} times its size, or {_MOST_MEMBERS:,} files: unpack it, and give its folder",
-                    )
-                # What would lie outside of it is left out, too.
-                with contextlib.suppress(tarfile.FilterError):
-                    if member.isfile():
-                        archive.extract(member, folder, filter="data")
-    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
-        raise packed_in_tar(path) from error
+        for number, (member, opened) in enumerate(members(path)):
+            left -= member.size
+            if left < 0 or number == _MOST_MEMBERS:
+                raise SourceError(
+                    path,
+                    f"this archive holds more than {_MOST_TIMES} times its size, or {_MOST_MEMBERS:,} files: unpack it, and give its folder",
+                )
+            try:
+                place = os.path.join(folder, tarfile.data_filter(member, folder).name)
+            except tarfile.FilterError:
+                continue
+            stream = opened() if member.isfile() else None
+            if stream is not None:
+                _write(stream, place, member.mtime)
+    except BROKEN as error:
+        raise in_an_archive(path) from error
     return folder
+
+
+def _write(stream: IO[bytes], place: str, mtime: float) -> None:
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    with stream, open(place, "wb") as file:
+        shutil.copyfileobj(stream, file)
+    if mtime:
+        os.utime(place, (mtime, mtime))

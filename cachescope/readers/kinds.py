@@ -82,7 +82,7 @@ def kind_of_log(path: str, head: bytes) -> Literal["trace", "text"] | None:
         if is_trace or looks_like_text_log(begins):
             if is_tar(head):
                 # Its logs follow each other in the file, and would be taken for one.
-                raise packed_in_tar(path)
+                raise in_an_archive(path)
             return "trace" if is_trace else "text"
     return None
 
@@ -92,9 +92,14 @@ def is_tar(head: bytes) -> bool:
     return head[257:262] == b"ustar"
 
 
-def packed_in_tar(path: str) -> SourceError:
-    """What is said of a tar archive."""
-    return SourceError(path, "this is a tar archive: unpack it, and give its folder", "unknown_source")
+def is_zip(head: bytes) -> bool:
+    """Whether a file is a zip archive, which torch's packages are too."""
+    return head.startswith(_ZIP)
+
+
+def in_an_archive(path: str) -> SourceError:
+    """What is said of an archive that cannot be read as the folder that it was made of."""
+    return SourceError(path, "this is an archive: unpack it, and give its folder", "unknown_source")
 
 
 def looks_like_trace_log(head: bytes) -> bool:
@@ -198,7 +203,7 @@ def shipped_kind(path: str, head: bytes) -> str | None:
         return STANDALONE
     if looks_like_aot_compile(head):
         return AOT_COMPILE
-    if head.startswith(_ZIP):
+    if is_zip(head):
         from cachescope.readers.directory.aotinductor import holds_aotinductor
 
         if holds_aotinductor(path, head):

@@ -20,6 +20,7 @@ from cachescope.readers.kinds import (
     check_is_stored,
     is_log_file,
     is_tar,
+    is_zip,
     kind_of_log,
     looks_like_dump,
     looks_like_snapshot,
@@ -214,10 +215,12 @@ def _counters_in(text: bytes) -> str:
 def _expand(path: str) -> list[str]:
     if os.path.isfile(path):
         check_is_stored(path)
-        if is_tar(read_head(path, _PROBE_BYTES)):
-            from cachescope.readers.archives import unpacked
+        head = read_head(path, _PROBE_BYTES)
+        if is_tar(head) or is_zip(head):
+            from cachescope.readers.archives import is_archive, unpacked
 
-            return [unpacked(path)]
+            if is_tar(head) or is_archive(path):
+                return [unpacked(path)]
     if is_address(path) or os.path.lexists(path):
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []

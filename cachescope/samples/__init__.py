@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cachescope.errors import NotFoundError, SourceError
+from cachescope.errors import NotFoundError
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -37,31 +37,23 @@ def sample(name: str) -> Path:
     >>> sample("config_flip").name
     'config_flip'
     """
+    folder = shipped(name)
+    return Path(_unpacked(folder).name, name) if (folder / _ARCHIVE).exists() else folder
+
+
+def shipped(name: str) -> Path:
+    """The folder of one recording, as it ships; raises `NotFoundError`."""
     if name not in sample_names():
         raise NotFoundError(f"no sample {name!r}; there are {', '.join(sample_names())}")
-    folder = _FOLDER / name
-    return Path(_unpacked(folder).name, name) if is_packed(name) else folder
+    return _FOLDER / name
 
 
-def is_packed(name: str) -> bool:
-    """Whether a recording ships as an archive."""
-    return archive(name).exists()
-
-
-def archive(name: str) -> Path:
-    """The path of the archive of a packed recording."""
-    return _FOLDER / name / _ARCHIVE
-
-
-def refuse_packed(path: str) -> None:
-    """Raise `SourceError` on how to read a packed recording if a path is its folder or archive as it ships."""
-    place = Path(
-        os.path.realpath(path)
-    )  # links may lead in a circle, at which Path.resolve raises before 3.13
-    folder = place.parent if place.name == _ARCHIVE else place
-    if folder.parent == _FOLDER and is_packed(folder.name):
-        how = f'cachescope.sample("{folder.name}") unpacks it, and cachescope demo {folder.name} explains it'
-        raise SourceError(path, f"this sample ships packed: {how}")
+def as_read(path: str) -> str:
+    """What is read at a path: for the folder of a recording that ships as an archive, the archive."""
+    # Links may lead in a circle, at which Path.resolve raises before 3.13.
+    place = Path(os.path.realpath(path))
+    is_packed = place.parent == _FOLDER and (place / _ARCHIVE).exists()
+    return str(place / _ARCHIVE) if is_packed else path
 
 
 @cache

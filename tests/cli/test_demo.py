@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cachescope.samples import archive, is_packed, sample, sample_names
+from cachescope.samples import sample_names
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.slow  # each test starts processes
@@ -24,19 +24,8 @@ def test_every_sample_is_explained(run: Run) -> None:
     for name in sample_names():
         out = run("demo", name).out
         assert " lookups in " in out or "no lookups were read; " in out
-        # What is unpacked for one process is not named as if it stayed.
-        assert ("This was: cachescope explain" in out) == (not is_packed(name))
-        assert (f"tar -xf {archive(name)}" in out) == is_packed(name)
-
-
-def test_the_folder_of_a_packed_sample_says_how_to_read_it(run: Run) -> None:
-    for name in filter(is_packed, sample_names()):
-        for path in (archive(name), archive(name).parent, f"{archive(name).parent}/"):
-            done = run("explain", path)
-            assert (done.status, done.out) == (1, "")
-            assert f'this sample ships packed: cachescope.sample("{name}") unpacks it' in done.err
-            assert f"cachescope demo {name} explains it" in done.err
-        assert run("explain", sample(name)).status == 0
+        # Also of what ships as an archive.
+        assert run("explain", *out.partition("This was: cachescope explain ")[2].split()[:1]).status == 0
 
 
 def test_json_is_the_object_of_explain(run: Run) -> None:

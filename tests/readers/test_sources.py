@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -163,16 +164,26 @@ def test_folders_may_be_nested_more_deeply_than_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["trace", "text", "notes"])
-@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "zip"])
 def test_an_archive_is_read_as_its_folder(kind: str, mode: str, tmp_path: Path) -> None:
     put(tmp_path, f"a:{kind}")
-    with tarfile.open(tmp_path / "a.tar", mode) as archive:
-        archive.add(tmp_path / "a", "in/it/a")
-        archive.add("/etc/passwd", "../../outside")
-    sources, problems = found(tmp_path, "a.tar")
-    assert [(one, path.endswith("/a.tar/in/it/a")) for one, path in sources] == [(kind, True)] * (
+    os.utime(tmp_path / "a", (1_750_000_000, 1_750_000_000))
+    if mode == "zip":
+        with zipfile.ZipFile(tmp_path / "archive", "w", zipfile.ZIP_DEFLATED) as members:
+            member = zipfile.ZipInfo("in/it/a")
+            # The time as Info-ZIP and most others write it, beside one without a zone.
+            member.extra = b"UT\5\0\1" + (1_750_000_000).to_bytes(4, "little")
+            members.writestr(member, (tmp_path / "a").read_bytes())
+            members.writestr("../../outside", b"x")
+    else:
+        with tarfile.open(tmp_path / "archive", mode) as archive:  # type: ignore[call-overload]
+            archive.add(tmp_path / "a", "in/it/a")
+            archive.add("/etc/passwd", "../../outside")
+    sources, problems = found(tmp_path, "archive")
+    assert [(one, path.endswith("/archive/in/it/a")) for one, path in sources] == [(kind, True)] * (
         kind != "notes"
     )
+    assert all(os.path.getmtime(tmp_path / path) == 1_750_000_000 for _, path in sources)
     assert len(problems) == (kind == "notes")
     assert not any(name.endswith("outside") for name in os.listdir(tmp_path))
 

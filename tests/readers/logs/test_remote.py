@@ -94,7 +94,7 @@ def test_an_archive_at_an_address_has_to_be_unpacked(store: MemoryFileSystem, tr
             about.size = len(data)
             archive.addfile(about, io.BytesIO(data))
     store.pipe("/job/x.tar.gz", packed_together.getvalue())
-    with pytest.raises(SourceError, match="this is a tar archive: unpack it, and give its folder"):
+    with pytest.raises(SourceError, match="this is an archive: unpack it, and give its folder"):
         cachescope.read("memory://job/x.tar.gz")
     store.pipe("/job/a.log", traces[0])
     scope = cachescope.read("memory://job")
