@@ -106,6 +106,8 @@ LOADS_BY_NAME = {
     "cli/__init__.py",
     # a pane, which is made when it is first seen
     "views/explorer.py",
+    # the reader of a kind of source, where there is one
+    "readers/sources.py",
     # modules of torch, if it is there
     "capture/contexts.py",
     "capture/torch_modules.py",

@@ -7,6 +7,7 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -28,10 +29,12 @@ from cachescope.readers.kinds import (
     shipped_kind,
 )
 from cachescope.readers.logs.byte_source import read_head
+from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
 from cachescope.readers.logs.tlparse import SOURCES
+from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import HOW_TO_RECORD
@@ -63,48 +66,26 @@ Kind = Literal[
 _LOGS: Final = ("trace", "text")
 
 Progress = Callable[[str, int, int], None]
-ReadSource = Callable[[str, Reading], None]
 
 
-def reader_of(kind: Kind) -> ReadSource:
-    """The reader of a kind of source."""
-    match kind:
-        case "trace":
-            from cachescope.readers.logs.trace_log import read_trace_log
+_READERS: Final[dict[Kind, tuple[str, str]]] = {
+    "vLLM log": ("cachescope.readers.logs.vllm_log", "read_vllm_log"),
+    "logs in columns": ("cachescope.readers.index.log_folder", "read_log_file"),
+    "directory": ("cachescope.readers.directory.cache_dir", "read_cache_dir"),
+    "shipped": ("cachescope.readers.directory.cache_dir", "read_shipped_file"),
+    "snapshot": ("cachescope.readers.snapshot", "read_context"),
+    "dump": ("cachescope.readers.remote_cache.stored", "read_dump"),
+    "redis": ("cachescope.readers.remote_cache.stored", "read_redis"),
+}
+"""The module and the function that read each kind of source but logs, loaded where there is one."""
 
-            return read_trace_log
-        case "text":
-            from cachescope.readers.logs.text_log import read_text_log
 
-            return read_text_log
-        case "vLLM log":
-            from cachescope.readers.logs.vllm_log import read_vllm_log
+def _log_kind(kind: Kind) -> LogKind:
+    if kind == "trace":
+        return TRACE
+    from cachescope.readers.logs.text_log import TEXT
 
-            return read_vllm_log
-        case "logs in columns":
-            from cachescope.readers.index.log_folder import read_log_file
-
-            return read_log_file
-        case "directory":
-            from cachescope.readers.directory.cache_dir import read_cache_dir
-
-            return read_cache_dir
-        case "shipped":
-            from cachescope.readers.directory.cache_dir import read_shipped_file
-
-            return read_shipped_file
-        case "snapshot":
-            from cachescope.readers.snapshot import read_context
-
-            return read_context
-        case "dump":
-            from cachescope.readers.remote_cache.stored import read_dump
-
-            return read_dump
-        case "redis":
-            from cachescope.readers.remote_cache.stored import read_redis
-
-            return read_redis
+    return TEXT
 
 
 def read_sources(
@@ -117,11 +98,7 @@ def read_sources(
 ) -> None:
     """Read any mix of directories, logs, traces, snapshots and globs into `reading`."""
     work = list(_distinct(paths, reading))
-    logs = read_logs(
-        [(reader_of(kind), path) for kind, path in work if kind in _LOGS],
-        executor,
-        index,
-    )
+    logs = read_logs([(_log_kind(kind), path) for kind, path in work if kind in _LOGS], executor, index)
     with contextlib.closing(logs):
         for done, (kind, path) in enumerate(work):
             if progress is not None:
@@ -129,7 +106,8 @@ def read_sources(
             if kind in _LOGS:
                 next(logs)(reading)
             else:
-                read_or_note(reader_of(kind), path, reading)
+                module, name = _READERS[kind]
+                read_or_note(getattr(import_module(module), name), path, reading)
     unread = [problem for problem in reading.problems if problem.where == WHOLE_SOURCE]
     given = {path for _, path in work}
     if unread and given <= {problem.source for problem in unread}:
@@ -145,13 +123,13 @@ def check_sources(paths: list[str]) -> None:
             raise _as_error(reading.problems[0])
 
 
-def logs_in(paths: list[str], reading: Reading) -> list[tuple[ReadSource, str]]:
-    """The logs among these sources, each with its reader; a file below them that may not be read becomes a problem."""
+def logs_in(paths: list[str], reading: Reading) -> list[tuple[LogKind, str]]:
+    """The logs among these sources, each with its kind; a file below them that may not be read becomes a problem."""
     found = list(_distinct(paths, reading))
     for problem in reading.problems:
         if problem.source in paths:
             raise _as_error(problem)
-    logs: list[tuple[ReadSource, str]] = [(reader_of(kind), path) for kind, path in found if kind in _LOGS]
+    logs = [(_log_kind(kind), path) for kind, path in found if kind in _LOGS]
     if not logs:
         raise SourceError(", ".join(paths), "there is no log among these")
     return logs

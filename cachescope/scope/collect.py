@@ -56,10 +56,10 @@ def collect(*sources: str | Path, folder: str | Path) -> int:
     def read_each() -> Iterator[LogTables]:
         for problem in unread.problems:
             yield LogTables(problem.source, [], [problem], [], [])
-        for read, path in logs:
+        for kind, path in logs:
             reading = Reading()
             try:
-                read(path, reading)
+                kind.read(path, reading)
             except SourceError as error:
                 failed.append(error)
                 if len(failed) == len(logs):

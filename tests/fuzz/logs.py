@@ -16,7 +16,7 @@ from cachescope.readers.logs import trace_records
 from cachescope.readers.logs.log_events import fold_events
 from cachescope.readers.logs.many_logs import read_alone
 from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import parts_of_trace, read_trace_events, read_trace_log
+from cachescope.readers.logs.trace_log import parts_of_trace, read_trace_log, read_trace_part
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.reading import Reading
 from fuzz.seeds import Piece, Seeds, record_of, taken_apart
@@ -159,7 +159,7 @@ class TracesInParts(Logs):
             return
         whole, together = Reading(), Reading()
         parts = [
-            read_alone(partial(read_trace_events, start=start, end=end), str(path)) for start, end in places
+            read_alone(partial(read_trace_part, start=start, end=end), str(path)) for start, end in places
         ]
         read_trace_log(str(path), whole)
         fold_events(TraceProcess(str(path), str(path), together), together, parts)

@@ -2,18 +2,20 @@
 
 An event is a word and plain values; that of a lookup begins with its row. The reader of a kind of log only parses, and one fold of that
 kind (`trace_process`, `text_lookups`) makes processes of the events. So the log may be read in one piece, in parts by several workers, or
-from where it ended the last time: the events are the same, and so are the processes.
+from where it ended the last time: the events are the same, and so are the processes. `LogKind` is both of one kind.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import load_json
+from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.reading import Process, Reading
 
 if TYPE_CHECKING:
@@ -36,6 +38,60 @@ class Fold(Protocol):
 
     def finish(self) -> None:
         """Add the processes to the reading."""
+
+
+class GoesOnError(Exception):
+    """What seemed complete at the end of a log continues, or is said again."""
+
+
+class LogReader(Protocol):
+    """Finds the events in the bytes of one log, and passes them on."""
+
+    def resume(self, end_state: str, stream: IO[bytes]) -> None:
+        """Go where an earlier reading ended, with what it knew there."""
+
+    def read(self, stream: IO[bytes]) -> None:
+        """Read a stream to its end; raise `GoesOnError` if that cannot be told from where an earlier reading ended."""
+
+    def end_state(self) -> str | None:
+        """What `resume` takes; None if reading cannot continue."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogKind:
+    """How logs of one kind are read: what finds the events, and what makes processes of them."""
+
+    name: str
+    reader: Callable[[Reading, Handle], LogReader]
+    fold: Callable[[str, str, Reading], Fold]
+
+    def read(self, path: str, reading: Reading, source: str | None = None) -> None:
+        """Read the processes of one log (plain, packed or compressed), with their lookups, into `reading`."""
+        fold = self.fold(source or path, path, reading)
+        with open_bytes(path) as stream:
+            self.reader(reading, fold.handle).read(stream)
+        fold.finish()
+
+    def read_events(self, path: str, reading: Reading, end_state: str | None = None) -> None:
+        """Read the events of a log, or those since an earlier reading ended, into one `Process` of `reading`."""
+        events = EventList()
+        reader = self.reader(reading, events.handle)
+        with open_bytes(path) as stream:
+            if end_state is not None:
+                reader.resume(end_state, stream)
+            reader.read(stream)
+        reading.processes.append(events.as_process(path, self.name, reader.end_state()))
+
+    def read_on(self, path: str, reading: Reading) -> bool:
+        """Add the events of what was written to a log since those in `reading` were read; False if it has to be read anew."""
+        end_state = reading.processes[-1].end_state
+        if end_state is None:
+            return False
+        try:
+            self.read_events(path, reading, end_state)
+        except GoesOnError:
+            return False
+        return True
 
 
 class EventList:

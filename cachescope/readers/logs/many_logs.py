@@ -7,23 +7,17 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_state import is_large_enough
-from cachescope.readers.logs.log_events import Fold, fold_events
-from cachescope.readers.logs.trace_log import (
-    parts_of_trace,
-    read_on_trace_events,
-    read_trace_events,
-    read_trace_log,
-)
-from cachescope.readers.logs.trace_process import TraceProcess
+from cachescope.readers.logs.log_events import LogKind, fold_events
+from cachescope.readers.logs.trace_log import TRACE, parts_of_trace, read_trace_part
 from cachescope.readers.reading import Reading, read_or_note
 
 if TYPE_CHECKING:
@@ -64,12 +58,12 @@ class _Task:
             self.future = None
             _warn(error)
 
-    def parts(self) -> Iterator[LogTables]:
+    def next_log(self) -> LogTables:
         """The events of the next log; if the worker is lost, it is read in this process."""
         read, path = self._logs.popleft()
         if self._results is None and self.future is not None:
             self._results = _from_worker(self.future)
-        yield self._results.popleft() if self._results is not None else read_alone(read, path)
+        return self._results.popleft() if self._results is not None else read_alone(read, path)
 
     def cancel(self) -> None:
         """Cancel the task if it has not begun."""
@@ -77,43 +71,20 @@ class _Task:
             self.future.cancel()
 
 
-class _Parts:
-    """The events of one large trace, read by several workers in parts."""
-
-    def __init__(
-        self, executor: Executor, path: str, places: list[tuple[int, int | None]], folder: str | None
-    ) -> None:
-        reads = (partial(read_trace_events, start=start, end=end) for start, end in places)
-        self._tasks = [_Task(executor, [(read, path)], folder) for read in reads]
-
-    def parts(self) -> Iterator[LogTables]:
-        """The parts in their order."""
-        try:
-            for task in self._tasks:
-                yield from task.parts()
-        finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """Cancel the parts that have not begun."""
-        for task in self._tasks:
-            task.cancel()
-
-
 @dataclass(slots=True)
 class _Asked:
-    """One requested log, and where its events come from: the index, workers, or not decided yet."""
+    """One requested log, and where its events come from: the index, workers (a large trace in parts), or not decided yet."""
 
-    read: ReadLog
+    kind: LogKind
     path: str
     kept: Kept | None = None
-    task: _Task | _Parts | None = None
+    tasks: list[_Task] = field(default_factory=list)
 
     def into(self, reading: Reading) -> None:
-        if self.kept is None and self.task is None:
-            read_or_note(self.read, self.path, reading)
+        if self.kept is None and not self.tasks:
+            read_or_note(self.kind.read, self.path, reading)
         else:
-            fold = event_readers(self.read).fold(self.path, self.path, reading)
+            fold = self.kind.fold(self.path, self.path, reading)
             # Closed if reading ends early: parts that have not begun are then cancelled.
             with contextlib.closing(self._parts()) as parts:
                 read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
@@ -121,8 +92,7 @@ class _Asked:
     def _parts(self) -> Generator[LogTables]:
         """The events of the log, in one or several parts."""
         if self.kept is None:
-            assert self.task is not None
-            yield from self.task.parts()
+            yield from self._from_workers()
             return
         log = self.kept.as_it_is(self.path)
         if log is None:
@@ -130,12 +100,24 @@ class _Asked:
             self.kept.store(log)
         yield log
 
+    def _from_workers(self) -> Iterator[LogTables]:
+        try:
+            for task in self.tasks:
+                yield task.next_log()
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Cancel what workers have not begun."""
+        for task in self.tasks:
+            task.cancel()
+
     def _read_to_keep(self) -> LogTables:
         """The events of a log that the index does not have as it is."""
-        if self.task is None:
-            return self._read_on() or read_alone(event_readers(self.read).read, self.path)
+        if not self.tasks:
+            return self._read_on() or read_alone(self.kind.read_events, self.path)
         reading = Reading()
-        for part in self.task.parts():
+        for part in self._from_workers():
             if not part.processes:
                 return part
             part.merge_into(reading)
@@ -149,7 +131,7 @@ class _Asked:
         reading = Reading()
         before.merge_into(reading)
         try:
-            is_read = event_readers(self.read).read_on(self.path, reading)
+            is_read = self.kind.read_on(self.path, reading)
         except SourceError:
             return None
         # Valid only if the file was not replaced meanwhile.
@@ -157,7 +139,7 @@ class _Asked:
 
 
 def read_logs(
-    logs: Iterable[tuple[ReadLog, str]],
+    logs: Iterable[tuple[LogKind, str]],
     executor: Executor | None,
     index: Callable[[], Index | None] | None,
 ) -> Generator[Callable[[Reading], None]]:
@@ -175,10 +157,10 @@ def read_logs(
         while True:
             if len(asked) <= (_AHEAD // 2 if executor else 0):
                 more = []
-                for read, path in islice(rest, (_AHEAD if executor else 1) - len(asked)):
+                for kind, path in islice(rest, (_AHEAD if executor else 1) - len(asked)):
                     if opened is None and index is not None and is_large_enough(path):
                         opened = index()
-                    more.append(_Asked(read, path, None if opened is None else opened.kept(path)))
+                    more.append(_Asked(kind, path, None if opened is None else opened.kept(path)))
                 if executor is not None:
                     _hand_out(more, executor, None if folder is None else folder.name)
                 asked += more
@@ -187,8 +169,7 @@ def read_logs(
             yield asked.popleft().into
     finally:
         for one in asked:
-            if one.task is not None:
-                one.task.cancel()
+            one.cancel()
         if folder is not None:
             folder.cleanup()
         if opened is not None:
@@ -218,13 +199,14 @@ def _hand_out(more: list[_Asked], executor: Executor, folder: str | None) -> Non
     for one in more:
         if one.kept is not None and one.kept.is_of_use():
             continue
-        is_large = one.read is read_trace_log and _MANY * _size(one.path) > all_bytes
+        is_large = one.kind is TRACE and _MANY * _size(one.path) > all_bytes
         places = parts_of_trace(one.path, _PART_BYTES) if is_large else []
         if places:
             if together:
                 _begin(together, executor, folder)
                 together, together_bytes = [], 0
-            one.task = _Parts(executor, one.path, places, folder)
+            reads = (partial(read_trace_part, start=start, end=end) for start, end in places)
+            one.tasks = [_Task(executor, [(read, one.path)], folder) for read in reads]
             continue
         own_bytes = _TASK_BYTES if one.kept is not None else _size(one.path)
         if together and together_bytes + own_bytes > _TASK_BYTES:
@@ -237,9 +219,9 @@ def _hand_out(more: list[_Asked], executor: Executor, folder: str | None) -> Non
 
 
 def _begin(together: list[_Asked], executor: Executor, folder: str | None) -> None:
-    task = _Task(executor, [(event_readers(one.read).read, one.path) for one in together], folder)
+    task = _Task(executor, [(one.kind.read_events, one.path) for one in together], folder)
     for one in together:
-        one.task = task
+        one.tasks = [task]
 
 
 def _size(path: str) -> int:
@@ -310,24 +292,6 @@ def _tables_of(path: str, reading: Reading) -> LogTables:
     from cachescope.readers.index.log_tables import LogTables
 
     return LogTables.of(path, reading)
-
-
-class EventReaders(NamedTuple):
-    """What reads the events of a log of one kind, what reads on where it has grown, and what makes processes of them."""
-
-    read: ReadLog
-    read_on: Callable[[str, Reading], bool]
-    fold: Callable[[str, str, Reading], Fold]
-
-
-def event_readers(read: ReadLog) -> EventReaders:
-    """Those of the kind of log that a function reads."""
-    if read is read_trace_log:
-        return EventReaders(read_trace_events, read_on_trace_events, TraceProcess)
-    from cachescope.readers.logs.text_log import read_on_text_events, read_text_events
-    from cachescope.readers.logs.text_lookups import TextProcesses
-
-    return EventReaders(read_text_events, read_on_text_events, TextProcesses)
 
 
 def _warn(error: Exception) -> None:

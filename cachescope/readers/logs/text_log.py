@@ -17,9 +17,9 @@ from cachescope.catalogue.messages import files, messages
 from cachescope.components import join_components
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import well_formed
-from cachescope.readers.logs.byte_source import Pieces, open_bytes
+from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.component_lists import ComponentLines, begins_component
-from cachescope.readers.logs.log_events import EventList, Handle
+from cachescope.readers.logs.log_events import GoesOnError, Handle, LogKind
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_us, pid_of, tells_no_rank, without_tail
 from cachescope.readers.logs.text_lookups import TextProcesses
@@ -31,48 +31,6 @@ _HEAD_BYTES: Final = 1 << 16
 _ESCAPE: Final = b"\x1b"
 _AT_DEFAULT_LEVEL: Final = frozenset("WEC")
 _SHOWN: Final = 300
-
-
-def read_text_log(path: str, reading: Reading, source: str | None = None) -> None:
-    """Read one text log (plain, packed or compressed) into `reading`.
-
-    Adds one `Process` for each stream of lines (see `LauncherPrefixes`) and pid with cache messages. Lines that are not torch's
-    are skipped: a log often contains output of the program, too.
-    """
-    log = TextProcesses(source or path, path, reading)
-    with open_bytes(path) as stream:
-        _TextReader(reading, log.handle).read(stream)
-    log.finish()
-
-
-def read_text_events(path: str, reading: Reading) -> None:
-    """Read the events of a text log into one `Process` of `reading`."""
-    events = EventList()
-    reader = _TextReader(reading, events.handle)
-    with open_bytes(path) as stream:
-        reader.read(stream)
-    reading.processes.append(events.as_process(path, "text", reader.end_state()))
-
-
-def read_on_text_events(path: str, reading: Reading) -> bool:
-    """Add the events of what was written to a log since those in `reading` were read; False if it has to be read anew."""
-    end_state = reading.processes[-1].end_state
-    if end_state is None:
-        return False
-    events = EventList()
-    reader = _TextReader(reading, events.handle)
-    with open_bytes(path) as stream:
-        stream.seek(reader.resume(end_state))
-        try:
-            reader.read(stream)
-        except _GoesOnError:
-            return False
-    reading.processes.append(events.as_process(path, "text", reader.end_state()))
-    return True
-
-
-class _GoesOnError(Exception):
-    """What seemed complete at the end of the log continues, or is said again."""
 
 
 @dataclass(slots=True)
@@ -103,14 +61,14 @@ class _TextReader:
         self._end = self._lines = 0
         self._can_go_on = False
 
-    def resume(self, end_state: str) -> int:
-        """Restore the state at the end of an earlier reading, and return the offset at which it ended."""
+    def resume(self, end_state: str, stream: IO[bytes]) -> None:
+        """Restore the state at the end of an earlier reading, and go to the offset at which it ended."""
         self._end, self._lines, is_named, streams = json.loads(end_state)
         self._leads = LauncherPrefixes(is_named=is_named)
         for name, pid, rank, last, ended_us in streams:
             state = _StreamState(len(self._streams), tuple(last), ended_us=ended_us)
             self._streams[name.encode("latin-1"), pid, rank] = state
-        return self._end
+        stream.seek(self._end)
 
     def end_state(self) -> str | None:
         """The state for `resume`; None if reading cannot continue.
@@ -167,7 +125,7 @@ class _TextReader:
         state = self._state_of(message)
         if message.clock_us is not None:
             if state.ended_us is not None and message.clock_us < state.ended_us:
-                raise _GoesOnError
+                raise GoesOnError
             state.first_us = message.clock_us if state.first_us is None else state.first_us
             state.last_us = message.clock_us
         state.last = message.head
@@ -260,7 +218,7 @@ def _messages(
         goes_on = message.head == (last.get(stream) if before is None else before.head)
         if goes_on and not begins_message(message.lines[0]):
             if before is None:
-                raise _GoesOnError
+                raise GoesOnError
             before.go_on(message.lines)
         elif goes_on and before is not None and message.lines == before.lines[:1]:
             pass  # the line was delivered twice
@@ -334,3 +292,7 @@ def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: LauncherP
         compile_id=compile_id.decode() if compile_id and compile_id != b"-" else None,
         wrong="no process has the pid of its prefix" if pid is None else wrong,
     )
+
+
+TEXT: Final = LogKind("text", _TextReader, TextProcesses)
+read_text_log: Final = TEXT.read

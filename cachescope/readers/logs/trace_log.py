@@ -11,7 +11,7 @@ from typing import IO, Final
 from cachescope.errors import SourceError
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
-from cachescope.readers.logs.log_events import EventList
+from cachescope.readers.logs.log_events import EventList, LogKind
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.logs.trace_reader import TraceReader
@@ -22,42 +22,18 @@ from cachescope.readers.reading import Reading
 _SEARCHED_BYTES: Final = 1 << 18
 
 
-def read_trace_log(path: str, reading: Reading, source: str | None = None) -> None:
-    """Read one TORCH_TRACE file (plain, gzip or zstandard) into `reading`.
-
-    Adds one `Process` with its lookups in the order in which torch made them. A record that cannot be read
-    becomes a problem at its byte offset; the rest is read.
-    """
-    trace = TraceProcess(source or path, path, reading)
-    with open_bytes(path) as stream:
-        TraceReader(reading.details, reading.known_json, trace.handle).read(stream)
-    trace.finish()
+TRACE: Final = LogKind("trace", TraceReader, TraceProcess)
+read_trace_log: Final = TRACE.read
 
 
-def read_trace_events(path: str, reading: Reading, start: int = 0, end: int | None = None) -> None:
-    """Read the events of a trace, or of a part that begins and ends at a record, into one `Process` of `reading`."""
+def read_trace_part(path: str, reading: Reading, start: int, end: int | None) -> None:
+    """As `LogKind.read_events`, of a part that begins and ends at a record."""
     events = EventList()
-    reader = TraceReader(reading.details, reading.known_json, events.handle, start)
+    reader = TraceReader(reading, events.handle, start)
     with open_bytes(path) as stream:
-        if start:
-            stream.seek(start)
+        stream.seek(start)
         reader.read(stream, None if end is None else end - start)
-    end_state = str(reader.end) if reader.can_go_on else None
-    reading.processes.append(events.as_process(path, "trace", end_state))
-
-
-def read_on_trace_events(path: str, reading: Reading) -> bool:
-    """Add the events of what was written to a trace since those in `reading` were read; False if it has to be read anew."""
-    end_state = reading.processes[-1].end_state
-    if end_state is None:
-        return False
-    with open_bytes(path) as stream:
-        stream.seek(int(end_state))
-        # The payload of the last record continues.
-        if stream.peek(1)[:1] in (b"", b"\t"):  # type: ignore[attr-defined]
-            return False
-    read_trace_events(path, reading, int(end_state))
-    return True
+    reading.processes.append(events.as_process(path, TRACE.name, reader.end_state()))
 
 
 def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:

@@ -15,12 +15,11 @@ from bisect import bisect_right
 from collections import Counter
 from typing import IO, Final
 
-from cachescope.details import HashDetails
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.component_lists import ComponentLists
-from cachescope.readers.logs.log_events import Handle
+from cachescope.readers.logs.log_events import GoesOnError, Handle
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
 from cachescope.readers.logs.trace_artifacts import (
     LOOKUP_ARTIFACTS,
@@ -40,7 +39,7 @@ from cachescope.readers.logs.trace_compiles import (
 )
 from cachescope.readers.logs.trace_process import wrong_values
 from cachescope.readers.logs.trace_records import Records, Span, Stray, read_records
-from cachescope.readers.reading import Problems, not_a_hash_detail
+from cachescope.readers.reading import Problems, Reading, not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
 # The metadata come first in the JSON object.
@@ -69,13 +68,11 @@ class TraceReader:
     Each record is read on its own. Combining them is the task of the receiver.
     """
 
-    def __init__(
-        self, details: HashDetails, known_json: dict[bytes, int], handle: Handle, start: int = 0
-    ) -> None:
-        self._details = details
-        self._components = ComponentLists(details, known_json)
+    def __init__(self, reading: Reading, handle: Handle, start: int = 0) -> None:
+        self._details = reading.details
+        self._components = ComponentLists(reading.details, reading.known_json)
         self._emit = handle
-        self.end = self._offset = start
+        self._end = self._offset = start
         self._block = bytearray()
         self._problems = Problems()
         self._has_prefix = self._has_clock = self._has_rank = False
@@ -85,18 +82,28 @@ class TraceReader:
         self._python_version: str | None = None
         self._last_us: int | None = None
         self._is_cut = self._has_runnable = False
-        self.can_go_on = True
+        self._can_go_on = True
+
+    def resume(self, end_state: str, stream: IO[bytes]) -> None:
+        """Go to the offset at which an earlier reading ended, unless the payload of the last record continues there."""
+        self._end = self._offset = stream.seek(int(end_state))
+        if stream.peek(1)[:1] in (b"", b"\t"):  # type: ignore[attr-defined]
+            raise GoesOnError
+
+    def end_state(self) -> str | None:
+        """The offset at which reading ended; None if it cannot continue."""
+        return str(self._end) if self._can_go_on else None
 
     def read(self, stream: IO[bytes], size: int | None = None) -> None:
         """Read the records of a stream to its end, or its first `size` bytes; a failure before that becomes a problem."""
         pieces = Pieces(stream, size)
-        for offset, records in read_records(pieces, self.end):
+        for offset, records in read_records(pieces, self._end):
             self._read_block(offset, records)
-        self.can_go_on &= pieces.is_plain
+        self._can_go_on &= pieces.is_plain
         failure = pieces.failure()
         if failure:
-            self.can_go_on, self._is_cut = False, True
-            self._problem(self.end - self._offset, *failure)
+            self._can_go_on, self._is_cut = False, True
+            self._problem(self._end - self._offset, *failure)
         for one in self._problems:
             if one.count:
                 self._emit("problem", int(one.where), one.kind, one.message, one.count)
@@ -105,7 +112,7 @@ class TraceReader:
         self._emit("log_ended", self._is_cut, failure is not None)
 
     def _read_block(self, offset: int, records: Records) -> None:
-        self.end = offset + records.end
+        self._end = offset + records.end
         self._offset, self._block = offset, records.buffer
         self._note_prefixes(records)
         if records.is_too_long:
@@ -123,7 +130,7 @@ class TraceReader:
         self._is_cut = records.end == records.size and self._ends_cut(records)
         if self._is_cut and records.is_cut:
             at = self._block.rfind(b"\n", 0, records.size) + 1
-            self.can_go_on = False
+            self._can_go_on = False
             self._problem(at, "truncated", "the last line is cut")
 
     def _note_beginning(self, records: Records) -> None:

@@ -11,12 +11,11 @@ import pandas as pd
 import cachescope
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.kinds import looks_like_trace_log
-from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
-from cachescope.readers.logs.log_events import fold_events
+from cachescope.readers.logs.log_events import LogKind, fold_events
 from cachescope.readers.logs.many_logs import read_alone
-from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import read_trace_events, read_trace_log
+from cachescope.readers.logs.text_log import TEXT
+from cachescope.readers.logs.trace_log import TRACE, read_trace_part
 from cachescope.readers.reading import Reading
 from cachescope.scope import Scope
 
@@ -46,14 +45,13 @@ def one_trace(recorded: Path) -> bytes:
     return b"".join(sorted(traces, key=lambda data: data[:21]))
 
 
-def _readers(path: Path) -> logs.EventReaders:
-    is_trace = looks_like_trace_log(path.read_bytes())
-    return logs.event_readers(read_trace_log if is_trace else read_text_log)
+def _kind(path: Path) -> LogKind:
+    return TRACE if looks_like_trace_log(path.read_bytes()) else TEXT
 
 
 def keep(path: Path) -> bytes:
     """What is kept of a log: its events."""
-    return _line_of(read_alone(_readers(path).read, str(path)))
+    return _line_of(read_alone(_kind(path).read_events, str(path)))
 
 
 def _line_of(log: LogTables) -> bytes:
@@ -75,7 +73,7 @@ def read_on(path: Path, kept: bytes) -> bytes | None:
     """What is kept of a log that has grown since; None if it has to be read anew."""
     reading = Reading()
     _log_in(kept, path).merge_into(reading)
-    if not _readers(path).read_on(str(path), reading):
+    if not _kind(path).read_on(str(path), reading):
         return None
     return _line_of(LogTables.of(str(path), reading))
 
@@ -83,22 +81,21 @@ def read_on(path: Path, kept: bytes) -> bytes | None:
 def folded(path: Path, *parts: bytes, strict: bool = False) -> Reading:
     """The reading that the kept events of a log give."""
     reading = Reading(strict)
-    fold = _readers(path).fold(str(path), str(path), reading)
+    fold = _kind(path).fold(str(path), str(path), reading)
     fold_events(fold, reading, [_log_in(part, path) for part in parts])
     return reading
 
 
 def read_anew(path: Path) -> Reading:
     reading = Reading()
-    read = read_trace_log if looks_like_trace_log(path.read_bytes()) else read_text_log
-    read(str(path), reading)
+    _kind(path).read(str(path), reading)
     return reading
 
 
 def in_parts(path: Path, places: Sequence[tuple[int, int | None]], strict: bool = False) -> Reading:
     """The parts of a trace as workers tell them, the last one read first."""
     told = [
-        _line_of(read_alone(partial(read_trace_events, start=start, end=end), str(path)))
+        _line_of(read_alone(partial(read_trace_part, start=start, end=end), str(path)))
         for start, end in reversed(places)
     ]
     return folded(path, *reversed(told), strict=strict)

@@ -16,9 +16,10 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs import many_logs
+from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_alone, read_into_file, read_logs, read_together
-from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import parts_of_trace, read_trace_log
+from cachescope.readers.logs.text_log import TEXT
+from cachescope.readers.logs.trace_log import TRACE, parts_of_trace
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
 from tests.readers.logs.growing import in_parts
@@ -78,10 +79,10 @@ class Lost(Now):
 
 
 def read(
-    paths: list[Path], executor: Executor | None, *, strict: bool = False, reader: Any = read_trace_log
+    paths: list[Path], executor: Executor | None, *, strict: bool = False, kind: LogKind = TRACE
 ) -> Reading:
     reading = Reading(strict=strict)
-    for into in read_logs([(reader, str(path)) for path in paths], executor, None):
+    for into in read_logs([(kind, str(path)) for path in paths], executor, None):
         into(reading)
     return reading
 
@@ -155,16 +156,16 @@ def test_work_that_has_not_begun_is_cancelled(logs: list[Path]) -> None:
             return self.futures[-1]
 
     executor = Never()
-    waiting = read_logs([(read_trace_log, str(path)) for path in logs], executor, None)
+    waiting = read_logs([(TRACE, str(path)) for path in logs], executor, None)
     next(waiting)
     waiting.close()
     assert all(future.cancelled() for future in executor.futures[1:]) and len(executor.futures) >= 1
 
 
 def test_logs_that_are_read_together_hold_what_is_new_in_each(logs: list[Path], tmp_path: Path) -> None:
-    lines = read_together([(read_trace_log, str(path)) for path in logs[:2]])
+    lines = read_together([(TRACE.read, str(path)) for path in logs[:2]])
     assert [len(orjson.loads(line)["components"]) for line in lines] == [8, 1]
-    path = read_into_file([(read_trace_log, str(path)) for path in logs[:2]], str(tmp_path))
+    path = read_into_file([(TRACE.read, str(path)) for path in logs[:2]], str(tmp_path))
     assert isinstance(path, str) and Path(path).read_bytes().split(b"\n") == lines
 
 
@@ -208,8 +209,8 @@ def test_what_is_read_by_one_process(tmp_path: Path) -> None:
     # A log that is no trace is never divided.
     executor = Now()
     with pytest.raises(SourceError):
-        read([text], None, strict=True, reader=read_text_log)
-    read([text], executor, reader=read_text_log)
+        read([text], None, strict=True, kind=TEXT)
+    read([text], executor, kind=TEXT)
     assert executor.given == [["text.log"]]
 
 
@@ -235,7 +236,7 @@ def read_kept(
     paths: list[Path], index: Index, executor: Executor | None = None, *, strict: bool = False
 ) -> Reading:
     reading = Reading(strict=strict)
-    logs = [(read_trace_log, str(path)) for path in paths]
+    logs = [(TRACE, str(path)) for path in paths]
     for into in read_logs(logs, executor, lambda: index):
         into(reading)
     return reading
@@ -333,7 +334,7 @@ def test_the_index_is_trimmed_after_the_last_log(
     read_kept(logs, index)
     assert trimmed == [2]
     # Also where reading ends early.
-    waiting = read_logs([(read_trace_log, str(path)) for path in logs], None, lambda: index)
+    waiting = read_logs([(TRACE, str(path)) for path in logs], None, lambda: index)
     next(waiting)
     waiting.close()
     assert trimmed == [2, 2]
@@ -346,7 +347,7 @@ def test_so_many_logs_are_given_to_workers_ahead(tmp_path: Path, monkeypatch: py
     logs = [trace(tmp_path, number) for number in range(10)]
     executor, given = Now(), []
     reading = Reading()
-    for into in read_logs([(read_trace_log, str(path)) for path in logs], executor, None):
+    for into in read_logs([(TRACE, str(path)) for path in logs], executor, None):
         given.append(len(executor.given))
         into(reading)
     assert given == [4, 4, 6, 6, 8, 8, 10, 10, 10, 10]

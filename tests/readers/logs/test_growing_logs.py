@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.readers.logs import many_logs as logs
-from cachescope.readers.logs.trace_log import read_on_trace_events
+from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.readers.logs.growing import (
@@ -116,12 +115,14 @@ def test_one_put_in_its_place_while_it_is_read_is_read_whole(
     cachescope.read(path)
     written(path, trace)
 
-    def replaced_first(name: str, reading: Reading) -> bool:
+    read_on = LogKind.read_on
+
+    def replaced_first(self: LogKind, name: str, reading: Reading) -> bool:
         path.with_name("other").write_bytes(another(trace))
         os.replace(path.with_name("other"), path)
-        return read_on_trace_events(name, reading)
+        return read_on(self, name, reading)
 
-    monkeypatch.setattr(logs, "read_on_trace_events", replaced_first)
+    monkeypatch.setattr(LogKind, "read_on", replaced_first)
     here = cachescope.read(path)
     monkeypatch.undo()
     pd.testing.assert_frame_equal(here.lookups, cachescope.read(path, index=False).lookups)

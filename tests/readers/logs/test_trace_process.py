@@ -14,7 +14,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.trace_artifacts import lookup_from_artifact, lookup_from_event
-from cachescope.readers.logs.trace_log import read_trace_events, read_trace_log
+from cachescope.readers.logs.trace_log import TRACE, read_trace_log
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
 
@@ -470,7 +470,7 @@ def test_a_log_without_a_record_is_none(tmp_path: Path) -> None:
 def test_a_packed_log_is_not_read_on_when_it_grows(tmp_path: Path) -> None:
     reading = Reading()
     (tmp_path / "t.log.gz").write_bytes(gzip.compress(looked_up().encode()))
-    read_trace_events(str(tmp_path / "t.log.gz"), reading)
+    TRACE.read_events(str(tmp_path / "t.log.gz"), reading)
     assert (len(reading.processes[0].lookups), reading.processes[0].end_state) == (1, None)
 
 
